@@ -1,0 +1,248 @@
+"""The accounts service's surface: users, brands, collaborators, API tokens, audit log."""
+
+from datetime import datetime
+from typing import Protocol
+
+from contracts.caller import Caller
+from contracts.record import Nothing, Record
+
+
+class User(Record):
+    id: str
+    email: str
+    firstname: str
+    lastname: str
+    tier: str
+    created_at: datetime
+
+
+class CreateUser(Record):
+    """Sign-up, or an operator's `user create` (who alone may set a tier or leave the password out)."""
+
+    email: str
+    password: str | None = None
+    firstname: str = ""
+    lastname: str = ""
+    tier: str = "free"
+
+
+class CreatedUser(Record):
+    """The user and the sandbox token in plain text: shown this once."""
+
+    user: User
+    sandbox_api_token: str
+
+
+class ChangeTier(Record):
+    user_id: str
+    tier: str
+
+
+class GetUser(Record):
+    user_id: str
+
+
+class Token(Record):
+    """Metadata of an API token; never the token itself."""
+
+    id: str
+    name: str
+    #: The token's first 12 characters.
+    prefix: str
+    scopes: tuple[str, ...]
+    brand_ids: tuple[str, ...] = ()
+    ip_allowlist: tuple[str, ...] = ()
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+    request_count: int = 0
+    revoked_at: datetime | None = None
+    created_at: datetime | None = None
+    sandbox: bool = False
+    on_behalf_of_brand_id: str | None = None
+    issued_by_collaborator_id: str | None = None
+
+
+class CreateToken(Record):
+    """A new API token for `user_id`; `issued_by` names the collaborator who issues it (bound to one brand)."""
+
+    user_id: str
+    scopes: tuple[str, ...]
+    name: str = ""
+    brand_ids: tuple[str, ...] = ()
+    expires_at: datetime | None = None
+    ip_allowlist: tuple[str, ...] = ()
+    legacy: bool = False
+    issued_by: str | None = None
+
+
+class CreatedToken(Record):
+    """The metadata and the plain token: shown this once."""
+
+    token: Token
+    api_token: str
+
+
+class TokenId(Record):
+    token_id: str
+
+
+class ListTokens(Record):
+    user_id: str
+
+
+class TokenList(Record):
+    tokens: tuple[Token, ...]
+
+
+class SetTokenUse(Record):
+    token_id: str
+    count: int
+
+
+class Authenticate(Record):
+    """SHA-256 (hex) of a presented token."""
+
+    token_sha256: str
+
+
+class Authenticated(Record):
+    """What the gateway keeps of a token for a few seconds. `caller` has no request or operation id yet.
+
+    Expiry is checked by the gateway at every request against `token.expires_at`.
+    """
+
+    caller: Caller
+    user: User
+    token: Token
+
+
+class TokenUse(Record):
+    token_id: str
+    count: int
+    last_used_at: datetime
+
+
+class RecordUse(Record):
+    """A batch of uses since the gateway's last batch."""
+
+    uses: tuple[TokenUse, ...]
+
+
+class Brand(Record):
+    id: str
+    name: str
+    description: str | None
+    logo: str | None
+    timezone: str
+    created_at: datetime
+    image_guidelines: str | None = None
+    caption_guidelines: str | None = None
+
+
+class CreateBrand(Record):
+    user_id: str
+    name: str
+    timezone: str = "UTC"
+    description: str | None = None
+    logo: str | None = None
+    image_guidelines: str | None = None
+    caption_guidelines: str | None = None
+
+
+class ListBrands(Record):
+    """Brands within the caller's reach, newest first; an operator names the account."""
+
+    user_id: str | None = None
+    limit: int = 50
+    cursor: str | None = None
+
+
+class BrandList(Record):
+    brands: tuple[Brand, ...]
+    next_cursor: str | None = None
+
+
+class GetBrand(Record):
+    """`field` is named in the NOT_FOUND error when the id came in a body or filter."""
+
+    brand_id: str
+    field: str | None = None
+
+
+class BrandOwner(Record):
+    """A brand and the account that owns it (operator)."""
+
+    brand: Brand
+    account_id: str
+
+
+class SetCollaborator(Record):
+    brand_id: str
+    user_id: str
+    #: full or limited
+    role: str
+
+
+class Collaborator(Record):
+    brand_id: str
+    user_id: str
+    role: str
+    created_at: datetime
+
+
+class RemoveCollaborator(Record):
+    brand_id: str
+    user_id: str
+
+
+class AuditEntry(Record):
+    id: str
+    brand_id: str
+    actor_id: str
+    action: str
+    subject_id: str
+    created_at: datetime
+    details: dict[str, object] = {}
+
+
+class ListAudit(Record):
+    brand_id: str
+
+
+class AuditLog(Record):
+    entries: tuple[AuditEntry, ...]
+
+
+class RecordAudit(Record):
+    """An operator's act on a brand's things that another service carried out (`post due`)."""
+
+    brand_id: str
+    action: str
+    subject_id: str
+    details: dict[str, object] = {}
+
+
+class AccountsApi(Protocol):
+    """RPC surface of the accounts service. From the operator alone: all but authenticate, record_use,
+    sign_up, list_brands, get_brand and get_user."""
+
+    def sign_up(self, caller: Caller, request: CreateUser) -> CreatedUser: ...
+    def create_user(self, caller: Caller, request: CreateUser) -> CreatedUser: ...
+    def get_user(self, caller: Caller, request: GetUser) -> User: ...
+    def change_tier(self, caller: Caller, request: ChangeTier) -> User: ...
+    def authenticate(self, caller: Caller, request: Authenticate) -> Authenticated: ...
+    def record_use(self, caller: Caller, request: RecordUse) -> Nothing: ...
+    def create_token(self, caller: Caller, request: CreateToken) -> CreatedToken: ...
+    def revoke_token(self, caller: Caller, request: TokenId) -> Token: ...
+    def rotate_token(self, caller: Caller, request: TokenId) -> CreatedToken: ...
+    def get_token(self, caller: Caller, request: TokenId) -> Token: ...
+    def list_tokens(self, caller: Caller, request: ListTokens) -> TokenList: ...
+    def set_token_use(self, caller: Caller, request: SetTokenUse) -> Token: ...
+    def create_brand(self, caller: Caller, request: CreateBrand) -> Brand: ...
+    def list_brands(self, caller: Caller, request: ListBrands) -> BrandList: ...
+    def get_brand(self, caller: Caller, request: GetBrand) -> Brand: ...
+    def get_brand_owner(self, caller: Caller, request: GetBrand) -> BrandOwner: ...
+    def set_collaborator(self, caller: Caller, request: SetCollaborator) -> Collaborator: ...
+    def remove_collaborator(self, caller: Caller, request: RemoveCollaborator) -> Nothing: ...
+    def list_audit(self, caller: Caller, request: ListAudit) -> AuditLog: ...
+    def record_audit(self, caller: Caller, request: RecordAudit) -> AuditEntry: ...

@@ -1,0 +1,147 @@
+"""Every error a client can see, in one table (spec "Errors"; decisions "Errors"), and the one exception.
+
+A service raises `ApiError(errors.PAGE_PUBLISH_GUARDRAIL, retry_after_seconds=30)`; the gateway knows no other way.
+"""
+
+from typing import Any
+
+from contracts.record import Record
+
+
+class ErrorRow(Record):
+    """One documented error: its stable code, HTTP status, category, default message and recommended fix."""
+
+    code: str
+    http_status: int
+    category: str
+    message: str
+    recommended_fix: str
+
+
+ERRORS: dict[str, ErrorRow] = {}
+
+
+def _row(code: str, http_status: int, category: str, message: str, recommended_fix: str) -> ErrorRow:
+    row = ErrorRow(
+        code=code, http_status=http_status, category=category, message=message, recommended_fix=recommended_fix
+    )
+    ERRORS[code] = row
+    return row
+
+
+class ApiError(Exception):
+    """A documented refusal. `extras` are the code's extra fields, JSON values."""
+
+    def __init__(self, row: ErrorRow, message: str | None = None, **extras: Any) -> None:
+        super().__init__(row.code, message or row.message)
+        self.row = row
+        self.message = message or row.message
+        self.extras = extras
+
+    @property
+    def code(self) -> str:
+        return self.row.code
+
+
+def invalid(field: str, message: str) -> ApiError:
+    """VALIDATION_ERROR for a single field."""
+    return ApiError(VALIDATION_ERROR, f"{field}: {message}", errors=[{"field": field, "message": message}])
+
+
+# fmt: off
+# --- request ---
+MISSING_FIELD = _row("MISSING_FIELD", 400, "request", "A required field is missing.",
+    "Send the field named in `field`.")
+VALIDATION_ERROR = _row("VALIDATION_ERROR", 400, "request", "A field breaks its rule.",
+    "Correct the fields listed in `errors`.")
+INVALID_JSON = _row("INVALID_JSON", 400, "request", "The body is not a JSON object.",
+    "Send one JSON object, UTF-8 encoded, with Content-Type: application/json.")
+INVALID_DATE = _row("INVALID_DATE", 400, "request", "The timestamp is malformed or has no time zone.",
+    "Send an RFC 3339 timestamp with a zone, for example 2026-12-01T09:00:00Z.")
+SCHEDULE_OUT_OF_RANGE = _row("SCHEDULE_OUT_OF_RANGE", 400, "request",
+    "scheduled_at must be at least 10 minutes and at most 75 days in the future.",
+    "Choose a time between `earliest` and `latest`, or publish at once with POST /posts/publish.")
+INVALID_MEDIA_URL = _row("INVALID_MEDIA_URL", 400, "request",
+    "A media URL is not a public http(s) address.",
+    "Use a public http or https URL; localhost, private ranges and other schemes are refused.")
+INVALID_FILE_CONTENT = _row("INVALID_FILE_CONTENT", 400, "media",
+    "The file's bytes do not match its declared type.", "Upload the file with its real MIME type and extension.")
+UPLOAD_ERROR = _row("UPLOAD_ERROR", 400, "media", "The upload is malformed or of an unsupported type.",
+    "Send multipart/form-data with one part named file of an allowed type.")
+NO_FILE = _row("NO_FILE", 400, "media", "The part named file is missing.", "Send the file in a part named file.")
+INVALID_IDEMPOTENCY_KEY = _row("INVALID_IDEMPOTENCY_KEY", 400, "idempotency",
+    "The Idempotency-Key is missing, empty or longer than 120 characters.", "Send a key of 1 to 120 characters; a UUIDv4 is recommended.")
+INVALID_REFERENCE_MEDIA = _row("INVALID_REFERENCE_MEDIA", 400, "ai",
+    "A reference is unreachable, not an image, or not yours.", "Use a public image URL or the id of an image you own.")
+UNSUPPORTED_PLATFORM = _row("UNSUPPORTED_PLATFORM", 400, "platform", "The platform does not offer this.",
+    "See the platform table in the documentation for what each platform offers.")
+PAGE_EXPIRED = _row("PAGE_EXPIRED", 400, "platform", "The page's connection to the platform has expired.",
+    "Reconnect the page, then send the request again.")
+# --- authentication ---
+MISSING_TOKEN = _row("MISSING_TOKEN", 401, "authentication", "No API token was sent.",
+    "Send the header Authorization: Bearer <API_TOKEN>.")
+INVALID_TOKEN = _row("INVALID_TOKEN", 401, "authentication", "The API token is malformed or unknown.",
+    "Check that the whole token was copied, or create a new one.")
+TOKEN_REVOKED = _row("TOKEN_REVOKED", 401, "authentication", "The API token was revoked.", "Create a new token.")
+TOKEN_EXPIRED = _row("TOKEN_EXPIRED", 401, "authentication", "The API token has expired.", "Create a new token.")
+# --- payment ---
+SANDBOX_EXHAUSTED = _row("SANDBOX_EXHAUSTED", 402, "limits", "The sandbox token has used its 100 requests.",
+    "Create a live token, or upgrade at `upgrade_url`.")
+INSUFFICIENT_CREDITS = _row("INSUFFICIENT_CREDITS", 402, "ai",
+    "The credit balance is below the cost of this call; nothing was charged.", "Buy credits or wait for the monthly renewal.")
+# --- permission ---
+MISSING_SCOPE = _row("MISSING_SCOPE", 403, "permission", "The token lacks the scope this request needs.",
+    "Use a token that has `required_scope`.")
+IP_NOT_ALLOWED = _row("IP_NOT_ALLOWED", 403, "permission", "This address is not in the token's IP allowlist.",
+    "Call from an allowed address or change the token's allowlist.")
+BRAND_NOT_AUTHORIZED = _row("BRAND_NOT_AUTHORIZED", 403, "permission", "The token may not reach this brand.",
+    "Use a token that is allowed for the brand.")
+COLLABORATOR_INSUFFICIENT = _row("COLLABORATOR_INSUFFICIENT", 403, "permission",
+    "The collaborator who issued this token no longer has full access to the brand.", "Ask the brand's owner for a token.")
+PLAN_REQUIRED = _row("PLAN_REQUIRED", 403, "ai", "This needs a higher plan; nothing was charged.",
+    "Upgrade at `upgrade_url`.")
+# --- resources ---
+NOT_FOUND = _row("NOT_FOUND", 404, "resource", "There is no such resource.", "Check the id; it must belong to your account.")
+METHOD_NOT_ALLOWED = _row("METHOD_NOT_ALLOWED", 405, "request", "This path does not take that method.",
+    "Use one of the methods in the Allow header.")
+MEDIA_IN_USE = _row("MEDIA_IN_USE", 409, "media", "The media is attached to a pending scheduled post.",
+    "Cancel the post first, or wait until it is published.")
+PAGE_IN_USE = _row("PAGE_IN_USE", 409, "resource", "The page has queued posts.",
+    "Cancel them first, or send ?cancel_queued=true.")
+POST_IN_PROGRESS = _row("POST_IN_PROGRESS", 409, "resource", "The post is being sent at this moment.",
+    "Wait a moment, then look at the post again.")
+EMAIL_TAKEN = _row("EMAIL_TAKEN", 409, "resource", "There is already an account with this address.", "Sign in, or use another address.")
+LIMIT_REACHED = _row("LIMIT_REACHED", 409, "limits", "The account already has as many of these as it may have.",
+    "Remove one first.")
+IDEMPOTENCY_KEY_MISMATCH = _row("IDEMPOTENCY_KEY_MISMATCH", 409, "idempotency",
+    "This Idempotency-Key was used with a different request.", "Use a new key for a new request.")
+IDEMPOTENCY_IN_PROGRESS = _row("IDEMPOTENCY_IN_PROGRESS", 409, "idempotency",
+    "A request with this Idempotency-Key is still running.", "Send the same request again after Retry-After seconds.")
+FILE_TOO_LARGE = _row("FILE_TOO_LARGE", 413, "media", "The file is larger than your tier allows.", "Upload a smaller file or upgrade.")
+QUOTA_EXCEEDED = _row("QUOTA_EXCEEDED", 413, "media", "The file would exceed your storage.", "Delete media you no longer need, or upgrade.")
+PAYLOAD_TOO_LARGE = _row("PAYLOAD_TOO_LARGE", 413, "request", "The JSON body is larger than 1 MiB.", "Send a smaller body.")
+UNSUPPORTED_MEDIA_TYPE = _row("UNSUPPORTED_MEDIA_TYPE", 415, "request", "The body's content type is not supported here.",
+    "Send Content-Type: application/json.")
+# --- limits ---
+RATE_LIMITED = _row("RATE_LIMITED", 429, "limits", "Too many requests in this minute.", "Wait Retry-After seconds.")
+DAILY_LIMIT_EXCEEDED = _row("DAILY_LIMIT_EXCEEDED", 429, "limits", "The daily request budget is used up.",
+    "Wait until 00:00 UTC or upgrade.")
+MONTHLY_QUOTA_EXCEEDED = _row("MONTHLY_QUOTA_EXCEEDED", 429, "limits", "This month's quota is used up.",
+    "Wait until `resets_at` or upgrade.")
+PAGE_PUBLISH_GUARDRAIL = _row("PAGE_PUBLISH_GUARDRAIL", 429, "limits", "The page's publish limit protects the connected account.",
+    "Publish or schedule at `next_allowed_at` or later.")
+BRAND_PUBLISH_GUARDRAIL = _row("BRAND_PUBLISH_GUARDRAIL", 429, "limits", "The brand's 24-hour publish limit is reached.",
+    "Publish or schedule at `next_allowed_at` or later.")
+# --- our side and the platforms' ---
+SERVER_ERROR = _row("SERVER_ERROR", 500, "server", "Something went wrong on our side.", "Send the request again; report `request_id` if it persists.")
+AI_GENERATION_FAILED = _row("AI_GENERATION_FAILED", 502, "ai", "The AI provider failed; the credits were refunded.", "Try again, or change the prompt.")
+PLATFORM_ERROR = _row("PLATFORM_ERROR", 502, "platform", "The platform failed to answer.", "Try again later.")
+PLATFORM_REJECTED = _row("PLATFORM_REJECTED", 502, "platform", "The platform rejected the request.",
+    "See `platform_error`; when it is retryable, try again later.")
+PLATFORM_OUTCOME_UNKNOWN = _row("PLATFORM_OUTCOME_UNKNOWN", 502, "platform",
+    "The platform took the request but did not say what became of it; it is being looked up.",
+    "Read the post `post_id` later, or repeat the request with the same Idempotency-Key.")
+SERVICE_UNAVAILABLE = _row("SERVICE_UNAVAILABLE", 503, "server", "A part of the service did not answer in time.",
+    "Send the request again after Retry-After seconds; a write with the same Idempotency-Key is safe.")
+AI_NOT_CONFIGURED = _row("AI_NOT_CONFIGURED", 503, "ai", "No AI provider is configured.", "Ask the operator to configure one.")
+# fmt: on

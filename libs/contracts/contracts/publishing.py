@@ -1,0 +1,322 @@
+"""The publishing service's surface: pages, posts, guardrails' answers, comments, engagement."""
+
+from datetime import datetime
+from typing import Annotated, Any, Protocol
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from contracts.caller import Caller
+from contracts.record import Nothing, Record
+
+Limit = Annotated[int, Meta(ge=1, le=100)]
+#: Spec "Request field limits"; the platform's own limit comes on top.
+Message = Annotated[str, Meta(max_length=5_000)]
+ReplyMessage = Annotated[str, Meta(min_length=1, max_length=8_000)]
+#: decisions: media_ids and media_urls together at most 10, then the platform's own limit.
+MAX_MEDIA_PER_POST = 10
+Settings = dict[str, Any]
+
+
+class Page(Record):
+    """A connected platform account."""
+
+    id: str
+    platform: str
+    name: str
+    username: str | None
+    account_id: str
+    brand_id: str
+    brand_name: str
+    followers: int
+    picture: str | None
+    expired: bool
+    created_at: datetime
+
+
+class ListPages(Record):
+    platform: str | None = None
+    brand_id: str | None = None
+    limit: Limit = 50
+    cursor: str | None = None
+
+
+class PageList(Record):
+    pages: tuple[Page, ...]
+    next_cursor: str | None = None
+
+
+class GetPage(Record):
+    id: str
+
+
+class CountPages(Record):
+    brand_ids: tuple[str, ...]
+
+
+class PageCounts(Record):
+    """Pages per brand id; a brand without pages is absent."""
+
+    counts: dict[str, int]
+
+
+class LinkPage(Record):
+    """Operator: connects a platform account to a brand. Linking it again repairs the same page."""
+
+    owner_account_id: str
+    brand_id: str
+    brand_name: str
+    platform: str
+    remote_account_id: str
+    access_token: str
+    name: str
+    username: str | None = None
+    followers: int = 0
+    picture: str | None = None
+
+
+class MediaItem(Record):
+    src: str
+    #: photo or video
+    type: str
+
+
+class PostError(Record):
+    code: str
+    message: str
+
+
+class PostContent(Record):
+    """What a post says and shows; shared by schedule, publish and validate."""
+
+    message: Message | None = None
+    media_ids: tuple[str, ...] = ()
+    media_urls: tuple[str, ...] = ()
+    first_comment: Annotated[str, Meta(max_length=8_000)] | None = None
+    facebook_settings: Settings | None = None
+    instagram_settings: Settings | None = None
+    linkedin_settings: Settings | None = None
+    tiktok_settings: Settings | None = None
+    x_settings: Settings | None = None
+    youtube_settings: Settings | None = None
+
+
+class SchedulePost(PostContent, kw_only=True):
+    page_id: str
+    scheduled_at: datetime
+
+
+class PublishPost(PostContent, kw_only=True):
+    page_id: str
+
+
+class ValidatePost(PostContent, kw_only=True):
+    """A dry run. Without scheduled_at it is judged as a publish at once."""
+
+    page_id: str
+    scheduled_at: datetime | None = None
+
+
+class EditPost(Record):
+    """PATCH: only the fields that are sent change; null clears a field that may be empty."""
+
+    id: str
+    scheduled_at: datetime | UnsetType = UNSET
+    message: Message | None | UnsetType = UNSET
+    media_ids: tuple[str, ...] | UnsetType = UNSET
+    media_urls: tuple[str, ...] | UnsetType = UNSET
+    first_comment: Annotated[str, Meta(max_length=8_000)] | None | UnsetType = UNSET
+    facebook_settings: Settings | None | UnsetType = UNSET
+    instagram_settings: Settings | None | UnsetType = UNSET
+    linkedin_settings: Settings | None | UnsetType = UNSET
+    tiktok_settings: Settings | None | UnsetType = UNSET
+    x_settings: Settings | None | UnsetType = UNSET
+    youtube_settings: Settings | None | UnsetType = UNSET
+
+
+class ScheduledPost(PostContent, kw_only=True):
+    """A post with a time, in any state (spec "ScheduledPost")."""
+
+    id: str
+    page_id: str
+    brand_id: str
+    platform: str
+    media: tuple[MediaItem, ...]
+    scheduled_at: datetime
+    #: queued, published, failed or cancelled; a post being sent right now is still queued.
+    status: str
+    created_at: datetime
+    attempts: int = 0
+    next_attempt_at: datetime | None = None
+    remote_id: str | None = None
+    permalink: str | None = None
+    published_at: datetime | None = None
+    error: PostError | None = None
+
+
+class PostId(Record):
+    id: str
+
+
+class Cancelled(Record):
+    success: bool
+    id: str
+
+
+class ListScheduledPosts(Record):
+    page_id: str | None = None
+    #: Comma-separated of queued, failed, cancelled, published; or all.
+    status: str = "queued"
+    limit: Limit = 50
+    cursor: str | None = None
+
+
+class ScheduledPostList(Record):
+    scheduled_posts: tuple[ScheduledPost, ...]
+    next_cursor: str | None = None
+
+
+class PublishResult(Record):
+    """Answer of a publish at once (spec "Publish result fields")."""
+
+    post_id: str
+    platform: str
+    page_id: str
+    brand_id: str
+    message: str | None
+    media: tuple[MediaItem, ...]
+    status: str
+    was_published: bool
+    platform_post_id: str | None
+    published_at: datetime
+    permalink: str | None
+    #: True when the operation id had already published: nothing was done now.
+    repeated: bool = False
+
+
+class Finding(Record):
+    """One finding of a dry run: `code` as the real call would refuse with."""
+
+    code: str
+    message: str
+    field: str | None = None
+
+
+class Validation(Record):
+    valid: bool
+    errors: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+
+
+class ListPublishedPosts(Record):
+    page_id: str | None = None
+    platform: str | None = None
+    since: datetime | None = None
+    limit: Limit = 50
+    cursor: str | None = None
+
+
+class Metrics(Record):
+    likes: int = 0
+    comments: int = 0
+    shares: int = 0
+
+
+class PublishedPost(Record):
+    id: str
+    page_id: str
+    brand_id: str
+    platform: str
+    remote_id: str
+    permalink: str | None
+    published_at: datetime
+    message: str | None
+    metrics: Metrics
+
+
+class PublishedPostList(Record):
+    published_posts: tuple[PublishedPost, ...]
+    next_cursor: str | None = None
+
+
+class EngagementCounts(Record):
+    likes: int
+    comments: int
+    shares: int | None
+    total_interactions: int
+    permalink: str | None
+    published_at: datetime
+
+
+class Engagement(Record):
+    id: str
+    platform: str
+    platform_post_id: str
+    page_id: str
+    brand_id: str
+    engagement: EngagementCounts
+    fetched_at: datetime
+
+
+class Author(Record):
+    id: str
+    name: str
+
+
+class Comment(Record):
+    id: str
+    text: str
+    author: Author = field(name="from")
+    created_time: datetime
+    reply_count: int
+    post_id: str
+    platform: str
+    parent_id: str | None = None
+
+
+class ListComments(Record):
+    post_id: str
+    page_id: str | None = None
+    since: datetime | None = None
+    limit: Limit = 50
+    cursor: str | None = None
+
+
+class CommentList(Record):
+    comments: tuple[Comment, ...]
+    next_cursor: str | None = None
+
+
+class ReplyToComment(Record):
+    page_id: str
+    comment_id: str
+    message: ReplyMessage
+
+
+class Reply(Record):
+    id: str
+    parent_id: str
+    message: str
+    created_at: datetime
+
+
+class PublishingApi(Protocol):
+    """RPC surface of the publishing service. From the operator alone: link_page, expire_page, bring_post_due."""
+
+    def list_pages(self, caller: Caller, request: ListPages) -> PageList: ...
+    def get_page(self, caller: Caller, request: GetPage) -> Page: ...
+    def count_pages(self, caller: Caller, request: CountPages) -> PageCounts: ...
+    def link_page(self, caller: Caller, request: LinkPage) -> Page: ...
+    def expire_page(self, caller: Caller, request: GetPage) -> Page: ...
+    def schedule_post(self, caller: Caller, request: SchedulePost) -> ScheduledPost: ...
+    def publish_post(self, caller: Caller, request: PublishPost) -> PublishResult: ...
+    def validate_post(self, caller: Caller, request: ValidatePost) -> Validation: ...
+    def list_scheduled_posts(self, caller: Caller, request: ListScheduledPosts) -> ScheduledPostList: ...
+    def get_scheduled_post(self, caller: Caller, request: PostId) -> ScheduledPost: ...
+    def edit_post(self, caller: Caller, request: EditPost) -> ScheduledPost: ...
+    def cancel_post(self, caller: Caller, request: PostId) -> Cancelled: ...
+    def retry_post(self, caller: Caller, request: PostId) -> ScheduledPost: ...
+    def bring_post_due(self, caller: Caller, request: PostId) -> ScheduledPost: ...
+    def list_published_posts(self, caller: Caller, request: ListPublishedPosts) -> PublishedPostList: ...
+    def get_engagement(self, caller: Caller, request: PostId) -> Engagement: ...
+    def list_comments(self, caller: Caller, request: ListComments) -> CommentList: ...
+    def reply_to_comment(self, caller: Caller, request: ReplyToComment) -> Reply: ...

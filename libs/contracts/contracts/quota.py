@@ -1,0 +1,98 @@
+"""The quota service's surface: admission of requests, refunds and the month's counters."""
+
+from datetime import datetime
+from typing import Protocol
+
+from contracts.caller import Caller
+from contracts.record import Nothing, Record
+
+
+class Admission(Record):
+    """A request at the door. `meter` names the month bucket it uses besides minute and day.
+
+    meter: "reads" | "publishes" | "replies" | "writes" (counted, without a limit) | "" (minute and day only:
+    a replay, or a request whose scope is missing). Writes that publish or reply count as writes as well.
+    """
+
+    meter: str = ""
+    units: int = 1
+
+
+class RateWindow(Record):
+    """The minute window of the X-RateLimit headers; `resets_at` is its end."""
+
+    limit: int
+    remaining: int
+    resets_at: datetime
+
+
+class Admitted(Record):
+    """The request may go on. `refused` instead carries a limit that was hit: then nothing but
+    the minute (for a 429 of the day or month) was used.
+
+    refused: None | {"code": …, "extras": …}, so that the rate headers travel with a refusal too.
+    """
+
+    window: RateWindow
+    year_month: str
+    refused_code: str | None = None
+    refused_extras: dict[str, object] = {}
+
+
+class Refund(Record):
+    """Gives back the month units of a call that failed. `year_month` as admission returned it."""
+
+    meter: str
+    year_month: str
+    units: int = 1
+
+
+class ChargeUnit(Record):
+    """Takes one unit of a bucket outside a request (webhook deliveries). Idempotent per operation id."""
+
+    account_id: str
+    tier: str
+    bucket: str
+    operation_id: str
+
+
+class Charged(Record):
+    allowed: bool
+
+
+class BucketUse(Record):
+    """Use of one monthly bucket; limit and remaining are None for `writes`."""
+
+    used: int
+    limit: int | None
+    remaining: int | None
+
+
+class Usage(Record):
+    """The month's counters of an account (spec: Account view, quota.monthly)."""
+
+    year_month: str
+    resets_at: datetime
+    publishes: BucketUse
+    replies: BucketUse
+    reads: BucketUse
+    webhooks: BucketUse
+    writes: BucketUse
+    total_requests: int
+
+
+class SetSandboxUse(Record):
+    """Operator: sets how many lifetime requests a sandbox token has used."""
+
+    token_id: str
+    count: int
+
+
+class QuotaApi(Protocol):
+    """RPC surface of the quota service."""
+
+    def admit(self, caller: Caller, request: Admission) -> Admitted: ...
+    def refund(self, caller: Caller, request: Refund) -> Nothing: ...
+    def charge_unit(self, caller: Caller, request: ChargeUnit) -> Charged: ...
+    def get_usage(self, caller: Caller, request: Nothing) -> Usage: ...
+    def set_sandbox_use(self, caller: Caller, request: SetSandboxUse) -> Nothing: ...
