@@ -1,0 +1,10 @@
+"""Where things lie in the checkout; nothing else."""
+
+from pathlib import Path
+
+#: The checkout `./dev` belongs to.
+ROOT = Path(__file__).resolve().parents[3]
+#: State of the stack `./dev up` starts.
+RUN = ROOT / ".run"
+#: State of everything that tests and benchmarks start.
+RUN_TEST = ROOT / ".run-test"

@@ -1,0 +1,32 @@
+"""Ports of a run directory: the usual one if it is free, else another; the same again after a restart."""
+
+import json
+import random
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+#: Below the range from which Linux gives ports to outgoing connections (32768 and up).
+OTHERS = range(20_000, 30_000)
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port of a connection just closed is free
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def choose(run: Path, usual: Mapping[str, int | None]) -> dict[str, int]:
+    """name → port, and remember it. Call it while nothing of this run directory runs; None asks for any port."""
+    path = run / "ports.json"
+    chosen: dict[str, int] = json.loads(path.read_text()) if path.exists() else {}
+    for name, port in usual.items():
+        taken = {other for key, other in chosen.items() if key != name}
+        candidates = [chosen.get(name), port, *random.sample(OTHERS, 100)]
+        chosen[name] = next(it for it in candidates if it and it not in taken and is_free(it))
+    path.write_text(json.dumps(chosen, indent=1))
+    return chosen

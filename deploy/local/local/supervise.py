@@ -1,0 +1,244 @@
+"""The supervisor: keeps every process of a table alive, and stops them in order.
+
+A process that dies is started again after a short wait; one whose HTTP check fails for a while is killed and started
+again, unless something it depends on is away (a restart would not help). Its children die with it, whatever ends it.
+Run as `python -m local.supervise RUN_DIRECTORY [OWNER_PID]`; how to start and ask it is in `processes.py`.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+from local.paths import ROOT
+from local.processes import Process, read_table
+
+# All figures: our choice.
+FIRST_RETRY_SECONDS = 0.2
+LAST_RETRY_SECONDS = 5.0
+STARTING_CHECK_SECONDS = 0.1
+CHECK_SECONDS = 1.0
+CHECK_TIMEOUT_SECONDS = 3.0
+#: Unhealthy for so long: restarted. With the start-up this stays within the 15 s that the chassis counts on.
+UNHEALTHY_SECONDS = 8.0
+START_SECONDS = 60.0
+#: Up for so long: the next failure counts as the first.
+SETTLED_SECONDS = 10.0
+LOG_BYTES = 20 * 2**20
+
+
+async def answers(check: str) -> bool:
+    """Whether the address answers: HTTP with 200, the others by accepting a connection."""
+    try:
+        async with asyncio.timeout(CHECK_TIMEOUT_SECONDS):
+            kind, _, rest = check.partition(":")
+            if kind == "unix":
+                _, writer = await asyncio.open_unix_connection(rest)
+            elif kind == "tcp":
+                host, _, port = rest.rpartition(":")
+                _, writer = await asyncio.open_connection(host, int(port))
+            else:
+                host, _, path = rest.removeprefix("//").partition("/")
+                reader, writer = await asyncio.open_connection(*host.split(":"))
+                writer.write(f"GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+                status = (await reader.readline()).split()
+                writer.close()
+                return status[1:2] == [b"200"]
+            writer.close()
+            return True
+    except (OSError, TimeoutError, ValueError):
+        return False
+
+
+def open_log(path: Path) -> int:
+    """The log to append to; a big one is put aside first."""
+    if path.exists() and path.stat().st_size > LOG_BYTES:
+        path.replace(path.with_suffix(".log.1"))
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+
+class Keeper:
+    """Keeps one row of the table."""
+
+    def __init__(self, row: Process, supervisor: "Supervisor") -> None:
+        self.row = row
+        self.supervisor = supervisor
+        self.state = "waiting"
+        self.failures = 0
+        self.starts = 0
+        self.ready = asyncio.Event()
+        self.process: asyncio.subprocess.Process | None = None
+
+    def note(self, state: str) -> None:
+        if state != self.state:
+            self.state = state
+            (self.ready.set if state in ("ready", "done") else self.ready.clear)()
+            self.supervisor.write_state()
+
+    async def keep(self) -> None:
+        """Start it whenever it is down, until everything stops."""
+        while True:
+            for name in self.row.depends:
+                await self.supervisor.keepers[name].ready.wait()
+            if self.supervisor.stopping:
+                return
+            started_at = time.monotonic()
+            code = await self.run()
+            if self.supervisor.stopping:
+                return
+            if self.row.once and code == 0:
+                self.failures = 0
+                self.note("done")
+                return
+            if time.monotonic() - started_at > SETTLED_SECONDS:
+                self.failures = 0
+            self.failures += 1
+            self.note("failed")
+            wait = min(FIRST_RETRY_SECONDS * 2 ** (self.failures - 1), LAST_RETRY_SECONDS)
+            print(f"{self.row.name} ended with {code}; again in {wait:.1f} s", flush=True)
+            await asyncio.sleep(wait)
+
+    async def run(self) -> int:
+        """One life of the process: its exit code."""
+        log = open_log(self.supervisor.run / "logs" / f"{self.row.name}.log")
+        try:
+            self.process = await asyncio.create_subprocess_exec(
+                *bound_to_parent(self.row), cwd=ROOT, env=os.environ | self.row.env,
+                stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            os.write(log, f"{error}\n".encode())
+            return 127
+        finally:
+            os.close(log)
+        self.starts += 1
+        (self.supervisor.run / "pids" / self.row.name).write_text(f"{self.process.pid}\n")
+        self.note("starting" if self.row.check or self.row.once else "ready")
+        watch = asyncio.create_task(self.watch(self.row.check)) if self.row.check else None
+        try:
+            return await self.process.wait()
+        finally:
+            if watch:
+                watch.cancel()
+            self.kill_group()  # workers of a killed master would keep its port
+
+    async def watch(self, check: str) -> None:
+        """Follow the check; kill the process when it stays unhealthy."""
+        healthy_at = time.monotonic()
+        while True:
+            healthy = await answers(check)
+            away = any(not self.supervisor.keepers[name].ready.is_set() for name in self.row.depends)
+            if healthy or away:
+                healthy_at = time.monotonic()
+            if healthy:
+                self.note("ready")
+                if not check.startswith("http"):
+                    return
+            unhealthy_seconds = time.monotonic() - healthy_at
+            if unhealthy_seconds > CHECK_TIMEOUT_SECONDS and self.state == "ready":
+                self.note("unhealthy")
+            if unhealthy_seconds > (START_SECONDS if self.state == "starting" else UNHEALTHY_SECONDS):
+                print(f"{self.row.name} is unhealthy for {unhealthy_seconds:.0f} s; killed", flush=True)
+                self.kill_group()
+            await asyncio.sleep(STARTING_CHECK_SECONDS if self.state == "starting" else CHECK_SECONDS)
+
+    def kill_group(self) -> None:
+        if self.process:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+
+    async def stop(self) -> None:
+        """Ask, wait, kill."""
+        if self.process and self.process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self.process.send_signal(self.row.stop_signal)
+            try:
+                await asyncio.wait_for(self.process.wait(), self.row.stop_seconds)
+            except TimeoutError:
+                print(f"{self.row.name} did not stop within {self.row.stop_seconds:.0f} s; killed", flush=True)
+        self.kill_group()
+        (self.supervisor.run / "pids" / self.row.name).unlink(missing_ok=True)
+        self.note("stopped")
+
+
+def bound_to_parent(row: Process) -> list[str]:
+    """The command, signalled by the kernel should the supervisor itself be killed."""
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        return row.argv
+    return [setpriv, "--pdeathsig", signal.Signals(row.stop_signal).name.removeprefix("SIG"), "--", *row.argv]
+
+
+class Supervisor:
+    """All keepers of a run directory."""
+
+    def __init__(self, run: Path) -> None:
+        self.run = run
+        self.stopping = False
+        self.keepers = {row.name: Keeper(row, self) for row in read_table(run)}
+        (run / "pids").mkdir(exist_ok=True)
+        (run / "logs").mkdir(exist_ok=True)
+
+    def write_state(self) -> None:
+        state = {
+            name: {"state": keeper.state, "pid": keeper.process and keeper.process.pid,
+                   "failures": keeper.failures, "starts": keeper.starts}
+            for name, keeper in self.keepers.items()
+        }  # fmt: skip
+        fresh = self.run / "state.json.new"
+        fresh.write_text(json.dumps(state, indent=1))
+        fresh.replace(self.run / "state.json")
+
+    async def stop_in_order(self, keeper: Keeper, stopped: dict[str, asyncio.Event]) -> None:
+        """What depends on it first."""
+        for other in self.keepers.values():
+            if keeper.row.name in other.row.depends:
+                await stopped[other.row.name].wait()
+        await keeper.stop()
+        stopped[keeper.row.name].set()
+
+    async def supervise(self, owner_pid: int | None) -> None:
+        """Until SIGTERM, SIGINT or the end of the owner; then stop everything."""
+        end = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, end.set)
+        self.write_state()
+        tasks = [asyncio.create_task(keeper.keep()) for keeper in self.keepers.values()]
+        while not end.is_set() and (owner_pid is None or Path(f"/proc/{owner_pid}").exists()):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(end.wait(), 0.5)
+        self.stopping = True
+        stopped = {name: asyncio.Event() for name in self.keepers}
+        await asyncio.gather(*(self.stop_in_order(keeper, stopped) for keeper in self.keepers.values()))
+        for task in tasks:
+            task.cancel()
+
+
+def main() -> int:
+    """Take the lock, or leave it to the supervisor that has it."""
+    run = Path(sys.argv[1])
+    with (run / "supervisor.lock").open("a+") as lock:
+        for attempts_left in reversed(range(10)):  # whoever asks for the supervisor holds the lock for a moment
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if not attempts_left:
+                    print("another supervisor runs here", flush=True)
+                    return 1
+                time.sleep(0.05)
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        asyncio.run(Supervisor(run).supervise(int(sys.argv[2]) if len(sys.argv) > 2 else None))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
