@@ -1,0 +1,1 @@
+"""The platform connectors: one module a platform, one interface (`base`), one table (`registry`)."""

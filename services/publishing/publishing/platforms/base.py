@@ -1,0 +1,247 @@
+"""What the service asks of a platform and what it may answer: the interface every connector has.
+
+No platform's manners are here, no HTTP, and nothing is stored: what must outlive a crash goes through `Checkpoint`.
+A connector never repeats a call that makes something visible: that is for its caller, who looks the outcome up first.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+
+class Refusal(StrEnum):
+    """Why a platform did not do what was asked; in every case nothing became visible."""
+
+    #: The connection is over (token expired, revoked or invalid): the page must be connected again.
+    EXPIRED = "expired"
+    #: The connection is good but may not do this.
+    PERMISSION = "permission"
+    #: Too many calls or posts; `wait_seconds` when the platform says how long.
+    RATE_LIMITED = "rate_limited"
+    #: The content or the request is refused for good.
+    REJECTED = "rejected"
+    #: Not now: the platform could not be reached or failed before anything irreversible was sent.
+    TRANSIENT = "transient"
+
+
+class PlatformRefusal(Exception):
+    """The platform definitely did not do it."""
+
+    def __init__(self, kind: Refusal, code: str, message: str, wait_seconds: float | None = None) -> None:
+        super().__init__(kind, code, message)
+        self.kind = kind
+        #: The platform's own code ("190", "9004/2207052"), or ours in capitals (UNREACHABLE, NOT_READY).
+        self.code = code
+        self.message = message
+        self.wait_seconds = wait_seconds
+
+    @property
+    def retryable(self) -> bool:
+        return self.kind in (Refusal.RATE_LIMITED, Refusal.TRANSIENT)
+
+
+class OutcomeUnknown(Exception):
+    """Something irreversible was sent and no usable answer came: look it up before anything else."""
+
+
+class NotConnected(Exception):
+    """There is no connector for this platform: UNSUPPORTED_PLATFORM to a client."""
+
+    def __init__(self, platform_code: str, platform_name: str) -> None:
+        super().__init__(f"Posting to {platform_name} is not available on this server yet.")
+        self.platform_code = platform_code
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A page's credentials, decrypted for this one call. Never logged."""
+
+    remote_account_id: str
+    access_token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MediaSource:
+    """A photo or video: a public URL the platform fetches, or bytes we hand over where it takes them."""
+
+    #: photo or video
+    type: str
+    url: str | None = None
+    body: bytes | None = field(default=None, repr=False)
+    content_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a post says and shows. `settings` are those of its own platform, as the client sent them."""
+
+    message: str = ""
+    media: tuple[MediaSource, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Checkpoint:
+    """What a publish has done so far. `save` returns only when it is stored: the next call may be irreversible.
+
+    Hand the values of the last attempt to the next one (retry or look-up): staged objects are used again, and what
+    belongs to other content is ignored. A publish of one single call saves nothing before it: the stored attempt says
+    enough. Values are JSON; None takes one away.
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, Any] | None = None,
+        store: Callable[[dict[str, Any]], None] = lambda values: None,
+    ) -> None:
+        self.values: dict[str, Any] = dict(values or {})
+        self._store = store
+
+    def get(self, name: str) -> Any:
+        return self.values.get(name)
+
+    def save(self, **values: Any) -> None:
+        """Store all values, these included. Raises what the store raises: then nothing further is sent."""
+        self.values = {name: value for name, value in (self.values | values).items() if value is not None}
+        self._store(dict(self.values))
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """It is out. Permalink and time are None when the platform would not tell them now."""
+
+    remote_id: str
+    permalink: str | None = None
+    published_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotPublished:
+    """Looked up and not there. `settled`: the platform itself says so and it cannot appear any more;
+    otherwise ask again until the attempt is two minutes old (local-stack.md) before believing it.
+    `refusal`: the platform's reason, if it gives one."""
+
+    settled: bool
+    refusal: PlatformRefusal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StillUnknown:
+    """The platform is still working on it: ask again, however long it takes."""
+
+
+Outcome = Published | NotPublished | StillUnknown
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteComment:
+    """A comment as the platform holds it. `author_id` is empty and `author_name` a placeholder if it will not say."""
+
+    id: str
+    text: str
+    author_id: str
+    author_name: str
+    created_at: datetime
+    reply_count: int = 0
+    parent_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommentPage:
+    """Newest first. `next_cursor` is the platform's, None at the end."""
+
+    comments: tuple[RemoteComment, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteReply:
+    """A comment or reply of our own."""
+
+    id: str
+    parent_id: str
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Engagement now. `shares` is None where the platform does not tell."""
+
+    likes: int
+    comments: int
+    shares: int | None
+    permalink: str | None = None
+    published_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    name: str
+    username: str | None
+    followers: int
+    picture: str | None
+
+
+class Connector(ABC):
+    """One platform. Thread-safe: one object serves all pages.
+
+    Every method raises PlatformRefusal; OutcomeUnknown only where it says so.
+    """
+
+    @abstractmethod
+    def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
+        """Make the post visible, once. Raises OutcomeUnknown. Waits for processing: up to minutes for video."""
+
+    @abstractmethod
+    def look_up(
+        self,
+        account: Account,
+        content: Content,
+        checkpoint: Checkpoint,
+        *,
+        began_at: datetime,
+        known_remote_ids: Collection[str] = (),
+    ) -> Outcome:
+        """What became of an attempt whose outcome is unknown. Reads only.
+
+        `began_at` is when the attempt was stored, in real time (SQL clock_timestamp(), never the shifted clock).
+        `known_remote_ids` are the page's posts that belong to other attempts: two equal texts are not confused.
+        A PlatformRefusal says nothing about the attempt, only that looking did not work: ask again.
+        """
+
+    @abstractmethod
+    def comment(self, account: Account, remote_id: str, text: str) -> RemoteReply:
+        """Comment on a post of ours (the first comment). Raises OutcomeUnknown."""
+
+    @abstractmethod
+    def reply(self, account: Account, comment_id: str, text: str) -> RemoteReply:
+        """Answer a comment. Raises OutcomeUnknown."""
+
+    @abstractmethod
+    def find_reply(
+        self, account: Account, parent_id: str, text: str, *, began_at: datetime, known_ids: Collection[str] = ()
+    ) -> RemoteReply | None:
+        """Our own comment under a post, or reply under a comment, with exactly this text, made since `began_at`
+        and not among `known_ids`: what became of a `comment` or `reply` that raised OutcomeUnknown."""
+
+    @abstractmethod
+    def list_comments(
+        self,
+        account: Account,
+        remote_id: str,
+        *,
+        since: datetime | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> CommentPage:
+        """One page of a post's comments, replies and our own included; those made after `since` alone."""
+
+    @abstractmethod
+    def engagement(self, account: Account, remote_id: str) -> Counts:
+        """A post's counts now."""
+
+    @abstractmethod
+    def profile(self, account: Account) -> Profile:
+        """The page's name and picture as the platform shows them."""

@@ -1,0 +1,11 @@
+"""Facebook over the Graph API."""
+
+from publishing.platforms.base import Connector
+from publishing.platforms.meta import MetaSettings
+
+
+class FacebookConnector(Connector):
+    """Facebook. Calls follow."""
+
+    def __init__(self, settings: MetaSettings) -> None:
+        self._settings = settings

@@ -1,0 +1,29 @@
+"""Which platform is served by which connector: one table. A new platform is one module and one row."""
+
+from collections.abc import Callable, Mapping
+
+from contracts.platforms import PLATFORMS
+
+from publishing.platforms.base import Connector, NotConnected
+from publishing.platforms.facebook import FacebookConnector
+from publishing.platforms.instagram import InstagramConnector
+from publishing.platforms.meta import MetaSettings
+
+#: LN, TT, TW and YT have none yet.
+CONNECTORS: Mapping[str, Callable[[MetaSettings], Connector]] = {
+    "FB": FacebookConnector,
+    "IG": InstagramConnector,
+}
+
+
+class Registry:
+    """The connectors of this process, made once; each keeps its own pool of connections."""
+
+    def __init__(self, meta: MetaSettings) -> None:
+        self._connectors = {code: make(meta) for code, make in CONNECTORS.items()}
+
+    def connector(self, platform_code: str) -> Connector:
+        """Raises NotConnected."""
+        if platform_code not in self._connectors:
+            raise NotConnected(platform_code, PLATFORMS[platform_code].name)
+        return self._connectors[platform_code]
