@@ -1,0 +1,3 @@
+"""Loads the test kit for every package's tests."""
+
+pytest_plugins = ["chassis.testkit"]

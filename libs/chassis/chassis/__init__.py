@@ -1,0 +1,1 @@
+"""How the services talk, store and run, safely: everything under a service but its business rules."""

@@ -1,0 +1,139 @@
+"""Receiving events, as nameko extensions: inbox and effect in one transaction, retry with delay, then quarantine.
+
+While the service's database is away an event waits without using up its retries.
+"""
+
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any, TypeVar
+
+import msgspec
+import structlog
+from eventlet.queue import LightQueue
+from nameko.extensions import Entrypoint, ProviderCollector, SharedExtension, register_entrypoint
+from pika.channel import Channel
+
+from chassis import inbox, quarantine, topology
+from chassis.link import Message, NotConfirmed
+from chassis.server import ServiceLink
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.events import Event
+
+log = structlog.get_logger()
+F = TypeVar("F", bound=Callable[..., Any])
+_ATTEMPT = "x-attempt"
+
+
+class EventConsumer(SharedExtension, ProviderCollector):
+    """Consumes the service's event queue; each event is handled in its own worker."""
+
+    service_link = ServiceLink()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._handlers: dict[str, OnEvent] = {}
+        self._messages: LightQueue = LightQueue()
+
+    def setup(self) -> None:
+        self.service_link.openers.append(self._on_open)
+
+    def register_provider(self, provider: Any) -> None:
+        super().register_provider(provider)
+        self._handlers[provider.event] = provider
+
+    def start(self) -> None:
+        self.container.spawn_managed_thread(self._dispatch, identifier="event-dispatch")
+        self.service_link.start()
+
+    def _on_open(self, channel: Channel) -> None:
+        channel.basic_consume(topology.event_queue(self.container.service_name), self._on_message)
+
+    def _on_message(self, channel: Channel, method: Any, properties: Any, body: bytes) -> None:
+        self._messages.put((channel, method.delivery_tag, properties.headers or {}, body))
+
+    def _dispatch(self) -> None:
+        while True:
+            channel, tag, headers, body = self._messages.get()
+            try:
+                event = msgspec.json.decode(body, type=Event)
+                handler = self._handlers[event.event]
+            except (msgspec.MsgspecError, KeyError) as error:
+                self._set_aside(channel, tag, headers, body, repr(error))
+                continue
+            on_result = partial(self._on_result, channel, tag, headers, body)
+            self.container.spawn_worker(handler, (event,), {}, handle_result=on_result)
+
+    def _on_result(
+        self, channel: Channel, tag: int, headers: dict[str, Any], body: bytes, _context: Any, _result: Any, exc_info: Any
+    ) -> tuple[None, None]:
+        if exc_info is None:
+            self._settle(channel, tag, acknowledged=True)
+        else:
+            self._try_later(channel, tag, headers, body, exc_info[1])
+        return None, None
+
+    def _try_later(self, channel: Channel, tag: int, headers: dict[str, Any], body: bytes, error: Exception) -> None:
+        outage = isinstance(error, ApiError) and error.row is SERVICE_UNAVAILABLE
+        attempt = int(headers.get(_ATTEMPT, 0))
+        if not outage and attempt >= len(topology.RETRY_SECONDS):
+            self._set_aside(channel, tag, headers, body, repr(error))
+            return
+        log.warning("event_failed", attempt=attempt, outage=outage, exc_info=None if outage else error)
+        delay = topology.RETRY_SECONDS[min(attempt, len(topology.RETRY_SECONDS) - 1)]
+        queue = topology.retry_queue(self.container.service_name, delay)
+        again = {**headers, _ATTEMPT: attempt if outage else attempt + 1}
+        again.pop("x-death", None)
+        try:
+            self.service_link.link.publish_confirmed([Message("", queue, body, headers=again)])
+        except NotConfirmed:
+            self._settle(channel, tag, acknowledged=False)
+        else:
+            self._settle(channel, tag, acknowledged=True)
+
+    def _set_aside(self, channel: Channel, tag: int, headers: dict[str, Any], body: bytes, error: str) -> None:
+        queue = topology.event_queue(self.container.service_name)
+        kept = quarantine.put(self.service_link.link, queue, headers, body, error)
+        self._settle(channel, tag, acknowledged=kept)
+
+    def _settle(self, channel: Channel, tag: int, *, acknowledged: bool) -> None:
+        def settle() -> None:
+            if channel.is_open:
+                channel.basic_ack(tag) if acknowledged else channel.basic_nack(tag, requeue=True)
+
+        self.service_link.link.call_soon(settle)
+
+
+class OnEvent(Entrypoint):
+    """`@on_event(name)`: see `on_event`."""
+
+    consumer = EventConsumer()
+    expected_exceptions = (ApiError,)
+
+    def __init__(self, event: str) -> None:
+        super().__init__()
+        self.event = event
+
+    def setup(self) -> None:
+        self.consumer.register_provider(self)
+
+    def stop(self) -> None:
+        self.consumer.unregister_provider(self)
+
+
+def on_event(name: str) -> Callable[[F], F]:
+    """Marks `def handler(self, connection, event)`: called once per event, in the transaction of its inbox row.
+
+    The service needs a `database`. Handlers are quick: slow work is a row that a loop claims.
+    """
+
+    def mark(function: F) -> F:
+        @wraps(function)
+        def handle(self: Any, event: Event) -> None:
+            with self.database.transaction() as connection:
+                if inbox.record(connection, event.id):
+                    function(self, connection, event)
+
+        register_entrypoint(handle, OnEvent(name))
+        return handle  # type: ignore[return-value]
+
+    return mark

@@ -1,0 +1,83 @@
+"""The wire format of RPC: several calls in one message, several replies in one message. Pure.
+
+Bodies are JSON. A call keeps its own caller, deadline and id inside its frame; a bad call fails alone.
+"""
+
+from typing import Any, get_type_hints
+
+import msgspec
+from msgspec import Raw
+
+from contracts.errors import ERRORS, SERVER_ERROR, ApiError
+
+#: Messages stay under 256 KiB (architecture); a frame takes no further call past this.
+MAX_FRAME_BYTES = 128 * 1024
+#: Answered by the server itself: the service is reachable and its database answers.
+PING = "_ping"
+
+
+class Call(msgspec.Struct, omit_defaults=True):
+    """One call in a request frame. `ttl` is the seconds left of its deadline when the frame was sent."""
+
+    id: int
+    method: str
+    ttl: float
+    caller: Raw
+    request: Raw
+
+
+class RequestFrame(msgspec.Struct):
+    """`sent_at` is Unix time: what a frame has waited in the queue comes off each call's ttl."""
+
+    sent_at: float
+    calls: list[Call]
+
+
+class Failure(msgspec.Struct):
+    code: str
+    message: str
+    extras: dict[str, Any] = {}
+
+
+class Reply(msgspec.Struct, omit_defaults=True):
+    """One reply: exactly one of result and error."""
+
+    id: int
+    result: Raw | None = None
+    error: Failure | None = None
+
+
+class ReplyFrame(msgspec.Struct):
+    replies: list[Reply]
+
+
+decode_requests = msgspec.json.Decoder(RequestFrame).decode
+decode_replies = msgspec.json.Decoder(ReplyFrame).decode
+encode = msgspec.json.Encoder().encode
+
+
+def failure_of(error: ApiError) -> Failure:
+    return Failure(code=error.code, message=error.message, extras=error.extras)
+
+
+def error_of(failure: Failure) -> ApiError:
+    """A code this release does not know (a newer service) becomes SERVER_ERROR with its message."""
+    return ApiError(ERRORS.get(failure.code, SERVER_ERROR), failure.message, **failure.extras)
+
+
+class Method(msgspec.Struct, frozen=True):
+    """The types of one method of a service's surface."""
+
+    name: str
+    request: type
+    result: type
+
+
+def methods_of(api: type) -> dict[str, Method]:
+    """The RPC surface a Protocol declares: every public `def name(self, caller, request) -> result`."""
+    found = {}
+    for name, function in vars(api).items():
+        if not name.startswith("_") and callable(function):
+            hints = get_type_hints(function)
+            found[name] = Method(name=name, request=hints["request"], result=hints["return"])
+    return found

@@ -1,0 +1,102 @@
+"""Worker loops: `run_once`-shaped methods that every replica runs; the claimed rows share the work.
+
+A loop runs again at once while it finds work (returns 1 or more), and otherwise after its interval, or when woken.
+A tick that hangs is ended at its deadline, and one that fails is logged and tried again after the interval.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import eventlet
+import structlog
+from eventlet.event import Event as Signal
+from nameko.extensions import Entrypoint, register_entrypoint
+
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+
+log = structlog.get_logger()
+F = TypeVar("F", bound=Callable[..., Any])
+_wakers: dict[str, threading.Event] = {}
+
+
+class TickTimedOut(Exception):
+    """A tick did not end within its deadline."""
+
+
+def wake(name: str) -> None:
+    """Makes the loop of this method name run now, in this process. Nothing happens where there is no such loop."""
+    waker = _wakers.get(name)
+    if waker is not None:
+        waker.set()
+
+
+class Loop(Entrypoint):
+    """`@loop(interval_seconds)`: see `loop`."""
+
+    expected_exceptions = (ApiError, TickTimedOut)
+
+    def __init__(self, interval_seconds: float, deadline_seconds: float) -> None:
+        super().__init__()
+        self._interval_seconds = interval_seconds
+        self._deadline_seconds = deadline_seconds
+        self._stopping = False
+        self._waker = threading.Event()
+        self._ended: Signal | None = None
+
+    def start(self) -> None:
+        _wakers[self.method_name] = self._waker
+        self._ended = Signal()
+        self.container.spawn_managed_thread(self._run, identifier=f"loop-{self.method_name}")
+
+    def stop(self) -> None:
+        self._stopping = True
+        self._waker.set()
+        if self._ended is not None:
+            self._ended.wait()
+
+    def _run(self) -> None:
+        while not self._stopping:
+            self._waker.clear()
+            if self._tick() < 1 and not self._stopping:
+                self._waker.wait(self._interval_seconds)
+        assert self._ended is not None
+        self._ended.send()
+
+    def _tick(self) -> int:
+        """Runs the method in a worker of its own; a failure counts as nothing done."""
+        done: Signal = Signal()
+
+        def on_result(_context: Any, result: Any, exc_info: Any) -> tuple[Any, None]:
+            if exc_info is not None:
+                self._log(exc_info)
+            done.send(0 if exc_info is not None else result)
+            return None, None
+
+        context = self.container.spawn_worker(self, (), {}, handle_result=on_result)
+        try:
+            with eventlet.Timeout(self._deadline_seconds, TickTimedOut):
+                return int(done.wait() or 0)
+        except TickTimedOut:
+            log.error("loop_timed_out", loop=self.method_name, deadline_seconds=self._deadline_seconds)
+            worker = self.container._worker_threads.get(context)
+            if worker is not None:
+                worker.kill()
+            return 0
+
+    def _log(self, exc_info: Any) -> None:
+        error = exc_info[1]
+        if isinstance(error, ApiError) and error.row is SERVICE_UNAVAILABLE:
+            log.warning("loop_waits", loop=self.method_name, reason=error.message)
+        else:
+            log.error("loop_failed", loop=self.method_name, exc_info=exc_info)
+
+
+def loop(interval_seconds: float, deadline_seconds: float = 120.0) -> Callable[[F], F]:
+    """Marks `def method(self) -> int` as a worker loop; it returns how many rows it worked on."""
+
+    def mark(function: F) -> F:
+        register_entrypoint(function, Loop(interval_seconds, deadline_seconds))
+        return function
+
+    return mark

@@ -1,0 +1,52 @@
+"""`python -m chassis.migrate <service>`: brings the service's database to its newest revision.
+
+The versions lie beside the service's package, in `migrations/`. Replicas may start it at the same time:
+an advisory lock lets one go first. Each statement gives up after 10 s of waiting for a lock.
+"""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import create_engine, text
+
+from chassis import config
+
+_LOCK = 0x706F7374  # any constant of ours
+
+
+def migrations_of(service: str) -> Path:
+    """The folder of a service's versions."""
+    spec = importlib.util.find_spec(service)
+    if spec is None or spec.origin is None:
+        raise SystemExit(f"there is no service named {service!r}")
+    return Path(spec.origin).parent.parent / "migrations"
+
+
+def migrate(service: str, url: str) -> None:
+    """Runs the missing migrations of `service` on the database at `url`."""
+    alembic = Config()
+    alembic.set_main_option("script_location", str(Path(__file__).parent / "alembic_env"))
+    alembic.set_main_option("version_locations", str(migrations_of(service)))
+    alembic.set_main_option("path_separator", "os")
+    engine = create_engine(config.database_url(url), connect_args={"options": "-c lock_timeout=10000"})
+    try:
+        with engine.begin() as connection:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+            alembic.attributes["connection"] = connection
+            command.upgrade(alembic, "head")
+    finally:
+        engine.dispose()
+
+
+def main() -> None:
+    if len(sys.argv) != 2:
+        raise SystemExit("usage: python -m chassis.migrate <service>")
+    migrate(sys.argv[1], config.text("DATABASE_URL"))
+    print(f"{sys.argv[1]}: database is up to date")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Events staged in the transaction of the change they tell of, and the relay that sends them.
+
+Nothing is published that was not committed, and nothing committed is forgotten: a row leaves the outbox only
+when the broker has confirmed it. An event may be sent twice (a crash between confirm and delete): receivers
+have an inbox. Every replica runs a relay; row locks share the work.
+"""
+
+import msgspec
+from sqlalchemy import Connection, delete, insert, select
+
+from chassis import clock, topology
+from chassis.database import Database
+from chassis.ids import new_id
+from chassis.link import Link, Message
+from chassis.schema import outbox
+from contracts.events import EVENTS, Event
+from contracts.record import Record
+
+#: Set in `connection.info` by `stage`, so that the commit wakes the relay.
+STAGED = "outbox_staged"
+_BATCH = 200
+
+
+def stage(
+    connection: Connection, event: str, data: Record, *, account_id: str, brand_id: str | None = None
+) -> Event:
+    """Stages an event of contracts.events in this transaction. `data` is the event's own record."""
+    if event not in EVENTS:
+        raise KeyError(f"{event} is not in contracts.events.EVENTS")
+    envelope = Event(
+        id=new_id("evt"),
+        event=event,
+        created_at=clock.now(connection),
+        account_id=account_id,
+        brand_id=brand_id,
+        data=msgspec.to_builtins(data),
+    )
+    connection.execute(
+        insert(outbox).values(event_id=envelope.id, event=event, body=msgspec.json.encode(envelope))
+    )
+    connection.info[STAGED] = True
+    return envelope
+
+
+def relay_once(database: Database, link: Link, limit: int = _BATCH) -> int:
+    """Sends up to `limit` staged events in order of staging; returns how many.
+
+    Raises NotConfirmed when the broker did not confirm them: they stay for the next time.
+    """
+    with database.transaction() as connection:
+        rows = connection.execute(
+            select(outbox).order_by(outbox.c.position).limit(limit).with_for_update(skip_locked=True)
+        ).all()
+        messages = []
+        for row in rows:
+            route = EVENTS.get(row.event)
+            if route is not None and route.broadcast:
+                messages.append(
+                    Message(topology.BROADCAST_EXCHANGE, "", row.body, message_id=row.event_id, mandatory=False)
+                )
+            elif route is not None and route.receivers:
+                messages.append(Message(topology.EVENT_EXCHANGE, row.event, row.body, message_id=row.event_id))
+        link.publish_confirmed(messages)
+        if rows:
+            connection.execute(delete(outbox).where(outbox.c.position.in_([row.position for row in rows])))
+    return len(rows)

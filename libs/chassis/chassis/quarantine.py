@@ -1,0 +1,89 @@
+"""Poisoned messages: kept in one durable queue with why and whence, looked at and replayed by the operator."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pika
+import structlog
+
+from chassis import topology
+from chassis.ids import new_id
+from chassis.link import Link, Message, NotConfirmed
+from contracts.record import Record
+
+log = structlog.get_logger()
+
+
+class Quarantined(Record):
+    """A message as it lies in quarantine; `body` is its beginning, for reading."""
+
+    id: str
+    queue: str
+    error: str
+    quarantined_at: str
+    size_bytes: int
+    body: str
+
+
+def put(link: Link, queue: str, headers: dict[str, Any] | None, body: bytes, error: str) -> bool:
+    """Moves a message into quarantine. False when the broker did not confirm it: then keep the original."""
+    marks = {
+        **(headers or {}),
+        "x-quarantine-queue": queue,
+        "x-quarantine-error": error[:500],
+        "x-quarantined-at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+    }
+    quarantine_id = new_id("qrn")
+    try:
+        message = Message("", topology.QUARANTINE_QUEUE, body, message_id=quarantine_id, headers=marks)
+        link.publish_confirmed([message])
+    except NotConfirmed as failure:
+        log.error("quarantine_failed", queue=queue, error=str(failure))
+        return False
+    log.error("message_quarantined", quarantine_id=quarantine_id, queue=queue, error=error[:500])
+    return True
+
+
+def list_quarantined(amqp_url: str, limit: int = 1000) -> list[Quarantined]:
+    """Looks at the quarantine without taking anything out."""
+    with pika.BlockingConnection(pika.URLParameters(amqp_url)) as connection:
+        return [_read(properties, body) for _, properties, body in _take(connection.channel(), limit)]
+
+
+def replay(amqp_url: str, quarantine_id: str) -> bool:
+    """Sends one message back to the queue it came from. False when there is none of that id."""
+    with pika.BlockingConnection(pika.URLParameters(amqp_url)) as connection:
+        channel = connection.channel()
+        channel.confirm_delivery()
+        for tag, properties, body in _take(channel, 100_000):
+            if properties.message_id == quarantine_id:
+                headers = {k: v for k, v in properties.headers.items() if not k.startswith(("x-quarantine", "x-attempt"))}
+                again = pika.BasicProperties(delivery_mode=2, content_type="application/json", headers=headers)
+                channel.basic_publish("", properties.headers["x-quarantine-queue"], body, again, mandatory=True)
+                channel.basic_ack(tag)
+                return True
+    return False
+
+
+def _take(channel: Any, limit: int) -> list[tuple[int, Any, bytes]]:
+    """Unacknowledged: everything goes back, in order, when the connection closes."""
+    channel.queue_declare(topology.QUARANTINE_QUEUE, durable=True)
+    taken = []
+    while len(taken) < limit:
+        method, properties, body = channel.basic_get(topology.QUARANTINE_QUEUE)
+        if method is None:
+            break
+        taken.append((method.delivery_tag, properties, body))
+    return taken
+
+
+def _read(properties: Any, body: bytes) -> Quarantined:
+    headers = properties.headers or {}
+    return Quarantined(
+        id=properties.message_id or "",
+        queue=headers.get("x-quarantine-queue", ""),
+        error=headers.get("x-quarantine-error", ""),
+        quarantined_at=headers.get("x-quarantined-at", ""),
+        size_bytes=len(body),
+        body=body[:200].decode("utf-8", "replace"),
+    )

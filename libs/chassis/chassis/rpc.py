@@ -1,0 +1,305 @@
+"""Calling services: typed proxies over one connection per process, calls gathered into frames.
+
+`bus = connect(amqp_url)`, `publishing = bus.service("publishing")`, `publishing.schedule_post(caller, request)`.
+Works in real threads (the gateway) and in green ones (services). The only exception is ApiError:
+the service's own refusal, or SERVICE_UNAVAILABLE when no answer came in time or the broker is away.
+
+Gathering is adaptive: a call leaves at once while fewer than two frames to its service are unanswered;
+otherwise it waits for the next reply or 2 ms, whichever is first, and leaves with its neighbours.
+"""
+
+import itertools
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pika
+import structlog
+from msgspec import Raw
+from pika.channel import Channel
+
+from chassis import topology
+from chassis.frames import (
+    MAX_FRAME_BYTES,
+    PING,
+    Call,
+    Method,
+    RequestFrame,
+    decode_replies,
+    encode,
+    error_of,
+    methods_of,
+)
+from chassis.link import Link
+from contracts.caller import Caller
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.events import Event
+from contracts.record import Nothing
+from contracts.services import SERVICES
+
+log = structlog.get_logger()
+
+#: Frames to one service that may be unanswered before calls gather. Architecture, "Speed".
+FRAMES_ON_THEIR_WAY = 2
+#: The longest a call waits for neighbours. Architecture, "Speed".
+GATHER_SECONDS = 0.002
+DEFAULT_TIMEOUT_SECONDS = 10.0
+_REPLY_TO = "amq.rabbitmq.reply-to"
+
+
+def connect(amqp_url: str, name: str = "client") -> "Bus":
+    """A bus connected in the background; the first call waits for the connection within its own deadline."""
+    return Bus(amqp_url, name)
+
+
+class PendingCall:
+    """A call on its way: `result()` waits for it."""
+
+    __slots__ = ("_done", "_error", "_method", "_raw", "call", "deadline", "forget", "frame_id", "sent", "service")
+
+    def __init__(self, service: str, method: Method, call: Call, deadline: float) -> None:
+        self.service = service
+        self.call = call
+        self.deadline = deadline
+        self.sent = False
+        self.frame_id = 0
+        self.forget: Callable[[int], None] = lambda _id: None
+        self._method = method
+        self._done = threading.Lock()
+        self._done.acquire()
+        self._raw: Raw | None = None
+        self._error: ApiError | None = None
+
+    def finish(self, raw: Raw | None, error: ApiError | None) -> None:
+        self._raw, self._error = raw, error
+        self._done.release()
+
+    def result(self) -> Any:
+        """The service's answer as the contract's record. Raises ApiError."""
+        if not self._done.acquire(timeout=max(self.deadline - time.monotonic(), 0)):
+            self.forget(self.call.id)
+            raise unavailable(f"{self.service} did not answer in time")
+        if self._error is not None:
+            raise self._error
+        return msgspec.json.decode(self._raw or b"{}", type=self._method.result)
+
+
+def unavailable(reason: str) -> ApiError:
+    log.warning("service_unavailable", reason=reason)
+    return ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
+
+
+class Bus:
+    """One process's connection to all services. Thread safe."""
+
+    def __init__(self, amqp_url: str, name: str) -> None:
+        self._ids = itertools.count(1)
+        self._pending: dict[int, PendingCall] = {}
+        self._lines: dict[str, _Line] = {}
+        self._on_event: Callable[[Event], None] | None = None
+        self._on_reset: Callable[[], None] = lambda: None
+        #: Whether replies can be received: nothing may be sent before (the broker would close the channel).
+        self.ready = False
+        self.link = Link(amqp_url, name, self._on_open, self._lost)
+        self.link.start()
+
+    def service(self, name: str, api: type | None = None) -> Any:
+        """A proxy with the methods of the service's Protocol (by default the one in contracts.services)."""
+        return Proxy(self, name, methods_of(api or SERVICES[name]))
+
+    def ping(self, service: str, timeout_seconds: float = 2.0) -> None:
+        """Raises ApiError when the service, or its database, does not answer in time."""
+        method = Method(name=PING, request=Nothing, result=Nothing)
+        self.start(service, method, Caller(account_id="", user_id=""), Nothing(), timeout_seconds).result()
+
+    def subscribe(self, on_event: Callable[[Event], None], on_reset: Callable[[], None]) -> None:
+        """Receive broadcasts from now on; `on_reset` says that some may have been missed. Both must be quick."""
+        self._on_event, self._on_reset = on_event, on_reset
+        self.link.call_soon(self._consume_broadcasts)
+
+    def close(self) -> None:
+        self.link.stop()
+
+    def start(
+        self, service: str, method: Method, caller: Caller, request: Any, timeout_seconds: float
+    ) -> PendingCall:
+        """Sends a call without waiting for its answer."""
+        call = Call(
+            id=next(self._ids), method=method.name, ttl=timeout_seconds, caller=Raw(encode(caller)), request=Raw(encode(request))
+        )
+        pending = PendingCall(service, method, call, time.monotonic() + timeout_seconds)
+        pending.forget = self._forget
+        self._pending[call.id] = pending
+        line = self._lines.get(service) or self._lines.setdefault(service, _Line(self, service))
+        line.add(pending)
+        return pending
+
+    # -- I/O thread -----------------------------------------------------------------------------------
+
+    def _on_open(self, channel: Channel) -> None:
+        channel.basic_consume(_REPLY_TO, self._on_replies, auto_ack=True)
+        channel.add_on_return_callback(self._on_return)
+        self._consume_broadcasts()
+        self.ready = True
+        for line in list(self._lines.values()):
+            line.reset()
+
+    def _consume_broadcasts(self) -> None:
+        channel = self.link.channel
+        if channel is None or self._on_event is None:
+            return
+
+        def on_declared(frame: Any) -> None:
+            queue = frame.method.queue
+            channel.queue_bind(queue, topology.BROADCAST_EXCHANGE)
+            channel.basic_consume(queue, self._on_broadcast, auto_ack=True)
+            self._on_reset()
+
+        channel.queue_declare("", exclusive=True, callback=on_declared)
+
+    def _on_broadcast(self, _channel: Channel, _method: Any, _properties: Any, body: bytes) -> None:
+        try:
+            event = msgspec.json.decode(body, type=Event)
+        except msgspec.MsgspecError:
+            log.warning("broadcast_malformed")
+            return
+        if self._on_event is not None:
+            self._on_event(event)
+
+    def _on_replies(self, _channel: Channel, _method: Any, properties: Any, body: bytes) -> None:
+        try:
+            frame = decode_replies(body)
+        except msgspec.MsgspecError:
+            log.error("reply_malformed")
+            return
+        service = ""
+        for reply in frame.replies:
+            pending = self._pending.pop(reply.id, None)
+            if pending is None:
+                continue  # it came after its deadline
+            service = pending.service
+            self._lines[service].answered(pending.frame_id)
+            pending.finish(reply.result, error_of(reply.error) if reply.error is not None else None)
+        if service:
+            self._lines[service].flush()
+
+    def _on_return(self, _channel: Channel, method: Any, _properties: Any, body: bytes) -> None:
+        """The service has no queue: it was never started on this broker."""
+        for call in msgspec.json.decode(body, type=RequestFrame).calls:
+            self._fail(call.id, f"{method.routing_key} does not exist")
+
+    def _lost(self) -> None:
+        """Fails what was sent (its answer is lost); what was not goes out on the next connection."""
+        self.ready = False
+        for pending in list(self._pending.values()):
+            if pending.sent:
+                self._fail(pending.call.id, "the connection to the broker was lost")
+        self._on_reset()
+
+    def _fail(self, call_id: int, reason: str) -> None:
+        pending = self._pending.pop(call_id, None)
+        if pending is not None:
+            pending.finish(None, unavailable(f"{pending.service}: {reason}"))
+
+    def _forget(self, call_id: int) -> None:
+        pending = self._pending.pop(call_id, None)
+        if pending is not None:
+            self._lines[pending.service].answered(pending.frame_id)
+
+
+class _Line:
+    """The calls that wait to go to one service."""
+
+    def __init__(self, bus: Bus, service: str) -> None:
+        self._bus = bus
+        self._queue = topology.rpc_queue(service)
+        self._waiting: deque[PendingCall] = deque()
+        self._unanswered: set[int] = set()
+        self._frame_ids = itertools.count(1)
+        self._timer_set = False
+        self._flush_asked = False
+
+    def add(self, pending: PendingCall) -> None:
+        """From any thread."""
+        self._waiting.append(pending)
+        if not self._flush_asked:
+            self._flush_asked = True
+            self._bus.link.call_soon(self._asked)
+
+    def answered(self, frame_id: int) -> None:
+        self._unanswered.discard(frame_id)
+
+    def reset(self) -> None:
+        """On a new connection."""
+        self._unanswered.clear()
+        self._timer_set = False
+        self._flush_asked = False
+        self.flush()
+
+    def _asked(self) -> None:
+        self._flush_asked = False
+        if len(self._unanswered) < FRAMES_ON_THEIR_WAY:
+            self.flush()
+        elif not self._timer_set:
+            self._timer_set = True
+            self._bus.link.call_later(GATHER_SECONDS, self._time_is_up)
+
+    def _time_is_up(self) -> None:
+        self._timer_set = False
+        self.flush()
+
+    def flush(self) -> None:
+        channel = self._bus.link.channel
+        while self._waiting and self._bus.ready and channel is not None:
+            self._send(channel)
+
+    def _send(self, channel: Channel) -> None:
+        now = time.monotonic()
+        frame_id, size, longest = next(self._frame_ids), 0, 0.0
+        calls: list[Call] = []
+        while self._waiting and size < MAX_FRAME_BYTES:
+            pending = self._waiting.popleft()
+            left = pending.deadline - now
+            if left <= 0:
+                continue  # its caller has given up
+            pending.call.ttl = left
+            pending.sent, pending.frame_id = True, frame_id
+            calls.append(pending.call)
+            longest = max(longest, left)
+            size += len(bytes(pending.call.request)) + 512
+        if not calls:
+            return
+        self._unanswered.add(frame_id)
+        properties = pika.BasicProperties(
+            content_type="application/json", reply_to=_REPLY_TO, expiration=str(int(longest * 1000) or 1)
+        )
+        body = encode(RequestFrame(sent_at=time.time(), calls=calls))
+        channel.basic_publish("", self._queue, body, properties, mandatory=True)
+
+
+class Proxy:
+    """The typed client of one service; its methods are those of the service's Protocol."""
+
+    def __init__(self, bus: Bus, service: str, methods: dict[str, Method]) -> None:
+        for name, method in methods.items():
+            setattr(self, name, _BoundMethod(bus, service, method))
+
+
+class _BoundMethod:
+    """`proxy.method(caller, request)`, or `.start(caller, request)` to wait for the answer later."""
+
+    __slots__ = ("_bus", "_method", "_service")
+
+    def __init__(self, bus: Bus, service: str, method: Method) -> None:
+        self._bus, self._service, self._method = bus, service, method
+
+    def __call__(self, caller: Caller, request: Any, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> Any:
+        return self._bus.start(self._service, self._method, caller, request, timeout_seconds).result()
+
+    def start(
+        self, caller: Caller, request: Any, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    ) -> PendingCall:
+        return self._bus.start(self._service, self._method, caller, request, timeout_seconds)

@@ -1,0 +1,247 @@
+"""The service's side of the bus as nameko extensions: framed calls in, framed replies out, guarded.
+
+A frame is acknowledged once all its calls have begun, before they end: a call whose process dies is not
+run again behind its caller's back; the caller gets SERVICE_UNAVAILABLE and repeats the write with the same
+operation id. Replies are transient and unconfirmed; those that are ready at the same moment travel together.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar, cast
+
+import msgspec
+import pika
+import structlog
+from eventlet.queue import LightQueue
+from msgspec import Raw
+from nameko.extensions import Entrypoint, ProviderCollector, SharedExtension, register_entrypoint
+from pika.channel import Channel
+
+from chassis import quarantine, topology
+from chassis.frames import (
+    MAX_FRAME_BYTES,
+    PING,
+    Call,
+    Failure,
+    Method,
+    Reply,
+    ReplyFrame,
+    decode_requests,
+    encode,
+    failure_of,
+    methods_of,
+)
+from chassis.link import Link
+from contracts.caller import Caller
+from contracts.errors import NOT_FOUND, SERVER_ERROR, VALIDATION_ERROR, ApiError
+
+log = structlog.get_logger()
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Frames a process holds unacknowledged: the rest waits at the broker for any replica. Our choice.
+PREFETCH_FRAMES = 16
+
+
+class ServiceLink(SharedExtension):
+    """The process's one connection, shared by calls, events and the outbox."""
+
+    def __init__(self) -> None:
+        self.openers: list[Callable[[Channel], None]] = []
+        self.link: Link | None = None
+
+    def setup(self) -> None:
+        self.link = Link(self.container.config["AMQP_URL"], self.container.service_name, self._on_open)
+
+    def start(self) -> None:
+        """Started by the first extension that needs it, after all have been set up."""
+        assert self.link is not None
+        if not self.link.is_started:
+            self.link.start()
+
+    def stop(self) -> None:
+        assert self.link is not None
+        self.link.stop()
+
+    kill = stop
+
+    def _on_open(self, channel: Channel) -> None:
+        channel.basic_qos(prefetch_count=PREFETCH_FRAMES)
+        topology.declare_service(channel, self.container.service_name)
+        for opener in self.openers:
+            opener(channel)
+
+
+class RpcServer(SharedExtension, ProviderCollector):
+    """Consumes the service's call queue and runs each call in its own worker."""
+
+    service_link = ServiceLink()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.methods: dict[str, tuple[Any, Method]] = {}
+        self._frames: LightQueue = LightQueue()
+        self._ready: dict[str, list[Reply]] = defaultdict(list)
+        self._flush_asked = False
+        self._consumer_tag = ""
+        self.ping: Callable[[], None] = lambda: None
+
+    def register_provider(self, provider: Any) -> None:
+        super().register_provider(provider)
+        surface = methods_of(self.container.service_cls.api)
+        if provider.method_name not in surface:
+            raise TypeError(f"{provider.method_name} is not in the Protocol of {self.container.service_name}")
+        self.methods[provider.method_name] = (provider, surface[provider.method_name])
+
+    def setup(self) -> None:
+        self.service_link.openers.append(self._on_open)
+
+    def start(self) -> None:
+        missing = set(methods_of(self.container.service_cls.api)) - set(self.methods)
+        if missing:
+            raise TypeError(f"{self.container.service_name} does not implement {sorted(missing)}")
+        self.container.spawn_managed_thread(self._dispatch, identifier="rpc-dispatch")
+        self.service_link.start()
+
+    def stop(self) -> None:
+        """Takes no more frames, then lets the calls that run send their replies."""
+        link = self.service_link.link
+        assert link is not None
+        if link.channel is not None and self._consumer_tag:
+            link.call_soon(lambda: link.channel and link.channel.basic_cancel(self._consumer_tag))
+        super().stop()
+
+    @property
+    def is_consuming(self) -> bool:
+        link = self.service_link.link
+        return link is not None and link.is_open and bool(self._consumer_tag)
+
+    # -- I/O thread -----------------------------------------------------------------------------------
+
+    def _on_open(self, channel: Channel) -> None:
+        self._ready.clear()
+        self._flush_asked = False
+        queue = topology.rpc_queue(self.container.service_name)
+        self._consumer_tag = channel.basic_consume(queue, self._on_frame)
+
+    def _on_frame(self, channel: Channel, method: Any, properties: Any, body: bytes) -> None:
+        self._frames.put((channel, method.delivery_tag, properties, body))
+
+    def _flush(self) -> None:
+        self._flush_asked = False
+        ready, self._ready = self._ready, defaultdict(list)
+        link = self.service_link.link
+        channel = link.channel if link is not None else None
+        if channel is None:
+            return  # whoever asked has been told that the link was lost
+        for reply_to, replies in ready.items():
+            for part in _parts(replies):
+                properties = pika.BasicProperties(content_type="application/json", delivery_mode=1)
+                channel.basic_publish("", reply_to, encode(ReplyFrame(replies=part)), properties)
+
+    # -- green threads --------------------------------------------------------------------------------
+
+    def _dispatch(self) -> None:
+        """Begins the calls of each frame; blocks while all workers are busy, so that frames wait at the broker."""
+        link = self.service_link.link
+        assert link is not None
+        while True:
+            channel, tag, properties, body = self._frames.get()
+            try:
+                self._begin_calls(properties, body)
+            except Exception as error:
+                quarantine.put(link, topology.rpc_queue(self.container.service_name), properties.headers, body, repr(error))
+            link.call_soon(partial(_ack, channel, tag))
+
+    def _begin_calls(self, properties: Any, body: bytes) -> None:
+        if not properties.reply_to:
+            raise ValueError("a call without reply_to")
+        frame = decode_requests(body)
+        waited = max(time.time() - frame.sent_at, 0.0)
+        for call in frame.calls:
+            if waited < call.ttl:  # else its caller has given up
+                self._begin_call(properties.reply_to, call)
+
+    def _begin_call(self, reply_to: str, call: Call) -> None:
+        if call.method == PING:
+            self.container.spawn_managed_thread(partial(self._answer_ping, reply_to, call.id), identifier="ping")
+            return
+        provider, method = self.methods.get(call.method, (None, None))
+        if provider is None or method is None:
+            self.answer(reply_to, Reply(id=call.id, error=Failure(NOT_FOUND.code, f"there is no method {call.method}")))
+            return
+        try:
+            caller = msgspec.json.decode(call.caller, type=Caller)
+            request = msgspec.json.decode(call.request, type=method.request)
+        except msgspec.MsgspecError as error:
+            self.answer(reply_to, Reply(id=call.id, error=Failure(VALIDATION_ERROR.code, str(error), {"errors": []})))
+            return
+        provider.run(caller, request, partial(self._on_result, reply_to, call.id, caller, method))
+
+    def _answer_ping(self, reply_to: str, call_id: int) -> None:
+        try:
+            self.ping()
+            self.answer(reply_to, Reply(id=call_id, result=Raw(b"{}")))
+        except ApiError as error:
+            self.answer(reply_to, Reply(id=call_id, error=failure_of(error)))
+
+    def _on_result(
+        self, reply_to: str, call_id: int, caller: Caller, method: Method, _context: Any, result: Any, exc_info: Any
+    ) -> tuple[Any, None]:
+        if exc_info is None:
+            self.answer(reply_to, Reply(id=call_id, result=Raw(encode(result))))
+        elif isinstance(exc_info[1], ApiError):
+            self.answer(reply_to, Reply(id=call_id, error=failure_of(exc_info[1])))
+        else:
+            log.error("call_failed", method=method.name, request_id=caller.request_id, exc_info=exc_info)
+            self.answer(reply_to, Reply(id=call_id, error=Failure(SERVER_ERROR.code, SERVER_ERROR.message)))
+        return None, None
+
+    def answer(self, reply_to: str, reply: Reply) -> None:
+        self._ready[reply_to].append(reply)
+        if not self._flush_asked:
+            self._flush_asked = True
+            cast(Link, self.service_link.link).call_soon(self._flush)
+
+
+def _ack(channel: Channel, tag: int) -> None:
+    if channel.is_open:
+        channel.basic_ack(tag)
+
+
+def _parts(replies: list[Reply]) -> list[list[Reply]]:
+    """Cuts replies into frames of at most MAX_FRAME_BYTES (a single larger reply goes alone)."""
+    parts: list[list[Reply]] = [[]]
+    size = 0
+    for reply in replies:
+        length = len(bytes(reply.result)) if reply.result is not None else 512
+        if parts[-1] and size + length > MAX_FRAME_BYTES:
+            parts.append([])
+            size = 0
+        parts[-1].append(reply)
+        size += length
+    return parts
+
+
+class Rpc(Entrypoint):
+    """`@rpc`: the method answers calls of its name; its types come from the service's Protocol."""
+
+    server = RpcServer()
+    expected_exceptions = (ApiError,)
+
+    def setup(self) -> None:
+        self.server.register_provider(self)
+
+    def stop(self) -> None:
+        self.server.unregister_provider(self)
+
+    def run(self, caller: Caller, request: Any, on_result: Callable[..., tuple[Any, None]]) -> None:
+        self.container.spawn_worker(self, (caller, request), {}, handle_result=on_result)
+
+
+def rpc(function: F) -> F:
+    """Marks a service method `def name(self, caller, request) -> result` as callable over the bus."""
+    register_entrypoint(function, Rpc())
+    return function

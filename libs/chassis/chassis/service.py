@@ -1,0 +1,106 @@
+"""What a service's `service.py` needs: the entrypoints, its database, and ways to run work beside the event loop."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import eventlet
+import structlog
+from eventlet import tpool
+from eventlet.greenpool import GreenPool
+from nameko.extensions import DependencyProvider
+
+from chassis import inbox, outbox
+from chassis.consumer import on_event
+from chassis.database import Database
+from chassis.link import NotConfirmed
+from chassis.loops import loop, wake
+from chassis.server import RpcServer, ServiceLink, rpc
+from contracts.errors import ApiError
+
+__all__ = ["DatabaseProvider", "loop", "offload", "on_event", "rpc", "spawn_all", "wake"]
+
+log = structlog.get_logger()
+
+#: The relay is woken by commits; this finds what a dead process left behind. Our choice.
+_RELAY_INTERVAL_SECONDS = 1.0
+_SWEEP_INTERVAL_SECONDS = 3600.0
+
+
+class DatabaseProvider(DependencyProvider):
+    """Gives the service `self.database`, and runs its outbox relay and the inbox's clean-up."""
+
+    service_link = ServiceLink()
+    rpc_server = RpcServer()
+
+    def __init__(self) -> None:
+        self.database: Database | None = None
+        self._staged = eventlet.semaphore.Semaphore(0)
+
+    def setup(self) -> None:
+        self.database = Database(
+            self.container.config["DATABASE_URL"], pool_size=self.container.config["DATABASE_POOL_SIZE"]
+        )
+        self.database.on_commit(outbox.STAGED, self._staged.release)
+        self.rpc_server.ping = self.database.ping
+
+    def start(self) -> None:
+        self.service_link.start()
+        self.container.spawn_managed_thread(self._relay, identifier="outbox-relay")
+        self.container.spawn_managed_thread(self._sweep, identifier="inbox-sweep")
+
+    def get_dependency(self, _context: Any) -> Database:
+        assert self.database is not None
+        return self.database
+
+    def stop(self) -> None:
+        """Sends what the last calls staged, then closes."""
+        self._relay_once()
+        assert self.database is not None
+        self.database.close()
+
+    def _relay(self) -> None:
+        while True:
+            if self._relay_once() < 1:
+                self._staged.acquire(timeout=_RELAY_INTERVAL_SECONDS)
+                while self._staged.acquire(blocking=False):
+                    """Commits that happened meanwhile are sent by the next round as well."""
+
+    def _relay_once(self) -> int:
+        assert self.database is not None and self.service_link.link is not None
+        try:
+            return outbox.relay_once(self.database, self.service_link.link)
+        except (NotConfirmed, ApiError) as error:
+            log.warning("outbox_waits", reason=str(error))
+            return 0
+        except Exception:
+            log.exception("outbox_failed")
+            return 0
+
+    def _sweep(self) -> None:
+        assert self.database is not None
+        while True:
+            eventlet.sleep(_SWEEP_INTERVAL_SECONDS)
+            try:
+                with self.database.transaction() as connection:
+                    inbox.sweep_once(connection)
+            except Exception:
+                log.exception("inbox_sweep_failed")
+
+
+def spawn_all(functions: Sequence[Callable[[], Any]], size: int = 32) -> list[Any]:
+    """Runs functions in green threads, at most `size` at once; gives each one's result or exception, in order."""
+
+    def run(function: Callable[[], Any]) -> Any:
+        try:
+            return function()
+        except Exception as error:
+            return error
+
+    return list(GreenPool(size).imap(run, functions))
+
+
+def offload(function: Callable[..., Any], *args: Any) -> Any:
+    """Runs CPU-heavy or blocking C code in a real thread, so that the event loop goes on."""
+    if not eventlet.patcher.is_monkey_patched("thread"):
+        return function(*args)
+    return tpool.execute(function, *args)

@@ -1,0 +1,1 @@
+"""A service that exists to test chassis."""

@@ -1,0 +1,93 @@
+"""Methods that show how chassis behaves: echo, wait, fail, count effects, hear events."""
+
+import time
+from typing import Protocol
+
+from sqlalchemy import text
+
+from chassis import outbox
+from chassis.service import DatabaseProvider, loop, on_event, rpc
+from contracts.caller import Caller
+from contracts.errors import NOT_FOUND, ApiError
+from contracts.events import BrandChanged
+from contracts.record import Nothing, Record
+
+
+class Words(Record):
+    text: str = ""
+    seconds: float = 0.0
+
+
+class Count(Record):
+    count: int
+
+
+class ProbeApi(Protocol):
+    def echo(self, caller: Caller, request: Words) -> Words: ...
+    def wait(self, caller: Caller, request: Words) -> Words: ...
+    def query_slowly(self, caller: Caller, request: Words) -> Words: ...
+    def refuse(self, caller: Caller, request: Words) -> Nothing: ...
+    def break_down(self, caller: Caller, request: Words) -> Nothing: ...
+    def write(self, caller: Caller, request: Words) -> Nothing: ...
+    def count(self, caller: Caller, request: Words) -> Count: ...
+    def tell(self, caller: Caller, request: Words) -> Nothing: ...
+
+
+class ProbeService:
+    name = "probe"
+    api = ProbeApi
+    database = DatabaseProvider()
+
+    @rpc
+    def echo(self, caller, request):
+        return request
+
+    @rpc
+    def wait(self, caller, request):
+        time.sleep(request.seconds)
+        return request
+
+    @rpc
+    def query_slowly(self, caller, request):
+        with self.database.reading() as connection:
+            connection.execute(text("SELECT pg_sleep(:s)"), {"s": request.seconds})
+        return request
+
+    @rpc
+    def refuse(self, caller, request):
+        raise ApiError(NOT_FOUND, request.text, field="thing")
+
+    @rpc
+    def break_down(self, caller, request):
+        raise ZeroDivisionError(request.text)
+
+    @rpc
+    def write(self, caller, request):
+        with self.database.transaction() as connection:
+            connection.execute(text("INSERT INTO notes (text) VALUES (:t)"), {"t": request.text})
+            time.sleep(request.seconds)
+        return Nothing()
+
+    @rpc
+    def count(self, caller, request):
+        with self.database.reading() as connection:
+            statement = text("SELECT count(*) FROM notes WHERE text = :t")
+            return Count(count=connection.execute(statement, {"t": request.text}).scalar_one())
+
+    @rpc
+    def tell(self, caller, request):
+        with self.database.transaction() as connection:
+            outbox.stage(connection, "brand.changed", BrandChanged(brand_id="brd_1", name=request.text), account_id="usr_1")
+        return Nothing()
+
+    @on_event("brand.changed")
+    def on_brand_changed(self, connection, event):
+        connection.execute(text("INSERT INTO notes (text) VALUES (:t)"), {"t": event.data["name"]})
+        if event.data["name"].startswith("poison"):
+            raise ZeroDivisionError("poison")
+
+    @loop(interval_seconds=0.2)
+    def tick(self):
+        with self.database.transaction() as connection:
+            connection.execute(text("INSERT INTO notes (text) SELECT 'tick' WHERE NOT EXISTS (SELECT FROM notes WHERE text = 'tick')"))
+        return 0
