@@ -1,31 +1,184 @@
 """The commands of `./dev`."""
 
 import argparse
+import os
+import signal
+import subprocess
 import sys
+from collections.abc import Callable, Sequence
 
-from local import lock, servers
-from local.processes import NotReady
+from local import demo, lock, servers, trial, watch
+from local.environment import operator_env, read_env
+from local.paths import ROOT, RUN, RUN_TEST
+from local.processes import NotReady, stop_supervisor, supervisor_pid
+from local.stack import Stack
+
+LINT = (
+    ("ruff", "check", "."),
+    ("ruff", "format", "--check", "."),
+    ("mypy",),
+    ("importlinter.cli", "lint"),
+)
 
 
 def tell(line: str) -> None:
+    """Progress goes to standard error; standard output is for answers."""
     print(f"· {line}", file=sys.stderr, flush=True)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="./dev")
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("lock")
-    server = commands.add_parser("servers")
-    server.add_argument("what", choices=["up", "down"])
-    arguments = parser.parse_args()
+def up(arguments: Sequence[str]) -> int:
+    """[--detach] [--strict]: start everything, make a demo account, print where it is"""
+    parser = argparse.ArgumentParser(prog="./dev up")
+    parser.add_argument("--detach", action="store_true", help="return when ready; ./dev down stops it")
+    parser.add_argument("--strict", action="store_true", help="no loopback addresses for webhooks")
+    options = parser.parse_args(arguments)
+    stack = Stack(RUN, strict=options.strict)
+    if options.detach:
+        stack.up(tell)
+        print(summary())
+        return 0
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(0))
+    here = supervisor_pid(RUN) is None
     try:
-        if arguments.command == "lock":
-            return lock.main()
-        if arguments.what == "up":
-            servers.up(tell)
-        else:
-            servers.down()
+        here = stack.up(tell, owner_pid=os.getpid())
+        print(summary(), flush=True)
+        if not here:
+            tell("it was running already: ./dev logs follows it, ./dev down stops it")
+            return 0
+        tell("the logs follow; Ctrl-C stops everything")
+        for line in watch.follow(RUN, [], from_end=True):
+            print(line, flush=True)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        if here:
+            tell("stopping")
+            stack.down()
+    return 0
+
+
+def down(arguments: Sequence[str]) -> int:
+    """stop what `up` started; the data stays"""
+    print("stopped" if stop_supervisor(RUN) else "nothing was running")
+    return 0
+
+
+def run_demo(arguments: Sequence[str]) -> int:
+    """the main journey against the running stack, step by step"""
+    return demo.main(RUN)
+
+
+def ctl(arguments: Sequence[str]) -> int:
+    """…: the operator's command line (./dev ctl --help)"""
+    if not read_env(RUN):
+        raise NotReady("there is no stack yet: ./dev up --detach")
+    os.chdir(ROOT)
+    os.execve(sys.executable, [sys.executable, "-m", "ctl", *arguments], operator_env(RUN))
+
+
+def lint(arguments: Sequence[str]) -> int:
+    """ruff, mypy and the import rules"""
+    codes = [subprocess.run([sys.executable, "-m", *command], cwd=ROOT).returncode for command in LINT]
+    return int(any(codes))
+
+
+def logs(arguments: Sequence[str]) -> int:
+    """[name…]: follow the logs"""
+    try:
+        for line in watch.follow(RUN, list(arguments)):
+            print(line, flush=True)
+    except (KeyboardInterrupt, BrokenPipeError):
+        pass
+    return 0
+
+
+def status(arguments: Sequence[str]) -> int:
+    """each process: state, pid, starts, memory"""
+    rows = watch.status(RUN) if supervisor_pid(RUN) else []
+    for row in rows:
+        memory = f"{int(str(row['memory_bytes'])) / 2**20:.0f} MB"
+        print(
+            f"{row['name']:<20} {row['state']:<10} pid {row['pid']!s:<8} starts {row['starts']:<4} {memory:>8}"
+        )
+    total = sum(int(str(row["memory_bytes"])) for row in rows) / 2**20
+    print(f"{'in all':<20} {total:>44.0f} MB" if rows else "nothing is running")
+    return 0 if rows else 1
+
+
+def run_servers(arguments: Sequence[str]) -> int:
+    """up|down: PostgreSQL and RabbitMQ alone, for tests by hand; their addresses go to .run-test/env"""
+    if list(arguments) == ["down"]:
+        stop_supervisor(servers.SHARED)
+        return 0
+    if list(arguments) != ["up"]:
+        raise NotReady("usage: ./dev servers up|down")
+    lines = "".join(f"{key}={value}\n" for key, value in servers.up(servers.SHARED, tell).items())
+    (RUN_TEST / "env").write_text(lines)
+    print(lines, end="")
+    return 0
+
+
+def test(arguments: Sequence[str]) -> int:
+    """[pytest arguments]: every test, on a stack of its own that is gone afterwards"""
+    return trial.test(arguments, tell)
+
+
+def bench(arguments: Sequence[str]) -> int:
+    """[name]: the benchmarks, on a stack of their own"""
+    return trial.bench(arguments, tell)
+
+
+def run_lock(arguments: Sequence[str]) -> int:
+    """write the lock files anew from the pyproject.toml files"""
+    return lock.main()
+
+
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "up": up, "down": down, "demo": run_demo, "test": test, "bench": bench, "ctl": ctl,
+    "status": status, "logs": logs, "lint": lint, "lock": run_lock, "servers": run_servers,
+}  # fmt: skip
+
+
+def summary() -> str:
+    """Where the stack is and three lines to try."""
+    env = read_env(RUN)
+    curl = f"curl -s -H 'Authorization: Bearer {env['LIVE_TOKEN']}'"
+    post = f"""-H 'Content-Type: application/json' -d '{{"page_id": "{env["PAGE_ID_FB"]}", "message": "Hello from Posthaste"}}'"""
+    return f"""
+  Base URL       {env["BASE_URL"]}
+  Live token     {env["LIVE_TOKEN"]}
+  Sandbox token  {env["SANDBOX_TOKEN"]}
+
+Who am I:          {curl} {env["BASE_URL"]}/me
+Publish a post:    {curl} {post} {env["BASE_URL"]}/posts/publish
+What is published: {curl} {env["BASE_URL"]}/posts/published
+"""
+
+
+def usage() -> str:
+    lines = "\n".join(
+        f"  {name:<8} {(function.__doc__ or '').strip()}" for name, function in COMMANDS.items()
+    )
+    return (
+        f"usage: ./dev COMMAND\n\n{lines}\n\nA fresh machine: ./dev up, then ./dev demo in another terminal."
+    )
+
+
+def main() -> int:
+    """Exit code: 0 done, 1 it did not work (the reason is on standard error), 2 wrong usage."""
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(usage())
+        return 0
+    command = COMMANDS.get(arguments[0])
+    if command is None:
+        print(f"dev: there is no command {arguments[0]!r}\n\n{usage()}", file=sys.stderr)
+        return 2
+    try:
+        return command(arguments[1:])
     except NotReady as error:
         print(f"dev: {error}", file=sys.stderr)
         return 1
-    return 0
+    except KeyboardInterrupt:
+        return 130

@@ -40,7 +40,9 @@ def third_party(distribution: str, extras: Iterable[str] = ()) -> set[str]:
         if match is None:
             raise SystemExit(f"{distribution}: cannot read the dependency {requirement!r}")
         if match["name"].startswith(OWN_PREFIX):
-            needed |= third_party(match["name"], (match["extras"] or "").replace(" ", "").split(",") if match["extras"] else ())
+            needed |= third_party(
+                match["name"], (match["extras"] or "").replace(" ", "").split(",") if match["extras"] else ()
+            )
         else:
             needed.add(requirement)
     return needed

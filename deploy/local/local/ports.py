@@ -12,7 +12,9 @@ OTHERS = range(20_000, 30_000)
 
 def is_free(port: int) -> bool:
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port of a connection just closed is free
+        probe.setsockopt(
+            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+        )  # a port of a connection just closed is free
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:

@@ -102,7 +102,9 @@ def prepare(run: Path, *, durable: bool) -> None:
         done = subprocess.run(command, capture_output=True, text=True, cwd="/")
         if done.returncode:
             raise NotReady(f"initdb failed:\n{done.stdout}{done.stderr}")
-    settings = SETTINGS | {"unix_socket_directories": str(socket_folder(run))} | ({} if durable else UNSAFE_BUT_FAST)
+    settings = (
+        SETTINGS | {"unix_socket_directories": str(socket_folder(run))} | ({} if durable else UNSAFE_BUT_FAST)
+    )
     (data / "posthaste.conf").write_text("".join(f"{key} = '{value}'\n" for key, value in settings.items()))
     main = data / "postgresql.conf"
     if "posthaste.conf" not in main.read_text():
@@ -110,16 +112,17 @@ def prepare(run: Path, *, durable: bool) -> None:
             file.write("include 'posthaste.conf'\n")
 
 
-def process(run: Path) -> Process:
-    """SIGINT is the fast stop: it does not wait for clients to leave."""
-    argv = as_owner(str(programs() / "postgres"), "-D", str(run / "pgdata"))
-    check = f"unix:{socket_folder(run) / SOCKET_NAME}"
-    return Process("postgres", argv, check=check, stop_signal=signal.SIGINT, stop_seconds=15)
-
-
-def databases(run: Path, names: list[str]) -> Process:
-    argv = [sys.executable, "-m", "local.postgres", url(run, "postgres"), *names]
-    return Process("databases", argv, depends=["postgres"], once=True)
+def processes(run: Path, databases: list[str]) -> list[Process]:
+    """The server, and what creates missing databases once it answers."""
+    server = Process(
+        "postgres",
+        as_owner(str(programs() / "postgres"), "-D", str(run / "pgdata")),
+        check=f"unix:{socket_folder(run) / SOCKET_NAME}",
+        stop_signal=signal.SIGINT,  # the fast stop: does not wait for clients to leave
+        stop_seconds=15,
+    )
+    argv = [sys.executable, "-m", "local.postgres", url(run, "postgres"), *databases]
+    return [server, Process("databases", argv, depends=["postgres"], once=True)]
 
 
 def create_missing(admin_url: str, names: list[str]) -> None:

@@ -88,7 +88,9 @@ def start_supervisor(run: Path, *, owner_pid: int | None = None) -> None:
     if owner_pid is not None:
         argv.append(str(owner_pid))
     with (run / "logs" / "supervisor.log").open("ab") as log:
-        subprocess.Popen(argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        subprocess.Popen(
+            argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
 
 
 def wait_ready(run: Path, *, seconds: float, tell: Callable[[str], None]) -> None:

@@ -4,10 +4,11 @@ The package's own server script is started directly (the wrapper in /usr/sbin sw
 name, folders, ports and name server (epmd), so that it never meets another RabbitMQ of the same machine.
 """
 
+import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from local.processes import NotReady, Process
@@ -19,11 +20,13 @@ SERVER_SCRIPTS = (
 MISSING = (
     "RabbitMQ is needed and cannot be installed here: that takes apt-get and root (or sudo without a password).\n"
     "Either install the package `rabbitmq-server` of your system (its own service need not run), or start one from\n"
-    "deploy/local/docker-compose.yml and run ./dev again with AMQP_URL=amqp://guest:guest@127.0.0.1:5672/%2F"
+    "deploy/local/docker-compose.yml and run ./dev again with AMQP_URL=amqp://posthaste:posthaste@127.0.0.1:5672/%2F"
 )
 #: The stack has a memory budget; publishers are held back above this.
 MEMORY_BYTES = 256 * 2**20
 FREE_DISK_BYTES = 50 * 2**20
+#: Beside the services' own (`/`), so that tests which declare the same queues never meet them.
+TEST_VHOST = "tests"
 
 
 def server_script() -> Path | None:
@@ -57,7 +60,16 @@ def prepare(run: Path, *, port: int) -> None:
         f"vm_memory_high_watermark.absolute = {MEMORY_BYTES}\n"
         f"disk_free_limit.absolute = {FREE_DISK_BYTES}\n"
         "log.file.level = warning\n"
+        f"load_definitions = {home / 'definitions.json'}\n"
     )
+    vhosts = ("/", TEST_VHOST)
+    everything = {"user": "guest", "configure": ".*", "write": ".*", "read": ".*"}
+    definitions = {
+        "users": [{"name": "guest", "password": "guest", "tags": "administrator"}],
+        "vhosts": [{"name": name} for name in vhosts],
+        "permissions": [{"vhost": name, **everything} for name in vhosts],
+    }
+    (home / "definitions.json").write_text(json.dumps(definitions, indent=1))
     (home / "plugins").write_text("[].\n")
 
 
@@ -65,16 +77,16 @@ def url(port: int) -> str:
     return f"amqp://guest:guest@127.0.0.1:{port}/%2F"
 
 
-def processes(run: Path, *, port: int, node_port: int, names_port: int) -> list[Process]:
+def processes(run: Path, port: Mapping[str, int]) -> list[Process]:
     """The name server in the foreground (a node would leave one behind as a daemon) and the broker."""
-    home = run / "rabbitmq"
+    home, names_port = run / "rabbitmq", port["amqp_names"]
     env = {
         "HOME": str(home),  # the cookie
         "ERL_EPMD_PORT": str(names_port),
         "ERL_EPMD_ADDRESS": "127.0.0.1",
         "ERL_CRASH_DUMP_SECONDS": "0",
         "RABBITMQ_NODENAME": "posthaste@localhost",
-        "RABBITMQ_DIST_PORT": str(node_port),
+        "RABBITMQ_DIST_PORT": str(port["amqp_node"]),
         "RABBITMQ_CONF_ENV_FILE": "/dev/null",
         "RABBITMQ_CONFIG_FILE": str(home / "rabbitmq.conf"),
         "RABBITMQ_ADVANCED_CONFIG_FILE": str(home / "advanced.config"),
@@ -90,6 +102,17 @@ def processes(run: Path, *, port: int, node_port: int, names_port: int) -> list[
     }
     epmd = shutil.which("epmd") or "/usr/bin/epmd"
     return [
-        Process("epmd", [epmd, "-port", str(names_port), "-address", "127.0.0.1"], check=f"tcp:127.0.0.1:{names_port}"),
-        Process("rabbitmq", [str(server_script())], env, f"tcp:127.0.0.1:{port}", ["epmd"], stop_seconds=20),
+        Process(
+            "epmd",
+            [epmd, "-port", str(names_port), "-address", "127.0.0.1"],
+            check=f"tcp:127.0.0.1:{names_port}",
+        ),
+        Process(
+            "rabbitmq",
+            [str(server_script())],
+            env,
+            f"tcp:127.0.0.1:{port['amqp']}",
+            ["epmd"],
+            stop_seconds=20,
+        ),
     ]

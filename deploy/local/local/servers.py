@@ -1,36 +1,41 @@
-"""`./dev servers up|down`: PostgreSQL and RabbitMQ alone, for running tests by hand under `.run-test/`."""
+"""PostgreSQL and RabbitMQ alone: for tests that need no services, and `./dev servers up|down` for running such by hand."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
-from local import ports, postgres, processes, rabbitmq
+from local import ports, postgres, rabbitmq
+from local.environment import SOURCED, read_env, write_env
 from local.paths import RUN_TEST
+from local.processes import start_supervisor, supervisor_pid, wait_ready, write_table
 
-RUN = RUN_TEST / "servers"
-ENV = RUN_TEST / "env"
-
-
-def table(run: Path, port: dict[str, int], databases: list[str]) -> list[processes.Process]:
-    """The rows of both servers."""
-    broker = rabbitmq.processes(run, port=port["amqp"], node_port=port["amqp_node"], names_port=port["amqp_names"])
-    return [postgres.process(run), postgres.databases(run, databases), *broker]
+#: Of `./dev servers`; what to tell the tests is in `.run-test/env`.
+SHARED = RUN_TEST / "servers"
+PORTS = ("amqp", "amqp_node", "amqp_names")
 
 
-def up(tell: Callable[[str], None]) -> None:
-    if processes.supervisor_pid(RUN) is None:
-        RUN.mkdir(parents=True, exist_ok=True)
+def up(run: Path, tell: Callable[[str], None], *, owner_pid: int | None = None) -> dict[str, str]:
+    """Start both unless they run; what tests are told about them. Raises NotReady."""
+    run.mkdir(parents=True, exist_ok=True)
+    if supervisor_pid(run) is None:
         rabbitmq.install(tell)
-        port = ports.choose(RUN, {"amqp": None, "amqp_node": None, "amqp_names": None})
-        postgres.prepare(RUN, durable=False)
-        rabbitmq.prepare(RUN, port=port["amqp"])
-        processes.write_table(RUN, table(RUN, port, []))
-        ENV.write_text(
-            f"TEST_DATABASE_URL={postgres.url(RUN, 'postgres')}\nTEST_AMQP_URL={rabbitmq.url(port['amqp'])}\n"
-        )
-        processes.start_supervisor(RUN)
-    processes.wait_ready(RUN, seconds=60, tell=tell)
-    print(ENV.read_text(), end="")
+        port = ports.choose(run, dict.fromkeys(PORTS))
+        postgres.prepare(run, durable=False)
+        rabbitmq.prepare(run, port=port["amqp"])
+        write_table(run, [*postgres.processes(run, []), *rabbitmq.processes(run, port)])
+        write_env(run, {SOURCED: str(run), "AMQP_URL": rabbitmq.url(port["amqp"])})
+        start_supervisor(run, owner_pid=owner_pid)
+    wait_ready(run, seconds=60, tell=tell)
+    return test_env(run)
 
 
-def down() -> None:
-    processes.stop_supervisor(RUN)
+def test_env(run: Path) -> dict[str, str]:
+    """What tests are told: an administrator's database URL, a vhost beside the services', the run directory."""
+    amqp_url = read_env(run)["AMQP_URL"]
+    if (run / "rabbitmq").exists():  # ours, so the vhost is there
+        amqp_url = amqp_url.removesuffix("%2F") + rabbitmq.TEST_VHOST
+    return {
+        "TEST_DATABASE_URL": os.environ.get("TEST_DATABASE_URL") or postgres.url(run, "postgres"),
+        "TEST_AMQP_URL": os.environ.get("TEST_AMQP_URL") or amqp_url,
+        "TEST_RUN_DIR": str(run),
+    }

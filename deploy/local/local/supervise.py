@@ -161,7 +161,9 @@ class Keeper:
             try:
                 await asyncio.wait_for(self.process.wait(), self.row.stop_seconds)
             except TimeoutError:
-                print(f"{self.row.name} did not stop within {self.row.stop_seconds:.0f} s; killed", flush=True)
+                print(
+                    f"{self.row.name} did not stop within {self.row.stop_seconds:.0f} s; killed", flush=True
+                )
         self.kill_group()
         (self.supervisor.run / "pids" / self.row.name).unlink(missing_ok=True)
         self.note("stopped")
@@ -224,7 +226,9 @@ def main() -> int:
     """Take the lock, or leave it to the supervisor that has it."""
     run = Path(sys.argv[1])
     with (run / "supervisor.lock").open("a+") as lock:
-        for attempts_left in reversed(range(10)):  # whoever asks for the supervisor holds the lock for a moment
+        for attempts_left in reversed(
+            range(10)
+        ):  # whoever asks for the supervisor holds the lock for a moment
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break

@@ -1,0 +1,88 @@
+"""The demo account of a stack: one Elite user, two brands, a page on every platform, a live token.
+
+Made through the operator's command line, like any account. What exists is remembered in `env` step by step, so an
+interrupted start goes on where it stopped and a second one changes nothing.
+"""
+
+import json
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from local.environment import operator_env, read_env, write_env
+from local.paths import ROOT
+from local.processes import NotReady
+
+EMAIL = "demo@posthaste.test"
+PLATFORMS = ("FB", "IG", "LN", "TT", "TW", "YT")
+BRANDS = {"BRAND_ID": "Harbour Bakery", "SECOND_BRAND_ID": "Night Market"}
+
+
+class Refused(NotReady):
+    """The command line refused: `error` is the API's own."""
+
+    def __init__(self, arguments: tuple[str, ...], error: dict[str, Any], text: str) -> None:
+        super().__init__(f"ctl {' '.join(arguments)}: {text}")
+        self.error = error
+
+
+def ctl(run: Path, *arguments: str) -> Any:
+    """What `./dev ctl --json …` prints, decoded. Raises Refused."""
+    done = subprocess.run(
+        [sys.executable, "-m", "ctl", "--json", *arguments],
+        env=operator_env(run), cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    )  # fmt: skip
+    if done.returncode == 0:
+        return json.loads(done.stdout)
+    try:
+        error = json.loads(done.stdout)
+    except ValueError:
+        error = {}
+    raise Refused(arguments, error, (done.stdout + done.stderr).strip()[-2000:])
+
+
+def complete(run: Path, tell: Callable[[str], None]) -> None:
+    """Make what is missing of the demo account, and note it in `env`."""
+
+    def have(key: str) -> bool:
+        return key in read_env(run)
+
+    def note(**values: str) -> None:
+        write_env(run, read_env(run) | values)
+
+    if not have("SANDBOX_TOKEN"):
+        tell("making the demo account")
+        created = create_user(run)
+        note(DEMO_USER_ID=created["user"]["id"], SANDBOX_TOKEN=created["sandbox_api_token"])
+    user_id = read_env(run)["DEMO_USER_ID"]
+    if not have("LIVE_TOKEN"):
+        created = ctl(run, "token", "create", "--user", user_id, "--scopes", "*", "--name", "demo")
+        note(LIVE_TOKEN=created["api_token"])
+    for key, name in BRANDS.items():
+        if not have(key):
+            brand = ctl(
+                run, "brand", "create", "--user", user_id, "--name", name, "--timezone", "Europe/Berlin"
+            )
+            note(**{key: brand["id"]})
+    for platform in PLATFORMS:
+        key = f"PAGE_ID_{platform}"
+        if not have(key):
+            page = ctl(run, "page", "link", "--brand", read_env(run)["BRAND_ID"], "--platform", platform)
+            note(**{key: page["id"]})
+    if not have("SECOND_PAGE_ID"):
+        page = ctl(run, "page", "link", "--brand", read_env(run)["SECOND_BRAND_ID"], "--platform", "FB")
+        note(SECOND_PAGE_ID=page["id"])
+
+
+def create_user(run: Path) -> Any:
+    """The demo user; under another address when that one is there but its tokens, shown once, are lost."""
+    for email in (EMAIL, EMAIL.replace("@", f"-{secrets.token_hex(3)}@")):
+        try:
+            return ctl(run, "user", "create", "--email", email, "--tier", "elite", "--firstname", "Dana")
+        except Refused as refused:
+            if refused.error.get("code") != "EMAIL_TAKEN":
+                raise
+    raise NotReady("the demo user cannot be made")

@@ -1,0 +1,180 @@
+"""`./dev demo`: the main journey against the running stack, over HTTP, as a client would walk it.
+
+Each step prints what it asked and what came back, and checks it. The platform's side (a visitor who likes and
+comments) is played through the simulator's control API.
+"""
+
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from local import account
+from local.environment import read_env
+from local.processes import NotReady, supervisor_pid
+
+#: A scheduled post goes out within seconds of its time; comments are polled every 5 s (local-stack.md).
+PATIENCE_SECONDS = 30.0
+CALL_SECONDS = 30.0
+
+
+class Surprise(Exception):
+    """An answer was not what the journey expects."""
+
+
+class Journey:
+    """One walk: the steps share what earlier ones brought back."""
+
+    def __init__(self, run: Path) -> None:
+        self.run = run
+        self.env = read_env(run)
+        self.steps_count = 0
+        self.http = requests.Session()
+        self.http.headers["Authorization"] = f"Bearer {self.env['LIVE_TOKEN']}"
+
+    def step(self, title: str) -> None:
+        self.steps_count += 1
+        print(f"\n{self.steps_count}. {title}", flush=True)
+
+    def call(self, method: str, path: str, expect: int, *, quiet: bool = False, **options: Any) -> Any:
+        """Call the API; the decoded body. Raises Surprise on any other status."""
+        answer = self.http.request(method, self.env["BASE_URL"] + path, timeout=CALL_SECONDS, **options)
+        if not quiet or answer.status_code != expect:
+            print(f"   {method} {path} → {answer.status_code}", flush=True)
+        if answer.status_code != expect:
+            raise Surprise(
+                f"{method} {path} answered {answer.status_code} instead of {expect}: {answer.text[:1000]}"
+            )
+        return answer.json()
+
+    def play(self, path: str, **body: Any) -> Any:
+        """Ask the simulator to play the platform's side."""
+        answer = requests.post(self.env["SIMULATOR_URL"] + path, json=body, timeout=CALL_SECONDS)
+        if not answer.ok:
+            raise Surprise(f"simulator: POST {path} answered {answer.status_code}: {answer.text[:1000]}")
+        return answer.json() if answer.content else None
+
+    def until(self, what: str, look: Callable[[], Any]) -> Any:
+        """Look every half second until there is something. Raises Surprise when patience ends."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not (found := look()):
+            if time.monotonic() > end:
+                raise Surprise(f"{what} did not happen within {PATIENCE_SECONDS:.0f} s")
+            time.sleep(0.5)
+        return found
+
+    def walk(self) -> None:
+        """The whole journey, in order."""
+        self.look_around()
+        published = self.publish()
+        self.schedule()
+        self.engage(published)
+        self.converse(published)
+
+    def look_around(self) -> None:
+        self.step("Who am I, and which pages may I use?")
+        me = self.call("GET", "/me", 200)["authenticated_as"]
+        show(f"{me['email']} ({me['user_id']})")
+        for page in self.call("GET", "/pages", 200)["pages"]:
+            show(f"{page['platform']}  {page['name']}  {page['id']}  {page['brand_name']}")
+
+    def publish(self) -> Any:
+        self.step("Would this post be accepted?")
+        post = {
+            "page_id": self.env["PAGE_ID_FB"],
+            "message": "Fresh rye from seven o'clock.",
+            "media_urls": [self.env["SAMPLE_PHOTO_URL"]],
+        }
+        verdict = self.call("POST", "/posts/validate", 200, json=post)
+        if not verdict["valid"]:
+            raise Surprise(f"the post is not valid: {verdict['errors']}")
+        show("yes")
+        self.step("Publish it now, with a photo")
+        published = self.call("POST", "/posts/publish", 201, json=post, headers=key())
+        show(f"{published['post_id']} is on Facebook: {published['permalink']}")
+        return published
+
+    def schedule(self) -> None:
+        self.step("Schedule another for Instagram, 11 minutes ahead, and send the request twice with one key")
+        at = (datetime.now(UTC) + timedelta(minutes=11)).isoformat(timespec="seconds").replace("+00:00", "Z")
+        post = {
+            "page_id": self.env["PAGE_ID_IG"],
+            "message": "The night market opens at nine.",
+            "media_urls": [self.env["SAMPLE_PHOTO_URL"]],
+            "scheduled_at": at,
+        }
+        headers = key()
+        first = self.call("POST", "/posts/schedule", 201, json=post, headers=headers)["scheduled_post"]
+        again = self.call("POST", "/posts/schedule", 201, json=post, headers=headers)["scheduled_post"]
+        if first["id"] != again["id"]:
+            raise Surprise("the repeated request made a second post")
+        show(f"{first['id']} is {first['status']} for {first['scheduled_at']}; the repeat made no second one")
+
+        self.step("Bring its time to now (./dev ctl post due) and wait until it is out")
+        account.ctl(self.run, "post", "due", first["id"])
+        path = f"/posts/scheduled/{first['id']}"
+
+        def out() -> Any:
+            now = self.call("GET", path, 200, quiet=True)["scheduled_post"]
+            if now["status"] not in ("queued", "published"):
+                raise Surprise(f"the post is {now['status']}: {now.get('error')}")
+            return now if now["status"] == "published" else None
+
+        gone = self.until("the publication", out)
+        show(f"published at {gone['published_at']}: {gone['permalink']}")
+
+    def engage(self, published: Any) -> None:
+        self.step("Visitors like the first post; read its engagement")
+        remote = {"platform": "FB", "post_id": published["platform_post_id"]}
+        self.play("/_sim/metrics", **remote, likes=12, comments=0, shares=3)
+        counts = self.call("GET", f"/posts/published/{published['post_id']}/engagement", 200)["engagement"]
+        if (counts["likes"], counts["shares"]) != (12, 3):
+            raise Surprise(f"the counts are not what the platform says: {counts}")
+        show(
+            f"{counts['likes']} likes, {counts['shares']} shares, {counts['total_interactions']} interactions"
+        )
+
+    def converse(self, published: Any) -> None:
+        self.step("A visitor comments; read it and reply")
+        remote = {"platform": "FB", "post_id": published["platform_post_id"]}
+        self.play("/_sim/comments", **remote, **{"from": "Kim"}, text="Do you have spelt, too?")
+        where = {"post_id": published["post_id"], "page_id": published["page_id"]}
+
+        def asked() -> Any:
+            comments = self.call("GET", "/comments", 200, quiet=True, params=where)["comments"]
+            return next((it for it in comments if it["text"].startswith("Do you have spelt")), None)
+
+        comment = self.until("the comment's arrival", asked)
+        show(f"{comment['from']['name']}: {comment['text']}")
+        answer = {"page_id": published["page_id"], "comment_id": comment["id"], "message": "Every Friday!"}
+        reply = self.call("POST", "/comments/reply", 201, json=answer, headers=key())["reply"]
+        show(f"replied: {reply['message']}")
+
+
+def key() -> dict[str, str]:
+    """A fresh idempotency key."""
+    return {"Idempotency-Key": str(uuid.uuid4())}
+
+
+def show(line: str) -> None:
+    print(f"     {line}", flush=True)
+
+
+def main(run: Path) -> int:
+    """0 when every step went as it should, else 1."""
+    if supervisor_pid(run) is None:
+        raise NotReady("nothing is running: ./dev up --detach first")
+    journey = Journey(run)
+    begun_at = time.monotonic()
+    try:
+        journey.walk()
+    except (Surprise, NotReady, requests.RequestException) as problem:
+        print(f"\nStopped at step {journey.steps_count}: {problem}", file=sys.stderr)
+        return 1
+    print(f"\nAll {journey.steps_count} steps went as they should, in {time.monotonic() - begun_at:.0f} s.")
+    return 0

@@ -1,0 +1,27 @@
+"""`env` of a run directory: KEY=VALUE lines that shells, tests and people read."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+#: Names the run directory; in a process's environment it says that the addresses there are ours.
+SOURCED = "POSTHASTE_RUN"
+
+
+def read_env(run: Path) -> dict[str, str]:
+    """Empty before the first start."""
+    path = run / "env"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return dict(line.split("=", 1) for line in lines if "=" in line)
+
+
+def write_env(run: Path, values: Mapping[str, str]) -> None:
+    fresh = run / "env.new"
+    fresh.touch(mode=0o600)  # it holds tokens
+    fresh.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
+    fresh.replace(run / "env")
+
+
+def operator_env(run: Path) -> dict[str, str]:
+    """What the operator's command line is told: the addresses, and that this clock may be moved."""
+    return os.environ | read_env(run) | {"CLOCK_SHIFT_ALLOWED": "true"}

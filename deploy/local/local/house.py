@@ -1,0 +1,92 @@
+"""The house as data: which processes are ours, what each is told, and when it counts as up.
+
+A new service is a row in SERVICES and, if it keeps data, its name in DATABASES. What starts them is `stack.py`.
+"""
+
+import sys
+from collections.abc import Mapping
+
+from local.processes import Process
+
+#: Started as `python -m chassis.run <name>`; the value is what only this service is told.
+SERVICES: dict[str, tuple[str, ...]] = {
+    "accounts": (),
+    "quota": (),
+    "publishing": ("CREDENTIAL_KEYS", "FACEBOOK_API_URL", "INSTAGRAM_API_URL", "OUTBOUND_HOST_MAP"),
+}
+#: Who keeps a database of its own, with migrations.
+DATABASES = ("accounts", "quota", "publishing", "gateway")
+#: Usual ports of the local stack (our choice); taken ones are replaced, see `.run/env`.
+PORTS = {
+    "gateway": 8080,
+    "simulator": 8090,
+    "amqp": 5682,
+    "amqp_node": 5683,
+    "amqp_names": 5684,
+} | {name: 8100 + number for number, name in enumerate(SERVICES, 1)}
+
+#: A host that only exists in the local stack; the simulator serves sample media under it.
+MEDIA_HOST = "media.posthaste.test"
+SAMPLES = {
+    "SAMPLE_PHOTO_URL": f"http://{MEDIA_HOST}/media/photo-1080x1080.jpg",
+    "SAMPLE_VIDEO_URL": f"http://{MEDIA_HOST}/media/video-5s.mp4",
+}
+
+
+def settings(port: Mapping[str, int], *, amqp_url: str, credential_keys: str, strict: bool) -> dict[str, str]:
+    """Everything a process of the local stack may be told besides its own database and port."""
+    simulator = f"http://127.0.0.1:{port['simulator']}"
+    return {
+        "AMQP_URL": amqp_url,
+        "CLOCK_SHIFT_ALLOWED": "true",
+        "CREDENTIAL_KEYS": credential_keys,
+        "EVENTLET_NO_GREENDNS": "yes",
+        "FACEBOOK_API_URL": simulator,
+        "INSTAGRAM_API_URL": simulator,
+        "LOG_LEVEL": "info",
+        "OUTBOUND_HOST_MAP": f"{MEDIA_HOST}=127.0.0.1:{port['simulator']}",
+        "PUBLIC_BASE_URL": f"http://127.0.0.1:{port['gateway']}",
+        "PYTHONUNBUFFERED": "1",
+        "RECONCILE_FIRST_SECONDS": "5",
+        "WEBHOOK_ALLOWED_CIDRS": "" if strict else "127.0.0.1/32",
+    }
+
+
+def processes(
+    port: Mapping[str, int], told: Mapping[str, str], database_urls: Mapping[str, str], servers: list[str]
+) -> list[Process]:
+    """Our rows of the process table. `servers` are the rows that have to be ready before anything of ours."""
+    private = {key for keys in SERVICES.values() for key in keys}
+    common = {key: value for key, value in told.items() if key not in private}
+    python = [sys.executable, "-m"]
+    store = [name for name in servers if name == "databases"]
+    rows = [
+        Process(
+            "simulator",
+            [*python, "simulator", "--port", str(port["simulator"])],
+            {"OUTBOUND_HOST_MAP": told["OUTBOUND_HOST_MAP"], "PYTHONUNBUFFERED": "1"},
+            f"tcp:127.0.0.1:{port['simulator']}",
+        )
+    ]
+    for name in DATABASES:
+        env = {"DATABASE_URL": database_urls[name]}
+        rows.append(
+            Process(f"migrate-{name}", [*python, "chassis.migrate", name], env, depends=store, once=True)
+        )
+    for name, keys in SERVICES.items():
+        own = {"DATABASE_URL": database_urls[name], "HEALTH_PORT": str(port[name])} | {
+            key: told[key] for key in keys
+        }
+        rows.append(
+            Process(
+                name,
+                [*python, "chassis.run", name],
+                common | own,
+                f"http://127.0.0.1:{port[name]}/healthz",
+                [*servers, f"migrate-{name}"],
+            )
+        )
+    own = {"DATABASE_URL": database_urls["gateway"], "PORT": str(port["gateway"])}
+    check = f"http://127.0.0.1:{port['gateway']}/healthz"
+    rows.append(Process("gateway", [*python, "gateway"], common | own, check, [*servers, "migrate-gateway"]))
+    return rows

@@ -1,0 +1,165 @@
+"""The life of one stack: servers, simulator, services and a demo account, in one run directory.
+
+`./dev up` keeps one under `.run`; a test or benchmark run has one of its own under `.run-test`.
+"""
+
+import base64
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from local import account, house, ports, postgres, rabbitmq
+from local.environment import SOURCED, read_env, write_env
+from local.processes import (
+    NotReady,
+    Process,
+    start_supervisor,
+    stop_supervisor,
+    supervisor_pid,
+    wait_ready,
+    write_table,
+)
+
+#: Until every process answers; a slow machine's first start takes longer than the 20 s that is the goal.
+READY_SECONDS = 120.0
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One stack. Paths and addresses depend on the run directory alone, so that it is found again."""
+
+    run: Path
+    #: Survives a crash of the machine. False: much faster on slow disks.
+    durable: bool = True
+    #: Tries the usual ports first; False takes any, so that several stacks live side by side.
+    usual_ports: bool = True
+    #: No loopback addresses for webhooks.
+    strict: bool = False
+
+    def up(self, tell: Tell, *, owner_pid: int | None = None) -> bool:
+        """Bring everything up and write `env`; false if it ran already, unchanged. Raises NotReady.
+
+        With `owner_pid` everything stops when that process is gone.
+        """
+        self.make_folder()
+        with self.alone():
+            started = self.start(tell, owner_pid)
+            wait_ready(self.run, seconds=READY_SECONDS, tell=tell if started else lambda _: None)
+            wait_answers(read_env(self.run)["BASE_URL"].removesuffix("/api/v1") + "/readyz")
+            account.complete(self.run, tell)
+        return started
+
+    def down(self) -> bool:
+        """Stop everything; false if nothing ran."""
+        return stop_supervisor(self.run)
+
+    def start(self, tell: Tell, owner_pid: int | None) -> bool:
+        """Start the supervisor with the table as it is now; false if it runs with just this table."""
+        running = supervisor_pid(self.run) is not None
+        port = json.loads((self.run / "ports.json").read_text()) if running else self.choose_ports()
+        env, table = self.plan(port)
+        changed = write_table(self.run, table)
+        if running and not changed:
+            return False
+        if running:
+            tell("the set-up has changed: starting anew")
+            self.down()
+        names = {row.name for row in table}
+        if "rabbitmq" in names:
+            rabbitmq.install(tell)
+            rabbitmq.prepare(self.run, port=port["amqp"])
+        if "postgres" in names:
+            postgres.prepare(self.run, durable=self.durable)
+        write_env(self.run, read_env(self.run) | env)
+        start_supervisor(self.run, owner_pid=owner_pid)
+        return True
+
+    def plan(self, port: Mapping[str, int]) -> tuple[dict[str, str], list[Process]]:
+        """What `env` says and which processes run; servers given in the environment are not started."""
+        amqp_url = given("AMQP_URL") or rabbitmq.url(port["amqp"])
+        urls = {
+            name: given(f"DATABASE_URL_{name.upper()}") or postgres.url(self.run, name)
+            for name in house.DATABASES
+        }
+        table: list[Process] = []
+        if own := [name for name in house.DATABASES if urls[name] == postgres.url(self.run, name)]:
+            table += postgres.processes(self.run, own)
+        if amqp_url == rabbitmq.url(port["amqp"]):
+            table += rabbitmq.processes(self.run, port)
+        servers = [row.name for row in table if row.name in ("databases", "rabbitmq")]
+        told = house.settings(
+            port, amqp_url=amqp_url, credential_keys=self.credential_keys(), strict=self.strict
+        )
+        table += house.processes(port, told, urls, servers)
+        env = {
+            SOURCED: str(self.run),
+            "BASE_URL": f"http://127.0.0.1:{port['gateway']}/api/v1",
+            "SIMULATOR_URL": f"http://127.0.0.1:{port['simulator']}",
+            "AMQP_URL": amqp_url,
+            **{f"DATABASE_URL_{name.upper()}": url for name, url in urls.items()},
+            **house.SAMPLES,
+        }
+        return env, table
+
+    def choose_ports(self) -> dict[str, int]:
+        return ports.choose(self.run, house.PORTS if self.usual_ports else dict.fromkeys(house.PORTS))
+
+    def credential_keys(self) -> str:
+        """The key that encrypts page credentials: made once, readable by the owner alone."""
+        path = self.run / "secrets"
+        if not path.exists():
+            path.touch(mode=0o600)
+            path.write_text(f"CREDENTIAL_KEYS={base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()}\n")
+        return path.read_text().strip().partition("=")[2]
+
+    def make_folder(self) -> None:
+        self.run.mkdir(parents=True, exist_ok=True)
+        if self.run.stat().st_uid != os.geteuid():
+            raise NotReady(
+                f"{self.run} belongs to another user; run ./dev as that user, or remove the folder"
+            )
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """One `up` at a time per run directory; the second waits and finds everything done."""
+        with (self.run / "up.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def remove(self) -> None:
+        """Take the run directory away; nothing may run in it."""
+        shutil.rmtree(postgres.socket_folder(self.run), ignore_errors=True)
+        shutil.rmtree(self.run, ignore_errors=True)
+
+
+def given(name: str) -> str | None:
+    """A server the caller brings along; not one of ours, which a shell has when it sourced `.run/env`."""
+    value = os.environ.get(name)
+    return value if value and os.environ.get(SOURCED) is None else None
+
+
+def wait_answers(url: str, seconds: float = 30.0) -> None:
+    """Until the address answers 200. Raises NotReady with the last answer."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=5):  # noqa: S310 (our own address)
+                return
+        except urllib.error.HTTPError as error:
+            last = f"{error.code} {error.read(2000).decode(errors='replace')}"
+        except OSError as error:
+            last = str(error)
+        if time.monotonic() > end:
+            raise NotReady(f"{url} is not ready: {last}")
+        time.sleep(0.1)

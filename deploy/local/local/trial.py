@@ -1,0 +1,92 @@
+"""`./dev test` and `./dev bench`: a stack of its own for one run, and nothing left of it afterwards."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+from local import servers
+from local.paths import ROOT, RUN_TEST
+from local.processes import supervisor_pid
+from local.stack import Stack, Tell
+
+#: What asks the running stack over HTTP; a run that names none of these gets servers alone.
+NEEDS_STACK = (ROOT / "tests",)
+
+
+def test(arguments: Sequence[str], tell: Tell) -> int:
+    """Run pytest with `arguments`; its exit code."""
+    with run_directory("test", tell) as run:
+        if needs_stack(arguments):
+            env = whole(run, tell, durable=False)
+        else:
+            env = servers.up(run, tell, owner_pid=os.getpid())
+        return child([sys.executable, "-m", "pytest", *arguments], env)
+
+
+def bench(arguments: Sequence[str], tell: Tell) -> int:
+    """Run the benchmarks on a stack with the settings of `./dev up`."""
+    with run_directory("bench", tell) as run:
+        return child([sys.executable, "-m", "bench", *arguments], whole(run, tell, durable=True))
+
+
+def whole(run: Path, tell: Tell, *, durable: bool) -> dict[str, str]:
+    """Start a whole stack; what the tests are told about it."""
+    Stack(run, durable=durable, usual_ports=False).up(tell, owner_pid=os.getpid())
+    return servers.test_env(run)
+
+
+def needs_stack(arguments: Sequence[str]) -> bool:
+    """Whether the paths among pytest's arguments reach tests that go through HTTP; no path means all."""
+    paths = [Path(it.split("::")[0]).resolve() for it in arguments if not it.startswith("-")]
+    paths = [path for path in paths if path.exists()]
+    return not paths or any(
+        path.is_relative_to(place) or place.is_relative_to(path) for path in paths for place in NEEDS_STACK
+    )
+
+
+@contextmanager
+def run_directory(kind: str, tell: Tell) -> Iterator[Path]:
+    """A fresh run directory; at the end, however it comes, everything in it is stopped. Only the logs stay."""
+    RUN_TEST.mkdir(exist_ok=True)
+    for old in RUN_TEST.glob(f"{kind}-*"):
+        if supervisor_pid(old) is None and not psutil.pid_exists(int(old.name.rpartition("-")[2])):
+            Stack(old).remove()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(143))
+    run = RUN_TEST / f"{kind}-{os.getpid()}"
+    try:
+        yield run
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave half of it running
+        Stack(run).down()
+        end_leftovers(run, tell)
+        for heavy in ("pgdata", "rabbitmq"):
+            Stack(run / heavy).remove()
+
+
+def child(argv: list[str], env: dict[str, str]) -> int:
+    """Run in the foreground; its exit code. Interrupted, the child ends first."""
+    process = subprocess.Popen(argv, cwd=ROOT, env=os.environ | env)
+    try:
+        return process.wait()
+    except BaseException:
+        with suppress(subprocess.TimeoutExpired):
+            process.terminate()
+            process.wait(20)
+        process.kill()
+        raise
+
+
+def end_leftovers(run: Path, tell: Tell) -> None:
+    """Kill what a test started and forgot: it carries the run directory in its environment."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.pid != os.getpid() and process.environ().get("TEST_RUN_DIR") == str(run):
+                tell(f"left behind by a test, killed: {' '.join(process.cmdline())[:120]}")
+                process.kill()
