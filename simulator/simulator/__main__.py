@@ -1,0 +1,57 @@
+"""`python -m simulator --port N [--host H]`: serves until it is terminated."""
+
+import argparse
+from typing import Any
+
+from flask import Flask
+from gunicorn.app.base import BaseApplication
+
+from simulator.config import Settings, from_environment
+
+#: More than any caller keeps busy at once: hung calls and fetches of our own sample media hold threads too.
+_THREADS = 256
+
+
+class _Server(BaseApplication):  # type: ignore[misc]
+    """gunicorn with one worker process, as all state is in memory."""
+
+    def __init__(self, host: str, port: int, settings: Settings) -> None:
+        self._options = {
+            "bind": f"{host}:{port}",
+            "workers": 1,
+            "worker_class": "gthread",
+            "threads": _THREADS,
+            "worker_connections": 4 * _THREADS,
+            "keepalive": 75,
+            "graceful_timeout": 1,
+            "loglevel": "warning",
+            "control_socket_disable": True,
+        }
+        self._settings = settings
+        super().__init__()
+
+    def load_config(self) -> None:
+        for name, value in self._options.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Flask:
+        # In the worker only, so that the parent process stays small.
+        from simulator.app import create_app
+        from simulator.simulation import Simulation
+
+        return create_app(Simulation(self._settings))
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Read the command line and serve."""
+    parser = argparse.ArgumentParser(
+        prog="simulator", description="Stand-in for the social platforms' HTTP APIs"
+    )
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, required=True)
+    options = parser.parse_args(arguments)
+    _Server(options.host, options.port, from_environment()).run()
+
+
+if __name__ == "__main__":
+    main()

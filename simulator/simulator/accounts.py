@@ -1,0 +1,103 @@
+"""Accounts on the platforms and their access tokens.
+
+A token says itself whose it is (signed with the seed), so a restarted simulator still honours the tokens
+that an earlier run issued, names included. Only what was issued or seen since the start can be listed.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+from simulator.platforms import PLATFORMS
+
+_SIGNATURE_LENGTH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A page, profile or channel."""
+
+    platform: str
+    account_id: str
+    name: str
+    username: str
+
+    @property
+    def followers(self) -> int:
+        """Made up from the id, so that it stays the same over restarts."""
+        return int(hashlib.sha256(self.account_id.encode()).hexdigest()[:4], 16) + 100
+
+
+class Accounts:
+    """Issues accounts and tokens, and recognises them again."""
+
+    def __init__(self, seed: str) -> None:
+        self._seed = seed.encode()
+        self._known: dict[str, Account] = {}
+        self._expired: set[str] = set()
+        self._read = lru_cache(maxsize=8192)(self._read_token)
+
+    def issue(self, platform: str, name: str | None = None, username: str | None = None) -> Account:
+        """Make a new account of a platform that has accounts."""
+        row = PLATFORMS[platform]
+        assert row.new_account_id is not None
+        account_id = row.new_account_id()
+        label = name or f"{row.name} page {account_id[-4:]}"
+        plain = unicodedata.normalize("NFKD", label.lower())
+        handle = username or "".join(c for c in plain if c.isascii() and c.isalnum()) or account_id
+        account = Account(platform, account_id, label, handle)
+        self._known[account_id] = account
+        return account
+
+    def token(self, account: Account, prefix: str | None = None) -> str:
+        """The access token of an account; always the same one. `prefix` for holders that are no account."""
+        facts = [account.platform, account.account_id, account.name, account.username]
+        body = (
+            base64.urlsafe_b64encode(json.dumps(facts, separators=(",", ":")).encode()).decode().rstrip("=")
+        )
+        if prefix is None:
+            prefix = PLATFORMS[account.platform].token_prefix
+        return prefix + body + self._signature(body)
+
+    def holder(self, token: str) -> Account | None:
+        """Whose token this is; None when it was not issued with this seed."""
+        account = self._read(token)
+        if account is not None and account.platform in PLATFORMS:
+            self._known.setdefault(account.account_id, account)
+        return account
+
+    def is_expired(self, account_id: str) -> bool:
+        """Whether the account's connection has been expired through the control API."""
+        return account_id in self._expired
+
+    def set_expired(self, account_id: str, expired: bool) -> None:
+        """Expire the tokens of an account, or make them good again."""
+        (self._expired.add if expired else self._expired.discard)(account_id)
+
+    def find(self, account_id: str) -> Account | None:
+        """An account issued or seen since the start."""
+        return self._known.get(account_id)
+
+    def known(self, platform: str | None = None) -> list[Account]:
+        """Accounts issued or seen since the start, oldest first."""
+        return [account for account in list(self._known.values()) if platform in (None, account.platform)]
+
+    def _signature(self, body: str) -> str:
+        return hmac.new(self._seed, body.encode(), hashlib.sha256).hexdigest()[:_SIGNATURE_LENGTH]
+
+    def _read_token(self, token: str) -> Account | None:
+        signature = token[-_SIGNATURE_LENGTH:]
+        for prefix in {row.token_prefix for row in PLATFORMS.values() if row.new_account_id}:
+            body = token[len(prefix) : -_SIGNATURE_LENGTH]
+            if token.startswith(prefix) and hmac.compare_digest(
+                self._signature(body).encode(), signature.encode()
+            ):
+                platform, account_id, name, username = json.loads(
+                    base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))
+                )
+                return Account(platform, account_id, name, username)
+        return None

@@ -1,0 +1,32 @@
+"""The web application: control routes, sample media and one blueprint per platform module."""
+
+from importlib import import_module
+
+from flask import Flask, Response
+
+from simulator import control
+from simulator.connection import ConnectionDropped
+from simulator.platforms import PLATFORMS
+from simulator.samples.routes import media
+from simulator.simulation import Simulation
+
+#: Text fields of a form may be this long: a Facebook message of 63,206 characters fits many times.
+_FORM_TEXT_BYTES = 8 << 20
+
+
+def create_app(sim: Simulation) -> Flask:
+    """An application around one simulation."""
+    app = Flask("simulator", static_folder=None)
+    app.config["MAX_FORM_MEMORY_SIZE"] = _FORM_TEXT_BYTES
+    app.extensions["simulation"] = sim
+    app.register_blueprint(control.blueprint(sim))
+    app.register_blueprint(media)
+    for module in dict.fromkeys(row.module for row in PLATFORMS.values() if row.module):
+        app.register_blueprint(import_module(module).blueprint(sim))
+    app.register_error_handler(ConnectionDropped, _say_nothing)
+    return app
+
+
+def _say_nothing(problem: Exception) -> Response:
+    """The socket is shut down already: whatever is written here reaches nobody."""
+    return Response(status=500)

@@ -1,0 +1,50 @@
+"""Settings of the simulator: the only reader of os.environ here."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the simulator behaves. Times in seconds, sizes in bytes."""
+
+    #: Key of all access tokens. The same seed accepts the tokens of an earlier run.
+    seed: str = "posthaste-local"
+    #: Meta app whose `appsecret_proof` is checked when one is sent; no secret, no check.
+    meta_app_id: str = "100200300400500"
+    meta_app_secret: str = ""
+    #: host -> "address:port" for media URLs fetched from hosts that DNS does not know.
+    host_map: Mapping[str, str] = field(default_factory=dict)
+    #: How long containers and videos stay in progress (local-stack.md, "Waiting times": 3 s at most).
+    processing_seconds: float = 0.5
+    #: Posts an Instagram account may publish in 24 hours (platforms.md 3: 50 or 100; the stricter).
+    instagram_quota: int = 50
+    #: How long a `hang` fault keeps a connection open without a word.
+    hang_seconds: float = 120.0
+    #: How late a `slow` fault answers.
+    slow_seconds: float = 2.0
+    #: How long fetching one media URL may take in all.
+    fetch_seconds: float = 10.0
+
+
+def parse_host_map(text: str) -> dict[str, str]:
+    """Read `OUTBOUND_HOST_MAP`: a JSON object, or `host=address:port` pairs between commas."""
+    if text.lstrip().startswith("{"):
+        return {str(host).lower(): str(target) for host, target in json.loads(text).items()}
+    pairs = (pair.split("=", 1) for pair in text.split(",") if "=" in pair)
+    return {host.strip().lower(): target.strip() for host, target in pairs}
+
+
+def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
+    """Settings as the environment gives them; README.md lists the names."""
+    default = Settings()
+    return Settings(
+        seed=environ.get("SIMULATOR_SEED", default.seed),
+        meta_app_id=environ.get("META_APP_ID", default.meta_app_id),
+        meta_app_secret=environ.get("META_APP_SECRET", default.meta_app_secret),
+        host_map=parse_host_map(environ.get("OUTBOUND_HOST_MAP", "")),
+        processing_seconds=float(environ.get("SIMULATOR_PROCESSING_SECONDS", default.processing_seconds)),
+        instagram_quota=int(environ.get("SIMULATOR_INSTAGRAM_QUOTA", default.instagram_quota)),
+    )

@@ -1,0 +1,34 @@
+"""The socket under a request: dropping it without an answer, or holding it without one."""
+
+import select
+import socket
+import threading
+import time
+from typing import Any, NoReturn
+
+
+class ConnectionDropped(ConnectionError):
+    """The connection was closed on purpose; there is nobody left to answer."""
+
+
+def drop(environ: dict[str, Any]) -> NoReturn:
+    """Close the connection before a single byte of the answer."""
+    client: socket.socket | None = environ.get("gunicorn.socket")
+    if client is not None:
+        client.shutdown(socket.SHUT_RDWR)
+    raise ConnectionDropped
+
+
+def hang(environ: dict[str, Any], released: threading.Event, seconds: float) -> NoReturn:
+    """Say nothing until the caller goes away, `released` is set or the time is over; then drop."""
+    client: socket.socket | None = environ.get("gunicorn.socket")
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and not released.wait(0.1):
+        if client is not None and _has_left(client):
+            break
+    drop(environ)
+
+
+def _has_left(client: socket.socket) -> bool:
+    readable, _, _ = select.select([client], [], [], 0)
+    return bool(readable) and client.recv(1, socket.MSG_PEEK) == b""

@@ -1,0 +1,200 @@
+"""/_sim: what tests and operators ask of the simulator itself (local-stack.md, "Simulator control")."""
+
+from typing import Any, NoReturn
+
+from flask import Blueprint, Response, abort, jsonify, request
+
+from simulator.accounts import Account
+from simulator.clock import rfc3339
+from simulator.faults import MODES, OPERATIONS
+from simulator.platforms import PLATFORMS
+from simulator.simulation import Simulation
+from simulator.world import Comment, Post
+
+
+def blueprint(sim: Simulation) -> Blueprint:
+    """Routes of one simulator."""
+    control = Blueprint("control", __name__, url_prefix="/_sim")
+    _add_accounts(control, sim)
+    _add_faults(control, sim)
+    _add_content(control, sim)
+
+    @control.get("/health")
+    def health() -> Response:
+        return jsonify(status="ok")
+
+    @control.get("/clock")
+    def show_clock() -> Response:
+        return jsonify(shift_seconds=sim.clock.shift_seconds, now=rfc3339(sim.clock.now()))
+
+    @control.post("/clock")
+    def shift_clock() -> Response:
+        """Sets the distance to real time; it does not add up."""
+        sim.clock.shift_seconds = _number(_body(), "shift_seconds", float)
+        return show_clock()
+
+    @control.post("/reset")
+    def reset() -> Response:
+        """Clears posts, comments and faults; accounts, tokens and the clock stay."""
+        sim.faults.clear()
+        sim.world.clear()
+        return jsonify(status="ok")
+
+    return control
+
+
+def _add_accounts(control: Blueprint, sim: Simulation) -> None:
+    @control.post("/accounts")
+    def add_account() -> tuple[Response, int]:
+        body = _body()
+        platform = _platform(body)
+        if PLATFORMS[platform].new_account_id is None:
+            _refuse(f"{platform} has no accounts")
+        account = sim.accounts.issue(platform, body.get("name"), body.get("username"))
+        return jsonify(_account(account)), 201
+
+    @control.get("/accounts")
+    def list_accounts() -> Response:
+        return jsonify(
+            accounts=[_account(account) for account in sim.accounts.known(request.args.get("platform"))]
+        )
+
+    @control.post("/accounts/<account_id>/expire")
+    def expire(account_id: str) -> Response:
+        expired = bool(_body().get("expired", True))
+        sim.accounts.set_expired(account_id, expired)
+        return jsonify(account_id=account_id, expired=expired)
+
+    def _account(account: Account) -> dict[str, Any]:
+        return {
+            "platform": account.platform,
+            "account_id": account.account_id,
+            "access_token": sim.accounts.token(account),
+            "name": account.name,
+            "username": account.username,
+            "followers": account.followers,
+            "picture": request.host_url + "media/photo-200x200.jpg",
+            "expired": sim.accounts.is_expired(account.account_id),
+        }
+
+
+def _add_faults(control: Blueprint, sim: Simulation) -> None:
+    @control.post("/faults")
+    def add_fault() -> tuple[Response, int]:
+        body = _body()
+        platform = _platform(body)
+        operation, mode = body.get("operation", "any"), body.get("mode")
+        times = _number(body, "times", int, 1)
+        if operation not in (*OPERATIONS, "any") or mode not in MODES or times < 1:
+            _refuse(f"operation: any or {', '.join(OPERATIONS)}; mode: {', '.join(MODES)}; times: 1 or more")
+        return jsonify(id=sim.faults.add(platform, operation, mode, times, body.get("account_id"))), 201
+
+    @control.get("/faults")
+    def list_faults() -> Response:
+        return jsonify(
+            faults=[
+                {
+                    "id": fault.fault_id, "platform": fault.platform, "operation": fault.operation,
+                    "mode": fault.mode, "times": fault.times, "account_id": fault.account_id,
+                }
+                for fault in sim.faults.rows()
+            ]
+        )  # fmt: skip
+
+    @control.delete("/faults")
+    def clear_faults() -> Response:
+        sim.faults.clear()
+        return jsonify(faults=[])
+
+
+def _add_content(control: Blueprint, sim: Simulation) -> None:
+    @control.get("/posts")
+    def list_posts() -> Response:
+        """In the order they were made."""
+        posts = sim.world.posts_of(request.args.get("account_id"), request.args.get("platform"))
+        return jsonify(posts=[_shown_post(post) for post in posts])
+
+    @control.post("/comments")
+    def add_comment() -> tuple[Response, int]:
+        body = _body()
+        post = _post(sim, body)
+        author, text, parent_id = body.get("from"), body.get("text"), body.get("parent_id")
+        name = str(author.get("name", "")) if isinstance(author, dict) else str(author or "")
+        if not name or not isinstance(text, str):
+            _refuse("from and text are needed")
+        if parent_id is not None and sim.world.comments.get(parent_id) not in post.comments:
+            _refuse(f"no comment {parent_id} on this post", 404)
+        comment_id = sim.world.new_id(
+            _COMMENT_PREFIX.get(post.platform, "").format(post.post_id.rsplit("_", 1)[-1])
+        )
+        visitor_id = "99" + "".join(str(byte % 10) for byte in name.encode()[:13]).ljust(13, "0")
+        comment = Comment(comment_id, post.post_id, visitor_id, name, text, sim.clock.now(), parent_id)
+        sim.world.add_comment(comment)
+        return jsonify(id=comment_id), 201
+
+    @control.post("/metrics")
+    def set_metrics() -> Response:
+        """Sets the counts that are given; a comment made later counts up from there."""
+        body = _body()
+        post = _post(sim, body)
+        post.likes = _number(body, "likes", int, post.likes)
+        post.comment_count = _number(body, "comments", int, post.comment_count)
+        post.shares = _number(body, "shares", int, post.shares)
+        return jsonify(likes=post.likes, comments=post.comment_count, shares=post.shares)
+
+
+#: How a platform's comment ids begin.
+_COMMENT_PREFIX = {"FB": "{}_", "IG": "178"}
+
+
+def _shown_post(post: Post) -> dict[str, Any]:
+    return {
+        "id": post.post_id,
+        "platform": post.platform,
+        "account_id": post.account_id,
+        "text": post.text,
+        "media": [{"type": medium.type, "bytes": medium.bytes} for medium in post.media],
+        "settings": post.settings,
+        "created_at": rfc3339(post.created_at),
+        "comments": [
+            {
+                "id": comment.comment_id, "from": comment.author, "text": comment.text,
+                "parent_id": comment.parent_id, "created_at": rfc3339(comment.created_at),
+            }
+            for comment in list(post.comments)
+        ],
+    }  # fmt: skip
+
+
+def _post(sim: Simulation, body: dict[str, Any]) -> Post:
+    post = sim.world.posts.get(str(body.get("post_id")))
+    if post is None or post.platform != _platform(body):
+        _refuse("no such post on this platform", 404)
+    return post
+
+
+def _platform(body: dict[str, Any]) -> str:
+    platform = body.get("platform")
+    if platform not in PLATFORMS:
+        _refuse(f"platform: one of {', '.join(PLATFORMS)}")
+    return str(platform)
+
+
+def _number(body: dict[str, Any], name: str, kind: type, default: Any = None) -> Any:
+    value = body.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, (int, kind)):
+        _refuse(f"{name} has to be a number")
+    return kind(value)
+
+
+def _body() -> dict[str, Any]:
+    body = request.get_json(force=True, silent=True) if request.get_data() else {}
+    if not isinstance(body, dict):
+        _refuse("the body has to be a JSON object")
+    return body
+
+
+def _refuse(message: str, status: int = 400) -> NoReturn:
+    response = jsonify(error=message)
+    response.status_code = status
+    abort(response)

@@ -1,0 +1,87 @@
+"""What a media file is, read from its bytes. What a platform takes is in the platform's module."""
+
+import struct
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+
+from PIL import Image
+
+_BOX_HEADER_BYTES = 8
+
+
+class NotMedia(Exception):
+    """The bytes are no picture or film that can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Photo:
+    """A picture; width and height in pixels, format as Pillow names it (JPEG, PNG …)."""
+
+    format: str
+    width: int
+    height: int
+    bytes: int
+
+    @property
+    def aspect(self) -> float:
+        """Width over height."""
+        return self.width / self.height
+
+
+@dataclass(frozen=True, slots=True)
+class Video:
+    """A film in an MP4 or MOV container."""
+
+    seconds: float
+    #: Whether the index comes before the data, as for streaming.
+    moov_first: bool
+    bytes: int
+
+
+def photo(data: bytes) -> Photo:
+    """Read a picture's header. Raises NotMedia."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(BytesIO(data)) as picture:
+                return Photo(picture.format or "", picture.width, picture.height, len(data))
+    except (OSError, ValueError, SyntaxError, Warning, Image.DecompressionBombError) as problem:
+        raise NotMedia(str(problem)) from problem
+
+
+def video(data: bytes) -> Video:
+    """Read a film's boxes. Raises NotMedia."""
+    try:
+        boxes = list(_boxes(data, 0, len(data)))
+        kinds = [kind for kind, _, _ in boxes]
+        if kinds[:1] != [b"ftyp"] or b"mdat" not in kinds:
+            raise NotMedia("no ISO media file")
+        movie = next((start, end) for kind, start, end in boxes if kind == b"moov")
+        header = next(start for kind, start, _ in _boxes(data, *movie) if kind == b"mvhd")
+        return Video(_duration_seconds(data, header), kinds.index(b"moov") < kinds.index(b"mdat"), len(data))
+    except (StopIteration, struct.error, ZeroDivisionError) as problem:
+        raise NotMedia("broken ISO media file") from problem
+
+
+def _boxes(data: bytes, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
+    """Kind, start and end of the content of each box."""
+    while start + _BOX_HEADER_BYTES <= end:
+        size, kind = struct.unpack_from(">I4s", data, start)
+        header = _BOX_HEADER_BYTES
+        if size == 1:
+            (size,) = struct.unpack_from(">Q", data, start + header)
+            header += 8
+        stop = start + size if size else end
+        if stop < start + header or stop > end:
+            raise NotMedia("a box that does not fit")
+        yield kind, start + header, stop
+        start = stop
+
+
+def _duration_seconds(data: bytes, start: int) -> float:
+    # Version 1 has 64-bit times.
+    layout = ">20xIQ" if data[start] else ">12xII"
+    timescale, length = struct.unpack_from(layout, data, start)
+    return float(length) / float(timescale)

@@ -1,0 +1,81 @@
+"""One request to the Graph API: who asks, for what, with which parameters; and the rows that answer it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from werkzeug.datastructures import FileStorage
+
+from simulator.accounts import Account
+from simulator.meta.errors import invalid
+from simulator.meta.fields import Field, parse
+from simulator.simulation import Simulation
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request whose token has been accepted."""
+
+    sim: Simulation
+    caller: Account
+    #: Query, form and JSON body together.
+    params: Mapping[str, Any]
+    #: The query alone, as given.
+    query: Mapping[str, str]
+    files: Mapping[str, FileStorage]
+    #: Address of this call without its query.
+    url: str
+    #: Where the simulator itself is reached, without a closing slash.
+    base_url: str
+
+    def text(self, name: str) -> str:
+        """A parameter as text; empty when it is not there."""
+        value = self.params.get(name, "")
+        return value if isinstance(value, str) else str(value)
+
+    def whole(self, name: str, default: int) -> int:
+        """A parameter as a whole number. Raises GraphError 100."""
+        try:
+            return int(self.text(name) or default)
+        except ValueError as problem:
+            raise invalid(f"Param {name} must be an integer") from problem
+
+    def flag(self, name: str, default: bool) -> bool:
+        """A parameter as yes or no."""
+        value = self.text(name).lower()
+        return value not in ("false", "0", "no") if value else default
+
+    def fields(self, default: str) -> tuple[Field, ...]:
+        """What the `fields` parameter asks for."""
+        return parse(self.text("fields") or default)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An object of the graph that the caller may see."""
+
+    #: Page, Post, Photo, Video, Comment; IGUser, IGMedia, IGComment, Container; User.
+    kind: str
+    node_id: str
+    #: FB or IG, and the account it belongs to: what faults are matched by.
+    platform: str
+    account_id: str
+    thing: Any
+
+
+Handler = Callable[[Call, Node], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """What answers one method on one edge of one kind of node."""
+
+    #: Operation of local-stack.md, "Simulator control"; None: no fault reaches it.
+    operation: str | Callable[[Call], str | None] | None
+    handler: Handler
+    #: What a `reject` does here instead of an error answer.
+    on_reject: Handler | None = None
+
+
+#: (method, kind of node, edge; "" is the node itself)
+Edges = Mapping[tuple[str, str, str], Edge]

@@ -1,0 +1,86 @@
+"""Who asks the Graph API, and which nodes that caller may see."""
+
+import hashlib
+import hmac
+from typing import Any
+
+from simulator.accounts import Account
+from simulator.meta import errors
+from simulator.meta.call import Node
+from simulator.simulation import Simulation
+from simulator.world import Comment, Post
+
+#: A page and the Instagram account linked to it end in the same digits.
+_SHARED_DIGITS = 11
+
+#: The one person behind all pages; user tokens are hers.
+USER = Account("META_USER", "122100000000001", "Sam Sample", "sam.sample")
+USER_TOKEN_PREFIX = "EAA"
+
+
+def linked_instagram_id(page_id: str) -> str:
+    """The professional account that belongs to a page."""
+    return "178414" + page_id[-_SHARED_DIGITS:]
+
+
+def caller_of(sim: Simulation, token: str, proof: str) -> Account:
+    """The holder of a token. Raises GraphError 104, 190 or 100 (wrong `appsecret_proof`)."""
+    if not token:
+        raise errors.GraphError(104, "An access token is required to request this resource.")
+    account = sim.accounts.holder(token)
+    if account is None or account.platform not in ("FB", "IG", USER.platform):
+        raise errors.GraphError(190, "Invalid OAuth access token - Cannot parse access token")
+    if sim.accounts.is_expired(account.account_id):
+        raise errors.expired()
+    secret = sim.settings.meta_app_secret
+    if proof and secret:
+        expected = hmac.new(secret.encode(), token.encode(), hashlib.sha256).hexdigest()
+        if not hmac.compare_digest(expected.encode(), proof.encode()):
+            message = "Invalid appsecret_proof provided in the API argument"
+            raise errors.GraphError(100, message, kind="GraphMethodException")
+    return account
+
+
+def owns(caller: Account, account_id: str) -> bool:
+    """Whether a token reaches an account: its own, a page's linked Instagram account, all for the user."""
+    if caller.platform == USER.platform or caller.account_id == account_id:
+        return True
+    return caller.platform == "FB" and linked_instagram_id(caller.account_id) == account_id
+
+
+def find_node(sim: Simulation, caller: Account, node_id: str) -> Node | None:
+    """The node of an id, if the caller may see it."""
+    node = _account_node(sim, caller, node_id) or _content_node(sim, node_id)
+    return node if node is not None and (node.kind == "User" or owns(caller, node.account_id)) else None
+
+
+def _account_node(sim: Simulation, caller: Account, node_id: str) -> Node | None:
+    account: Account | None
+    if node_id in ("me", caller.account_id):
+        account = caller
+    elif caller.platform == "FB" and node_id == linked_instagram_id(caller.account_id):
+        account = Account("IG", node_id, caller.name, caller.username)
+    else:
+        account = sim.accounts.find(node_id)
+    if account is None:
+        return None
+    kind = {"FB": "Page", "IG": "IGUser", USER.platform: "User"}.get(account.platform)
+    platform = "IG" if account.platform == "IG" else "FB"
+    return Node(kind, account.account_id, platform, account.account_id, account) if kind else None
+
+
+def _content_node(sim: Simulation, node_id: str) -> Node | None:
+    world = sim.world
+    thing: Any = world.posts.get(node_id) or world.comments.get(node_id) or world.staged.get(node_id)
+    if isinstance(thing, Comment):
+        post = world.posts.get(thing.post_id)
+        if post is None:
+            return None
+        kind = {"FB": "Comment", "IG": "IGComment"}.get(post.platform)
+        return Node(kind, node_id, post.platform, post.account_id, thing) if kind else None
+    if isinstance(thing, Post):
+        kind = {"FB": "Post", "IG": "IGMedia"}.get(thing.platform)
+        return Node(kind, node_id, thing.platform, thing.account_id, thing) if kind else None
+    if thing is not None:
+        return Node(thing.kind, node_id, thing.platform, thing.account_id, thing)
+    return None

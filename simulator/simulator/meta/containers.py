@@ -1,0 +1,102 @@
+"""Instagram's media containers: what is staged before a publish, and how far it has come (platforms.md 3)."""
+
+import re
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from simulator.meta import media
+from simulator.meta.call import Call, Node
+from simulator.meta.errors import GraphError, invalid
+from simulator.simulation import Simulation
+from simulator.world import Medium
+
+CAPTION_LIMIT = 2200
+HASHTAG_LIMIT = 30
+MENTION_LIMIT = 20
+#: Fewest and most children of a carousel.
+CHILDREN = (2, 10)
+LIFETIME = timedelta(hours=24)
+
+
+@dataclass(slots=True)
+class Container:
+    """One container. `ready_ticks` is steady time; `media` is a future while a video is being fetched."""
+
+    container_id: str
+    account_id: str
+    media_kind: str
+    is_child: bool
+    created_at: datetime
+    caption: str = ""
+    media: "list[Medium] | Future[list[Medium]]" = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+    ready_ticks: float = 0.0
+    error: GraphError | None = None
+    media_id: str | None = None
+    kind = "Container"
+    platform = "IG"
+
+    def status(self, sim: Simulation) -> str:
+        """`status_code` at this moment."""
+        if self.media_id is not None:
+            return "PUBLISHED"
+        if sim.clock.now() - self.created_at > LIFETIME:
+            return "EXPIRED"
+        if isinstance(self.media, Future):
+            if not self.media.done():
+                return "IN_PROGRESS"
+            problem = self.media.exception()
+            if isinstance(problem, GraphError):
+                self.error = problem
+        if self.error is not None:
+            return "ERROR"
+        return "IN_PROGRESS" if sim.clock.ticks() < self.ready_ticks else "FINISHED"
+
+    def status_text(self, sim: Simulation) -> str:
+        """`status` at this moment; an error's text carries the subcode."""
+        return {
+            "PUBLISHED": "Published: Media has been successfully published.",
+            "EXPIRED": "Expired: Media was not published within 24 hours and has expired.",
+            "IN_PROGRESS": "In Progress: Media is still being processed.",
+            "FINISHED": "Finished: Media has been uploaded and it is ready to be published.",
+            "ERROR": f"Error: Media upload has failed with error code {self.error.subcode if self.error else 0}",
+        }[self.status(sim)]
+
+
+def find_container(call: Call, user: Node, container_id: str) -> Container:
+    """A container of this account. Raises GraphError 24."""
+    container = call.sim.world.staged.get(container_id)
+    if not isinstance(container, Container) or container.account_id != user.account_id:
+        message = f"Could not fetch media builder: the one with creation id = {container_id} does not exist."
+        raise GraphError(24, message, 2207008)
+    return container
+
+
+def checked_caption(caption: str) -> str:
+    """A caption within the limits. Raises GraphError 100."""
+    if len(caption) > CAPTION_LIMIT or len(re.findall(r"#\w", caption)) > HASHTAG_LIMIT:
+        message = f"The caption was too long: up to {CAPTION_LIMIT} characters and {HASHTAG_LIMIT} hashtags."
+        raise GraphError(100, message, 2207010)
+    if len(re.findall(r"(?<!\w)@\w", caption)) > MENTION_LIMIT:
+        raise GraphError(100, f"Cannot use more than {MENTION_LIMIT} mentions.", 2207040)
+    return caption
+
+
+def photo_of(call: Call) -> list[Medium]:
+    """The image of a container: fetched at once, so its errors are this call's answer."""
+    url = call.text("image_url")
+    if not url:
+        raise invalid("The parameter image_url is required")
+    photo = media.instagram_photo(call.sim, url)
+    photo.alt_text = call.text("alt_text")
+    return [photo]
+
+
+def video_of(call: Call) -> "Future[list[Medium]]":
+    """The video of a container: fetched later, so its errors are the container's status."""
+    url, sim = call.text("video_url"), call.sim
+    if not url:
+        raise invalid("The parameter video_url is required")
+    return sim.fetcher.later(lambda: [media.instagram_video(sim, url)])

@@ -1,0 +1,201 @@
+"""Facebook Pages: what a caller does to them (platforms.md 2). What is read of them is in facebook_views.py."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from simulator.meta import facebook_views, media
+from simulator.meta.call import Call, Edge, Edges, Node
+from simulator.meta.errors import GraphError, invalid
+from simulator.world import Comment, Medium, Post
+
+TEXT_LIMIT = 63_206
+PHOTOS_PER_POST = 10
+
+
+@dataclass(slots=True)
+class Photo:
+    """A photo on its own node; unpublished until a post carries it."""
+
+    photo_id: str
+    account_id: str
+    medium: Medium
+    caption: str
+    post_id: str | None = None
+    kind = "Photo"
+    platform = "FB"
+
+
+@dataclass(slots=True)
+class Video:
+    """A video on its own node. Steady times (Clock.ticks) say how far it has come."""
+
+    video_id: str
+    account_id: str
+    post: Post
+    ready_ticks: float
+    post_id_ticks: float
+    failed: bool = False
+    kind = "Video"
+    platform = "FB"
+
+
+def publish_feed(call: Call, page: Node) -> dict[str, Any]:
+    """POST /{page}/feed."""
+    message, link = call.text("message"), call.text("link")
+    _check_text(message)
+    if link and not link.lower().startswith(("http://", "https://")):
+        raise invalid("link URL is not properly formatted")
+    with call.sim.world.lock:
+        photos = [_unused_photo(call, page, photo_id) for photo_id in _attached_ids(call)]
+        if not message and not link and not photos:
+            raise invalid("The post is empty. Please enter a message to share.", 1349125)
+        settings = {"link": link} if link else {}
+        post = _add_post(call, page, message, [photo.medium for photo in photos], settings)
+        for photo in photos:
+            photo.post_id = post.post_id
+    return facebook_views.show_post(call, post, "id")
+
+
+def publish_photo(call: Call, page: Node) -> dict[str, Any]:
+    """POST /{page}/photos, published or staged for a later post."""
+    message = call.text("message") or call.text("caption")
+    _check_text(message)
+    medium = media.facebook_photo(call)
+    photo_id = call.sim.world.new_id("12")
+    medium = replace(medium, medium_id=photo_id, alt_text=call.text("alt_text_custom"))
+    photo = Photo(photo_id, page.account_id, medium, message)
+    call.sim.world.staged[photo_id] = photo
+    if not call.flag("published", True):
+        return {"id": photo_id}
+    photo.post_id = _add_post(call, page, message, [medium], {}).post_id
+    return {"id": photo_id, "post_id": photo.post_id}
+
+
+def publish_video(call: Call, page: Node) -> dict[str, Any]:
+    """POST /{page}/videos: the id is the video's; the post's comes when it has been processed."""
+    message, title = call.text("description"), call.text("title")
+    _check_text(message)
+    medium = media.facebook_video(call)
+    video_id = call.sim.world.new_id("13")
+    post = _add_post(
+        call, page, message, [replace(medium, medium_id=video_id)], {"title": title} if title else {}
+    )
+    seconds = call.sim.settings.processing_seconds
+    ready = call.sim.clock.ticks() + seconds
+    call.sim.world.staged[video_id] = Video(video_id, page.account_id, post, ready, ready + seconds / 2)
+    return {"id": video_id}
+
+
+def fail_video(call: Call, node: Node) -> dict[str, Any]:
+    """A rejected video: it never becomes a post."""
+    node.thing.failed = True
+    call.sim.world.remove_post(node.thing.post.post_id)
+    return facebook_views.show_video(call, node)
+
+
+def add_comment(call: Call, node: Node) -> dict[str, Any]:
+    """POST /{post}/comments, also on the video of a post."""
+    post: Post = node.thing.post if node.kind == "Video" else node.thing
+    return _comment(call, post, None)
+
+
+def add_reply(call: Call, node: Node) -> dict[str, Any]:
+    """POST /{comment}/comments; a reply to a reply lands under the first comment."""
+    comment: Comment = node.thing
+    return _comment(call, call.sim.world.posts[comment.post_id], comment.parent_id or comment.comment_id)
+
+
+def delete(call: Call, node: Node) -> dict[str, Any]:
+    """DELETE /{photo}, /{post} or /{comment}."""
+    world = call.sim.world
+    if node.kind == "Post":
+        world.remove_post(node.node_id)
+    elif node.kind == "Comment":
+        world.remove_comment(node.node_id)
+    else:
+        world.staged.pop(node.node_id, None)
+    return {"success": True}
+
+
+def _check_text(message: str) -> None:
+    if len(message) > TEXT_LIMIT:
+        raise invalid(f"Param message must be at most {TEXT_LIMIT} characters long")
+
+
+def _attached_ids(call: Call) -> list[str]:
+    """`attached_media` as JSON text, a JSON list, or form keys `attached_media[0]`."""
+    given = call.params.get("attached_media")
+    try:
+        rows = json.loads(given) if isinstance(given, str) else list(given or [])
+        for number in range(PHOTOS_PER_POST + 1):
+            key = f"attached_media[{number}]"
+            if key in call.params:
+                rows.append(json.loads(call.text(key)))
+            elif f"{key}[media_fbid]" in call.params:
+                rows.append({"media_fbid": call.text(f"{key}[media_fbid]")})
+        ids = [str(row["media_fbid"]) for row in rows]
+    except (ValueError, TypeError, KeyError) as problem:
+        raise invalid("Param attached_media must be an array of objects with media_fbid") from problem
+    if len(ids) > PHOTOS_PER_POST or len(set(ids)) != len(ids):
+        raise invalid(f"Param attached_media takes up to {PHOTOS_PER_POST} different photos")
+    return ids
+
+
+def _unused_photo(call: Call, page: Node, photo_id: str) -> Photo:
+    photo = call.sim.world.staged.get(photo_id)
+    if not isinstance(photo, Photo) or photo.account_id != page.account_id:
+        raise invalid(f"Object with id {photo_id} is no photo of this page")
+    if photo.post_id is not None:
+        raise GraphError(100, "These photos were already posted.", 1366051, title="Photos already posted")
+    return photo
+
+
+def _add_post(call: Call, page: Node, text: str, items: list[Medium], settings: dict[str, Any]) -> Post:
+    world = call.sim.world
+    post_id = world.new_id(f"{page.account_id}_")
+    post = Post(
+        post_id, page.account_id, "FB", page.thing.name, text, items, call.sim.clock.now(), settings=settings
+    )  # fmt: skip
+    world.add_post(post)
+    return post
+
+
+def _comment(call: Call, post: Post, parent_id: str | None) -> dict[str, Any]:
+    message = call.text("message")
+    if not message:
+        raise invalid("Param message is required for a comment without attachment")
+    account = call.sim.accounts.find(post.account_id)
+    name = account.name if account else post.author
+    comment_id = call.sim.world.new_id(post.post_id.rsplit("_", 1)[-1] + "_")
+    comment = Comment(
+        comment_id, post.post_id, post.account_id, name, message, call.sim.clock.now(), parent_id
+    )
+    call.sim.world.add_comment(comment)
+    return facebook_views.show_comment(call, comment, "id")
+
+
+EDGES: Edges = {
+    ("POST", "Page", "feed"): Edge("publish", publish_feed),
+    ("POST", "Page", "photos"): Edge(
+        lambda c: "publish" if c.flag("published", True) else "upload", publish_photo
+    ),
+    ("POST", "Page", "videos"): Edge("publish", publish_video),
+    ("POST", "Post", "comments"): Edge("comment", add_comment),
+    ("POST", "Video", "comments"): Edge("comment", add_comment),
+    ("POST", "Comment", "comments"): Edge("reply", add_reply),
+    ("DELETE", "Photo", ""): Edge(None, delete),
+    ("DELETE", "Post", ""): Edge(None, delete),
+    ("DELETE", "Comment", ""): Edge(None, delete),
+    ("GET", "Page", ""): Edge("profile", facebook_views.page),
+    ("GET", "Page", "feed"): Edge("status", facebook_views.feed),
+    ("GET", "Page", "posts"): Edge("status", facebook_views.feed),
+    ("GET", "Page", "published_posts"): Edge("status", facebook_views.feed),
+    ("GET", "Post", ""): Edge(facebook_views.operation_of_read, facebook_views.post),
+    ("GET", "Post", "comments"): Edge("comments", facebook_views.comments),
+    ("GET", "Video", "comments"): Edge("comments", facebook_views.comments),
+    ("GET", "Comment", ""): Edge("comments", facebook_views.comment),
+    ("GET", "Comment", "comments"): Edge("comments", facebook_views.comments),
+    ("GET", "Photo", ""): Edge("status", facebook_views.photo),
+    ("GET", "Video", ""): Edge("status", facebook_views.show_video, on_reject=fail_video),
+}

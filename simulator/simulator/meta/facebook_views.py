@@ -1,0 +1,236 @@
+"""Facebook Pages: what a caller reads of them (platforms.md 2)."""
+
+from collections.abc import Callable
+from typing import Any
+
+from simulator.meta import callers, paging
+from simulator.meta.call import Call, Node
+from simulator.meta.fields import ABSENT, Field, View, project
+from simulator.meta.paging import graph_time
+from simulator.world import Comment, Medium, Post
+
+
+def page(call: Call, node: Node) -> dict[str, Any]:
+    """GET /{page}."""
+    return project("Page", PAGE, node.thing, call.fields("id,name"), call)
+
+
+def feed(call: Call, node: Node) -> dict[str, Any]:
+    """GET /{page}/feed, /posts and /published_posts: newest first."""
+    posts = call.sim.world.posts_of(node.account_id)[::-1]
+    posts = paging.between(posts, lambda post: post.created_at, call)
+    fields = "created_time,message,id"
+    return paging.page(posts, lambda post: post.post_id, lambda post: show_post(call, post, fields), call)
+
+
+def post(call: Call, node: Node) -> dict[str, Any]:
+    """GET /{post}."""
+    return show_post(call, node.thing, "created_time,message,id")
+
+
+def operation_of_read(call: Call) -> str:
+    """Whether reading a post asks for its counts or for what became of it."""
+    wanted = {field.name for field in call.fields("id")}
+    counts = {"reactions", "likes", "comments", "shares", "like_count", "comments_count"}
+    return "engagement" if wanted & counts else "status"
+
+
+def show_post(call: Call, thing: Post, default: str) -> dict[str, Any]:
+    """The asked-for fields of a post."""
+    return project("Post", POST, thing, call.fields(default), call)
+
+
+def comment(call: Call, node: Node) -> dict[str, Any]:
+    """GET /{comment}."""
+    return show_comment(call, node.thing, "created_time,from,message,id")
+
+
+def show_comment(call: Call, thing: Comment, default: str) -> dict[str, Any]:
+    """The asked-for fields of a comment."""
+    return project("Comment", COMMENT, thing, call.fields(default), call)
+
+
+def comments(call: Call, node: Node) -> dict[str, Any]:
+    """GET /{post}/comments or /{comment}/comments. A user's token sees none, without an error."""
+    if call.caller.platform == callers.USER.platform:
+        return {"data": []}
+    if node.kind == "Comment":
+        items = call.sim.world.replies_to(node.thing)
+    else:
+        whole: Post = node.thing.post if node.kind == "Video" else node.thing
+        stream = call.text("filter") == "stream"
+        items = [item for item in list(whole.comments) if stream or item.parent_id is None]
+    if call.text("order") == "reverse_chronological":
+        items.reverse()
+    items = paging.between(items, lambda item: item.created_at, call)
+    fields = "created_time,from,message,id"
+    return paging.page(
+        items, lambda item: item.comment_id, lambda item: show_comment(call, item, fields), call
+    )
+
+
+def photo(call: Call, node: Node) -> dict[str, Any]:
+    """GET /{photo}."""
+    return project("Photo", PHOTO, node.thing, call.fields("id,name"), call)
+
+
+def show_video(call: Call, node: Node) -> dict[str, Any]:
+    """GET /{video}."""
+    return project("Video", VIDEO, node.thing, call.fields("id,description"), call)
+
+
+def post_permalink(thing: Post) -> str:
+    """A video's post is a reel by the video's id; others by page and post."""
+    if thing.media and thing.media[0].type == "video":
+        return f"https://www.facebook.com/reel/{thing.media[0].medium_id}"
+    return f"https://www.facebook.com/{thing.account_id}/posts/{thing.post_id.rsplit('_', 1)[-1]}"
+
+
+def picture_url(call: Call) -> str:
+    """Every account has the same face."""
+    return f"{call.base_url}/media/photo-200x200.jpg"
+
+
+def _total(count: Callable[[Post], int], **more: Any) -> Callable[[Post, Field, Call], dict[str, Any]]:
+    """An edge that gives its total if asked by `.summary(…)`; reactions name nobody."""
+
+    def read(thing: Post, field: Field, call: Call) -> dict[str, Any]:
+        answer: dict[str, Any] = {"data": []}
+        if field.modifier("summary"):
+            answer["summary"] = {"total_count": count(thing), **more}
+        return answer
+
+    return read
+
+
+def _comments_edge(thing: Post, field: Field, call: Call) -> dict[str, Any]:
+    answer = _total(lambda one: one.comment_count, order="chronological", can_comment=True)(
+        thing, field, call
+    )
+    if field.modifier("limit") != "0" and call.caller.platform != callers.USER.platform:
+        wanted = field.inner or (Field("created_time"), Field("from"), Field("message"))
+        top = [item for item in thing.comments if item.parent_id is None][
+            : int(field.modifier("limit") or 25)
+        ]
+        answer["data"] = [project("Comment", COMMENT, item, wanted, call) for item in top]
+    return answer
+
+
+def _attachments(thing: Post, field: Field, call: Call) -> Any:
+    rows = [_attachment(item) for item in thing.media]
+    if len(rows) > 1:
+        rows = [{"type": "album", "media_type": "album", "subattachments": {"data": rows}}]
+    elif not rows and "link" in thing.settings:
+        rows = [{"type": "share", "media_type": "link", "url": thing.settings["link"]}]
+    return {"data": rows} if rows else ABSENT
+
+
+def _attachment(item: Medium) -> dict[str, Any]:
+    kind = "video_inline" if item.type == "video" else "photo"
+    row = {"type": kind, "media_type": item.type, "target": {"id": item.medium_id}}
+    return {**row, "media": {"image": {"src": item.url}}} if item.url else row
+
+
+def _parent(thing: Comment, field: Field, call: Call) -> Any:
+    parent = call.sim.world.comments.get(thing.parent_id or "")
+    if parent is None:
+        return ABSENT
+    names = field.inner or (Field("created_time"), Field("from"), Field("message"))
+    return project("Comment", COMMENT, parent, names, call)
+
+
+def _video_status(thing: Any, field: Field, call: Call) -> dict[str, Any]:
+    done = {"status": "complete"}
+    if thing.failed:
+        phase = {"status": "error", "errors": [{"code": 1363030, "message": "Video processing failed"}]}
+        return {"video_status": "error", "uploading_phase": done, "processing_phase": phase}
+    if call.sim.clock.ticks() < thing.ready_ticks:
+        waiting = {"status": "not_started"}
+        running = {"status": "in_progress"}
+        return {"video_status": "processing", "uploading_phase": done, "processing_phase": running,
+                "publishing_phase": waiting}  # fmt: skip
+    published = {
+        "status": "complete",
+        "publish_status": "published",
+        "publish_time": graph_time(thing.post.created_at),
+    }
+    return {
+        "video_status": "ready",
+        "uploading_phase": done,
+        "processing_phase": done,
+        "publishing_phase": published,
+    }
+
+
+def _video_post_id(thing: Any, field: Field, call: Call) -> Any:
+    late = call.sim.clock.ticks() < thing.post_id_ticks
+    return ABSENT if late or thing.failed else thing.post.post_id
+
+
+def _owner(thing: Post, field: Field, call: Call) -> dict[str, str]:
+    return {"id": thing.account_id, "name": thing.author}
+
+
+PAGE: View = {
+    "id": lambda t, f, c: t.account_id,
+    "name": lambda t, f, c: t.name,
+    "username": lambda t, f, c: t.username,
+    "link": lambda t, f, c: f"https://www.facebook.com/{t.account_id}",
+    "category": lambda t, f, c: "Local service",
+    "followers_count": lambda t, f, c: t.followers,
+    "fan_count": lambda t, f, c: t.followers,
+    "picture": lambda t, f, c: {
+        "data": {"height": 200, "width": 200, "is_silhouette": False, "url": picture_url(c)}
+    },
+    "access_token": lambda t, f, c: c.sim.accounts.token(t),
+    "tasks": lambda t, f, c: ["ANALYZE", "ADVERTISE", "MESSAGING", "MODERATE", "CREATE_CONTENT", "MANAGE"],
+    "instagram_business_account": lambda t, f, c: {
+        "id": callers.linked_instagram_id(t.account_id), "username": t.username, "name": t.name,
+    },
+}  # fmt: skip
+
+POST: View = {
+    "id": lambda t, f, c: t.post_id,
+    "message": lambda t, f, c: t.text or ABSENT,
+    "created_time": lambda t, f, c: graph_time(t.created_at),
+    "updated_time": lambda t, f, c: graph_time(t.created_at),
+    "permalink_url": lambda t, f, c: post_permalink(t),
+    "is_published": lambda t, f, c: True,
+    "from": _owner,
+    "attachments": _attachments,
+    "reactions": _total(lambda t: t.likes),
+    "likes": _total(lambda t: t.likes, can_like=True, has_liked=False),
+    "comments": _comments_edge,
+    # Left out at zero (platforms.md 2).
+    "shares": lambda t, f, c: {"count": t.shares} if t.shares else ABSENT,
+}
+
+COMMENT: View = {
+    "id": lambda t, f, c: t.comment_id,
+    "message": lambda t, f, c: t.text,
+    "created_time": lambda t, f, c: graph_time(t.created_at),
+    "from": lambda t, f, c: {"id": t.author_id, "name": t.author},
+    "comment_count": lambda t, f, c: len(c.sim.world.replies_to(t)),
+    "like_count": lambda t, f, c: 0,
+    "is_hidden": lambda t, f, c: False,
+    "permalink_url": lambda t, f, c: f"https://www.facebook.com/{t.post_id}?comment_id={t.comment_id}",
+    "parent": _parent,
+}
+
+PHOTO: View = {
+    "id": lambda t, f, c: t.photo_id,
+    "name": lambda t, f, c: t.caption or ABSENT,
+    "link": lambda t, f, c: f"https://www.facebook.com/photo.php?fbid={t.photo_id}",
+    "page_story_id": lambda t, f, c: t.post_id or ABSENT,
+}
+
+VIDEO: View = {
+    "id": lambda t, f, c: t.video_id,
+    "status": _video_status,
+    "published": lambda t, f, c: not t.failed,
+    "description": lambda t, f, c: t.post.text or ABSENT,
+    "title": lambda t, f, c: t.post.settings.get("title", ABSENT),
+    "created_time": lambda t, f, c: graph_time(t.post.created_at),
+    "permalink_url": lambda t, f, c: f"/reel/{t.video_id}/",
+    "post_id": _video_post_id,
+}

@@ -1,0 +1,145 @@
+"""Instagram professional accounts: what a caller does to them (platforms.md 3). Reading is in instagram_views.py."""
+
+from typing import Any
+
+from simulator.meta import instagram_views
+from simulator.meta.call import Call, Edge, Edges, Node
+from simulator.meta.containers import CHILDREN, Container, checked_caption, find_container, photo_of, video_of
+from simulator.meta.errors import GraphError, invalid
+from simulator.world import Comment, Medium, Post
+
+_NOT_READY = GraphError(
+    9007,
+    "Media ID is not available",
+    2207027,
+    title="The media is not ready for publishing, please wait for a moment",
+)
+
+
+def create_container(call: Call, user: Node) -> dict[str, Any]:
+    """POST /{ig}/media: an image, a REELS video, a carousel child or a CAROUSEL."""
+    kind = call.text("media_type").upper() or "IMAGE"
+    child = call.flag("is_carousel_item", False)
+    container = Container(
+        call.sim.world.new_id("179"), user.account_id, kind, child, call.sim.clock.now(),
+        caption="" if child else checked_caption(call.text("caption")),
+    )  # fmt: skip
+    if kind == "CAROUSEL":
+        _fill_carousel(call, user, container)
+    elif kind == "IMAGE":
+        container.media = photo_of(call)
+    elif kind == "REELS" and not child or kind == "VIDEO" and child:
+        container.media = video_of(call)
+    else:
+        raise invalid(
+            f"The media type {kind} is not supported here; use REELS, or VIDEO within a carousel", 2207023
+        )
+    container.settings = {
+        name: call.text(name)
+        for name in ("alt_text", "cover_url", "thumb_offset", "share_to_feed")
+        if call.text(name)
+    }
+    container.ready_ticks = call.sim.clock.ticks() + call.sim.settings.processing_seconds
+    call.sim.world.staged[container.container_id] = container
+    return {"id": container.container_id}
+
+
+def publish(call: Call, user: Node) -> dict[str, Any]:
+    """POST /{ig}/media_publish."""
+    world = call.sim.world
+    with world.lock:
+        container = find_container(call, user, call.text("creation_id"))
+        state = container.status(call.sim)
+        if state == "EXPIRED":
+            raise GraphError(-2, "The media container has expired. Create a new one.", 2207020)
+        if state == "PUBLISHED":
+            # The code is our choice: what matters is that nothing is published twice.
+            raise GraphError(24, "The requested resource does not exist: it was published already.", 2207006)
+        if state != "FINISHED" or container.is_child:
+            raise _NOT_READY
+        if instagram_views.published_today(call, user.account_id) >= call.sim.settings.instagram_quota:
+            raise GraphError(9, "Application request limit reached: content publishing limit.", 2207042)
+        post = Post(
+            world.new_id("180"), user.account_id, "IG", user.thing.username, container.caption,
+            _settled(container), call.sim.clock.now(),
+            settings={"media_type": container.media_kind, "creation_id": container.container_id, **container.settings},
+        )  # fmt: skip
+        container.media_id = post.post_id
+        world.add_post(post)
+    return {"id": post.post_id}
+
+
+def fail_container(call: Call, node: Node) -> dict[str, Any]:
+    """A rejected container: its status turns to ERROR for good."""
+    node.thing.error = GraphError(-1, "Media upload has failed", 2207082)
+    return instagram_views.container(call, node)
+
+
+def add_comment(call: Call, node: Node) -> dict[str, Any]:
+    """POST /{media}/comments."""
+    return _comment(call, node.thing, None)
+
+
+def add_reply(call: Call, node: Node) -> dict[str, Any]:
+    """POST /{comment}/replies; a reply to a reply lands on the first comment."""
+    comment: Comment = node.thing
+    return _comment(call, call.sim.world.posts[comment.post_id], comment.parent_id or comment.comment_id)
+
+
+def delete_comment(call: Call, node: Node) -> dict[str, Any]:
+    """DELETE /{comment}."""
+    call.sim.world.remove_comment(node.node_id)
+    return {"success": True}
+
+
+def _fill_carousel(call: Call, user: Node, carousel: Container) -> None:
+    given = call.params.get("children", "")
+    ids = [str(one).strip() for one in (given if isinstance(given, list) else str(given).split(","))]
+    if not CHILDREN[0] <= len(ids) <= CHILDREN[1]:
+        raise GraphError(100, f"A carousel needs {CHILDREN[0]} to {CHILDREN[1]} children.", 2207028)
+    children = [find_container(call, user, one) for one in ids]
+    if any(not one.is_child for one in children):
+        raise GraphError(100, "A carousel's children need is_carousel_item.", 2207028)
+    if any(one.status(call.sim) != "FINISHED" for one in children):
+        raise _NOT_READY
+    carousel.media = [medium for one in children for medium in _settled(one)]
+
+
+def _settled(container: Container) -> list[Medium]:
+    """The media of a finished container."""
+    return container.media if isinstance(container.media, list) else container.media.result()
+
+
+def _comment(call: Call, post: Post, parent_id: str | None) -> dict[str, Any]:
+    message = call.text("message")
+    if not message:
+        raise invalid("The parameter message is required")
+    world = call.sim.world
+    comment_id = world.new_id("178")
+    now = call.sim.clock.now()
+    world.add_comment(
+        Comment(comment_id, post.post_id, post.account_id, post.author, message, now, parent_id)
+    )
+    if call.text("fields"):
+        # The comment is there all the same: a caller that tries again writes it twice (platforms.md 3).
+        raise GraphError(20, "(#20) The comment could not be read back.", 1772107)
+    return {"id": comment_id}
+
+
+EDGES: Edges = {
+    ("POST", "IGUser", "media"): Edge("upload", create_container),
+    ("POST", "IGUser", "media_publish"): Edge("publish", publish),
+    ("POST", "IGMedia", "comments"): Edge("comment", add_comment),
+    ("POST", "IGComment", "replies"): Edge("reply", add_reply),
+    ("DELETE", "IGComment", ""): Edge(None, delete_comment),
+    ("GET", "IGUser", ""): Edge("profile", instagram_views.user),
+    ("GET", "IGUser", "media"): Edge("status", instagram_views.media_list),
+    ("GET", "IGUser", "content_publishing_limit"): Edge("status", instagram_views.publishing_limit),
+    ("GET", "Container", ""): Edge("status", instagram_views.container, on_reject=fail_container),
+    ("GET", "IGMedia", ""): Edge(instagram_views.operation_of_read, instagram_views.media),
+    ("GET", "IGMedia", "comments"): Edge("comments", instagram_views.comments),
+    ("GET", "IGMedia", "insights"): Edge("engagement", instagram_views.insights),
+    ("GET", "IGMedia", "children"): Edge("status", instagram_views.children),
+    ("GET", "IGComment", ""): Edge("comments", instagram_views.comment),
+    ("GET", "IGComment", "replies"): Edge("comments", instagram_views.replies),
+}

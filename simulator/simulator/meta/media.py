@@ -1,0 +1,115 @@
+"""Media handed to the Graph API, by URL or as bytes, and what Facebook and Instagram take (platforms.md 2, 3)."""
+
+from simulator import inspection
+from simulator.fetching import Fetched, FetchFailed, FetchTooBig
+from simulator.meta.call import Call
+from simulator.meta.errors import GraphError
+from simulator.simulation import Simulation
+from simulator.world import Medium
+
+_MIB = 1 << 20
+FACEBOOK_PHOTO_BYTES = 4 * _MIB
+FACEBOOK_PHOTO_FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF")
+FACEBOOK_VIDEO_BYTES = 1024 * _MIB
+FACEBOOK_VIDEO_SECONDS = 20 * 60
+INSTAGRAM_PHOTO_BYTES = 8 * _MIB
+INSTAGRAM_ASPECTS = (4 / 5, 1.91)
+INSTAGRAM_WIDTHS = (320, 1440)
+INSTAGRAM_VIDEO_BYTES = 300 * _MIB
+INSTAGRAM_VIDEO_SECONDS = (3.0, 15 * 60.0)
+
+
+def facebook_photo(call: Call) -> Medium:
+    """The photo of a call, from `source` or `url`. Raises GraphError 324."""
+    too_big = GraphError(324, "Photos should be less than 4 MB and saved as JPG or PNG", 1366046)
+    try:
+        data, url = _facebook_bytes(call, "url", FACEBOOK_PHOTO_BYTES)
+        photo = inspection.photo(data)
+    except FetchTooBig as problem:
+        raise too_big from problem
+    except (FetchFailed, inspection.NotMedia) as problem:
+        raise GraphError(324, "Missing or invalid image file", 2069019) from problem
+    if photo.bytes >= FACEBOOK_PHOTO_BYTES or photo.format not in FACEBOOK_PHOTO_FORMATS:
+        raise too_big
+    return Medium("photo", photo.bytes, url)
+
+
+def facebook_video(call: Call) -> Medium:
+    """The video of a call, from `source` or `file_url`. Raises GraphError 351, 352 or 389."""
+    try:
+        data, url = _facebook_bytes(call, "file_url", FACEBOOK_VIDEO_BYTES)
+        video = inspection.video(data)
+    except FetchFailed as problem:
+        raise GraphError(389, "Unable to fetch video file from URL.") from problem
+    except FetchTooBig as problem:
+        raise GraphError(352, "The video file you selected is too large.", 1363026) from problem
+    except inspection.NotMedia as problem:
+        message = "The video file you selected is in a format that we don't support."
+        raise GraphError(352, message, 1363024) from problem
+    if video.seconds > FACEBOOK_VIDEO_SECONDS:
+        raise GraphError(351, "There was a problem with your video file: it is too long.", 1363128)
+    return Medium("video", video.bytes, url)
+
+
+def _facebook_bytes(call: Call, url_name: str, limit_bytes: int) -> tuple[bytes, str]:
+    if "source" in call.files:
+        data = call.files["source"].read(limit_bytes + 1)
+        if len(data) > limit_bytes:
+            raise FetchTooBig
+        return data, ""
+    url = call.text(url_name)
+    return call.sim.fetcher.get(url, limit_bytes, follow_redirects=True).data, url
+
+
+def instagram_photo(sim: Simulation, url: str) -> Medium:
+    """A photo as Instagram fetches and takes it. Raises GraphError 9004, 36000, 36001 or 36003."""
+    try:
+        photo = inspection.photo(_instagram_bytes(sim, url, INSTAGRAM_PHOTO_BYTES).data)
+    except FetchTooBig as problem:
+        raise GraphError(36000, "The image size is too large.", 2207004, title="Image too large") from problem
+    except inspection.NotMedia as problem:
+        raise _unsupported_photo() from problem
+    if photo.format != "JPEG":
+        raise _unsupported_photo()
+    shortest, longest = INSTAGRAM_ASPECTS
+    # Half a pixel of tolerance: 1080 x 566 is what 1.91:1 comes to.
+    half = 0.5 / photo.height
+    if not shortest - half <= photo.aspect <= longest + half:
+        raise _bad_shape(f"aspect ratio ({photo.aspect:.2f})")
+    if not INSTAGRAM_WIDTHS[0] <= photo.width <= INSTAGRAM_WIDTHS[1]:
+        raise _bad_shape(f"width ({photo.width})")
+    return Medium("photo", photo.bytes, url)
+
+
+def instagram_video(sim: Simulation, url: str) -> Medium:
+    """A video as Instagram fetches and takes it. Raises GraphError 9004 or 352."""
+    refused = GraphError(352, "The video format is not supported.", 2207026, title="Unsupported format")
+    try:
+        video = inspection.video(_instagram_bytes(sim, url, INSTAGRAM_VIDEO_BYTES).data)
+    except (FetchTooBig, inspection.NotMedia) as problem:
+        raise refused from problem
+    shortest, longest = INSTAGRAM_VIDEO_SECONDS
+    if not video.moov_first or not shortest <= video.seconds <= longest:
+        raise refused
+    return Medium("video", video.bytes, url)
+
+
+def _instagram_bytes(sim: Simulation, url: str, limit_bytes: int) -> Fetched:
+    try:
+        return sim.fetcher.get(url, limit_bytes, follow_redirects=False)
+    except FetchFailed as problem:
+        message = "Only photo or video can be accepted as media type."
+        raise GraphError(
+            9004,
+            message,
+            2207052,
+            title="Media download has failed. The media URI doesn't meet our requirements.",
+        ) from problem
+
+
+def _unsupported_photo() -> GraphError:
+    return GraphError(36001, "The image format is not supported. Supported format is: JPEG.", 2207005)
+
+
+def _bad_shape(what: str) -> GraphError:
+    return GraphError(36003, f"The submitted image with {what} cannot be published.", 2207009)

@@ -1,0 +1,125 @@
+"""The Graph API's addresses: every call is a node and perhaps an edge; the rows in EDGES say who answers."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from flask import Blueprint, Response, g, request
+
+from simulator.meta import callers, errors, facebook, instagram, tokens
+from simulator.meta.call import Call, Edges, Node
+from simulator.meta.errors import GraphError
+from simulator.simulation import Simulation
+
+VERSION = "v26.0"
+EDGES: Edges = {**facebook.EDGES, **instagram.EDGES, **tokens.EDGES}
+
+#: Usage never reads as used up unless a fault says so: load tests go far past a page's real allowance (our choice).
+_HIGHEST_USAGE_PERCENT = 60
+#: Calls a page may make in 24 hours for each engaged user; we count one (platforms.md 1).
+_CALLS_ALLOWED = 4800
+_APP_USAGE = '{"call_count":%d,"total_cputime":%d,"total_time":%d}'
+_ACCOUNT_USAGE = '{"%s":[{"type":"%s","call_count":%d,"total_cputime":%d,"total_time":%d,"estimated_time_to_regain_access":%d}]}'
+
+
+def blueprint(sim: Simulation) -> Blueprint:
+    """Routes of one simulator."""
+    graph = Blueprint("graph", __name__)
+    made: Counter[str] = Counter()
+
+    @graph.errorhandler(GraphError)
+    def refused(problem: GraphError) -> Response:
+        response = _answer(problem.body(), problem.status)
+        if problem.code == 190:
+            response.headers["WWW-Authenticate"] = (
+                f'OAuth "Facebook Platform" "invalid_token" "{problem.message}"'
+            )
+        return response
+
+    @graph.after_request
+    def add_usage(response: Response) -> Response:
+        node: Node | None = g.get("node")
+        used_up = g.get("used_up", False)
+        percent = 100 if used_up else 1
+        response.headers["facebook-api-version"] = VERSION
+        response.headers["X-App-Usage"] = _APP_USAGE % (percent, percent, percent)
+        if node is not None:
+            made[node.account_id] += 1
+            share = (
+                100 if used_up else min(made[node.account_id] * 100 // _CALLS_ALLOWED, _HIGHEST_USAGE_PERCENT)
+            )
+            kind = "instagram" if node.platform == "IG" else "pages"
+            usage = _ACCOUNT_USAGE % (node.account_id, kind, share, share, share, used_up)
+            response.headers["X-Business-Use-Case-Usage"] = usage
+        return response
+
+    @graph.route(f"/{VERSION}/<node_id>", methods=["GET", "POST", "DELETE"])
+    @graph.route(f"/{VERSION}/<node_id>/<edge>", methods=["GET", "POST", "DELETE"])
+    def on_node(node_id: str, edge: str = "") -> Response:
+        return _answer(_run(sim, node_id, edge))
+
+    @graph.get("/oauth/access_token")
+    @graph.get(f"/{VERSION}/oauth/access_token")
+    def access_token() -> Response:
+        query = request.args.to_dict()
+        return _answer(_faulted(sim, "FB", "token", None, lambda: tokens.exchange(sim, query)))
+
+    @graph.get("/debug_token")
+    @graph.get(f"/{VERSION}/debug_token")
+    def debug_token() -> Response:
+        query = request.args.to_dict()
+        holder = sim.accounts.holder(query.get("input_token", ""))
+        platform, account_id = (holder.platform, holder.account_id) if holder else ("FB", None)
+        return _answer(_faulted(sim, platform, "token", account_id, lambda: tokens.debug(sim, query)))
+
+    return graph
+
+
+def _run(sim: Simulation, node_id: str, edge: str) -> dict[str, Any]:
+    params = _parameters()
+    token = str(params.get("access_token", "")) or request.headers.get("Authorization", "").partition(" ")[2]
+    caller = callers.caller_of(sim, token, str(params.get("appsecret_proof", "")))
+    node = callers.find_node(sim, caller, node_id)
+    row = EDGES.get((request.method, node.kind, edge)) if node else None
+    if node is None or row is None:
+        raise errors.missing(node_id, request.method)
+    g.node = node
+    base_url = request.host_url.rstrip("/")
+    call = Call(sim, caller, params, request.args.to_dict(), request.files, base_url + request.path, base_url)
+    operation = row.operation(call) if callable(row.operation) else row.operation
+    handler, on_reject = row.handler, row.on_reject
+    instead = (lambda: on_reject(call, node)) if on_reject else None
+    return _faulted(sim, node.platform, operation, node.account_id, lambda: handler(call, node), instead)
+
+
+def _faulted(
+    sim: Simulation,
+    platform: str,
+    operation: str | None,
+    account_id: str | None,
+    act: Callable[[], dict[str, Any]],
+    on_reject: Callable[[], dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    mode = sim.faults.take(platform, operation, account_id) if operation else None
+    if mode is None or operation is None:
+        return act()
+    if mode == "reject" and on_reject:
+        return on_reject()
+    g.used_up = mode == "rate_limit"
+    return sim.faults.play(mode, lambda refused: errors.refusal(refused, platform, operation), act)
+
+
+def _parameters() -> dict[str, Any]:
+    params: dict[str, Any] = request.args.to_dict()
+    params.update(request.form.to_dict())
+    if request.is_json:
+        body = request.get_json(silent=True)
+        if not isinstance(body, dict):
+            raise errors.invalid("The body is not a JSON object")
+        params.update(body)
+    return params
+
+
+def _answer(body: dict[str, Any], status: int = 200) -> Response:
+    return Response(json.dumps(body), status, content_type="application/json; charset=UTF-8")

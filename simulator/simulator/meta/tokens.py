@@ -1,0 +1,93 @@
+"""Tokens and accounts of the Graph API: exchange, debug_token, /me and /me/accounts (platforms.md 1)."""
+
+from typing import Any
+
+from simulator.accounts import Account
+from simulator.meta import callers, facebook_views, paging
+from simulator.meta.call import Call, Edge, Edges, Node
+from simulator.meta.errors import GraphError
+from simulator.meta.fields import View, project
+from simulator.simulation import Simulation
+
+#: 60 days, less what the platform takes off (platforms.md 1).
+LONG_LIVED_SECONDS = 5_183_944
+_DATA_ACCESS_SECONDS = 90 * 86_400
+_SCOPES = (
+    "pages_show_list", "pages_read_engagement", "pages_manage_posts", "pages_manage_engagement",
+    "pages_read_user_content", "pages_manage_metadata", "business_management", "instagram_basic",
+    "instagram_content_publish", "instagram_manage_comments", "instagram_manage_insights",
+)  # fmt: skip
+
+
+def exchange(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
+    """GET /oauth/access_token: a code or a token for a long-lived user token; both belong to the one user."""
+    secret = sim.settings.meta_app_secret
+    if query.get("client_id") != sim.settings.meta_app_id or (
+        secret and query.get("client_secret") != secret
+    ):
+        raise GraphError(1, "Error validating client secret.")
+    grant = query.get("grant_type", "authorization_code")
+    if grant == "client_credentials":
+        return {"access_token": f"{sim.settings.meta_app_id}|{secret}", "token_type": "bearer"}
+    holder = callers.USER
+    if grant == "fb_exchange_token":
+        holder = callers.caller_of(sim, query.get("fb_exchange_token", ""), "")
+    elif not query.get("code"):
+        raise GraphError(100, "This authorization code has been used.", 36009)
+    token = sim.accounts.token(holder, callers.USER_TOKEN_PREFIX)
+    return {"access_token": token, "token_type": "bearer", "expires_in": LONG_LIVED_SECONDS}
+
+
+def debug(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
+    """GET /debug_token, asked with the app's own token or any good one."""
+    asking = query.get("access_token", "")
+    if asking != f"{sim.settings.meta_app_id}|{sim.settings.meta_app_secret}":
+        callers.caller_of(sim, asking, "")
+    holder = sim.accounts.holder(query.get("input_token", ""))
+    if holder is None:
+        error = {"code": 190, "message": "Invalid OAuth access token - Cannot parse access token"}
+        return {"data": {"error": error, "is_valid": False, "scopes": []}}
+    valid = not sim.accounts.is_expired(holder.account_id)
+    now = int(sim.clock.now().timestamp())
+    data: dict[str, Any] = {
+        "app_id": sim.settings.meta_app_id,
+        "type": "USER" if holder == callers.USER else "PAGE",
+        "application": "Posthaste",
+        "data_access_expires_at": now + _DATA_ACCESS_SECONDS,
+        # A page token has no end of its own.
+        "expires_at": now + LONG_LIVED_SECONDS if holder == callers.USER else 0,
+        "is_valid": valid,
+        "scopes": list(_SCOPES),
+        "profile_id": holder.account_id,
+        "user_id": callers.USER.account_id,
+    }
+    if not valid:
+        data["error"] = {"code": 190, "message": "Session has expired", "subcode": 463}
+    return {"data": data}
+
+
+def pages(call: Call, node: Node) -> dict[str, Any]:
+    """GET /me/accounts: all pages known since the start; newest first."""
+    known = call.sim.accounts.known("FB")[::-1]
+    fields = call.fields("access_token,category,name,id,tasks")
+
+    def show(account: Account) -> dict[str, Any]:
+        return project("Page", facebook_views.PAGE, account, fields, call)
+
+    return paging.page(known, lambda account: account.account_id, show, call)
+
+
+def user(call: Call, node: Node) -> dict[str, Any]:
+    """GET /me with a user's token."""
+    return project("User", USER, node.thing, call.fields("id,name"), call)
+
+
+USER: View = {
+    "id": lambda t, f, c: t.account_id,
+    "name": lambda t, f, c: t.name,
+}
+
+EDGES: Edges = {
+    ("GET", "User", ""): Edge("token", user),
+    ("GET", "User", "accounts"): Edge("token", pages),
+}

@@ -1,0 +1,43 @@
+"""The platforms the simulator plays: one row each. What a platform says over HTTP is in its own module.
+
+A new platform is one module with `blueprint(sim) -> flask.Blueprint` and its name in the row's `module`.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+def _digits(count: int) -> str:
+    return str(secrets.randbelow(9 * 10 ** (count - 1)) + 10 ** (count - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """One platform or provider of local-stack.md, "Simulator control"."""
+
+    code: str
+    name: str
+    #: How its access tokens begin.
+    token_prefix: str
+    #: Makes a native account id; None for what has no accounts to link.
+    new_account_id: Callable[[], str] | None
+    #: Module whose `blueprint` answers for it; rows that share one are served once; None: accounts only.
+    module: str | None = None
+
+
+PLATFORMS = {
+    row.code: row
+    for row in (
+        # A page and its Instagram account share their last 11 digits, as linked accounts (meta/callers.py).
+        Platform("FB", "Facebook", "EAA", lambda: "1000" + _digits(11), "simulator.meta"),
+        Platform("IG", "Instagram", "EAA", lambda: "178414" + _digits(11), "simulator.meta"),
+        Platform("LN", "LinkedIn", "AQX", lambda: "urn:li:organization:" + _digits(8)),
+        Platform("TT", "TikTok", "act.", lambda: "-000" + secrets.token_urlsafe(24)),
+        Platform("TW", "X", "XAT", lambda: "1" + _digits(18)),
+        Platform("YT", "YouTube", "ya29.", lambda: "UC" + secrets.token_urlsafe(16)),
+        Platform("gemini", "Gemini", "", None),
+        Platform("openai", "OpenAI", "", None),
+        Platform("stripe", "Stripe", "", None),
+    )
+}

@@ -1,0 +1,44 @@
+"""Sample photos of any size in the formats Pillow writes."""
+
+from functools import lru_cache
+from io import BytesIO
+
+from PIL import Image, ImageDraw
+
+#: File name ending -> Pillow's name of the format.
+FORMATS = {
+    "jpg": "JPEG",
+    "jpeg": "JPEG",
+    "png": "PNG",
+    "webp": "WEBP",
+    "gif": "GIF",
+    "bmp": "BMP",
+    "tiff": "TIFF",
+}
+
+#: Longest side drawn, in pixels (our choice).
+MAX_SIDE = 6000
+
+
+@lru_cache(maxsize=32)
+def draw(width: int, height: int, ending: str) -> bytes:
+    """A sunrise over hills with its size written on it."""
+    sky = Image.linear_gradient("L").resize((width, height))
+    picture = Image.merge("RGB", (sky.point(lambda v: 255 - v // 3), sky, sky.point(lambda v: 200 - v // 2)))
+    pen = ImageDraw.Draw(picture)
+    radius = min(width, height) // 6
+    middle = (width // 2, height // 2)
+    pen.ellipse(
+        (middle[0] - radius, middle[1] - radius, middle[0] + radius, middle[1] + radius), fill="#ffe28a"
+    )
+    pen.ellipse((-width // 2, height * 2 // 3, width * 2 // 3, height * 2), fill="#2f6f4f")
+    pen.ellipse((width // 3, height * 3 // 4, width * 3 // 2, height * 2), fill="#3f8f5f")
+    pen.text((width // 20, height // 20), f"{width} x {height}", fill="white")
+    out = BytesIO()
+    picture.save(out, FORMATS[ending])
+    return out.getvalue()
+
+
+def padded(data: bytes, size_bytes: int) -> bytes:
+    """The same picture in a bigger file: decoders ignore what follows the end mark."""
+    return data + bytes(max(0, size_bytes - len(data)))

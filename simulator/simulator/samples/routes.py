@@ -1,0 +1,76 @@
+"""/media: sample files under any host name, and the ways in which a public file can misbehave."""
+
+import re
+import time
+from collections.abc import Iterator
+
+from flask import Blueprint, Response, abort, redirect, request
+from werkzeug.wrappers import Response as AnyResponse
+
+from simulator import connection
+from simulator.samples import photo, video
+
+media = Blueprint("media", __name__, url_prefix="/media")
+
+_PHOTO = re.compile(r"photo-(\d{1,4})x(\d{1,4})(?:-(\d{1,2})mb)?\.(\w+)")
+_VIDEO = re.compile(r"video-(\d{1,4})s(?:-(\d{2,4})x(\d{2,4}))?(-moov-last)?\.(mp4|mov)")
+_TYPES = {"jpg": "image/jpeg", "mp4": "video/mp4", "mov": "video/quicktime"}
+
+
+def _file(data: bytes, ending: str) -> Response:
+    response = Response(data, mimetype=_TYPES.get(ending, f"image/{ending}"))
+    response.add_etag()
+    return response.make_conditional(request.environ, accept_ranges=True, complete_length=len(data))
+
+
+@media.get("/<name>")
+def sample(name: str) -> Response:
+    """`photo-1080x1080.jpg`, `photo-1080x1080-9mb.jpg`, `video-5s.mp4`, `video-5s-360x640-moov-last.mov` …"""
+    if match := _PHOTO.fullmatch(name):
+        width, height, ending = int(match[1]), int(match[2]), match[4]
+        if ending in photo.FORMATS and 0 < width <= photo.MAX_SIDE and 0 < height <= photo.MAX_SIDE:
+            data = photo.draw(width, height, ending)
+            return _file(photo.padded(data, int(match[3]) << 20) if match[3] else data, ending)
+    if match := _VIDEO.fullmatch(name):
+        width, height = (int(match[2]) & ~1, int(match[3]) & ~1) if match[2] else (640, 360)
+        brand = b"qt  " if match[5] == "mov" else b"isom"
+        if 0 < int(match[1]) <= 1200 and max(width, height) <= 1920:
+            return _file(video.make(int(match[1]), width, height, brand, bool(match[4])), match[5])
+    abort(404)
+
+
+@media.get("/redirect")
+def moved() -> AnyResponse:
+    """Sends the reader to `?to=`, wherever that is."""
+    return redirect(request.args.get("to", "/media/photo-1080x1080.jpg"))
+
+
+@media.get("/slow")
+def slow() -> Response:
+    """A photo after `?seconds=` (30)."""
+    time.sleep(min(float(request.args.get("seconds", 30)), 120))
+    return sample("photo-1080x1080.jpg")
+
+
+@media.get("/html-as.jpg")
+def bot_wall() -> Response:
+    """A web page where a photo should be."""
+    return Response("<!doctype html><title>Are you a robot?</title>", mimetype="text/html")
+
+
+@media.get("/text-as.jpg")
+def wrong_type() -> Response:
+    """Plain text that claims to be a JPEG."""
+    return Response("not a picture", mimetype="image/jpeg")
+
+
+@media.get("/huge.jpg")
+def huge() -> Response:
+    """Claims five gigabytes and hangs up after the first bytes."""
+    environ = request.environ
+
+    def first_bytes() -> Iterator[bytes]:
+        yield photo.draw(1080, 1080, "jpg")[:1024]
+        connection.drop(environ)
+
+    return Response(first_bytes(), mimetype="image/jpeg", headers={"Content-Length": str(5 << 30)})

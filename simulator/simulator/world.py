@@ -1,0 +1,129 @@
+"""What the platforms hold: posts, comments and staged objects, in memory behind one lock. No platform's manners."""
+
+import itertools
+import threading
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(slots=True)
+class Medium:
+    """A photo or video of a post."""
+
+    #: photo or video.
+    type: str
+    #: Its size.
+    bytes: int
+    #: Where the platform fetched it; empty for uploaded bytes.
+    url: str = ""
+    #: The platform's own id of it.
+    medium_id: str = ""
+    #: The caption it has apart from the post's text.
+    alt_text: str = ""
+
+
+@dataclass(slots=True)
+class Comment:
+    """A comment or a reply. `author_id` is the account's own id or a visitor's."""
+
+    comment_id: str
+    post_id: str
+    author_id: str
+    author: str
+    text: str
+    created_at: datetime
+    parent_id: str | None = None
+
+
+@dataclass(slots=True)
+class Post:
+    """A post as the public sees it."""
+
+    post_id: str
+    account_id: str
+    platform: str
+    author: str
+    text: str
+    media: list[Medium]
+    created_at: datetime
+    #: Whatever else the caller asked for, by the platform's own names.
+    settings: dict[str, Any] = field(default_factory=dict)
+    comments: list[Comment] = field(default_factory=list)
+    likes: int = 0
+    shares: int = 0
+    #: Set through the control API or counted up.
+    comment_count: int = 0
+
+
+class World:
+    """Everything a reset clears except faults."""
+
+    def __init__(self) -> None:
+        #: Held over every change that looks before it writes.
+        self.lock = threading.RLock()
+        # Starts at the time in microseconds, so that ids are never given twice over restarts.
+        self._serial = itertools.count(time.time_ns() // 1000)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget posts, comments and staged objects."""
+        with self.lock:
+            self.posts: dict[str, Post] = {}
+            self.comments: dict[str, Comment] = {}
+            #: Objects a platform knows before there is a post: unpublished photos, videos, containers.
+            self.staged: dict[str, Any] = {}
+            self._by_account: defaultdict[str, list[Post]] = defaultdict(list)
+
+    def new_id(self, prefix: str = "") -> str:
+        """A number never given before, also not by an earlier run."""
+        return f"{prefix}{next(self._serial)}"
+
+    def add_post(self, post: Post) -> None:
+        """Make a post visible."""
+        with self.lock:
+            self.posts[post.post_id] = post
+            self._by_account[post.account_id].append(post)
+
+    def remove_post(self, post_id: str) -> None:
+        """Take a post away with its comments."""
+        with self.lock:
+            post = self.posts.pop(post_id, None)
+            if post is not None:
+                self._by_account[post.account_id].remove(post)
+                for comment in post.comments:
+                    self.comments.pop(comment.comment_id, None)
+
+    def add_comment(self, comment: Comment) -> None:
+        """Put a comment under its post."""
+        with self.lock:
+            post = self.posts[comment.post_id]
+            post.comments.append(comment)
+            post.comment_count += 1
+            self.comments[comment.comment_id] = comment
+
+    def remove_comment(self, comment_id: str) -> None:
+        """Take a comment away; replies to it stay, as orphans."""
+        with self.lock:
+            comment = self.comments.pop(comment_id, None)
+            if comment is not None:
+                post = self.posts[comment.post_id]
+                post.comments.remove(comment)
+                post.comment_count -= 1
+
+    def posts_of(self, account_id: str | None = None, platform: str | None = None) -> list[Post]:
+        """Posts in the order they were made."""
+        with self.lock:
+            posts = (
+                list(self.posts.values())
+                if account_id is None
+                else list(self._by_account.get(account_id, ()))
+            )
+        return [post for post in posts if platform in (None, post.platform)]
+
+    def replies_to(self, comment: Comment) -> list[Comment]:
+        """Direct replies, oldest first."""
+        post = self.posts.get(comment.post_id)
+        return [reply for reply in (post.comments if post else []) if reply.parent_id == comment.comment_id]
