@@ -1,7 +1,7 @@
 """The demo account of a stack: one Elite user, two brands, a page on every platform, a live token.
 
-Made through the operator's command line, like any account. What exists is remembered in `env` step by step, so an
-interrupted start goes on where it stopped and a second one changes nothing.
+Made through the operator's command line, like any account. What exists is remembered in `env` step by step,
+so an interrupted start goes on where it stopped and a second one changes nothing.
 """
 
 import json

@@ -1,6 +1,7 @@
 """The commands of `./dev`."""
 
 import argparse
+import json
 import os
 import signal
 import subprocess
@@ -98,11 +99,10 @@ def status(arguments: Sequence[str]) -> int:
     rows = watch.status(RUN) if supervisor_pid(RUN) else []
     for row in rows:
         memory = f"{int(str(row['memory_bytes'])) / 2**20:.0f} MB"
-        print(
-            f"{row['name']:<20} {row['state']:<10} pid {row['pid']!s:<8} starts {row['starts']:<4} {memory:>8}"
-        )
+        pid = f"pid {row['pid']}" if row["pid"] else ""
+        print(f"{row['name']:<20} {row['state']:<10} {pid:<12} starts {row['starts']:<4} {memory:>8}")
     total = sum(int(str(row["memory_bytes"])) for row in rows) / 2**20
-    print(f"{'in all':<20} {total:>44.0f} MB" if rows else "nothing is running")
+    print(f"{'in all':<20} {total:>45.0f} MB" if rows else "nothing is running")
     return 0 if rows else 1
 
 
@@ -144,7 +144,8 @@ def summary() -> str:
     """Where the stack is and three lines to try."""
     env = read_env(RUN)
     curl = f"curl -s -H 'Authorization: Bearer {env['LIVE_TOKEN']}'"
-    post = f"""-H 'Content-Type: application/json' -d '{{"page_id": "{env["PAGE_ID_FB"]}", "message": "Hello from Posthaste"}}'"""
+    body = json.dumps({"page_id": env["PAGE_ID_FB"], "message": "Hello from Posthaste"})
+    post = f"-H 'Content-Type: application/json' -d '{body}'"
     return f"""
   Base URL       {env["BASE_URL"]}
   Live token     {env["LIVE_TOKEN"]}

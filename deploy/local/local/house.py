@@ -1,6 +1,6 @@
 """The house as data: which processes are ours, what each is told, and when it counts as up.
 
-A new service is a row in SERVICES and, if it keeps data, its name in DATABASES. What starts them is `stack.py`.
+A new service is a row in SERVICES and, if it keeps data, a name in DATABASES. What starts them is `stack.py`.
 """
 
 import sys

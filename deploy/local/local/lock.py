@@ -1,8 +1,8 @@
 """`./dev lock`: exact versions of everything, from the pyproject.toml files.
 
-One lock for the checkout (every package, the servers and the developers' tools) and one for each thing that is
-deployed alone, cut from the same versions. A line is `name==version` and nothing else: no address, so that any
-registry serves. Standard library and pip only, because it runs before anything is installed.
+One lock for the checkout (every package, the servers and the developers' tools) and one for each thing that
+is deployed alone, cut from the same versions. A line is `name==version` and nothing else: no address, so that
+any registry serves. Standard library and pip only, because it runs before anything is installed.
 """
 
 import json

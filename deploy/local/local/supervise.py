@@ -1,7 +1,8 @@
 """The supervisor: keeps every process of a table alive, and stops them in order.
 
-A process that dies is started again after a short wait; one whose HTTP check fails for a while is killed and started
-again, unless something it depends on is away (a restart would not help). Its children die with it, whatever ends it.
+A process that dies is started again after a short wait; one whose HTTP check fails for a while is killed and
+started again, unless something it depends on is away (a restart would not help). If the supervisor itself is
+killed, the kernel tells its children to end.
 Run as `python -m local.supervise RUN_DIRECTORY [OWNER_PID]`; how to start and ask it is in `processes.py`.
 """
 
@@ -16,7 +17,6 @@ import sys
 import time
 from pathlib import Path
 
-from local.paths import ROOT
 from local.processes import Process, read_table
 
 # All figures: our choice.
@@ -30,6 +30,7 @@ UNHEALTHY_SECONDS = 8.0
 START_SECONDS = 60.0
 #: Up for so long: the next failure counts as the first.
 SETTLED_SECONDS = 10.0
+OWNER_CHECK_SECONDS = 0.5
 LOG_BYTES = 20 * 2**20
 
 
@@ -86,11 +87,11 @@ class Keeper:
         while True:
             for name in self.row.depends:
                 await self.supervisor.keepers[name].ready.wait()
-            if self.supervisor.stopping:
+            if self.supervisor.end.is_set():
                 return
             started_at = time.monotonic()
             code = await self.run()
-            if self.supervisor.stopping:
+            if self.supervisor.end.is_set():
                 return
             if self.row.once and code == 0:
                 self.failures = 0
@@ -109,7 +110,7 @@ class Keeper:
         log = open_log(self.supervisor.run / "logs" / f"{self.row.name}.log")
         try:
             self.process = await asyncio.create_subprocess_exec(
-                *bound_to_parent(self.row), cwd=ROOT, env=os.environ | self.row.env,
+                *bound_to_parent(self.row), cwd=self.supervisor.run, env=os.environ | self.row.env,
                 stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         except OSError as error:
@@ -182,7 +183,7 @@ class Supervisor:
 
     def __init__(self, run: Path) -> None:
         self.run = run
-        self.stopping = False
+        self.end = asyncio.Event()
         self.keepers = {row.name: Keeper(row, self) for row in read_table(run)}
         (run / "pids").mkdir(exist_ok=True)
         (run / "logs").mkdir(exist_ok=True)
@@ -207,15 +208,15 @@ class Supervisor:
 
     async def supervise(self, owner_pid: int | None) -> None:
         """Until SIGTERM, SIGINT or the end of the owner; then stop everything."""
-        end = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, end.set)
+            asyncio.get_running_loop().add_signal_handler(number, self.end.set)
         self.write_state()
         tasks = [asyncio.create_task(keeper.keep()) for keeper in self.keepers.values()]
-        while not end.is_set() and (owner_pid is None or Path(f"/proc/{owner_pid}").exists()):
+        while not self.end.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(end.wait(), 0.5)
-        self.stopping = True
+                await asyncio.wait_for(self.end.wait(), OWNER_CHECK_SECONDS)
+            if owner_pid is not None and not Path(f"/proc/{owner_pid}").exists():
+                self.end.set()
         stopped = {name: asyncio.Event() for name in self.keepers}
         await asyncio.gather(*(self.stop_in_order(keeper, stopped) for keeper in self.keepers.values()))
         for task in tasks:
