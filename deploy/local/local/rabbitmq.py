@@ -113,7 +113,7 @@ def processes(run: Path, port: Mapping[str, int]) -> list[Process]:
         ),
         Process(
             "rabbitmq",
-            [str(server_script())],
+            [str(server_script() or SERVER_SCRIPTS[0])],
             env,
             f"tcp:127.0.0.1:{port['amqp']}",
             ["epmd"],

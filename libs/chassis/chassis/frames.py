@@ -43,7 +43,7 @@ class Reply(msgspec.Struct, omit_defaults=True):
     """One reply: exactly one of result and error."""
 
     id: int
-    result: Raw | None = None
+    result: Raw = Raw(b"null")
     error: Failure | None = None
 
 

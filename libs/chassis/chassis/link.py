@@ -5,6 +5,7 @@ touches the channel runs in that thread, through `call_soon`. A lost connection 
 0.1 s, then at most every 2 s; what was in flight is reported through `on_lost`.
 """
 
+import _thread
 import threading
 import time
 from collections import deque
@@ -15,6 +16,7 @@ import pika
 import structlog
 from pika.adapters.select_connection import IOLoop, SelectConnection
 from pika.channel import Channel
+from pika.exceptions import AMQPError
 
 from chassis import topology
 
@@ -57,12 +59,15 @@ class Link:
         self._wake_pending = False
         self._confirms = _Confirms()
         self.channel: Channel | None = None
-        self._thread = threading.Thread(target=self._run, name=f"link-{name}", daemon=True)
+        self._started = False
+        self._ended = threading.Event()
 
     # -- from any thread -------------------------------------------------------------------------------
 
     def start(self) -> None:
-        self._thread.start()
+        self._started = True
+        # Not threading.Thread: eventlet's green version of it breaks when it ends.
+        _thread.start_new_thread(self._run, ())
 
     def wait_open(self, timeout_seconds: float) -> bool:
         """Whether the link is open, waiting for it at most so long."""
@@ -70,7 +75,7 @@ class Link:
 
     @property
     def is_started(self) -> bool:
-        return self._thread.ident is not None
+        return self._started
 
     @property
     def is_open(self) -> bool:
@@ -112,8 +117,8 @@ class Link:
                 ioloop.add_callback_threadsafe(lambda: connection.close() if connection.is_open else ioloop.stop())
             except Exception as error:  # the loop is closed already: nothing to close
                 log.debug("link_close_skipped", link=self.name, error=str(error))
-        if self._thread.is_alive():
-            self._thread.join(5)
+        if self._started:
+            self._ended.wait(5)
 
     # -- in the I/O thread ------------------------------------------------------------------------------
 
@@ -124,6 +129,7 @@ class Link:
             self._connect_and_serve()
             failures = 0 if time.monotonic() - began > 5 else failures + 1
             self._stopping.wait(_RECONNECT_SECONDS[min(failures, len(_RECONNECT_SECONDS) - 1)])
+        self._ended.set()
 
     def _connect_and_serve(self) -> None:
         ioloop = IOLoop()
@@ -183,7 +189,10 @@ class Link:
     def _run_soon(self) -> None:
         self._wake_pending = False
         while self._soon:
-            self._soon.popleft()()
+            try:
+                self._soon.popleft()()
+            except AMQPError as error:  # the channel is closing: what was asked for went with it
+                log.debug("link_callback_failed", link=self.name, error=repr(error))
 
 
 class Message:

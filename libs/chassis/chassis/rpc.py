@@ -70,10 +70,10 @@ class PendingCall:
         self._method = method
         self._done = threading.Lock()
         self._done.acquire()
-        self._raw: Raw | None = None
+        self._raw = Raw(b"null")
         self._error: ApiError | None = None
 
-    def finish(self, raw: Raw | None, error: ApiError | None) -> None:
+    def finish(self, raw: Raw, error: ApiError | None) -> None:
         self._raw, self._error = raw, error
         self._done.release()
 
@@ -84,7 +84,7 @@ class PendingCall:
             raise unavailable(f"{self.service} did not answer in time")
         if self._error is not None:
             raise self._error
-        return msgspec.json.decode(self._raw or b"{}", type=self._method.result)
+        return msgspec.json.decode(self._raw, type=self._method.result)
 
 
 def unavailable(reason: str) -> ApiError:
@@ -202,7 +202,7 @@ class Bus:
     def _fail(self, call_id: int, reason: str) -> None:
         pending = self._pending.pop(call_id, None)
         if pending is not None:
-            pending.finish(None, unavailable(f"{pending.service}: {reason}"))
+            pending.finish(Raw(b"null"), unavailable(f"{pending.service}: {reason}"))
 
     def _forget(self, call_id: int) -> None:
         pending = self._pending.pop(call_id, None)

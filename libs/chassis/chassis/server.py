@@ -216,7 +216,7 @@ def _parts(replies: list[Reply]) -> list[list[Reply]]:
     parts: list[list[Reply]] = [[]]
     size = 0
     for reply in replies:
-        length = len(bytes(reply.result)) if reply.result is not None else 512
+        length = len(bytes(reply.result)) + 64
         if parts[-1] and size + length > MAX_FRAME_BYTES:
             parts.append([])
             size = 0

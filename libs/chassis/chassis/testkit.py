@@ -10,10 +10,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
+import pika
 import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.engine import Engine, make_url
@@ -22,9 +24,13 @@ from chassis.database import Database
 from chassis.ids import new_id
 from chassis.migrate import migrate, migrations_of
 from chassis.rpc import Bus, connect
+from chassis.topology import QUARANTINE_QUEUE, RETRY_SECONDS, event_queue, retry_queue, rpc_queue
 from contracts.errors import ApiError
+from contracts.services import SERVICES
 
 START_SECONDS = 30.0
+#: The local stack's RabbitMQ has the virtual hosts tests-0, tests-1 …
+VIRTUAL_HOSTS = 16
 
 
 @pytest.fixture(scope="session")
@@ -75,9 +81,9 @@ def _named(admin: Engine, database: str) -> str:
     return make_url(admin.url).set(database=database).render_as_string(hide_password=False)
 
 
-@pytest.fixture
-def database_for(admin: Engine) -> Iterator[Callable[[str], str]]:
-    """`database_for("quota")` → URL of a fresh, migrated database, dropped after the test."""
+@contextmanager
+def cloned_databases(admin: Engine) -> Iterator[Callable[[str], str]]:
+    """Gives a function that makes a fresh, migrated database of a service; all are dropped at the end."""
     made: list[str] = []
 
     def make(service: str) -> str:
@@ -95,6 +101,13 @@ def database_for(admin: Engine) -> Iterator[Callable[[str], str]]:
 
 
 @pytest.fixture
+def database_for(admin: Engine) -> Iterator[Callable[[str], str]]:
+    """`database_for("quota")` → URL of a fresh, migrated database, dropped after the test."""
+    with cloned_databases(admin) as make:
+        yield make
+
+
+@pytest.fixture
 def open_database(database_for: Callable[[str], str]) -> Iterator[Callable[[str], Database]]:
     """`open_database("quota")` → a Database on a fresh clone."""
     opened: list[Database] = []
@@ -108,35 +121,50 @@ def open_database(database_for: Callable[[str], str]) -> Iterator[Callable[[str]
         database.close()
 
 
+@contextmanager
+def own_virtual_host(admin: Engine, amqp_url: str) -> Iterator[str]:
+    """The AMQP URL of an empty virtual host that nobody else uses meanwhile (an advisory lock holds it)."""
+    with admin.connect() as connection:
+        for number in range(VIRTUAL_HOSTS):
+            if connection.execute(text("SELECT pg_try_advisory_lock(4711, :n)"), {"n": number}).scalar():
+                break
+        else:
+            pytest.fail("all virtual hosts for tests are taken")
+        url = urlunsplit(urlsplit(amqp_url)._replace(path=f"/tests-{number}"))
+        _empty(url)
+        yield url
+
+
+def _empty(url: str) -> None:
+    queues = [QUARANTINE_QUEUE]
+    for service in (*SERVICES, "probe"):
+        queues += [rpc_queue(service), event_queue(service), *(retry_queue(service, s) for s in RETRY_SECONDS)]
+    with pika.BlockingConnection(pika.URLParameters(url)) as connection:
+        channel = connection.channel()
+        for queue in queues:
+            channel.queue_delete(queue)
+
+
 @pytest.fixture
-def virtual_host(amqp_url: str) -> Iterator[str]:
-    """The AMQP URL of a virtual host that only this test uses (by RabbitMQ's management of names: one per test)."""
-    host = new_id("test")
-    _rabbitmqctl("add_vhost", host)
-    _rabbitmqctl("set_permissions", "-p", host, urlsplit(amqp_url).username or "guest", ".*", ".*", ".*")
-    parts = urlsplit(amqp_url)
-    yield urlunsplit(parts._replace(path=f"/{quote(host, safe='')}"))
-    _rabbitmqctl("delete_vhost", host)
-
-
-def _rabbitmqctl(*arguments: str) -> None:
-    command = os.environ.get("TEST_RABBITMQCTL", "rabbitmqctl").split()
-    subprocess.run([*command, *arguments], check=True, capture_output=True, timeout=60)
+def virtual_host(admin: Engine, amqp_url: str) -> Iterator[str]:
+    """The AMQP URL of an empty virtual host of this test's own."""
+    with own_virtual_host(admin, amqp_url) as url:
+        yield url
 
 
 class RunningService:
     """A service as a real process; `bus` is a client connected to the same broker."""
 
-    def __init__(self, name: str, env: dict[str, str], bus: Bus) -> None:
-        self.name, self._env, self.bus = name, env, bus
+    def __init__(self, name: str, env: dict[str, str], bus: Bus, api: type | None) -> None:
+        self.name, self.env, self.bus, self.api = name, env, bus, api
         self.process = self._spawn()
 
     def __getattr__(self, method: str) -> Any:
         """`service.list_pages(caller, request)`: the typed client's methods."""
-        return getattr(self.bus.service(self.name), method)
+        return getattr(self.bus.service(self.name, self.api), method)
 
     def _spawn(self) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen([sys.executable, "-m", "chassis.run", self.name], env=self._env)
+        return subprocess.Popen([sys.executable, "-m", "chassis.run", self.name], env=self.env)
 
     def wait_ready(self) -> None:
         """Returns when the service answers; fails the test when it has died or takes too long."""
@@ -170,33 +198,42 @@ class RunningService:
             return self.process.wait()
 
 
-@pytest.fixture
-def running_service(
-    database_for: Callable[[str], str], virtual_host: str
-) -> Iterator[Callable[..., RunningService]]:
-    """`running_service("quota", env={…})` → the service, started on a fresh database; stopped after the test."""
+@contextmanager
+def _running(admin: Engine, virtual_host: str) -> Iterator[Callable[..., RunningService]]:
     started: list[RunningService] = []
-    buses: list[Bus] = []
+    bus = connect(virtual_host, "test")
 
-    def start(name: str, env: dict[str, str] | None = None) -> RunningService:
-        if not buses:
-            buses.append(connect(virtual_host, "test"))
+    def start(name: str, env: dict[str, str] | None = None, api: type | None = None) -> RunningService:
         settings = {
             **os.environ,
-            "DATABASE_URL": database_for(name),
+            "DATABASE_URL": make_database(name),
             "AMQP_URL": virtual_host,
             "CLOCK_SHIFT_ALLOWED": "true",
             "HEALTH_PORT": "0",
             "PYTHONPATH": os.pathsep.join(sys.path),
             **(env or {}),
         }
-        service = RunningService(name, settings, buses[0])
+        service = RunningService(name, settings, bus, api)
         started.append(service)
         service.wait_ready()
         return service
 
-    yield start
-    for service in started:
-        service.terminate()
-    for bus in buses:
+    with cloned_databases(admin) as make_database:
+        yield start
+        for service in started:
+            service.terminate()
         bus.close()
+
+
+@pytest.fixture
+def running_service(admin: Engine, virtual_host: str) -> Iterator[Callable[..., RunningService]]:
+    """`running_service("quota", env={…})` → the service on a fresh database; stopped after the test."""
+    with _running(admin, virtual_host) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def shared_service(admin: Engine, amqp_url: str) -> Iterator[Callable[..., RunningService]]:
+    """The same for a whole module: for tests that leave the service as it is. Call it in a module fixture."""
+    with own_virtual_host(admin, amqp_url) as virtual_host, _running(admin, virtual_host) as start:
+        yield start

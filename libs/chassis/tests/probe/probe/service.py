@@ -1,36 +1,15 @@
 """Methods that show how chassis behaves: echo, wait, fail, count effects, hear events."""
 
 import time
-from typing import Protocol
 
 from sqlalchemy import text
 
 from chassis import outbox
 from chassis.service import DatabaseProvider, loop, on_event, rpc
-from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, ApiError
 from contracts.events import BrandChanged
-from contracts.record import Nothing, Record
-
-
-class Words(Record):
-    text: str = ""
-    seconds: float = 0.0
-
-
-class Count(Record):
-    count: int
-
-
-class ProbeApi(Protocol):
-    def echo(self, caller: Caller, request: Words) -> Words: ...
-    def wait(self, caller: Caller, request: Words) -> Words: ...
-    def query_slowly(self, caller: Caller, request: Words) -> Words: ...
-    def refuse(self, caller: Caller, request: Words) -> Nothing: ...
-    def break_down(self, caller: Caller, request: Words) -> Nothing: ...
-    def write(self, caller: Caller, request: Words) -> Nothing: ...
-    def count(self, caller: Caller, request: Words) -> Count: ...
-    def tell(self, caller: Caller, request: Words) -> Nothing: ...
+from contracts.record import Nothing
+from probe.api import Count, ProbeApi
 
 
 class ProbeService:

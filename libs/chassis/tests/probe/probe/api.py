@@ -1,0 +1,26 @@
+"""The probe's RPC surface."""
+
+from typing import Protocol
+
+from contracts.caller import Caller
+from contracts.record import Nothing, Record
+
+
+class Words(Record):
+    text: str = ""
+    seconds: float = 0.0
+
+
+class Count(Record):
+    count: int
+
+
+class ProbeApi(Protocol):
+    def echo(self, caller: Caller, request: Words) -> Words: ...
+    def wait(self, caller: Caller, request: Words) -> Words: ...
+    def query_slowly(self, caller: Caller, request: Words) -> Words: ...
+    def refuse(self, caller: Caller, request: Words) -> Nothing: ...
+    def break_down(self, caller: Caller, request: Words) -> Nothing: ...
+    def write(self, caller: Caller, request: Words) -> Nothing: ...
+    def count(self, caller: Caller, request: Words) -> Count: ...
+    def tell(self, caller: Caller, request: Words) -> Nothing: ...

@@ -1,0 +1,189 @@
+"""The bus layer with a real broker: each row of the nameko table in the architecture has a test here or beside it."""
+
+import threading
+import time
+from datetime import UTC, datetime
+
+import msgspec
+import pika
+import pytest
+from probe.api import ProbeApi, Words
+
+from chassis import quarantine, topology
+from contracts.caller import Caller
+from contracts.errors import ApiError
+from contracts.events import Event
+
+CALLER = Caller(account_id="usr_1", user_id="usr_1")
+
+
+@pytest.fixture(scope="module")
+def probe(shared_service):
+    return shared_service("probe", api=ProbeApi)
+
+
+@pytest.fixture
+def own_probe(running_service):
+    """For tests that kill it."""
+    return running_service("probe", api=ProbeApi)
+
+
+def test_a_call_comes_back_with_the_contract_s_record(probe):
+    assert probe.echo(CALLER, Words(text="hällo")) == Words(text="hällo")
+
+
+def test_a_refusal_keeps_its_code_message_and_extras(probe):
+    with pytest.raises(ApiError) as caught:
+        probe.refuse(CALLER, Words(text="no such thing"))
+    assert (caught.value.code, caught.value.message) == ("NOT_FOUND", "no such thing")
+    assert caught.value.extras == {"field": "thing"}
+
+
+def test_an_unexpected_exception_is_a_server_error_that_tells_nothing_of_itself(probe):
+    with pytest.raises(ApiError) as caught:
+        probe.break_down(CALLER, Words(text="secret"))
+    assert caught.value.code == "SERVER_ERROR"
+    assert "secret" not in caught.value.message
+
+
+def test_calls_made_at_once_all_get_their_own_answer(probe):
+    answers = {}
+
+    def call(number):
+        answers[number] = probe.echo(CALLER, Words(text=str(number))).text
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(200)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == {number: str(number) for number in range(200)}
+
+
+def test_a_slow_neighbour_delays_nobody(probe):
+    proxy = probe.bus.service("probe", ProbeApi)
+    slow = [proxy.wait.start(CALLER, Words(seconds=2.0)) for _ in range(5)]
+    began = time.monotonic()
+    proxy.echo(CALLER, Words(text="quick"))
+    assert time.monotonic() - began < 1.0
+    assert all(pending.result().seconds == 2.0 for pending in slow)
+
+
+def test_slow_queries_overlap(probe):
+    proxy = probe.bus.service("probe", ProbeApi)
+    began = time.monotonic()
+    for pending in [proxy.query_slowly.start(CALLER, Words(seconds=1.0)) for _ in range(4)]:
+        pending.result()
+    assert time.monotonic() - began < 2.5
+
+
+def test_a_call_to_a_service_that_was_never_started_is_refused_at_once(probe):
+    began = time.monotonic()
+    with pytest.raises(ApiError) as caught:
+        probe.bus.service("nobody", ProbeApi).echo(CALLER, Words())
+    assert caught.value.code == "SERVICE_UNAVAILABLE"
+    assert time.monotonic() - began < 2.0
+
+
+def test_a_caller_waits_for_a_dead_service_no_longer_than_its_deadline(own_probe):
+    own_probe.kill()
+    began = time.monotonic()
+    with pytest.raises(ApiError) as caught:
+        own_probe.echo(CALLER, Words(), timeout_seconds=0.5)
+    assert caught.value.code == "SERVICE_UNAVAILABLE"
+    assert time.monotonic() - began < 1.5
+
+
+def test_a_write_whose_caller_gave_up_is_not_run_later(own_probe):
+    own_probe.kill()
+    with pytest.raises(ApiError):
+        own_probe.write(CALLER, Words(text="late"), timeout_seconds=0.3)
+    own_probe.restart()
+    assert own_probe.count(CALLER, Words(text="late")).count == 0
+
+
+def test_a_call_is_not_run_again_when_its_process_dies_in_the_middle(own_probe):
+    proxy = own_probe.bus.service("probe", ProbeApi)
+    pending = proxy.write.start(CALLER, Words(text="once", seconds=5.0), timeout_seconds=8.0)
+    proxy.echo(CALLER, Words())
+    own_probe.kill()
+    own_probe.restart()
+    with pytest.raises(ApiError):
+        pending.result()
+    assert own_probe.count(CALLER, Words(text="once")).count == 0
+
+
+def test_rubbish_on_the_call_queue_is_quarantined_and_the_service_lives(own_probe, virtual_host):
+    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+        channel = connection.channel()
+        with_reply = pika.BasicProperties(reply_to="nowhere")
+        for body in (b"", b"not json", b"[]", b'{"calls": 5}', b"\xff\xfe", b'{"sent_at": 1, "calls": [{"id": "x"}]}'):
+            channel.basic_publish("", topology.rpc_queue("probe"), body, with_reply)
+        channel.basic_publish("", topology.rpc_queue("probe"), b'{"sent_at": 1, "calls": []}')
+    assert own_probe.echo(CALLER, Words(text="alive")).text == "alive"
+    until(lambda: len(quarantine.list_quarantined(virtual_host)) == 7)
+    assert {row.queue for row in quarantine.list_quarantined(virtual_host)} == {"rpc.probe"}
+
+
+def test_an_unknown_method_is_refused_alone(probe):
+    class NewerApi(ProbeApi):
+        def invented_later(self, caller: Caller, request: Words) -> Words: ...
+
+    with pytest.raises(ApiError) as caught:
+        probe.bus.service("probe", NewerApi).invented_later(CALLER, Words())
+    assert caught.value.code == "NOT_FOUND"
+
+
+@pytest.fixture
+def listening_probe(own_probe, virtual_host):
+    """Its event queue is bound to brand.changed, which contracts.events sends to others only."""
+    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+        connection.channel().queue_bind(topology.event_queue("probe"), topology.EVENT_EXCHANGE, "brand.changed")
+    return own_probe
+
+
+def test_an_event_that_comes_twice_has_one_effect(listening_probe, virtual_host):
+    event = Event(id="evt_1", event="brand.changed", created_at=datetime.now(UTC), account_id="usr_1", data={"name": "new"})
+    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+        for _ in range(2):
+            connection.channel().basic_publish(topology.EVENT_EXCHANGE, "brand.changed", msgspec.json.encode(event))
+    listening_probe.tell(CALLER, Words(text="later"))
+    until(lambda: listening_probe.count(CALLER, Words(text="later")).count == 1)
+    assert listening_probe.count(CALLER, Words(text="new")).count == 1
+
+
+def test_an_event_whose_handler_fails_is_tried_again_and_leaves_no_half_effect(listening_probe):
+    listening_probe.tell(CALLER, Words(text="poison"))
+    listening_probe.tell(CALLER, Words(text="good"))
+    until(lambda: listening_probe.count(CALLER, Words(text="good")).count == 1)
+    assert listening_probe.count(CALLER, Words(text="poison")).count == 0
+
+
+def test_an_event_nobody_can_read_is_quarantined_and_can_be_replayed(listening_probe, virtual_host):
+    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+        connection.channel().basic_publish("", topology.event_queue("probe"), b"{not json")
+    until(lambda: len(quarantine.list_quarantined(virtual_host)) == 1)
+    first = quarantine.list_quarantined(virtual_host)[0]
+    assert (first.queue, first.body) == ("events.probe", "{not json")
+    assert quarantine.replay(virtual_host, first.id)
+    until(lambda: [row.id for row in quarantine.list_quarantined(virtual_host)] not in ([], [first.id]))
+
+
+def test_a_worker_loop_runs_on_its_own(probe):
+    until(lambda: probe.count(CALLER, Words(text="tick")).count == 1)
+
+
+def test_sigterm_lets_the_running_call_answer(own_probe):
+    proxy = own_probe.bus.service("probe", ProbeApi)
+    pending = proxy.wait.start(CALLER, Words(text="end", seconds=1.0))
+    proxy.echo(CALLER, Words())
+    assert own_probe.terminate() == 0
+    assert pending.result().text == "end"
+
+
+def until(condition, timeout_seconds=15.0):
+    """Waits for a condition; fails when it does not come true."""
+    deadline = time.monotonic() + timeout_seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.02)
