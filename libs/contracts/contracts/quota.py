@@ -27,10 +27,9 @@ class RateWindow(Record):
 
 
 class Admitted(Record):
-    """The request may go on. `refused` instead carries a limit that was hit: then nothing but
-    the minute (for a 429 of the day or month) was used.
+    """The request may go on, or `refused_code` names the limit it hit: then it used nothing of any counter.
 
-    refused: None | {"code": …, "extras": …}, so that the rate headers travel with a refusal too.
+    A refusal is an answer and no exception, so that the rate headers travel with it too.
     """
 
     window: RateWindow

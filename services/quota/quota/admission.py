@@ -1,0 +1,122 @@
+"""Admission: every request passes here once, and webhook deliveries take their units here.
+
+Lock the counters rows of all that ask, decide in Python by the pure rule, write what changed: four round
+trips for as many requests as wait at that moment. The row locks make it exact over any number of replicas.
+"""
+
+from collections.abc import Iterable
+
+import structlog
+from sqlalchemy import Connection
+
+from chassis import outbox
+from chassis.database import Database
+from contracts import errors, plans
+from contracts.caller import Caller
+from contracts.events import QuotaWarning
+from contracts.quota import Admission, Admitted, Charged, ChargeUnit
+from quota import windows
+from quota.batches import Batches
+from quota.config import QuotaConfig
+from quota.decision import TIER_LIMITS, Decision, Demand, decide_all, demand_of
+from quota.store import Locked, Store, UnitCharge
+
+log = structlog.get_logger()
+
+
+class Admissions:
+    """The door of one process. Shared by all its workers, so that those who come together pass together."""
+
+    def __init__(self, database: Database, config: QuotaConfig) -> None:
+        self._database = database
+        self._config = config
+        self._batches: Batches[Demand, Decision] = Batches(self._decide_together)
+
+    def admit(self, caller: Caller, request: Admission) -> Admitted:
+        """Lets a request through, or says which limit it hit.
+
+        Raises ApiError VALIDATION_ERROR, SERVICE_UNAVAILABLE.
+        """
+        decision = self._batches.submit(demand_of(caller, request.meter, request.units))
+        extras = decision.extras
+        if decision.refused is errors.SANDBOX_EXHAUSTED:
+            extras = {"upgrade_url": self._config.upgrade_url}
+        return Admitted(
+            window=decision.window,
+            year_month=windows.month_of(decision.now),
+            refused_code=decision.refused.code if decision.refused else None,
+            refused_extras=extras,
+        )
+
+    def charge_unit(self, request: ChargeUnit) -> Charged:
+        """Takes one unit of a month bucket outside a request; the same operation never takes a second one.
+
+        Raises ApiError VALIDATION_ERROR, SERVICE_UNAVAILABLE.
+        """
+        if request.bucket not in plans.BUCKETS:
+            raise errors.invalid("bucket", "is not one of " + ", ".join(plans.BUCKETS))
+        demand = Demand(
+            subject=request.account_id,
+            limits=TIER_LIMITS[request.tier],
+            bucket=request.bucket,
+            is_request=False,
+            operation_id=request.operation_id,
+        )
+        return Charged(allowed=self._batches.submit(demand).refused is None)
+
+    def _decide_together(self, demands: list[Demand]) -> list[Decision]:
+        subjects = {demand.subject for demand in demands}
+        while True:
+            with self._database.transaction() as connection:
+                store = Store(connection)
+                if locked := store.lock(subjects):
+                    decisions = _settle(store, locked, demands)
+                    _warn(connection, store, zip(demands, decisions, strict=True))
+                    return decisions
+            with self._database.transaction() as connection:
+                Store(connection).add(subjects)
+
+
+def _settle(store: Store, locked: Locked, demands: list[Demand]) -> list[Decision]:
+    """Decides and writes what changed."""
+    operation_ids = {demand.operation_id for demand in demands if demand.operation_id}
+    held = store.charges(operation_ids) if operation_ids else {}
+    held_units = {operation_id: charge.units for operation_id, charge in held.items()}
+    decisions = decide_all(locked.counters, demands, held_units, locked.now)
+    after = {decision.counters.subject: decision.counters for decision in decisions}
+    changed = [counters for subject, counters in after.items() if counters != locked.counters[subject]]
+    if changed:
+        store.write(changed)
+    charges: dict[str, UnitCharge] = {}
+    for demand, decision in zip(demands, decisions, strict=True):
+        if demand.operation_id and decision.units_taken:
+            held_units[demand.operation_id] = held_units.get(demand.operation_id, 0) + decision.units_taken
+            charges[demand.operation_id] = UnitCharge(
+                operation_id=demand.operation_id,
+                account_id=demand.subject,
+                year_month=decision.counters.year_month,
+                bucket=demand.bucket,
+                units=held_units[demand.operation_id],
+            )
+    if charges:
+        store.hold(charges.values())
+    return decisions
+
+
+def _warn(connection: Connection, store: Store, decided: Iterable[tuple[Demand, Decision]]) -> None:
+    """Stages the warnings of those that crossed the line."""
+    for demand, decision in decided:
+        if not decision.warns:
+            continue
+        used, limit = getattr(decision.counters, demand.bucket), demand.limits.monthly[demand.bucket]
+        warning = QuotaWarning(
+            user_id=demand.subject,
+            bucket=demand.bucket,
+            used=used,
+            limit=limit,
+            percent=used * 100 // limit,
+            resets_at=windows.month_ends_at(decision.now),
+        )
+        store.wait_for_disk()
+        outbox.stage(connection, "account.quota.warning", warning, account_id=demand.subject)
+        log.info("quota_warning", account_id=demand.subject, bucket=demand.bucket, used=used, limit=limit)

@@ -1,0 +1,64 @@
+"""The quota service on the bus."""
+
+from functools import cache
+
+from sqlalchemy import Connection
+
+from chassis.database import Database
+from chassis.service import DatabaseProvider, loop, on_event, rpc
+from contracts.caller import Caller
+from contracts.events import Event
+from contracts.quota import Admission, Admitted, Charged, ChargeUnit, QuotaApi, Refund, SetSandboxUse, Usage
+from contracts.record import Nothing
+from quota import usage
+from quota.admission import Admissions
+from quota.config import QuotaConfig
+from quota.store import Store
+
+_CONFIG = QuotaConfig.from_env()
+
+
+@cache
+def _door(database: Database) -> Admissions:
+    """The process's one door: those who come at the same moment pass in one transaction."""
+    return Admissions(database, _CONFIG)
+
+
+class QuotaService:
+    name = "quota"
+    api = QuotaApi
+    database = DatabaseProvider()
+
+    @rpc
+    def admit(self, caller: Caller, request: Admission) -> Admitted:
+        return _door(self.database).admit(caller, request)
+
+    @rpc
+    def charge_unit(self, caller: Caller, request: ChargeUnit) -> Charged:
+        return _door(self.database).charge_unit(request)
+
+    @rpc
+    def refund(self, caller: Caller, request: Refund) -> Nothing:
+        with self.database.transaction() as connection:
+            usage.refund(Store(connection), caller.account_id, caller.operation_id, request.units)
+        return Nothing()
+
+    @rpc
+    def get_usage(self, caller: Caller, request: Nothing) -> Usage:
+        with self.database.reading() as connection:
+            return usage.get_usage(Store(connection), caller)
+
+    @rpc
+    def set_sandbox_use(self, caller: Caller, request: SetSandboxUse) -> Nothing:
+        with self.database.transaction() as connection:
+            usage.set_sandbox_use(Store(connection), caller, request)
+        return Nothing()
+
+    @on_event("unit.returned")
+    def on_unit_returned(self, connection: Connection, event: Event) -> None:
+        usage.return_unit(Store(connection), event.account_id, str(event.data["operation_id"]))
+
+    @loop(interval_seconds=60.0)
+    def forget_charges(self) -> int:
+        with self.database.transaction() as connection:
+            return usage.forget_charges(Store(connection))

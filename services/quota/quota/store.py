@@ -1,0 +1,130 @@
+"""All SQL of the quota service.
+
+Whoever changes an account's units locks its counters row first: one order of locks for all, no deadlocks.
+"""
+
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+from sqlalchemy import Connection, Row, delete, func, select, text
+from sqlalchemy.dialects.postgresql import insert
+
+from chassis import clock
+from contracts.record import Record
+from quota.decision import Counters
+from quota.models import counters, unit_charges
+
+_NAMES = Counters.__struct_fields__
+_COLUMNS = ", ".join(_NAMES)
+#: The time is read once the rows are locked: a row's windows never go back, whichever replica comes first.
+_LOCK = f"""
+SET LOCAL synchronous_commit TO off;
+WITH locked AS MATERIALIZED (
+    SELECT {_COLUMNS} FROM counters WHERE subject = ANY(%s) ORDER BY subject FOR UPDATE
+) SELECT {_COLUMNS}, clock_now() FROM locked"""
+_WRITE = f"UPDATE counters SET {', '.join(f'{name} = %s' for name in _NAMES)} WHERE subject = %s"
+
+
+class Locked(Record):
+    """Counters rows that are ours until the transaction ends, and the time at which they became so."""
+
+    counters: dict[str, Counters]
+    now: datetime
+
+
+class UnitCharge(Record):
+    """The month units an operation holds."""
+
+    operation_id: str
+    account_id: str
+    year_month: str
+    bucket: str
+    units: int
+    refunded: bool = False
+
+
+class Store:
+    """Counters and charges over one open transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def lock(self, subjects: Collection[str]) -> Locked | None:
+        """Locks the rows of all subjects, in their order; None when one of them has no row yet (see `add`).
+
+        The commit of this transaction does not wait for the disk: counters that a crash of the database loses
+        are under a second's worth. See `wait_for_disk`.
+        """
+        # One round trip and no statement to build: every request passes here.
+        rows = self._connection.exec_driver_sql(_LOCK, (list(subjects),)).fetchall()
+        if len(rows) < len(subjects):
+            return None
+        return Locked(counters={row[0]: _counters(row) for row in rows}, now=rows[-1][-1].astimezone(UTC))
+
+    def wait_for_disk(self) -> None:
+        """Makes this transaction's commit durable: for events, which unlike counts must not be lost."""
+        self._connection.execute(text("SET LOCAL synchronous_commit TO on"))
+
+    def add(self, subjects: Iterable[str]) -> None:
+        """Adds empty rows for those that have none; in a transaction that holds no other lock."""
+        rows = [{"subject": subject} for subject in sorted(subjects)]
+        self._connection.execute(insert(counters).values(rows).on_conflict_do_nothing())
+
+    def write(self, changed: Collection[Counters]) -> None:
+        """Writes locked rows back, all in one round trip."""
+        values = [value for each in changed for value in (*msgspec.structs.astuple(each), each.subject)]
+        self._connection.exec_driver_sql(";".join([_WRITE] * len(changed)), tuple(values))
+
+    def usage(self, subject: str) -> tuple[Counters, datetime]:
+        """A subject's counters without locking them, and the time."""
+        time = select(clock.clock_now().label("now")).subquery()
+        joined = time.outerjoin(counters, counters.c.subject == subject)
+        row = self._connection.execute(select(counters, time.c.now).select_from(joined)).one()
+        return (_counters(row) if row.subject else Counters(subject=subject)), row.now.astimezone(UTC)
+
+    def charges(self, operation_ids: Collection[str]) -> dict[str, UnitCharge]:
+        """What these operations hold, by operation id. Ask after locking their accounts."""
+        query = select(unit_charges).where(unit_charges.c.operation_id.in_(operation_ids))
+        rows = self._connection.execute(query)
+        return {row.operation_id: msgspec.convert(row, UnitCharge, from_attributes=True) for row in rows}
+
+    def hold(self, charges: Iterable[UnitCharge]) -> None:
+        """Records what operations hold now."""
+        values = [{**msgspec.structs.asdict(charge), "created_at": clock.clock_now()} for charge in charges]
+        statement = insert(unit_charges).values(values)
+        new = statement.excluded
+        self._connection.execute(
+            statement.on_conflict_do_update(
+                index_elements=["operation_id"], set_={"units": new.units, "refunded": new.refunded}
+            )
+        )
+
+    def release(self, operation_id: str) -> None:
+        """The operation holds nothing any more."""
+        self._connection.execute(delete(unit_charges).where(unit_charges.c.operation_id == operation_id))
+
+    def forget_charges(self, older_than: timedelta, limit: int) -> int:
+        """Forgets charges that nobody will give back any more, at most `limit`; returns how many."""
+        old = (
+            select(unit_charges.c.operation_id)
+            .where(unit_charges.c.created_at < func.clock_now() - older_than)
+            .order_by(unit_charges.c.created_at)
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+        return self._connection.execute(
+            delete(unit_charges).where(unit_charges.c.operation_id.in_(old))
+        ).rowcount
+
+    def set_lifetime(self, subject: str, count: int) -> None:
+        """Sets how many requests a sandbox token has made in its life."""
+        self._connection.execute(
+            insert(counters)
+            .values(subject=subject, lifetime=count)
+            .on_conflict_do_update(index_elements=["subject"], set_={"lifetime": count})
+        )
+
+
+def _counters(row: Row) -> Counters:  # type: ignore[type-arg]
+    return Counters(**dict(zip(_NAMES, row, strict=False)))

@@ -1,0 +1,94 @@
+"""The quota service as a process on the bus."""
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pika
+import pytest
+
+from chassis import clock, topology
+from chassis.database import Database
+from contracts.caller import Caller, operator
+from contracts.errors import MISSING_SCOPE, ApiError
+from contracts.events import Event, UnitReturned
+from contracts.quota import Admission, ChargeUnit, Refund, SetSandboxUse
+from contracts.record import Nothing
+
+CALLER = Caller(account_id="usr_1", user_id="usr_1", tier="elite", operation_id="op_1")
+SANDBOX = Caller(account_id="usr_1", user_id="usr_1", token_id="tok_1", sandbox=True)
+READ, PUBLISH = Admission(meter="reads"), Admission(meter="publishes")
+LOOKS = 2_000
+
+
+def set_clock(service: Any, moment: datetime) -> None:
+    database = Database(service.env["DATABASE_URL"], pool_size=1)
+    with database.transaction() as connection:
+        clock.set_shift(connection, (moment - clock.now(connection)).total_seconds())
+    database.close()
+
+
+def comes_true(happened: Callable[[], bool]) -> bool:
+    """Looks again and again, each time over the bus, until it has happened."""
+    return any(happened() for _ in range(LOOKS))
+
+
+def test_a_request_is_admitted_counted_and_given_back_over_the_bus(running_service: Any) -> None:
+    quota = running_service("quota")
+    admitted = quota.admit(CALLER, PUBLISH)
+    assert (admitted.refused_code, admitted.window.limit) == (None, 300)
+    assert quota.get_usage(CALLER, Nothing()).publishes.used == 1
+    quota.refund(CALLER, Refund(meter="publishes", year_month=admitted.year_month))
+    assert quota.get_usage(CALLER, Nothing()).publishes.used == 0
+    request = ChargeUnit(account_id="usr_1", tier="elite", bucket="webhooks", operation_id="dlv_1")
+    assert quota.charge_unit(CALLER, request).allowed
+    assert quota.get_usage(CALLER, Nothing()).webhooks.used == 1
+
+
+def test_a_refusal_travels_with_its_window_and_fields(running_service: Any) -> None:
+    quota = running_service("quota", env={"UPGRADE_URL": "https://example.test/upgrade"})
+    with pytest.raises(ApiError) as refused:
+        quota.set_sandbox_use(SANDBOX, SetSandboxUse(token_id="tok_1", count=0))
+    assert refused.value.row is MISSING_SCOPE
+    quota.set_sandbox_use(operator(), SetSandboxUse(token_id="tok_1", count=100))
+    refusal = quota.admit(SANDBOX, READ)
+    assert refusal.refused_code == "SANDBOX_EXHAUSTED"
+    assert refusal.refused_extras == {"upgrade_url": "https://example.test/upgrade"}
+    assert refusal.window.limit == 5
+
+
+def test_a_returned_unit_is_given_back_once_though_its_event_comes_twice(running_service: Any) -> None:
+    quota = running_service("quota")
+    for operation_id, units in (("op_1", 3), ("op_2", 1)):
+        caller = msgspec.structs.replace(CALLER, operation_id=operation_id)
+        quota.admit(caller, Admission(meter="publishes", units=units))
+    with pika.BlockingConnection(pika.URLParameters(quota.env["AMQP_URL"])) as connection:
+        for event_id, operation_id in (("evt_1", "op_1"), ("evt_1", "op_1"), ("evt_2", "op_2")):
+            event = Event(
+                id=event_id,
+                event="unit.returned",
+                created_at=datetime.now(UTC),
+                account_id="usr_1",
+                data=msgspec.to_builtins(UnitReturned(operation_id=operation_id)),
+            )
+            body = msgspec.json.encode(event)
+            connection.channel().basic_publish(topology.EVENT_EXCHANGE, "unit.returned", body)
+    assert comes_true(lambda: quota.get_usage(CALLER, Nothing()).publishes.used == 2)
+
+
+def test_200_at_once_on_two_processes_let_through_exactly_the_limit(running_service: Any) -> None:
+    """In the service the locks of a batch are green ones: exact with those, too."""
+    quota = running_service("quota")
+    replica = running_service("quota", env={"DATABASE_URL": quota.env["DATABASE_URL"]})
+    with pika.BlockingConnection(pika.URLParameters(quota.env["AMQP_URL"])) as connection:
+        queue = topology.rpc_queue("quota")
+        channel = connection.channel()
+        assert comes_true(lambda: channel.queue_declare(queue, passive=True).method.consumer_count == 2)
+    set_clock(quota, datetime.now(UTC).replace(second=5) + timedelta(days=1))
+    pro = Caller(account_id="usr_2", user_id="usr_2", tier="pro")
+    with ThreadPoolExecutor(64) as pool:
+        codes = pool.map(lambda index: (quota, replica)[index % 2].admit(pro, READ).refused_code, range(200))
+    assert Counter(codes) == {None: 60, "RATE_LIMITED": 140}

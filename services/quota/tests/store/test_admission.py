@@ -1,0 +1,259 @@
+"""Admission on a real PostgreSQL: exact with many at once, over several replicas, while the clock moves."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+from sqlalchemy import select, text
+
+from chassis import clock
+from chassis.database import Database
+from chassis.schema import outbox
+from contracts.caller import Caller
+from contracts.events import Event, QuotaWarning
+from contracts.quota import Admission, Admitted, ChargeUnit
+from quota import usage
+from quota.admission import Admissions
+from quota.store import Store
+
+AT_ONCE = 200
+MID_MINUTE = datetime(2026, 11, 20, 12, 0, 5, tzinfo=UTC)
+ELITE = Caller(account_id="usr_elite", user_id="usr_elite", tier="elite")
+SANDBOX = Caller(account_id="usr_elite", user_id="usr_elite", token_id="tok_s", tier="elite", sandbox=True)
+READ = Admission(meter="reads")
+
+
+def move_clock(database: Database, to: datetime) -> None:
+    with database.transaction() as connection:
+        now = clock.now(connection) - timedelta(seconds=clock.shift_seconds(connection))
+        clock.set_shift(connection, (to - now).total_seconds())
+
+
+def prepare(database: Database, subject: str, **counts: int) -> None:
+    """The subject has used this much of its current windows."""
+    with database.transaction() as connection:
+        store = Store(connection)
+        store.add([subject])
+        locked = store.lock([subject])
+        assert locked is not None
+        current = usage.roll(locked.counters[subject], locked.now)
+        store.write([msgspec.structs.replace(current, **counts)])
+
+
+def all_at_once(calls: Iterable[Callable[[], Admitted]]) -> Counter[str | None]:
+    """Starts all calls at the same moment, each in its own thread; counts the answers."""
+    calls = list(calls)
+    barrier = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], Admitted]) -> str | None:
+        barrier.wait()
+        return call().refused_code
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return Counter(pool.map(run, calls))
+
+
+def used(database: Database, caller: Caller = ELITE) -> usage.Usage:
+    with database.reading() as connection:
+        return usage.get_usage(Store(connection), caller)
+
+
+def warnings(database: Database) -> list[QuotaWarning]:
+    with database.reading() as connection:
+        bodies = connection.execute(select(outbox.c.body).order_by(outbox.c.position)).scalars().all()
+    return [msgspec.convert(msgspec.json.decode(body, type=Event).data, QuotaWarning) for body in bodies]
+
+
+@pytest.mark.parametrize("left", [0, 1, 77, 200])
+def test_200_at_once_on_two_replicas_let_through_exactly_what_is_left_of_the_minute(
+    left: int, database: Database, replicas: tuple[Admissions, Admissions]
+) -> None:
+    move_clock(database, MID_MINUTE)
+    prepare(database, "usr_elite", minute_count=300 - left)
+    answers = all_at_once(
+        lambda door=replicas[index % 2]: door.admit(ELITE, READ) for index in range(AT_ONCE)
+    )
+    assert answers == +Counter({None: left, "RATE_LIMITED": AT_ONCE - left})
+    assert used(database).reads.used == left
+
+
+def test_the_month_bucket_is_exact_when_both_replicas_hit_its_end_at_once(
+    database: Database, replicas: tuple[Admissions, Admissions]
+) -> None:
+    move_clock(database, MID_MINUTE)
+    prepare(database, "usr_elite", publishes=2_950)
+    callers = [msgspec.structs.replace(ELITE, operation_id=f"op_{index}") for index in range(AT_ONCE)]
+    answers = all_at_once(
+        lambda door=replicas[index % 2], caller=caller: door.admit(caller, Admission(meter="publishes"))
+        for index, caller in enumerate(callers)
+    )
+    assert answers == {None: 50, "MONTHLY_QUOTA_EXCEEDED": 150}
+    assert used(database).publishes.used == 3_000
+    assert used(database).total_requests == 50
+
+
+def test_the_same_operation_200_times_at_once_takes_one_unit(
+    database: Database, replicas: tuple[Admissions, Admissions]
+) -> None:
+    move_clock(database, MID_MINUTE)
+    caller = msgspec.structs.replace(ELITE, operation_id="op_same")
+    answers = all_at_once(
+        lambda door=replicas[index % 2]: door.admit(caller, Admission(meter="publishes"))
+        for index in range(AT_ONCE)
+    )
+    assert answers == {None: AT_ONCE}
+    assert (used(database).publishes.used, used(database).writes.used) == (1, AT_ONCE)
+
+
+def test_accounts_that_come_together_are_counted_apart_and_do_not_deadlock(
+    database: Database, replicas: tuple[Admissions, Admissions]
+) -> None:
+    move_clock(database, MID_MINUTE)
+    callers = [
+        Caller(account_id=f"usr_{index % 20}", user_id="usr_x", tier="free") for index in range(AT_ONCE)
+    ]
+    for _ in range(3):
+        all_at_once(
+            lambda door=replicas[index // 3 % 2], caller=caller: door.admit(caller, READ)
+            for index, caller in enumerate(callers)
+        )
+    assert {used(database, caller).reads.used for caller in callers} == {10}
+
+
+def test_the_hundredth_sandbox_use_is_found_by_exactly_one_of_many(
+    database: Database, replicas: tuple[Admissions, Admissions]
+) -> None:
+    move_clock(database, MID_MINUTE)
+    prepare(database, "tok_s", lifetime=99)
+    answers = all_at_once(
+        lambda door=replicas[index % 2]: door.admit(SANDBOX, READ) for index in range(AT_ONCE)
+    )
+    assert answers == {None: 1, "SANDBOX_EXHAUSTED": 199}
+    assert used(database).total_requests == 0
+
+
+def test_an_exhausted_sandbox_token_is_told_where_to_upgrade(door: Admissions, database: Database) -> None:
+    prepare(database, "tok_s", lifetime=100)
+    refusal = door.admit(SANDBOX, READ)
+    assert refusal.refused_extras == {"upgrade_url": "https://example.test/upgrade"}
+    assert refusal.window.limit == 5
+
+
+def test_minute_day_and_month_begin_anew_when_the_clock_passes_their_end(
+    door: Admissions, database: Database
+) -> None:
+    free = Caller(account_id="usr_free", user_id="usr_free", tier="free")
+    move_clock(database, datetime(2026, 11, 29, 23, 58, 30, tzinfo=UTC))
+    prepare(database, "usr_free", minute_count=10, day_count=1_000, reads=10_000)
+    assert door.admit(free, READ).refused_code == "RATE_LIMITED"
+    move_clock(database, datetime(2026, 11, 29, 23, 59, 30, tzinfo=UTC))
+    refusal = door.admit(free, READ)
+    assert refusal.refused_code == "DAILY_LIMIT_EXCEEDED"
+    assert refusal.window.resets_at == datetime(2026, 11, 30, tzinfo=UTC)
+    move_clock(database, datetime(2026, 11, 30, 12, tzinfo=UTC))
+    refusal = door.admit(free, READ)
+    assert refusal.refused_code == "MONTHLY_QUOTA_EXCEEDED"
+    assert refusal.refused_extras["resets_at"] == datetime(2026, 12, 1, tzinfo=UTC)
+    assert door.admit(free, Admission(meter="")).refused_code is None
+    move_clock(database, datetime(2026, 12, 1, tzinfo=UTC))
+    admitted = door.admit(free, READ)
+    assert (admitted.refused_code, admitted.year_month, admitted.window.remaining) == (None, "2026-12", 9)
+
+
+def test_a_higher_tier_helps_at_once(door: Admissions, database: Database) -> None:
+    move_clock(database, MID_MINUTE)
+    prepare(database, "usr_elite", minute_count=60)
+    pro = msgspec.structs.replace(ELITE, tier="pro")
+    assert door.admit(pro, READ).refused_code == "RATE_LIMITED"
+    assert door.admit(ELITE, READ).window.remaining == 239
+
+
+def test_one_warning_is_staged_however_many_cross_the_line_together(
+    database: Database, replicas: tuple[Admissions, Admissions]
+) -> None:
+    move_clock(database, MID_MINUTE)
+    prepare(database, "usr_elite", replies=15_950)
+    callers = [msgspec.structs.replace(ELITE, operation_id=f"op_{index}") for index in range(AT_ONCE)]
+    all_at_once(
+        lambda door=replicas[index % 2], caller=caller: door.admit(caller, Admission(meter="replies"))
+        for index, caller in enumerate(callers)
+    )
+    (warning,) = warnings(database)
+    assert warning == QuotaWarning(
+        user_id="usr_elite",
+        bucket="replies",
+        used=16_000,
+        limit=20_000,
+        percent=80,
+        resets_at=datetime(2026, 12, 1, tzinfo=UTC),
+    )
+
+
+def test_a_commit_waits_for_the_disk_only_when_it_holds_a_warning(
+    door: Admissions, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    write = Store.write
+    wait_for_disk = Store.wait_for_disk
+
+    def setting(store: Store) -> str:
+        return str(store._connection.execute(text("SHOW synchronous_commit")).scalar_one())
+
+    def noting_write(store: Store, changed: list[usage.roll]) -> None:  # type: ignore[valid-type]
+        seen.append(setting(store))
+        write(store, changed)
+
+    def noting_wait(store: Store) -> None:
+        wait_for_disk(store)
+        seen.append(setting(store))
+
+    move_clock(database, MID_MINUTE)
+    prepare(database, "usr_elite", reads=799_998)
+    monkeypatch.setattr(Store, "write", noting_write)
+    monkeypatch.setattr(Store, "wait_for_disk", noting_wait)
+    door.admit(ELITE, READ)
+    assert seen == ["off"]
+    door.admit(ELITE, READ)
+    assert seen == ["off", "off", "on"]
+    assert len(warnings(database)) == 1
+
+
+def test_a_webhook_delivery_takes_one_unit_once_and_none_when_the_month_is_used_up(
+    door: Admissions, database: Database
+) -> None:
+    prepare(database, "usr_elite", webhooks=499_999)
+
+    def charge(delivery: str) -> bool:
+        request = ChargeUnit(account_id="usr_elite", tier="elite", bucket="webhooks", operation_id=delivery)
+        return door.charge_unit(request).allowed
+
+    assert [charge("dlv_1"), charge("dlv_1"), charge("dlv_2")] == [True, True, False]
+    assert used(database).webhooks.used == 500_000
+    assert used(database).total_requests == 0
+
+
+def test_one_unusable_id_does_not_fail_those_who_come_with_it(door: Admissions, database: Database) -> None:
+    def refused(operation_id: str) -> bool:
+        caller = msgspec.structs.replace(ELITE, operation_id=operation_id)
+        try:
+            return door.admit(caller, Admission(meter="replies")).refused_code is not None
+        except ValueError:  # a NUL byte is no text for PostgreSQL
+            return True
+
+    ids = ["op_nul\x00", *(f"op_{index}" for index in range(50))]
+    with ThreadPoolExecutor(len(ids)) as pool:
+        assert list(pool.map(refused, ids)) == [True] + [False] * 50
+    assert used(database, ELITE).replies.used == 50
+    assert used(database).replies == usage.BucketUse(used=50, limit=20_000, remaining=19_950)
+
+
+def test_usage_of_an_account_that_never_came_is_all_zeroes(database: Database) -> None:
+    move_clock(database, MID_MINUTE)
+    nobody = used(database, Caller(account_id="usr_new", user_id="usr_new", tier="free"))
+    assert (nobody.year_month, nobody.resets_at) == ("2026-11", datetime(2026, 12, 1, tzinfo=UTC))
+    assert nobody.publishes == usage.BucketUse(used=0, limit=60, remaining=60)
+    assert nobody.writes == usage.BucketUse(used=0, limit=None, remaining=None)
