@@ -41,7 +41,7 @@ def test_a_prefix_that_is_not_configured_is_refused() -> None:
 
 def test_fresh_tokens_differ_and_a_given_secret_makes_the_same_token_again() -> None:
     assert make_token(LIVE_PREFIX) != make_token(LIVE_PREFIX)
-    assert make_token(LIVE_PREFIX, bytes(32)) == LIVE_PREFIX + "0" * 43 + make_token(LIVE_PREFIX, bytes(32))[-6:]
+    assert make_token(LIVE_PREFIX, bytes(32))[:-6] == LIVE_PREFIX + "0" * 43
 
 
 def test_the_hash_is_sha256_in_hex() -> None:

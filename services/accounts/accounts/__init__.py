@@ -1,0 +1,1 @@
+"""Who may do what: users, brands, collaborators, API tokens and the audit log."""

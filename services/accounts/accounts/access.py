@@ -1,0 +1,52 @@
+"""Who may call what, and what most use cases begin and end with."""
+
+from sqlalchemy import Connection
+
+from accounts import fields
+from accounts.store.brands import BrandStore
+from accounts.store.users import UserStore
+from chassis import outbox
+from contracts.accounts import BrandOwner, User
+from contracts.caller import OPERATOR_SCOPE, Caller
+from contracts.errors import MISSING_SCOPE, ApiError
+from contracts.events import CallerChanged
+
+
+def is_operator(caller: Caller) -> bool:
+    """Only the literal scope: a token's `*` stands for the scopes a token can hold."""
+    return OPERATOR_SCOPE in caller.scopes
+
+
+def require_operator(caller: Caller) -> None:
+    if not is_operator(caller):
+        raise ApiError(MISSING_SCOPE, required_scope=OPERATOR_SCOPE, your_scopes=list(caller.scopes))
+
+
+def account(connection: Connection, user_id: str) -> User:
+    """Raises NOT_FOUND naming `user_id`."""
+    return _found(UserStore(connection).find(fields.known_id(user_id, field="user_id")))
+
+
+def lock_account(connection: Connection, user_id: str) -> User:
+    """The account, held until commit. Raises NOT_FOUND naming `user_id`."""
+    return _found(UserStore(connection).lock(fields.known_id(user_id, field="user_id")))
+
+
+def _found(user: User | None) -> User:
+    if user is None:
+        raise fields.not_found("user_id")
+    return user
+
+
+def brand(connection: Connection, brand_id: str, *, field: str | None = "brand_id") -> BrandOwner:
+    """Any account's brand, for the operator. Raises NOT_FOUND naming `field`."""
+    found = BrandStore(connection).find(fields.known_id(brand_id, field=field))
+    if found is None:
+        raise fields.not_found(field)
+    return found
+
+
+def tell_caller_changed(connection: Connection, account_id: str, *, token_ids: tuple[str, ...] = ()) -> None:
+    """Makes gateways forget the cached callers of these tokens; without any, of the whole account."""
+    changed = CallerChanged(token_ids=token_ids) if token_ids else CallerChanged(account_ids=(account_id,))
+    outbox.stage(connection, "caller.changed", changed, account_id=account_id)

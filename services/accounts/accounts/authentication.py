@@ -1,0 +1,48 @@
+"""From a token's hash to its caller: the hot path, one statement; and the count of uses, in batches."""
+
+from sqlalchemy import Connection
+
+from accounts import fields
+from accounts.store.tokens import Credential, TokenStore
+from contracts.accounts import Authenticate, Authenticated, RecordUse
+from contracts.caller import Caller
+from contracts.errors import COLLABORATOR_INSUFFICIENT, INVALID_TOKEN, TOKEN_EXPIRED, TOKEN_REVOKED, ApiError
+from contracts.record import Nothing
+
+
+def authenticate(connection: Connection, request: Authenticate) -> Authenticated:
+    """Raises INVALID_TOKEN, TOKEN_REVOKED, TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT."""
+    well_formed = fields.is_sha256(request.token_sha256)
+    found = TokenStore(connection).credential(request.token_sha256) if well_formed else None
+    if found is None:
+        raise ApiError(INVALID_TOKEN)
+    return judge(found)
+
+
+def judge(found: Credential) -> Authenticated:
+    """Pure. A collaborator's token acts on the owner's account, on the owner's tier, as the collaborator."""
+    token = found.token
+    if token.revoked_at is not None:
+        raise ApiError(TOKEN_REVOKED)
+    if token.expires_at is not None and token.expires_at <= found.now:
+        raise ApiError(TOKEN_EXPIRED)
+    if token.issued_by_collaborator_id is not None and found.role != "full":
+        raise ApiError(COLLABORATOR_INSUFFICIENT)
+    caller = Caller(
+        account_id=found.account_id,
+        user_id=found.user.id,
+        token_id=token.id,
+        scopes=token.scopes,
+        tier=found.tier,
+        sandbox=token.sandbox,
+        brand_ids=token.brand_ids or None,
+    )
+    return Authenticated(caller=caller, user=found.user, token=token)
+
+
+def record_use(connection: Connection, request: RecordUse) -> Nothing:
+    """Adds a gateway's batch of uses; malformed ids and unknown tokens are passed over."""
+    uses = [use for use in request.uses if fields.is_id(use.token_id) and use.last_used_at.tzinfo]
+    if uses:
+        TokenStore(connection).record_use(uses)
+    return Nothing()

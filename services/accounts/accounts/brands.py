@@ -1,0 +1,90 @@
+"""Brands: made by the operator for an account, read by callers within their reach."""
+
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from accounts import access, fields
+from accounts.store.brands import BrandStore
+from chassis.cursor import decode_cursor, encode_cursor
+from chassis.ids import new_id
+from contracts.accounts import Brand, BrandList, BrandOwner, CreateBrand, GetBrand, ListBrands
+from contracts.caller import Caller
+from contracts.errors import IDEMPOTENCY_KEY_MISMATCH, MISSING_FIELD, ApiError, invalid
+
+MAX_LIMIT = 100  # spec "Request field limits"
+
+
+def create_brand(connection: Connection, caller: Caller, request: CreateBrand) -> Brand:
+    """Raises NOT_FOUND for an unknown user, VALIDATION_ERROR for a field out of its rule."""
+    access.require_operator(caller)
+    values = {
+        "name": fields.name("name", request.name),
+        "timezone": fields.timezone(request.timezone),
+        "logo": fields.url("logo", request.logo),
+        "description": fields.optional_text(
+            "description", request.description, max_length=fields.MAX_DESCRIPTION_LENGTH
+        ),
+    }
+    for field in ("image_guidelines", "caption_guidelines"):
+        guidelines = getattr(request, field)
+        values[field] = fields.optional_text(field, guidelines, max_length=fields.MAX_GUIDELINES_LENGTH)
+    account = access.lock_account(connection, request.user_id)
+    store = BrandStore(connection)
+    made = store.add(id=new_id("brd"), account_id=account.id, operation_id=caller.operation_id, **values)
+    if made is None and caller.operation_id:  # this very operation ran before
+        made = store.find_by_operation(caller.operation_id)
+    assert made is not None, "only the operation id can be there already"
+    if made.account_id != account.id:
+        raise ApiError(IDEMPOTENCY_KEY_MISMATCH)
+    return made.brand
+
+
+def list_brands(connection: Connection, caller: Caller, request: ListBrands) -> BrandList:
+    """Within the caller's reach, newest first; the operator names the account."""
+    if not 1 <= request.limit <= MAX_LIMIT:
+        raise invalid("limit", f"must be between 1 and {MAX_LIMIT}")
+    found = BrandStore(connection).list_newest_first(
+        _account_of(caller, request),
+        caller.brand_ids,
+        limit=request.limit + 1,
+        before=None if request.cursor is None else _read_cursor(request.cursor),
+    )
+    page = found[: request.limit]
+    more = len(found) > request.limit
+    return BrandList(
+        brands=tuple(page),
+        next_cursor=encode_cursor(page[-1].created_at.isoformat(), page[-1].id) if more else None,
+    )
+
+
+def _account_of(caller: Caller, request: ListBrands) -> str:
+    if not access.is_operator(caller):
+        return caller.account_id
+    if request.user_id is None:
+        raise ApiError(MISSING_FIELD, field="user_id")
+    return fields.known_id(request.user_id, field="user_id")
+
+
+def _read_cursor(cursor: str) -> tuple[datetime, str]:
+    created_at, brand_id = decode_cursor(cursor, 2)
+    try:
+        moment = datetime.fromisoformat(created_at)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None or not fields.is_id(brand_id):
+        raise invalid("cursor", "is not a cursor of this list")
+    return moment, brand_id
+
+
+def get_brand(connection: Connection, caller: Caller, request: GetBrand) -> Brand:
+    """Raises NOT_FOUND for another account's brand, BRAND_NOT_AUTHORIZED for one out of the token's reach."""
+    found = access.brand(connection, request.brand_id, field=request.field)
+    if not access.is_operator(caller):
+        caller.check_reach(found.account_id, found.brand.id, field=request.field)
+    return found.brand
+
+
+def get_brand_owner(connection: Connection, caller: Caller, request: GetBrand) -> BrandOwner:
+    access.require_operator(caller)
+    return access.brand(connection, request.brand_id, field=request.field)

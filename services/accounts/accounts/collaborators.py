@@ -1,0 +1,68 @@
+"""Collaborators of a brand. Their role decides over the tokens they issued (spec "Token validity")."""
+
+from sqlalchemy import Connection
+
+from accounts import access, fields, tokens
+from accounts.store.audit import AuditStore
+from accounts.store.collaborators import CollaboratorStore
+from accounts.store.tokens import TokenStore
+from contracts.accounts import Collaborator, RemoveCollaborator, SetCollaborator
+from contracts.caller import Caller
+from contracts.errors import invalid
+from contracts.record import Nothing
+
+#: The owner is not a collaborator: he needs no role, and cannot lose it.
+ROLES = ("full", "limited")
+
+
+def set_collaborator(connection: Connection, caller: Caller, request: SetCollaborator) -> Collaborator:
+    """Adds one or changes the role. Without full access the live tokens answer COLLABORATOR_INSUFFICIENT."""
+    access.require_operator(caller)
+    if request.role not in ROLES:
+        raise invalid("role", f"must be one of {', '.join(ROLES)}")
+    account_id = access.brand(connection, request.brand_id).account_id
+    if request.user_id == account_id:
+        raise invalid("user_id", "is the brand's owner")
+    access.account(connection, request.user_id)
+    access.lock_account(connection, account_id)
+    store = CollaboratorStore(connection)
+    before = store.find(request.brand_id, request.user_id)
+    if before is not None and before.role == request.role:
+        return before
+    collaborator = store.set_role(request.brand_id, request.user_id, request.role)
+    _audit(connection, caller, request, "collaborator.set", {"role": request.role})
+    issued = TokenStore(connection).unrevoked_of_collaborator(request.brand_id, request.user_id)
+    if issued:
+        token_ids = tuple(owned.token.id for owned in issued)
+        access.tell_caller_changed(connection, account_id, token_ids=token_ids)
+    return collaborator
+
+
+def remove_collaborator(connection: Connection, caller: Caller, request: RemoveCollaborator) -> Nothing:
+    """Revokes every token they issued for the brand, at once. Raises NOT_FOUND for whom is none."""
+    access.require_operator(caller)
+    account_id = access.brand(connection, request.brand_id).account_id
+    user_id = fields.known_id(request.user_id, field="user_id")
+    access.lock_account(connection, account_id)
+    if not CollaboratorStore(connection).remove(request.brand_id, user_id):
+        raise fields.not_found("user_id")
+    _audit(connection, caller, request, "collaborator.removed")
+    for issued in TokenStore(connection).unrevoked_of_collaborator(request.brand_id, user_id):
+        tokens.revoke(connection, caller, issued, reason="collaborator removed")
+    return Nothing()
+
+
+def _audit(
+    connection: Connection,
+    caller: Caller,
+    request: SetCollaborator | RemoveCollaborator,
+    action: str,
+    details: dict[str, object] | None = None,
+) -> None:
+    AuditStore(connection).add(
+        brand_id=request.brand_id,
+        actor_id=caller.user_id,
+        action=action,
+        subject_id=request.user_id,
+        details=details,
+    )

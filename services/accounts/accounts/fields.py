@@ -1,0 +1,162 @@
+"""Pure rules of single fields: each returns the value to store or raises ApiError before PostgreSQL can."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from urllib.parse import urlsplit
+from zoneinfo import available_timezones
+
+from contracts.errors import INVALID_DATE, NOT_FOUND, ApiError, invalid
+from contracts.plans import MAX_TOKEN_LIFETIME_DAYS, TIERS
+
+# Our choice, all of these lengths but those of an address (RFC 5321).
+MAX_EMAIL_LENGTH = 254
+MAX_LOCAL_PART_LENGTH = 64
+MIN_PASSWORD_LENGTH = 8
+MAX_PASSWORD_LENGTH = 256
+MAX_NAME_LENGTH = 100
+MAX_DESCRIPTION_LENGTH = 2_000
+MAX_GUIDELINES_LENGTH = 5_000
+MAX_URL_LENGTH = 2_048
+MAX_TOKEN_BRANDS = 100
+#: decisions "IP allowlist".
+MAX_ALLOWLIST_ENTRIES = 50
+
+_EMAIL = re.compile(r"[^\s@<>()\[\],;:\\\"]+@[^\s@<>()\[\],;:\\\".]+(\.[^\s@<>()\[\],;:\\\".]+)+")
+_ID = re.compile(r"[a-z]{3}_[0-9a-z]{26}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+#: In the zone database, but not places.
+_NOT_ZONES = frozenset({"Factory", "localtime", "posixrules"})
+_MAPPED_IPV4 = IPv6Network("::ffff:0:0/96")
+
+
+def text(field: str, value: str, *, max_length: int, min_length: int = 0) -> str:
+    """A text PostgreSQL can hold: no NUL, no lone surrogate, its length (in characters) within bounds."""
+    if "\0" in value:
+        raise invalid(field, "must not contain NUL characters")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise invalid(field, "must be valid Unicode")
+    if not min_length <= len(value) <= max_length:
+        raise invalid(field, f"must have {min_length} to {max_length} characters")
+    return value
+
+
+def optional_text(field: str, value: str | None, *, max_length: int) -> str | None:
+    return None if value is None else text(field, value, max_length=max_length)
+
+
+def name(field: str, value: str) -> str:
+    """A required name; blanks around it do not count."""
+    return text(field, value.strip(), min_length=1, max_length=MAX_NAME_LENGTH)
+
+
+def email(value: str) -> str:
+    """The address in lower case, so that `Ann@Example.com` and `ann@example.com` are one account."""
+    address = unicodedata.normalize("NFC", text("email", value.strip(), max_length=MAX_EMAIL_LENGTH)).lower()
+    local_part = address.partition("@")[0]
+    if not _EMAIL.fullmatch(address) or not address.isprintable() or len(local_part) > MAX_LOCAL_PART_LENGTH:
+        raise invalid("email", "is not an e-mail address")
+    return address
+
+
+def password(value: str) -> str:
+    return text("password", value, min_length=MIN_PASSWORD_LENGTH, max_length=MAX_PASSWORD_LENGTH)
+
+
+def tier(value: str) -> str:
+    if value not in TIERS:
+        raise invalid("tier", f"must be one of {', '.join(TIERS)}")
+    return value
+
+
+def is_id(value: str) -> bool:
+    return _ID.fullmatch(value) is not None
+
+
+def known_id(value: str, *, field: str | None = None) -> str:
+    """An id as we make them; any other cannot exist. Raises NOT_FOUND with `field` when it came in a body."""
+    if not is_id(value):
+        raise not_found(field)
+    return value
+
+
+def not_found(field: str | None = None) -> ApiError:
+    return ApiError(NOT_FOUND, **({"field": field} if field else {}))
+
+
+def is_sha256(value: str) -> bool:
+    return _SHA256.fullmatch(value) is not None
+
+
+def brand_ids(ids: Sequence[str]) -> tuple[str, ...]:
+    """Ids without repetitions. Raises NOT_FOUND for what cannot be one."""
+    distinct = tuple(dict.fromkeys(known_id(brand_id, field="brand_ids") for brand_id in ids))
+    if len(distinct) > MAX_TOKEN_BRANDS:
+        raise invalid("brand_ids", f"must name at most {MAX_TOKEN_BRANDS} brands")
+    return distinct
+
+
+def timezone(value: str) -> str:
+    """An IANA zone name, spelled as IANA does."""
+    if value not in _zones():
+        raise invalid("timezone", "is not an IANA time zone name such as Europe/Berlin")
+    return value
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(available_timezones()) - _NOT_ZONES
+
+
+def url(field: str, value: str | None) -> str | None:
+    """An http(s) address that browsers may show; the service itself never opens it."""
+    if value is None:
+        return None
+    text(field, value, max_length=MAX_URL_LENGTH)
+    try:
+        parts = urlsplit(value)
+        well_formed = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        well_formed = False
+    if not well_formed or not value.isprintable() or " " in value:
+        raise invalid(field, "must be an http or https URL")
+    return value
+
+
+def ip_allowlist(entries: Sequence[str]) -> tuple[str, ...]:
+    """Addresses and CIDR blocks in canonical form without repetitions; IPv4-mapped ones as IPv4."""
+    if len(entries) > MAX_ALLOWLIST_ENTRIES:
+        raise invalid("ip_allowlist", f"must have at most {MAX_ALLOWLIST_ENTRIES} entries")
+    return tuple(dict.fromkeys(_network(entry) for entry in entries))
+
+
+def _network(entry: str) -> str:
+    try:
+        network: IPv4Network | IPv6Network = ip_network(entry.strip(), strict=False)
+        if "%" in entry:
+            raise ValueError("a zone means something on one machine only")
+    except ValueError:
+        raise invalid("ip_allowlist", f"{entry[:60]!r} is not an IP address or CIDR block") from None
+    if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED_IPV4):
+        address = int(network.network_address) & 0xFFFF_FFFF
+        network = IPv4Network((address, network.prefixlen - 96))
+    single = network.prefixlen == network.max_prefixlen
+    return str(network.network_address) if single else str(network)
+
+
+def expires_at(value: datetime | None, now: datetime) -> datetime | None:
+    """In the future and at most 2 years away (spec "Limits"), in whole milliseconds; None never expires."""
+    if value is None:
+        return None
+    if value.tzinfo is None:
+        raise ApiError(INVALID_DATE, field="expires_at")
+    try:
+        moment = value.astimezone(UTC)
+    except OverflowError:
+        raise ApiError(INVALID_DATE, field="expires_at") from None
+    if not now < moment <= now + timedelta(days=MAX_TOKEN_LIFETIME_DAYS):
+        raise invalid("expires_at", "must be in the future and at most 2 years away")
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

@@ -1,0 +1,122 @@
+"""The tables of the accounts database. Their making is in migrations/; a test holds the two together."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    ForeignKey,
+    Index,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+    text,
+)  # fmt: skip
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+
+metadata = MetaData()
+
+
+class Moment(TypeDecorator[datetime]):
+    """A point in time that comes back in UTC, whatever the session's zone."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_result_value(self, value: datetime | None, dialect: Any) -> datetime | None:
+        return None if value is None else value.astimezone(UTC)
+
+
+users = Table(
+    "users",
+    metadata,
+    Column("id", Text, primary_key=True),
+    #: In lower case.
+    Column("email", Text, nullable=False, unique=True),
+    #: None for a user the operator made without a password.
+    Column("password_hash", Text),
+    Column("firstname", Text, nullable=False),
+    Column("lastname", Text, nullable=False),
+    Column("tier", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("operation_id", Text, unique=True),
+)
+
+brands = Table(
+    "brands",
+    metadata,
+    Column("id", Text, primary_key=True),
+    #: The owner.
+    Column("account_id", Text, ForeignKey("users.id"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("description", Text),
+    Column("logo", Text),
+    Column("timezone", Text, nullable=False),
+    Column("image_guidelines", Text),
+    Column("caption_guidelines", Text),
+    Column("created_at", Moment, nullable=False),
+    Column("operation_id", Text, unique=True),
+    Index("brands_of_account", "account_id", "created_at", "id"),
+)
+
+#: Everyone but the owner who works on a brand.
+collaborators = Table(
+    "collaborators",
+    metadata,
+    Column("brand_id", Text, ForeignKey("brands.id"), primary_key=True),
+    Column("user_id", Text, ForeignKey("users.id"), primary_key=True),
+    #: full or limited
+    Column("role", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    #: Whose things, limits and active keys: the brand owner's for a collaborator's token.
+    Column("account_id", Text, ForeignKey("users.id"), nullable=False),
+    Column("token_sha256", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    #: The first characters of the plain token.
+    Column("prefix", Text, nullable=False),
+    Column("scopes", ARRAY(Text), nullable=False),
+    #: Empty: every brand of the account.
+    Column("brand_ids", ARRAY(Text), nullable=False),
+    Column("ip_allowlist", ARRAY(Text), nullable=False),
+    Column("expires_at", Moment),
+    Column("last_used_at", Moment),
+    Column("request_count", BigInteger, nullable=False, server_default=text("0")),
+    Column("revoked_at", Moment),
+    Column("created_at", Moment, nullable=False),
+    Column("sandbox", Boolean, nullable=False),
+    Column("on_behalf_of_brand_id", Text, ForeignKey("brands.id")),
+    #: The user id of the collaborator who issued it.
+    Column("issued_by_collaborator_id", Text, ForeignKey("users.id")),
+    Column("operation_id", Text, unique=True),
+    Index("tokens_of_account", "account_id", "created_at", "id"),
+    Index(
+        "tokens_of_collaborator",
+        "on_behalf_of_brand_id",
+        "issued_by_collaborator_id",
+        postgresql_where=text("issued_by_collaborator_id IS NOT NULL"),
+    ),
+)
+
+audit_entries = Table(
+    "audit_entries",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("brand_id", Text, ForeignKey("brands.id"), nullable=False),
+    #: A user id, or `operator`.
+    Column("actor_id", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("subject_id", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("details", JSONB, nullable=False),
+    Index("audit_of_brand", "brand_id", "created_at", "id"),
+)

@@ -1,0 +1,26 @@
+"""Password hashes: argon2id, off the event loop, a few at a time."""
+
+import threading
+
+from argon2 import PasswordHasher
+
+from chassis.service import offload
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+
+#: 19 MiB, 2 passes, 1 lane: the OWASP Password Storage Cheat Sheet's parameters for argon2id.
+_HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
+
+#: Hashes at once: bounds the memory a burst of sign-ups can take to 38 MiB. Our choice.
+_SLOTS = threading.BoundedSemaphore(2)
+#: After this wait for a slot the caller is better told to come back. Our choice.
+_PATIENCE_SECONDS = 5.0
+
+
+def hash_password(password: str) -> str:
+    """The hash with its parameters and salt. Raises SERVICE_UNAVAILABLE when too many are waiting."""
+    if not _SLOTS.acquire(timeout=_PATIENCE_SECONDS):
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2)
+    try:
+        return str(offload(_HASHER.hash, password))
+    finally:
+        _SLOTS.release()

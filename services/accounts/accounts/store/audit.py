@@ -1,0 +1,41 @@
+"""Rows of `audit_entries`."""
+
+from sqlalchemy import Connection, insert, select
+
+from accounts.models import audit_entries
+from chassis.clock import clock_now
+from chassis.ids import new_id
+from contracts.accounts import AuditEntry
+
+_COLUMNS = [audit_entries.c[field] for field in AuditEntry.__struct_fields__]
+
+
+class AuditStore:
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def add(
+        self,
+        *,
+        brand_id: str,
+        actor_id: str,
+        action: str,
+        subject_id: str,
+        details: dict[str, object] | None = None,
+    ) -> AuditEntry:
+        statement = insert(audit_entries).values(
+            id=new_id("aud"),
+            brand_id=brand_id,
+            actor_id=actor_id,
+            action=action,
+            subject_id=subject_id,
+            created_at=clock_now(),
+            details=details or {},
+        )
+        return AuditEntry(**self.connection.execute(statement.returning(*_COLUMNS)).one()._mapping)
+
+    def list_newest_first(self, brand_id: str, *, limit: int) -> list[AuditEntry]:
+        statement = select(*_COLUMNS).where(audit_entries.c.brand_id == brand_id)
+        statement = statement.order_by(audit_entries.c.created_at.desc(), audit_entries.c.id.desc())
+        statement = statement.limit(limit)
+        return [AuditEntry(**row._mapping) for row in self.connection.execute(statement)]

@@ -1,0 +1,61 @@
+"""Rows of `brands`."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Executable, Row, func, select, tuple_
+from sqlalchemy.dialects.postgresql import insert
+
+from accounts.models import brands
+from chassis.clock import clock_now
+from contracts.accounts import Brand, BrandOwner
+
+_COLUMNS = [brands.c[field] for field in Brand.__struct_fields__]
+_OWNED = [*_COLUMNS, brands.c.account_id]
+
+
+class BrandStore:
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def add(self, **values: object) -> BrandOwner | None:
+        """None when the operation id is already there."""
+        statement = insert(brands).values(created_at=clock_now(), **values).on_conflict_do_nothing()
+        return self._one(statement.returning(*_OWNED))
+
+    def find(self, brand_id: str) -> BrandOwner | None:
+        return self._one(select(*_OWNED).where(brands.c.id == brand_id))
+
+    def find_by_operation(self, operation_id: str) -> BrandOwner | None:
+        return self._one(select(*_OWNED).where(brands.c.operation_id == operation_id))
+
+    def count_of(self, account_id: str, brand_ids: Collection[str]) -> int:
+        """How many of these (distinct) brands are the account's."""
+        mine = (brands.c.account_id == account_id) & brands.c.id.in_(brand_ids)
+        return self.connection.execute(select(func.count()).select_from(brands).where(mine)).scalar_one()
+
+    def list_newest_first(
+        self,
+        account_id: str,
+        brand_ids: Collection[str] | None,
+        *,
+        limit: int,
+        before: tuple[datetime, str] | None,
+    ) -> list[Brand]:
+        """`brand_ids` narrows to some; `before` is the time and id of the last brand already seen."""
+        statement = select(*_COLUMNS).where(brands.c.account_id == account_id)
+        if brand_ids is not None:
+            statement = statement.where(brands.c.id.in_(brand_ids))
+        if before is not None:
+            statement = statement.where(tuple_(brands.c.created_at, brands.c.id) < tuple_(*before))
+        statement = statement.order_by(brands.c.created_at.desc(), brands.c.id.desc()).limit(limit)
+        return [Brand(**row._mapping) for row in self.connection.execute(statement)]
+
+    def _one(self, statement: Executable) -> BrandOwner | None:
+        row: Row[Any] | None = self.connection.execute(statement).one_or_none()
+        if row is None:
+            return None
+        values = dict(row._mapping)
+        account_id = values.pop("account_id")
+        return BrandOwner(brand=Brand(**values), account_id=account_id)

@@ -1,0 +1,176 @@
+"""Rows of `tokens`, and the one statement of the hot path."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
+
+from accounts.models import collaborators, tokens, users
+from chassis.clock import clock_now
+from contracts.accounts import Token, TokenUse, User
+from contracts.record import Record
+
+_COLUMNS = [tokens.c[field] for field in Token.__struct_fields__]
+_OWNED = [*_COLUMNS, tokens.c.account_id]
+_LIVE = and_(
+    ~tokens.c.sandbox,
+    tokens.c.revoked_at.is_(None),
+    tokens.c.expires_at.is_(None) | (tokens.c.expires_at > clock_now()),
+)
+
+#: Rows are locked in the order of their ids: batches of several gateways cannot deadlock.
+_RECORD_USE = text("""
+    UPDATE tokens SET request_count = request_count + batch.uses,
+                      last_used_at = greatest(last_used_at, batch.used_at)
+    FROM (SELECT tokens.id, use.uses, use.used_at
+          FROM tokens JOIN (SELECT id, sum(uses)::bigint AS uses, max(used_at) AS used_at
+                            FROM unnest(:ids ::text[], :uses ::bigint[], :used_at ::timestamptz[])
+                                 AS one_use (id, uses, used_at)
+                            GROUP BY id) AS use ON use.id = tokens.id
+          ORDER BY tokens.id FOR NO KEY UPDATE OF tokens) AS batch
+    WHERE tokens.id = batch.id
+""")
+
+
+class OwnedToken(Record):
+    """A token and the account it belongs to."""
+
+    account_id: str
+    token: Token
+
+
+class Credential(Record):
+    """All that authentication asks of the database. `role` is the issuing collaborator's, None for others."""
+
+    account_id: str
+    tier: str
+    token: Token
+    user: User
+    role: str | None
+    now: datetime
+
+
+class TokenStore:
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def add(self, **values: object) -> Token:
+        statement = insert(tokens).values(created_at=clock_now(), **values).returning(*_COLUMNS)
+        return _token(self.connection.execute(statement).one())
+
+    def find(self, token_id: str) -> OwnedToken | None:
+        return self._one_owned(tokens.c.id == token_id)
+
+    def find_by_operation(self, operation_id: str) -> OwnedToken | None:
+        return self._one_owned(tokens.c.operation_id == operation_id)
+
+    def list_newest_first(self, account_id: str) -> list[Token]:
+        statement = select(*_COLUMNS).where(tokens.c.account_id == account_id)
+        rows = self.connection.execute(statement.order_by(tokens.c.created_at.desc(), tokens.c.id.desc()))
+        return [_token(row) for row in rows]
+
+    def count_active(self, account_id: str) -> int:
+        """Neither revoked nor expired, without the sandbox token (decisions "Who sees and pays what")."""
+        statement = select(func.count()).select_from(tokens).where(tokens.c.account_id == account_id, _LIVE)
+        return self.connection.execute(statement).scalar_one()
+
+    def revoke(self, token_id: str) -> Token | None:
+        """None when it was revoked before."""
+        statement = update(tokens).where(tokens.c.id == token_id, tokens.c.revoked_at.is_(None))
+        return self._updated(statement.values(revoked_at=clock_now()))
+
+    def unrevoked_of_collaborator(self, brand_id: str, user_id: str) -> list[OwnedToken]:
+        """The tokens a collaborator issued for a brand, but the revoked ones, in the order of their ids."""
+        statement = select(*_OWNED).where(
+            tokens.c.on_behalf_of_brand_id == brand_id,
+            tokens.c.issued_by_collaborator_id == user_id,
+            tokens.c.revoked_at.is_(None),
+        )
+        return [_owned(row) for row in self.connection.execute(statement.order_by(tokens.c.id))]
+
+    def set_request_count(self, token_id: str, count: int) -> Token | None:
+        statement = update(tokens).where(tokens.c.id == token_id).values(request_count=count)
+        return self._updated(statement)
+
+    def record_use(self, uses: Sequence[TokenUse]) -> None:
+        """Adds a batch; tokens that do not exist are passed over."""
+        self.connection.execute(
+            _RECORD_USE,
+            {
+                "ids": [use.token_id for use in uses],
+                "uses": [use.count for use in uses],
+                "used_at": [use.last_used_at for use in uses],
+            },
+        )
+
+    def credential(self, token_sha256: str) -> Credential | None:
+        """One statement, one round trip."""
+        row = self.connection.execute(_CREDENTIAL, {"token_sha256": token_sha256}).one_or_none()
+        return None if row is None else _credential(row)
+
+    def _one_owned(self, condition: ColumnElement[bool]) -> OwnedToken | None:
+        row = self.connection.execute(select(*_OWNED).where(condition)).one_or_none()
+        return None if row is None else _owned(row)
+
+    def _updated(self, statement: Update) -> Token | None:
+        row = self.connection.execute(statement.returning(*_COLUMNS)).one_or_none()
+        return None if row is None else _token(row)
+
+
+def _credential_statement() -> Select[Any]:
+    """The token, who acts by it, whose account it is, the collaborator's role and the time."""
+    owner, actor = users.alias("owner"), users.alias("actor")
+    issued_by = tokens.c.issued_by_collaborator_id
+    brand_id = tokens.c.on_behalf_of_brand_id
+    role_of = and_(collaborators.c.brand_id == brand_id, collaborators.c.user_id == issued_by)
+    return (
+        select(
+            *_OWNED,
+            owner.c.tier.label("account_tier"),
+            *(actor.c[field].label(f"user_{field}") for field in User.__struct_fields__),
+            collaborators.c.role,
+            clock_now().label("now"),
+        )
+        .join(owner, owner.c.id == tokens.c.account_id)
+        .join(actor, actor.c.id == func.coalesce(issued_by, tokens.c.account_id))
+        .outerjoin(collaborators, role_of)
+        .where(tokens.c.token_sha256 == bindparam("token_sha256"))
+    )
+
+
+_CREDENTIAL = _credential_statement()
+
+
+def _owned(row: Row[Any]) -> OwnedToken:
+    return OwnedToken(account_id=row.account_id, token=_token(row))
+
+
+def _token(row: Row[Any]) -> Token:
+    values = {field: row._mapping[field] for field in Token.__struct_fields__}
+    lists = {field: tuple(values[field]) for field in ("scopes", "brand_ids", "ip_allowlist")}
+    return Token(**(values | lists))
+
+
+def _credential(row: Row[Any]) -> Credential:
+    return Credential(
+        account_id=row.account_id,
+        tier=row.account_tier,
+        token=_token(row),
+        user=User(**{field: row._mapping[f"user_{field}"] for field in User.__struct_fields__}),
+        role=row.role,
+        now=row.now.astimezone(UTC),
+    )

@@ -1,0 +1,230 @@
+"""API tokens of an account: created, rotated and revoked; those of collaborators leave an audit trail.
+
+Every change holds the account's row, so the active-key limit is exact and a collaborator who is being removed
+cannot slip in one last token. How a presented token is judged is in authentication.py.
+"""
+
+from sqlalchemy import Connection
+
+from accounts import access, fields, minting
+from accounts.config import AccountsConfig
+from accounts.scopes import check_scopes
+from accounts.store.audit import AuditStore
+from accounts.store.brands import BrandStore
+from accounts.store.collaborators import CollaboratorStore
+from accounts.store.tokens import OwnedToken, TokenStore
+from chassis import clock
+from chassis.ids import new_id
+from chassis.tokens import SHOWN_LENGTH, hash_token
+from contracts.accounts import (
+    CreatedToken,
+    CreateToken,
+    ListTokens,
+    SetTokenUse,
+    Token,
+    TokenId,
+    TokenList,
+    User,
+)
+from contracts.caller import Caller
+from contracts.errors import (
+    COLLABORATOR_INSUFFICIENT,
+    IDEMPOTENCY_KEY_MISMATCH,
+    LIMIT_REACHED,
+    TOKEN_EXPIRED,
+    TOKEN_REVOKED,
+    ApiError,
+    invalid,
+)
+from contracts.plans import PLANS
+
+#: What JSON readers of every language hold exactly; no token is used this often. Our choice.
+_MAX_COUNT = 2**53
+
+_KEPT_BY_ROTATION = (
+    "name", "scopes", "brand_ids", "ip_allowlist", "expires_at",
+    "on_behalf_of_brand_id", "issued_by_collaborator_id",
+)  # fmt: skip
+
+
+def create_token(
+    connection: Connection, config: AccountsConfig, caller: Caller, request: CreateToken
+) -> CreatedToken:
+    """Raises VALIDATION_ERROR, NOT_FOUND (user_id, brand_ids), COLLABORATOR_INSUFFICIENT, LIMIT_REACHED."""
+    access.require_operator(caller)
+    brand_ids = fields.brand_ids(request.brand_ids)
+    values: dict[str, object] = {
+        "name": fields.text("name", request.name.strip(), max_length=fields.MAX_NAME_LENGTH),
+        "scopes": check_scopes(request.scopes),
+        "brand_ids": brand_ids,
+        "ip_allowlist": fields.ip_allowlist(request.ip_allowlist),
+        "expires_at": fields.expires_at(request.expires_at, clock.now(connection)),
+    }
+    account = access.lock_account(connection, _account_of(connection, request))
+    repeated = _repeated(connection, config, caller, account.id, legacy=request.legacy)
+    if repeated is not None:
+        return repeated
+    if BrandStore(connection).count_of(account.id, brand_ids) != len(brand_ids):
+        raise fields.not_found("brand_ids")
+    if request.issued_by is not None:
+        values["on_behalf_of_brand_id"] = request.brand_ids[0]
+        values["issued_by_collaborator_id"] = request.issued_by
+        _require_full_access(connection, request.brand_ids[0], request.issued_by)
+    _require_free_place(connection, account)
+    created = _issue(connection, config, caller, account.id, values, legacy=request.legacy)
+    _audit(connection, request.issued_by or caller.user_id, created.token, "token.created")
+    return created
+
+
+def revoke_token(connection: Connection, caller: Caller, request: TokenId) -> Token:
+    """From the next request on the token answers TOKEN_REVOKED. Revoking it again changes nothing."""
+    access.require_operator(caller)
+    owned = _locked(connection, request.token_id)
+    return revoke(connection, caller, owned) or owned.token
+
+
+def revoke(connection: Connection, caller: Caller, owned: OwnedToken, **details: object) -> Token | None:
+    """Inside a transaction that holds the account. None when it was revoked before."""
+    revoked = TokenStore(connection).revoke(owned.token.id)
+    if revoked is not None:
+        _audit(connection, caller.user_id, revoked, "token.revoked", **details)
+        access.tell_caller_changed(connection, owned.account_id, token_ids=(revoked.id,))
+    return revoked
+
+
+def rotate_token(
+    connection: Connection, config: AccountsConfig, caller: Caller, request: TokenId
+) -> CreatedToken:
+    """A new token with the same rights and expiry; the old one is revoked at once.
+
+    Raises TOKEN_REVOKED, TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT when the old one is no longer good.
+    """
+    access.require_operator(caller)
+    owned = _locked(connection, request.token_id)
+    old = owned.token
+    repeated = _repeated(connection, config, caller, owned.account_id)
+    if repeated is not None:
+        return repeated
+    if old.sandbox:
+        raise invalid("token_id", "is a sandbox token: its lifetime of requests belongs to it")
+    if old.revoked_at is not None:
+        raise ApiError(TOKEN_REVOKED)
+    if old.expires_at is not None and old.expires_at <= clock.now(connection):
+        raise ApiError(TOKEN_EXPIRED)
+    if old.on_behalf_of_brand_id is not None and old.issued_by_collaborator_id is not None:
+        _require_full_access(connection, old.on_behalf_of_brand_id, old.issued_by_collaborator_id)
+    TokenStore(connection).revoke(old.id)
+    access.tell_caller_changed(connection, owned.account_id, token_ids=(old.id,))
+    kept = {field: getattr(old, field) for field in _KEPT_BY_ROTATION}
+    created = _issue(connection, config, caller, owned.account_id, kept)
+    _audit(connection, caller.user_id, old, "token.rotated", new_token_id=created.token.id)
+    return created
+
+
+def get_token(connection: Connection, caller: Caller, request: TokenId) -> Token:
+    access.require_operator(caller)
+    return _find(connection, request.token_id).token
+
+
+def list_tokens(connection: Connection, caller: Caller, request: ListTokens) -> TokenList:
+    """All of an account, newest first: revoked ones, the sandbox token and collaborators' included."""
+    access.require_operator(caller)
+    account = access.account(connection, request.user_id)
+    return TokenList(tokens=tuple(TokenStore(connection).list_newest_first(account.id)))
+
+
+def set_token_use(connection: Connection, caller: Caller, request: SetTokenUse) -> Token:
+    """Sets the request count that the token's metadata shows; limits are the quota service's."""
+    access.require_operator(caller)
+    if not 0 <= request.count <= _MAX_COUNT:
+        raise invalid("count", f"must be between 0 and {_MAX_COUNT}")
+    owned = _find(connection, request.token_id)
+    access.tell_caller_changed(connection, owned.account_id, token_ids=(owned.token.id,))
+    return TokenStore(connection).set_request_count(owned.token.id, request.count) or owned.token
+
+
+def _account_of(connection: Connection, request: CreateToken) -> str:
+    """Whose key it will be: for a collaborator's the brand owner's, whichever of the two is named."""
+    if request.issued_by is None:
+        return request.user_id
+    if len(request.brand_ids) != 1:
+        raise invalid("brand_ids", "must name exactly one brand: a collaborator's token is bound to it")
+    fields.known_id(request.issued_by, field="issued_by")
+    owner_id = access.brand(connection, request.brand_ids[0], field="brand_ids").account_id
+    if request.issued_by == owner_id:
+        raise invalid("issued_by", "is the brand's owner, not a collaborator")
+    if request.user_id not in (owner_id, request.issued_by):
+        raise fields.not_found("brand_ids")
+    return owner_id
+
+
+def _require_full_access(connection: Connection, brand_id: str, user_id: str) -> None:
+    collaborator = CollaboratorStore(connection).find(brand_id, user_id)
+    if collaborator is None or collaborator.role != "full":
+        raise ApiError(COLLABORATOR_INSUFFICIENT)
+
+
+def _require_free_place(connection: Connection, account: User) -> None:
+    limit = PLANS[account.tier].active_tokens
+    if TokenStore(connection).count_active(account.id) >= limit:
+        raise ApiError(LIMIT_REACHED, f"The account already has {limit} active tokens.", limit=limit)
+
+
+def _repeated(
+    connection: Connection, config: AccountsConfig, caller: Caller, account_id: str, *, legacy: bool = False
+) -> CreatedToken | None:
+    """What this very operation answered before."""
+    made = TokenStore(connection).find_by_operation(caller.operation_id) if caller.operation_id else None
+    if made is None:
+        return None
+    if made.account_id != account_id:
+        raise ApiError(IDEMPOTENCY_KEY_MISMATCH)
+    plain = minting.live_token(config, caller.operation_id, legacy=legacy)
+    return CreatedToken(token=made.token, api_token=plain)
+
+
+def _issue(
+    connection: Connection,
+    config: AccountsConfig,
+    caller: Caller,
+    account_id: str,
+    values: dict[str, object],
+    *,
+    legacy: bool = False,
+) -> CreatedToken:
+    plain = minting.live_token(config, caller.operation_id, legacy=legacy)
+    token = TokenStore(connection).add(
+        **values,
+        id=new_id("tok"),
+        account_id=account_id,
+        token_sha256=hash_token(plain),
+        prefix=plain[:SHOWN_LENGTH],
+        sandbox=False,
+        operation_id=caller.operation_id,
+    )
+    return CreatedToken(token=token, api_token=plain)
+
+
+def _find(connection: Connection, token_id: str) -> OwnedToken:
+    found = TokenStore(connection).find(fields.known_id(token_id))
+    if found is None:
+        raise fields.not_found()
+    return found
+
+
+def _locked(connection: Connection, token_id: str) -> OwnedToken:
+    """The token as it is while its account is held."""
+    access.lock_account(connection, _find(connection, token_id).account_id)
+    return _find(connection, token_id)
+
+
+def _audit(connection: Connection, actor_id: str, token: Token, action: str, **details: object) -> None:
+    """Tokens of collaborators alone (spec "Authentication" 8)."""
+    if token.on_behalf_of_brand_id is not None:
+        AuditStore(connection).add(
+            brand_id=token.on_behalf_of_brand_id,
+            actor_id=actor_id,
+            action=action,
+            subject_id=token.id,
+            details={"name": token.name, "issued_by": token.issued_by_collaborator_id, **details},
+        )

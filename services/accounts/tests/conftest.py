@@ -1,0 +1,96 @@
+"""A migrated database with the use cases bound to it, as service.py binds them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from sqlalchemy import text
+
+from accounts import audit, authentication, brands, collaborators, tokens, users
+from accounts.config import AccountsConfig
+from chassis import clock
+from chassis.database import Database
+from chassis.tokens import hash_token
+from contracts.accounts import (
+    AuditEntry,
+    Authenticate,
+    Authenticated,
+    Brand,
+    CreateBrand,
+    CreatedToken,
+    CreatedUser,
+    CreateToken,
+    CreateUser,
+    ListAudit,
+    SetCollaborator,
+    Token,
+    TokenId,
+    User,
+)
+from contracts.caller import Caller, operator
+
+CONFIG = AccountsConfig(token_secret="a secret for tests, and a long one", legacy_token_prefix="sk_live_")
+
+
+class Accounts:
+    """Every use case over its own transaction; the operator calls unless a caller is given."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.serial = 0
+
+    def call(self, use_case: Callable[..., Any], *args: Any) -> Any:
+        with self.database.transaction() as connection:
+            return use_case(connection, *args)
+
+    def user(self, *, tier: str = "free") -> User:
+        self.serial += 1
+        return self.create_user(operator(), email=f"user{self.serial}@example.com", tier=tier).user
+
+    def create_user(self, caller: Caller, **values: Any) -> CreatedUser:
+        request = CreateUser(**{"email": "ann@example.com", **values})
+        return users.create_user(self.database, CONFIG, caller, request)
+
+    def sign_up(self, caller: Caller, **values: Any) -> CreatedUser:
+        request = CreateUser(**{"email": "ann@example.com", "password": "correct horse", **values})
+        return users.sign_up(self.database, CONFIG, caller, request)
+
+    def brand(self, owner: User, name: str = "Acme") -> Brand:
+        return self.call(brands.create_brand, operator(), CreateBrand(user_id=owner.id, name=name))
+
+    def collaborator(self, brand: Brand, user: User, role: str = "full") -> None:
+        request = SetCollaborator(brand_id=brand.id, user_id=user.id, role=role)
+        self.call(collaborators.set_collaborator, operator(), request)
+
+    def token(self, owner: User, *, operation_id: str | None = None, **values: Any) -> CreatedToken:
+        request = CreateToken(**{"user_id": owner.id, "scopes": ("read:brands",), **values})
+        return self.call(tokens.create_token, CONFIG, replace(operator(), operation_id=operation_id), request)
+
+    def rotate(self, made: CreatedToken) -> CreatedToken:
+        return self.call(tokens.rotate_token, CONFIG, operator(), TokenId(token_id=made.token.id))
+
+    def revoke(self, made: CreatedToken) -> Token:
+        return self.call(tokens.revoke_token, operator(), TokenId(token_id=made.token.id))
+
+    def authenticate(self, plain_token: str) -> Authenticated:
+        return self.call(authentication.authenticate, Authenticate(token_sha256=hash_token(plain_token)))
+
+    def actions(self, brand: Brand) -> list[str]:
+        return [entry.action for entry in self.audit_log(brand)]
+
+    def audit_log(self, brand: Brand) -> tuple[AuditEntry, ...]:
+        return self.call(audit.list_audit, operator(), ListAudit(brand_id=brand.id)).entries
+
+    def staged(self) -> list[dict[str, Any]]:
+        """The data of the events staged so far, oldest first."""
+        query = text("SELECT convert_from(body, 'UTF8')::json -> 'data' FROM outbox ORDER BY position")
+        return list(self.call(lambda connection: connection.execute(query).scalars().all()))
+
+    def shift_clock(self, seconds: float) -> None:
+        self.call(clock.set_shift, seconds)
+
+
+@pytest.fixture
+def accounts(open_database: Callable[[str], Database]) -> Accounts:
+    return Accounts(open_database("accounts"))

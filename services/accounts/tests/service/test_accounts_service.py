@@ -1,0 +1,67 @@
+"""The service as a real process, over RabbitMQ."""
+
+import queue
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from chassis.tokens import hash_token
+from contracts.accounts import (
+    Authenticate,
+    ChangeTier,
+    CreateBrand,
+    CreateToken,
+    CreateUser,
+    ListBrands,
+    TokenId,
+)
+from contracts.caller import Caller, operator
+from contracts.errors import ApiError
+
+STRANGER = Caller(account_id="", user_id="")
+
+
+@pytest.fixture
+def service(running_service: Callable[..., Any]) -> Any:
+    return running_service("accounts", env={"TOKEN_SECRET": "a secret for tests, and a long one"})
+
+
+def test_from_sign_up_to_the_first_request(service: Any) -> None:
+    created = service.sign_up(STRANGER, CreateUser(email="ann@example.com", password="correct horse"))
+    brand = service.create_brand(operator(), CreateBrand(user_id=created.user.id, name="Acme"))
+    made = service.create_token(operator(), CreateToken(user_id=created.user.id, scopes=("read:brands",)))
+    found = service.authenticate(STRANGER, Authenticate(token_sha256=hash_token(made.api_token)))
+    assert found.user == created.user
+    assert service.list_brands(found.caller, ListBrands()).brands == (brand,)
+
+
+def test_gateways_hear_of_a_revoked_token_and_a_changed_tier(service: Any) -> None:
+    user = service.create_user(operator(), CreateUser(email="ann@example.com")).user
+    made = service.create_token(operator(), CreateToken(user_id=user.id, scopes=("*",)))
+    heard: queue.Queue[Any] = queue.Queue()
+    listening: queue.Queue[None] = queue.Queue()
+    service.bus.subscribe(heard.put, lambda: listening.put(None))
+    listening.get(timeout=10)
+    service.revoke_token(operator(), TokenId(token_id=made.token.id))
+    service.change_tier(operator(), ChangeTier(user_id=user.id, tier="elite"))
+    events = [heard.get(timeout=10), heard.get(timeout=10)]
+    assert [event.event for event in events] == ["caller.changed", "caller.changed"]
+    assert events[0].data["token_ids"] == [made.token.id]
+    assert events[1].data["account_ids"] == [user.id]
+
+
+def test_a_token_with_every_scope_cannot_act_as_the_operator(service: Any) -> None:
+    caller = Caller(account_id="usr_1", user_id="usr_1", scopes=("*",))
+    with pytest.raises(ApiError) as caught:
+        service.create_user(caller, CreateUser(email="eve@example.com", tier="elite"))
+    assert caught.value.code == "MISSING_SCOPE"
+
+
+def test_sign_ups_do_not_hold_up_authentication(service: Any) -> None:
+    requests = [CreateUser(email=f"user{n}@example.com", password="correct horse") for n in range(20)]
+    pending = [service.sign_up.start(STRANGER, request, timeout_seconds=30) for request in requests]
+    with pytest.raises(ApiError) as caught:
+        service.authenticate(STRANGER, Authenticate(token_sha256="0" * 64), timeout_seconds=2)
+    assert caught.value.code == "INVALID_TOKEN"
+    assert len({call.result().user.id for call in pending}) == 20

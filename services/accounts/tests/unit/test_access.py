@@ -1,0 +1,49 @@
+"""Who is the operator, and which scopes a token can hold."""
+
+import pytest
+from argon2 import PasswordHasher
+
+from accounts import access
+from accounts.config import AccountsConfig
+from accounts.passwords import hash_password
+from accounts.scopes import SANDBOX_SCOPES, SCOPES, check_scopes
+from chassis.config import ConfigError
+from contracts.caller import Caller, operator
+from contracts.errors import ApiError
+
+
+def test_a_token_with_every_scope_is_not_the_operator() -> None:
+    access.require_operator(operator())
+    with pytest.raises(ApiError) as caught:
+        access.require_operator(Caller(account_id="usr_1", user_id="usr_1", scopes=("*",)))
+    assert caught.value.code == "MISSING_SCOPE"
+    assert caught.value.extras == {"required_scope": "operator", "your_scopes": ["*"]}
+
+
+@pytest.mark.parametrize("scopes", [(), ("operator",), ("read:everything",), ("",), ("READ:POSTS",)])
+def test_no_token_can_hold_an_unknown_scope(scopes: tuple[str, ...]) -> None:
+    with pytest.raises(ApiError) as caught:
+        check_scopes(scopes)
+    assert caught.value.code == "VALIDATION_ERROR"
+
+
+def test_scopes_keep_their_order_and_lose_repetitions() -> None:
+    given = ("write:posts", "read:posts", "write:posts", "*")
+    assert check_scopes(given) == ("write:posts", "read:posts", "*")
+    assert check_scopes(SCOPES) == SCOPES
+
+
+def test_a_sandbox_token_can_only_read() -> None:
+    assert all(scope.startswith("read:") and scope in SCOPES for scope in SANDBOX_SCOPES)
+
+
+def test_a_password_is_hashed_with_argon2id() -> None:
+    hashed = hash_password("correct horse battery")
+    assert hashed.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
+    assert PasswordHasher().verify(hashed, "correct horse battery")
+
+
+def test_a_short_token_secret_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN_SECRET", "short")
+    with pytest.raises(ConfigError, match="TOKEN_SECRET"):
+        AccountsConfig.from_env()

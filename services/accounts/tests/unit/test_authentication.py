@@ -1,0 +1,68 @@
+"""What becomes of a token that was found."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from accounts.authentication import judge
+from accounts.store.tokens import Credential
+from contracts.accounts import Token, User
+from contracts.errors import ApiError
+
+NOW = datetime(2027, 1, 1, tzinfo=UTC)
+TOKEN = Token(id="tok_1", name="", prefix="svc_live_abc", scopes=("read:brands",))
+OWNER = User(id="usr_owner", email="o@example.com", firstname="", lastname="", tier="pro", created_at=NOW)
+FOUND = Credential(account_id="usr_owner", tier="pro", token=TOKEN, user=OWNER, role=None, now=NOW)
+COLLABORATORS = Credential(
+    account_id="usr_owner",
+    tier="pro",
+    token=replace(
+        TOKEN, brand_ids=("brd_1",), on_behalf_of_brand_id="brd_1", issued_by_collaborator_id="usr_helper"
+    ),
+    user=replace(OWNER, id="usr_helper", tier="free"),
+    role="full",
+    now=NOW,
+)
+
+
+def test_an_unrestricted_token_reaches_every_brand() -> None:
+    caller = judge(FOUND).caller
+    assert caller.brand_ids is None
+    assert (caller.account_id, caller.user_id, caller.scopes) == ("usr_owner", "usr_owner", ("read:brands",))
+
+
+def test_a_restricted_token_reaches_its_brands_alone() -> None:
+    caller = judge(replace(FOUND, token=replace(TOKEN, brand_ids=("brd_1", "brd_2")))).caller
+    assert caller.brand_ids == ("brd_1", "brd_2")
+
+
+def test_a_collaborators_token_acts_on_the_owners_account_and_tier_as_the_collaborator() -> None:
+    found = judge(COLLABORATORS)
+    assert (found.caller.account_id, found.caller.tier) == ("usr_owner", "pro")
+    assert found.caller.user_id == found.user.id == "usr_helper"
+    assert found.caller.brand_ids == ("brd_1",)
+
+
+def test_the_sandbox_token_is_marked() -> None:
+    assert judge(replace(FOUND, token=replace(TOKEN, sandbox=True))).caller.sandbox
+
+
+@pytest.mark.parametrize(
+    ("found", "code"),
+    [
+        (replace(FOUND, token=replace(TOKEN, revoked_at=NOW, expires_at=NOW)), "TOKEN_REVOKED"),
+        (replace(FOUND, token=replace(TOKEN, expires_at=NOW)), "TOKEN_EXPIRED"),
+        (replace(COLLABORATORS, role="limited"), "COLLABORATOR_INSUFFICIENT"),
+        (replace(COLLABORATORS, role=None), "COLLABORATOR_INSUFFICIENT"),
+        (replace(COLLABORATORS, role=None, token=replace(TOKEN, revoked_at=NOW)), "TOKEN_REVOKED"),
+    ],
+)
+def test_a_token_that_is_no_longer_good_says_why(found: Credential, code: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        judge(found)
+    assert caught.value.code == code
+
+
+def test_a_token_is_good_until_the_last_millisecond() -> None:
+    assert judge(replace(FOUND, token=replace(TOKEN, expires_at=NOW + timedelta(milliseconds=1))))
