@@ -40,23 +40,17 @@ def up(arguments: Sequence[str]) -> int:
         return 0
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(0))
-    here = supervisor_pid(RUN) is None
+    started = stack.up(tell, owner_pid=os.getpid())
+    print(summary(), flush=True)
+    if not started:
+        tell("it was running already: ./dev logs follows it, ./dev down stops it")
+        return 0
+    tell("the logs follow; Ctrl-C stops everything")
     try:
-        here = stack.up(tell, owner_pid=os.getpid())
-        print(summary(), flush=True)
-        if not here:
-            tell("it was running already: ./dev logs follows it, ./dev down stops it")
-            return 0
-        tell("the logs follow; Ctrl-C stops everything")
-        for line in watch.follow(RUN, [], from_end=True):
-            print(line, flush=True)
-    except KeyboardInterrupt:
-        pass
+        return logs(())
     finally:
-        if here:
-            tell("stopping")
-            stack.down()
-    return 0
+        tell("stopping")
+        stack.down()
 
 
 def down(arguments: Sequence[str]) -> int:
@@ -87,7 +81,7 @@ def lint(arguments: Sequence[str]) -> int:
 def logs(arguments: Sequence[str]) -> int:
     """[name…]: follow the logs"""
     try:
-        for line in watch.follow(RUN, list(arguments)):
+        for line in watch.follow(RUN, list(arguments), from_end=not arguments):
             print(line, flush=True)
     except (KeyboardInterrupt, BrokenPipeError):
         pass

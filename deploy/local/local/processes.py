@@ -8,14 +8,11 @@ import fcntl
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-
-from local.paths import ROOT
 
 #: A process that fails this often in a row before it was ever ready is given up by `wait_ready` (our choice).
 FAILURES_UNTIL_GIVEN_UP = 4
@@ -86,10 +83,13 @@ def start_supervisor(run: Path, *, owner_pid: int | None = None) -> None:
     argv = [sys.executable, "-m", "local.supervise", str(run)]
     if owner_pid is not None:
         argv.append(str(owner_pid))
-    with (run / "logs" / "supervisor.log").open("ab") as log:
-        subprocess.Popen(
-            argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-        )
+    log = run / "logs" / "supervisor.log"
+    files = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    os.posix_spawn(argv[0], argv, os.environ, file_actions=files, setsid=True)
 
 
 def wait_ready(run: Path, *, seconds: float, tell: Callable[[str], None]) -> None:

@@ -55,9 +55,14 @@ class Stack:
         self.make_folder()
         with self.alone():
             started = self.start(tell, owner_pid)
-            wait_ready(self.run, seconds=READY_SECONDS, tell=tell if started else lambda _: None)
-            wait_answers(read_env(self.run)["BASE_URL"].removesuffix("/api/v1") + "/readyz")
-            account.complete(self.run, tell)
+            try:
+                wait_ready(self.run, seconds=READY_SECONDS, tell=tell if started else lambda _: None)
+                wait_answers(read_env(self.run)["BASE_URL"].removesuffix("/api/v1") + "/readyz")
+                account.complete(self.run, tell)
+            except BaseException:
+                if started:  # all or nothing
+                    self.down()
+                raise
         return started
 
     def down(self) -> bool:

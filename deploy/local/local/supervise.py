@@ -227,9 +227,7 @@ def main() -> int:
     """Take the lock, or leave it to the supervisor that has it."""
     run = Path(sys.argv[1])
     with (run / "supervisor.lock").open("a+") as lock:
-        for attempts_left in reversed(
-            range(10)
-        ):  # whoever asks for the supervisor holds the lock for a moment
+        for attempts_left in reversed(range(10)):  # whoever asks for us holds the lock for a moment
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break

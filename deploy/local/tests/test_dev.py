@@ -1,0 +1,79 @@
+"""`./dev` itself: a script that has to work where nothing is set up yet."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from local.paths import ROOT
+
+TOOLS = ("bash", "cat", "cut", "dirname", "env", "flock", "id", "readlink", "sha256sum")
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    """A PATH without any Python."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for tool in TOOLS:
+        found = shutil.which(tool)
+        assert found
+        (folder / tool).symlink_to(found)
+    return folder
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Path:
+    """A checkout with nothing but the script."""
+    shutil.copy(ROOT / "dev", tmp_path / "dev")
+    return tmp_path
+
+
+def add_python(tools: Path, answers: str) -> None:
+    program = tools / "python3"
+    program.write_text(f"#!/bin/sh\n{answers}\n")
+    program.chmod(0o755)
+
+
+def run(script: Path, *arguments: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    env = {"PATH": str(path)} if path else {}
+    return subprocess.run(
+        [shutil.which("bash") or "bash", str(script), *arguments],
+        env=env,
+        cwd="/",
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_help_works_from_anywhere_with_an_empty_environment() -> None:
+    done = run(ROOT / "dev", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(f"\n  {name} " in done.stdout for name in ("up", "down", "demo", "test", "bench", "ctl"))
+
+
+def test_an_unknown_command_is_wrong_usage() -> None:
+    done = run(ROOT / "dev", "dance")
+    assert done.returncode == 2
+    assert "dance" in done.stderr
+
+
+def test_without_python_the_message_says_which_is_needed(fresh: Path, tools: Path) -> None:
+    done = run(fresh / "dev", path=tools)
+    assert done.returncode == 1
+    assert "Python 3.11 or newer is needed" in done.stderr
+
+
+def test_an_old_python_is_not_taken(fresh: Path, tools: Path) -> None:
+    add_python(tools, "exit 1")
+    done = run(fresh / "dev", path=tools)
+    assert done.returncode == 1
+    assert "Python 3.11 or newer is needed" in done.stderr
+
+
+def test_an_incomplete_venv_module_names_the_package_to_install(fresh: Path, tools: Path) -> None:
+    add_python(tools, 'case "$2" in *ensurepip*) exit 1;; *-venv*) echo python3.99-venv;; esac')
+    done = run(fresh / "dev", path=tools)
+    assert done.returncode == 1
+    assert "python3.99-venv" in done.stderr
