@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from flask import Flask
-from gunicorn.app.base import BaseApplication
+from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 
 from simulator.config import Settings, from_environment
 

@@ -1,5 +1,6 @@
 """The socket under a request: dropping it without an answer, or holding it without one."""
 
+import contextlib
 import select
 import socket
 import threading
@@ -11,11 +12,17 @@ class ConnectionDropped(ConnectionError):
     """The connection was closed on purpose; there is nobody left to answer."""
 
 
-def drop(environ: dict[str, Any]) -> NoReturn:
-    """Close the connection before a single byte of the answer."""
+def cut(environ: dict[str, Any]) -> None:
+    """Close the connection here and now."""
     client: socket.socket | None = environ.get("gunicorn.socket")
     if client is not None:
-        client.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):  # the caller may have left first
+            client.shutdown(socket.SHUT_RDWR)
+
+
+def drop(environ: dict[str, Any]) -> NoReturn:
+    """Close the connection before a single byte of the answer."""
+    cut(environ)
     raise ConnectionDropped
 
 

@@ -1,5 +1,6 @@
 """/_sim: what tests and operators ask of the simulator itself (local-stack.md, "Simulator control")."""
 
+import zlib
 from typing import Any, NoReturn
 
 from flask import Blueprint, Response, abort, jsonify, request
@@ -9,7 +10,7 @@ from simulator.clock import rfc3339
 from simulator.faults import MODES, OPERATIONS
 from simulator.platforms import PLATFORMS
 from simulator.simulation import Simulation
-from simulator.world import Comment, Post
+from simulator.world import Post
 
 
 def blueprint(sim: Simulation) -> Blueprint:
@@ -50,7 +51,7 @@ def _add_accounts(control: Blueprint, sim: Simulation) -> None:
         platform = _platform(body)
         if PLATFORMS[platform].new_account_id is None:
             _refuse(f"{platform} has no accounts")
-        account = sim.accounts.issue(platform, body.get("name"), body.get("username"))
+        account = sim.accounts.issue(platform, _text(body, "name"), _text(body, "username"))
         return jsonify(_account(account)), 201
 
     @control.get("/accounts")
@@ -87,7 +88,7 @@ def _add_faults(control: Blueprint, sim: Simulation) -> None:
         times = _number(body, "times", int, 1)
         if operation not in (*OPERATIONS, "any") or mode not in MODES or times < 1:
             _refuse(f"operation: any or {', '.join(OPERATIONS)}; mode: {', '.join(MODES)}; times: 1 or more")
-        return jsonify(id=sim.faults.add(platform, operation, mode, times, body.get("account_id"))), 201
+        return jsonify(id=sim.faults.add(platform, operation, mode, times, _text(body, "account_id"))), 201
 
     @control.get("/faults")
     def list_faults() -> Response:
@@ -118,19 +119,15 @@ def _add_content(control: Blueprint, sim: Simulation) -> None:
     def add_comment() -> tuple[Response, int]:
         body = _body()
         post = _post(sim, body)
-        author, text, parent_id = body.get("from"), body.get("text"), body.get("parent_id")
+        author, text, parent_id = body.get("from"), _text(body, "text"), _text(body, "parent_id")
         name = str(author.get("name", "")) if isinstance(author, dict) else str(author or "")
-        if not name or not isinstance(text, str):
+        if not name or text is None:
             _refuse("from and text are needed")
         if parent_id is not None and sim.world.comments.get(parent_id) not in post.comments:
             _refuse(f"no comment {parent_id} on this post", 404)
-        comment_id = sim.world.new_id(
-            _COMMENT_PREFIX.get(post.platform, "").format(post.post_id.rsplit("_", 1)[-1])
-        )
-        visitor_id = "99" + "".join(str(byte % 10) for byte in name.encode()[:13]).ljust(13, "0")
-        comment = Comment(comment_id, post.post_id, visitor_id, name, text, sim.clock.now(), parent_id)
-        sim.world.add_comment(comment)
-        return jsonify(id=comment_id), 201
+        visitor_id = f"99{zlib.crc32(name.encode('utf-8', 'replace')):013d}"
+        comment = sim.comment(post, visitor_id, name, text, parent_id)
+        return jsonify(id=comment.comment_id), 201
 
     @control.post("/metrics")
     def set_metrics() -> Response:
@@ -141,10 +138,6 @@ def _add_content(control: Blueprint, sim: Simulation) -> None:
         post.comment_count = _number(body, "comments", int, post.comment_count)
         post.shares = _number(body, "shares", int, post.shares)
         return jsonify(likes=post.likes, comments=post.comment_count, shares=post.shares)
-
-
-#: How a platform's comment ids begin.
-_COMMENT_PREFIX = {"FB": "{}_", "IG": "178"}
 
 
 def _shown_post(post: Post) -> dict[str, Any]:
@@ -174,10 +167,17 @@ def _post(sim: Simulation, body: dict[str, Any]) -> Post:
 
 
 def _platform(body: dict[str, Any]) -> str:
-    platform = body.get("platform")
-    if platform not in PLATFORMS:
+    platform = _text(body, "platform")
+    if platform is None or platform not in PLATFORMS:
         _refuse(f"platform: one of {', '.join(PLATFORMS)}")
-    return str(platform)
+    return platform
+
+
+def _text(body: dict[str, Any], name: str) -> str | None:
+    value = body.get(name)
+    if value is not None and not isinstance(value, str):
+        _refuse(f"{name} has to be text")
+    return value
 
 
 def _number(body: dict[str, Any], name: str, kind: type, default: Any = None) -> Any:

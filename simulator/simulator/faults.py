@@ -1,4 +1,4 @@
-"""Planned misbehaviour: which call of which platform goes wrong next, and how. Platforms word the refusals."""
+"""Planned misbehaviour: which call of which platform goes wrong next. How it is worded is the platform's."""
 
 import itertools
 import threading

@@ -22,6 +22,8 @@ class Platform:
     token_prefix: str
     #: Makes a native account id; None for what has no accounts to link.
     new_account_id: Callable[[], str] | None
+    #: How the id of a comment on a post begins.
+    comment_prefix: Callable[[str], str] = lambda post_id: ""
     #: Module whose `blueprint` answers for it; rows that share one are served once; None: accounts only.
     module: str | None = None
 
@@ -30,8 +32,14 @@ PLATFORMS = {
     row.code: row
     for row in (
         # A page and its Instagram account share their last 11 digits, as linked accounts (meta/callers.py).
-        Platform("FB", "Facebook", "EAA", lambda: "1000" + _digits(11), "simulator.meta"),
-        Platform("IG", "Instagram", "EAA", lambda: "178414" + _digits(11), "simulator.meta"),
+        Platform(
+            "FB", "Facebook", "EAA", lambda: "1000" + _digits(11),
+            comment_prefix=lambda post_id: post_id.rpartition("_")[2] + "_", module="simulator.meta",
+        ),
+        Platform(
+            "IG", "Instagram", "EAA", lambda: "178414" + _digits(11),
+            comment_prefix=lambda post_id: "178", module="simulator.meta",
+        ),
         Platform("LN", "LinkedIn", "AQX", lambda: "urn:li:organization:" + _digits(8)),
         Platform("TT", "TikTok", "act.", lambda: "-000" + secrets.token_urlsafe(24)),
         Platform("TW", "X", "XAT", lambda: "1" + _digits(18)),
@@ -40,4 +48,4 @@ PLATFORMS = {
         Platform("openai", "OpenAI", "", None),
         Platform("stripe", "Stripe", "", None),
     )
-}
+}  # fmt: skip

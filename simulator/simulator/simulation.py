@@ -7,7 +7,8 @@ from simulator.clock import Clock
 from simulator.config import Settings
 from simulator.faults import Faults
 from simulator.fetching import Fetcher
-from simulator.world import World
+from simulator.platforms import PLATFORMS
+from simulator.world import Comment, Post, World
 
 
 @dataclass(slots=True)
@@ -25,3 +26,12 @@ class Simulation:
         self.accounts = Accounts(self.settings.seed)
         self.faults = Faults(self.settings.hang_seconds, self.settings.slow_seconds)
         self.fetcher = Fetcher(self.settings)
+
+    def comment(
+        self, post: Post, author_id: str, author: str, text: str, parent_id: str | None = None
+    ) -> Comment:
+        """Put a new comment under a post, with an id as the platform gives them."""
+        comment_id = self.world.new_id(PLATFORMS[post.platform].comment_prefix(post.post_id))
+        comment = Comment(comment_id, post.post_id, author_id, author, text, self.clock.now(), parent_id)
+        self.world.add_comment(comment)
+        return comment

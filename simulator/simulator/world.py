@@ -1,4 +1,4 @@
-"""What the platforms hold: posts, comments and staged objects, in memory behind one lock. No platform's manners."""
+"""What the platforms hold: posts, comments, staged objects. In memory, behind one lock."""
 
 import itertools
 import threading

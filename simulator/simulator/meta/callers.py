@@ -15,7 +15,6 @@ _SHARED_DIGITS = 11
 
 #: The one person behind all pages; user tokens are hers.
 USER = Account("META_USER", "122100000000001", "Sam Sample", "sam.sample")
-USER_TOKEN_PREFIX = "EAA"
 
 
 def linked_instagram_id(page_id: str) -> str:

@@ -48,8 +48,8 @@ class Container:
             if not self.media.done():
                 return "IN_PROGRESS"
             problem = self.media.exception()
-            if isinstance(problem, GraphError):
-                self.error = problem
+            if problem is not None:
+                self.error = problem if isinstance(problem, GraphError) else GraphError(-1, "Fatal", 2207001)
         if self.error is not None:
             return "ERROR"
         return "IN_PROGRESS" if sim.clock.ticks() < self.ready_ticks else "FINISHED"
@@ -61,7 +61,7 @@ class Container:
             "EXPIRED": "Expired: Media was not published within 24 hours and has expired.",
             "IN_PROGRESS": "In Progress: Media is still being processed.",
             "FINISHED": "Finished: Media has been uploaded and it is ready to be published.",
-            "ERROR": f"Error: Media upload has failed with error code {self.error.subcode if self.error else 0}",
+            "ERROR": f"Error: Media upload has failed with error code {self.error and self.error.subcode}",
         }[self.status(sim)]
 
 

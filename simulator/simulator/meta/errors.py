@@ -50,9 +50,9 @@ def missing(node_id: str, method: str) -> GraphError:
     """An object that does not exist or is not the caller's: the platform does not tell which."""
     return GraphError(
         100,
-        f"Unsupported {method.lower()} request. Object with ID '{node_id}' does not exist, cannot be loaded due to "
-        "missing permissions, or does not support this operation. Please read the Graph API documentation at "
-        "https://developers.facebook.com/docs/graph-api",
+        f"Unsupported {method.lower()} request. Object with ID '{node_id}' does not exist, cannot be loaded "
+        "due to missing permissions, or does not support this operation. Please read the Graph API "
+        "documentation at https://developers.facebook.com/docs/graph-api",
         33,
         kind="GraphMethodException",
     )

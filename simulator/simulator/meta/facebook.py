@@ -1,4 +1,4 @@
-"""Facebook Pages: what a caller does to them (platforms.md 2). What is read of them is in facebook_views.py."""
+"""Facebook Pages: what a caller does to them (platforms.md 2). Reading is in facebook_views.py."""
 
 import json
 from dataclasses import dataclass, replace
@@ -165,13 +165,7 @@ def _comment(call: Call, post: Post, parent_id: str | None) -> dict[str, Any]:
     message = call.text("message")
     if not message:
         raise invalid("Param message is required for a comment without attachment")
-    account = call.sim.accounts.find(post.account_id)
-    name = account.name if account else post.author
-    comment_id = call.sim.world.new_id(post.post_id.rsplit("_", 1)[-1] + "_")
-    comment = Comment(
-        comment_id, post.post_id, post.account_id, name, message, call.sim.clock.now(), parent_id
-    )
-    call.sim.world.add_comment(comment)
+    comment = call.sim.comment(post, post.account_id, post.author, message, parent_id)
     return facebook_views.show_comment(call, comment, "id")
 
 

@@ -47,7 +47,8 @@ def _field_list(tokens: list[str]) -> tuple[tuple[Field, ...], list[str]]:
     fields = []
     while tokens and tokens[0] != "}":
         name, tokens = tokens[0], tokens[1:]
-        modifiers, inner = [], ()
+        modifiers: list[tuple[str, str]] = []
+        inner: tuple[Field, ...] = ()
         while tokens[:1] == ["."]:
             if len(tokens) < 5 or tokens[2] != "(":
                 raise _syntax_error(name)

@@ -1,4 +1,4 @@
-"""Instagram professional accounts: what a caller does to them (platforms.md 3). Reading is in instagram_views.py."""
+"""Instagram accounts: what a caller does to them (platforms.md 3). Reading is in instagram_views.py."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def create_container(call: Call, user: Node) -> dict[str, Any]:
         _fill_carousel(call, user, container)
     elif kind == "IMAGE":
         container.media = photo_of(call)
-    elif kind == "REELS" and not child or kind == "VIDEO" and child:
+    elif kind == ("VIDEO" if child else "REELS"):
         container.media = video_of(call)
     else:
         raise invalid(
@@ -62,7 +62,11 @@ def publish(call: Call, user: Node) -> dict[str, Any]:
         post = Post(
             world.new_id("180"), user.account_id, "IG", user.thing.username, container.caption,
             _settled(container), call.sim.clock.now(),
-            settings={"media_type": container.media_kind, "creation_id": container.container_id, **container.settings},
+            settings={
+                "media_type": container.media_kind,
+                "creation_id": container.container_id,
+                **container.settings,
+            },
         )  # fmt: skip
         container.media_id = post.post_id
         world.add_post(post)
@@ -114,16 +118,11 @@ def _comment(call: Call, post: Post, parent_id: str | None) -> dict[str, Any]:
     message = call.text("message")
     if not message:
         raise invalid("The parameter message is required")
-    world = call.sim.world
-    comment_id = world.new_id("178")
-    now = call.sim.clock.now()
-    world.add_comment(
-        Comment(comment_id, post.post_id, post.account_id, post.author, message, now, parent_id)
-    )
+    comment = call.sim.comment(post, post.account_id, post.author, message, parent_id)
     if call.text("fields"):
         # The comment is there all the same: a caller that tries again writes it twice (platforms.md 3).
         raise GraphError(20, "(#20) The comment could not be read back.", 1772107)
-    return {"id": comment_id}
+    return {"id": comment.comment_id}
 
 
 EDGES: Edges = {

@@ -1,4 +1,4 @@
-"""Media handed to the Graph API, by URL or as bytes, and what Facebook and Instagram take (platforms.md 2, 3)."""
+"""Media handed to the Graph API, by URL or as bytes, and what it takes of them (platforms.md 2, 3)."""
 
 from simulator import inspection
 from simulator.fetching import Fetched, FetchFailed, FetchTooBig

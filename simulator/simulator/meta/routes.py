@@ -15,12 +15,15 @@ from simulator.simulation import Simulation
 VERSION = "v26.0"
 EDGES: Edges = {**facebook.EDGES, **instagram.EDGES, **tokens.EDGES}
 
-#: Usage never reads as used up unless a fault says so: load tests go far past a page's real allowance (our choice).
+#: Only a fault makes usage read as used up: load tests go far past a page's real allowance (our choice).
 _HIGHEST_USAGE_PERCENT = 60
 #: Calls a page may make in 24 hours for each engaged user; we count one (platforms.md 1).
 _CALLS_ALLOWED = 4800
 _APP_USAGE = '{"call_count":%d,"total_cputime":%d,"total_time":%d}'
-_ACCOUNT_USAGE = '{"%s":[{"type":"%s","call_count":%d,"total_cputime":%d,"total_time":%d,"estimated_time_to_regain_access":%d}]}'
+_ACCOUNT_USAGE = (
+    '{"%s":[{"type":"%s","call_count":%d,"total_cputime":%d,"total_time":%d,'
+    '"estimated_time_to_regain_access":%d}]}'
+)
 
 
 def blueprint(sim: Simulation) -> Blueprint:
@@ -70,8 +73,13 @@ def blueprint(sim: Simulation) -> Blueprint:
     def debug_token() -> Response:
         query = request.args.to_dict()
         holder = sim.accounts.holder(query.get("input_token", ""))
-        platform, account_id = (holder.platform, holder.account_id) if holder else ("FB", None)
+        platform = "IG" if holder and holder.platform == "IG" else "FB"
+        account_id = holder.account_id if holder else None
         return _answer(_faulted(sim, platform, "token", account_id, lambda: tokens.debug(sim, query)))
+
+    @graph.route(f"/{VERSION}/<path:rest>", methods=["GET", "POST", "DELETE"])
+    def unknown(rest: str) -> Response:
+        raise GraphError(2500, f"Unknown path components: /{rest.partition('/')[2]}")
 
     return graph
 
@@ -84,6 +92,8 @@ def _run(sim: Simulation, node_id: str, edge: str) -> dict[str, Any]:
     row = EDGES.get((request.method, node.kind, edge)) if node else None
     if node is None or row is None:
         raise errors.missing(node_id, request.method)
+    if caller == callers.USER and request.method != "GET":
+        raise GraphError(200, "(#200) This endpoint requires a page access token")
     g.node = node
     base_url = request.host_url.rstrip("/")
     call = Call(sim, caller, params, request.args.to_dict(), request.files, base_url + request.path, base_url)

@@ -7,6 +7,7 @@ from simulator.meta import callers, facebook_views, paging
 from simulator.meta.call import Call, Edge, Edges, Node
 from simulator.meta.errors import GraphError
 from simulator.meta.fields import View, project
+from simulator.platforms import PLATFORMS
 from simulator.simulation import Simulation
 
 #: 60 days, less what the platform takes off (platforms.md 1).
@@ -34,7 +35,7 @@ def exchange(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
         holder = callers.caller_of(sim, query.get("fb_exchange_token", ""), "")
     elif not query.get("code"):
         raise GraphError(100, "This authorization code has been used.", 36009)
-    token = sim.accounts.token(holder, callers.USER_TOKEN_PREFIX)
+    token = sim.accounts.token(holder, PLATFORMS["FB"].token_prefix)
     return {"access_token": token, "token_type": "bearer", "expires_in": LONG_LIVED_SECONDS}
 
 

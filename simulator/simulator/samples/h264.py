@@ -1,6 +1,6 @@
-"""Just enough H.264 (baseline profile, no compression) for a still picture that lasts: one raw frame, then "no change".
+"""Just enough H.264 for a still picture that lasts: one raw frame, then frames that say "no change".
 
-Syntax of ITU-T H.264 sections 7.3.2 to 7.3.5. Any player and ffprobe read it.
+Syntax of ITU-T H.264 sections 7.3.2 to 7.3.5. Baseline profile; ffmpeg decodes it without complaint.
 """
 
 import re

@@ -17,7 +17,7 @@ FORMATS = {
 }
 
 #: Longest side drawn, in pixels (our choice).
-MAX_SIDE = 6000
+MAX_SIDE = 4096
 
 
 @lru_cache(maxsize=32)

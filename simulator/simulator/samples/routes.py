@@ -4,7 +4,8 @@ import re
 import time
 from collections.abc import Iterator
 
-from flask import Blueprint, Response, abort, redirect, request
+from flask import Blueprint, Response, redirect, request
+from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as AnyResponse
 
 from simulator import connection
@@ -20,7 +21,8 @@ _TYPES = {"jpg": "image/jpeg", "mp4": "video/mp4", "mov": "video/quicktime"}
 def _file(data: bytes, ending: str) -> Response:
     response = Response(data, mimetype=_TYPES.get(ending, f"image/{ending}"))
     response.add_etag()
-    return response.make_conditional(request.environ, accept_ranges=True, complete_length=len(data))
+    response.make_conditional(request.environ, accept_ranges=True, complete_length=len(data))
+    return response
 
 
 @media.get("/<name>")
@@ -36,7 +38,7 @@ def sample(name: str) -> Response:
         brand = b"qt  " if match[5] == "mov" else b"isom"
         if 0 < int(match[1]) <= 1200 and max(width, height) <= 1920:
             return _file(video.make(int(match[1]), width, height, brand, bool(match[4])), match[5])
-    abort(404)
+    raise NotFound
 
 
 @media.get("/redirect")
@@ -71,6 +73,6 @@ def huge() -> Response:
 
     def first_bytes() -> Iterator[bytes]:
         yield photo.draw(1080, 1080, "jpg")[:1024]
-        connection.drop(environ)
+        connection.cut(environ)
 
     return Response(first_bytes(), mimetype="image/jpeg", headers={"Content-Length": str(5 << 30)})

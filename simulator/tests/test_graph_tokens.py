@@ -1,0 +1,151 @@
+"""Tokens, errors and headers of the Graph API: platforms.md section 1."""
+
+import hashlib
+import hmac
+import json
+
+import pytest
+
+from simulator.app import create_app
+from simulator.config import Settings
+from simulator.meta.call import Call
+from simulator.meta.errors import GraphError
+from simulator.meta.fields import Field, parse
+from simulator.simulation import Simulation
+
+
+def error_of(answer):
+    error = answer.get_json()["error"]
+    return answer.status_code, error["code"], error.get("error_subcode")
+
+
+def test_an_error_has_the_whole_envelope(insta):
+    error = insta.post(f"{insta.account_id}/media_publish", creation_id="1").get_json()["error"]
+    assert set(error) == {
+        "message", "type", "code", "error_subcode", "error_user_title", "error_user_msg", "is_transient",
+        "fbtrace_id",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("token", "code"), [("", 104), ("EAAnonsense", 190), ("é" * 40, 190)])
+def test_a_missing_or_made_up_token_is_refused(page, token, code):
+    page.token = token
+    assert error_of(page.get(page.account_id))[:2] == (400, code)
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "OAuth"])
+def test_a_token_may_come_in_the_header(page, scheme):
+    headers = {"Authorization": f"{scheme} {page.token}"}
+    assert page.client.get(f"/v26.0/{page.account_id}", headers=headers).status_code == 200
+
+
+def test_an_expired_connection_answers_190_463_until_it_is_renewed(page, client):
+    client.post(f"/_sim/accounts/{page.account_id}/expire", json={"expired": True})
+    assert error_of(page.get(page.account_id)) == (400, 190, 463)
+    client.post(f"/_sim/accounts/{page.account_id}/expire", json={"expired": False})
+    assert page.get(page.account_id).status_code == 200
+
+
+def test_the_app_secret_proof_is_checked_when_sent(page):
+    proof = hmac.new(b"shh", page.token.encode(), hashlib.sha256).hexdigest()
+    assert page.get(page.account_id, appsecret_proof=proof).status_code == 200
+    assert error_of(page.get(page.account_id, appsecret_proof="0" * 64))[:2] == (400, 100)
+
+
+def test_a_restarted_simulator_knows_its_tokens_but_not_those_of_another_seed(page):
+    def ask(seed):
+        client = create_app(Simulation(settings=Settings(seed=seed))).test_client()
+        query = {"access_token": page.token, "fields": "name,username"}
+        return client.get(f"/v26.0/{page.account_id}", query_string=query)
+
+    shown = ask(Settings().seed).get_json()
+    assert (shown["name"], shown["username"]) == ("Corner Bakery", "cornerbakery")
+    assert error_of(ask("another"))[:2] == (400, 190)
+
+
+def test_debug_token_tells_what_a_token_is(page, client, settings):
+    app_token = f"{settings.meta_app_id}|{settings.meta_app_secret}"
+    query = {"input_token": page.token, "access_token": app_token}
+    data = client.get("/v26.0/debug_token", query_string=query).get_json()["data"]
+    assert (data["is_valid"], data["type"], data["expires_at"]) == (True, "PAGE", 0)
+    assert "pages_manage_posts" in data["scopes"]
+    client.post(f"/_sim/accounts/{page.account_id}/expire", json={})
+    assert client.get("/debug_token", query_string=query).get_json()["data"]["is_valid"] is False
+
+
+def test_a_code_and_a_short_token_are_exchanged_for_sixty_days(page, client, settings):
+    app = {"client_id": settings.meta_app_id, "client_secret": settings.meta_app_secret}
+    query = {**app, "redirect_uri": "https://x.test/", "code": "abc"}
+    user = client.get("/v26.0/oauth/access_token", query_string=query).get_json()
+    assert user["token_type"] == "bearer"
+    query = {**app, "grant_type": "fb_exchange_token", "fb_exchange_token": user["access_token"]}
+    assert client.get("/oauth/access_token", query_string=query).get_json()["expires_in"] == 5_183_944
+    query["fb_exchange_token"] = "EAAnonsense"
+    assert error_of(client.get("/oauth/access_token", query_string=query))[:2] == (400, 190)
+    query["client_secret"] = "wrong"
+    assert error_of(client.get("/oauth/access_token", query_string=query))[:2] == (400, 1)
+
+
+@pytest.fixture
+def user_token(client, settings):
+    query = {"client_id": settings.meta_app_id, "client_secret": settings.meta_app_secret, "code": "abc"}
+    return client.get("/oauth/access_token", query_string=query).get_json()["access_token"]
+
+
+def test_a_users_token_lists_pages_with_their_tokens(page, client, user_token):
+    fields = "id,name,username,access_token,picture,followers_count,tasks,instagram_business_account"
+    query = {"access_token": user_token, "fields": fields, "limit": 100}
+    [row] = client.get("/v26.0/me/accounts", query_string=query).get_json()["data"]
+    assert (row["id"], row["access_token"]) == (page.account_id, page.token)
+    assert "MODERATE" in row["tasks"]
+
+
+def test_a_users_token_sees_no_comments_and_may_not_post(page, client, user_token):
+    post_id = page.publish()
+    page.post(f"{post_id}/comments", message="hi")
+    page.token = user_token
+    assert page.get(f"{post_id}/comments").get_json() == {"data": []}
+    assert error_of(page.post(f"{page.account_id}/feed", message="x"))[:2] == (400, 200)
+
+
+def test_every_answer_tells_the_usage(page):
+    headers = page.get(page.account_id).headers
+    assert set(json.loads(headers["X-App-Usage"])) == {"call_count", "total_cputime", "total_time"}
+    [row] = json.loads(headers["X-Business-Use-Case-Usage"])[page.account_id]
+    assert (row["type"], row["estimated_time_to_regain_access"]) == ("pages", 0)
+
+
+def test_an_unknown_path_gets_an_error_of_the_platform(page):
+    assert error_of(page.get(f"{page.account_id}/feed/more"))[:2] == (400, 2500)
+    assert error_of(page.get(f"{page.account_id}/nothing")) == (400, 100, 33)
+
+
+def test_fields_with_modifiers_and_braces_are_read():
+    assert parse("id, from{id,name},a.limit(0).summary(true)") == (
+        Field("id"),
+        Field("from", (), (Field("id"), Field("name"))),
+        Field("a", (("limit", "0"), ("summary", "true"))),
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["id{", "id}", "a.limit", "a b", "a..b(1)", "{id}", "a.limit(", "a;b", "from{id}x"]
+)
+def test_fields_that_cannot_be_read_are_refused(text):
+    with pytest.raises(GraphError) as refused:
+        parse(text)
+    assert refused.value.code == 2500
+
+
+def test_json_bodies_are_read_like_forms(page):
+    answer = page.client.post(
+        f"/v26.0/{page.account_id}/feed", json={"message": "j", "access_token": page.token}
+    )
+    assert answer.status_code == 200
+
+
+def test_a_call_reads_yes_and_no_and_refuses_words_for_numbers(sim):
+    call = Call(sim, None, {"a": "false", "b": "1", "n": "x"}, {}, {}, "", "")
+    assert (call.flag("a", True), call.flag("b", False), call.flag("c", True)) == (False, True, True)
+    with pytest.raises(GraphError):
+        call.whole("n", 1)

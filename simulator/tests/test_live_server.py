@@ -1,0 +1,139 @@
+"""What needs a real socket: `python -m simulator` as it is started in the local stack."""
+
+import http.client
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+import requests
+
+PACKAGE = Path(__file__).parents[1]
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def server():
+    port = free_port()
+    environ = {
+        **os.environ,
+        "PYTHONPATH": str(PACKAGE),
+        "OUTBOUND_HOST_MAP": f"media.posthaste.test=127.0.0.1:{port}",
+    }
+    process = subprocess.Popen([sys.executable, "-m", "simulator", "--port", str(port)], env=environ)
+    try:
+        wait_until_up(process, port)
+        yield f"127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def wait_until_up(process, port):
+    with requests.Session() as session:
+        session.mount("http://", requests.adapters.HTTPAdapter(max_retries=RETRIES))
+        session.get(f"http://127.0.0.1:{port}/_sim/health", timeout=10).raise_for_status()
+    assert process.poll() is None
+
+
+#: Refused connections are tried again after 0.1, 0.2, 0.4 … seconds, 12 s in all.
+RETRIES = requests.adapters.Retry(connect=7, backoff_factor=0.1)
+
+
+@pytest.fixture
+def page(server):
+    requests.post(f"http://{server}/_sim/reset", timeout=5)
+    return requests.post(f"http://{server}/_sim/accounts", json={"platform": "FB"}, timeout=5).json()
+
+
+def publish(connection, page, message="hello"):
+    body = urlencode({"message": message, "access_token": page["access_token"]})
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    connection.request("POST", f"/v26.0/{page['account_id']}/feed", body, headers)
+    with connection.getresponse() as answer:
+        return answer.status, answer.read()
+
+
+def plan(server, mode):
+    body = {"platform": "FB", "operation": "publish", "mode": mode, "times": 1}
+    requests.post(f"http://{server}/_sim/faults", json=body, timeout=5)
+
+
+def held(server):
+    return [post["text"] for post in requests.get(f"http://{server}/_sim/posts", timeout=5).json()["posts"]]
+
+
+@pytest.fixture
+def connection(server):
+    connection = http.client.HTTPConnection(server, timeout=5)
+    yield connection
+    connection.close()
+
+
+def test_one_connection_serves_many_requests(server, page, connection):
+    assert publish(connection, page)[0] == 200
+    used = connection.sock
+    assert publish(connection, page)[0] == 200
+    assert connection.sock is used
+
+
+def test_a_dropped_answer_leaves_the_post_and_not_a_byte(server, page, connection):
+    plan(server, "drop_after_accept")
+    with pytest.raises(http.client.RemoteDisconnected):
+        publish(connection, page, "kept")
+    assert held(server) == ["kept"]
+
+
+def test_a_hanging_call_never_answers_and_changes_nothing(server, page):
+    plan(server, "hang")
+    connection = http.client.HTTPConnection(server, timeout=0.3)
+    with pytest.raises(TimeoutError):
+        publish(connection, page, "lost")
+    connection.close()
+    assert held(server) == []
+
+
+def test_clearing_the_faults_lets_go_of_a_hanging_call(server, page):
+    plan(server, "hang")
+    with socket.create_connection(server.split(":"), timeout=5) as client:
+        body = urlencode({"message": "lost", "access_token": page["access_token"]}).encode()
+        head = f"POST /v26.0/{page['account_id']}/feed HTTP/1.1\r\nHost: {server}\r\n"
+        head += f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n\r\n"
+        client.sendall(head.encode() + body)
+        while requests.get(f"http://{server}/_sim/faults", timeout=5).json()["faults"]:
+            pass
+        requests.delete(f"http://{server}/_sim/faults", timeout=5)
+        assert client.recv(100) == b""
+    assert held(server) == []
+
+
+def test_media_are_fetched_over_the_wire_by_the_host_map(server, page):
+    url = f"http://{server}/v26.0/{page['account_id']}/photos"
+    form = {
+        "access_token": page["access_token"],
+        "url": "http://media.posthaste.test/media/photo-640x480.jpg",
+    }
+    assert "post_id" in requests.post(url, form, timeout=5).json()
+    form["url"] = (
+        "http://media.posthaste.test/media/redirect?to=http://media.posthaste.test/media/photo-640x480.jpg"
+    )
+    assert "post_id" in requests.post(url, form, timeout=5).json()
+    form["url"] = "http://media.posthaste.test/media/huge.jpg"
+    assert requests.post(url, form, timeout=5).json()["error"]["error_subcode"] == 1366046
+
+
+def test_the_huge_file_claims_gigabytes_and_hangs_up(server, connection):
+    connection.request("GET", "/media/huge.jpg")
+    with connection.getresponse() as answer:
+        assert int(answer.headers["Content-Length"]) == 5 << 30
+        with pytest.raises(http.client.IncompleteRead) as cut:
+            answer.read()
+    assert len(cut.value.partial) == 1024

@@ -1,0 +1,94 @@
+"""Sample media and the files that misbehave: local-stack.md, "Sample media and addresses"."""
+
+from io import BytesIO
+
+import pytest
+from PIL import Image
+
+from simulator import inspection
+from simulator.config import parse_host_map
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind", "mime"),
+    [
+        ("jpg", "JPEG", "image/jpeg"),
+        ("png", "PNG", "image/png"),
+        ("webp", "WEBP", "image/webp"),
+        ("gif", "GIF", "image/gif"),
+    ],
+)
+def test_photos_are_what_their_name_says(client, ending, kind, mime):
+    answer = client.get(f"/media/photo-640x480.{ending}", headers={"Host": "media.posthaste.test"})
+    with Image.open(BytesIO(answer.data)) as picture:
+        picture.load()
+        assert (picture.format, picture.size, answer.mimetype) == (kind, (640, 480), mime)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["photo-0x10.jpg", "photo-9999x10.jpg", "photo-10x10.svg", "video-0s.mp4", "video-1201s.mp4", "404.jpg"],
+)
+def test_other_names_are_not_found(client, name):
+    assert client.get(f"/media/{name}").status_code == 404
+
+
+def test_a_part_of_a_file_can_be_asked_for(client):
+    whole = client.get("/media/video-5s.mp4").data
+    part = client.get("/media/video-5s.mp4", headers={"Range": "bytes=100-199"})
+    assert (part.status_code, part.data) == (206, whole[100:200])
+    assert part.headers["Content-Range"] == f"bytes 100-199/{len(whole)}"
+
+
+def test_head_tells_the_size_without_the_file(client):
+    answer = client.head("/media/photo-1080x1080.jpg")
+    assert answer.data == b""
+    assert answer.content_length == len(client.get("/media/photo-1080x1080.jpg").data)
+
+
+def test_a_padded_photo_has_the_asked_for_size_and_still_opens(client):
+    data = client.get("/media/photo-400x400-9mb.jpg").data
+    assert len(data) == 9 << 20
+    assert inspection.photo(data).width == 400
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds", "moov_first"),
+    [
+        ("video-5s.mp4", 5.0, True),
+        ("video-12s-360x640.mov", 12.0, True),
+        ("video-3s-moov-last.mp4", 3.0, False),
+    ],
+)
+def test_videos_have_their_length_and_order_of_boxes(client, name, seconds, moov_first):
+    film = inspection.video(client.get(f"/media/{name}").data)
+    assert (film.seconds, film.moov_first) == (seconds, moov_first)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"GIF89a", b"\0\0\0\x08ftyp", b"\0\0\0\x08ftyp\0\0\0\x09mdat", b"\0\0\0\0ftyp" * 3]
+)
+def test_broken_files_are_no_media(data):
+    with pytest.raises(inspection.NotMedia):
+        inspection.video(data)
+    with pytest.raises(inspection.NotMedia):
+        inspection.photo(data)
+
+
+def test_a_cut_off_video_is_no_media(client):
+    data = client.get("/media/video-5s.mp4").data
+    with pytest.raises(inspection.NotMedia):
+        inspection.video(data[:-1])
+
+
+def test_a_redirect_leads_where_it_is_told(client):
+    answer = client.get("/media/redirect", query_string={"to": "http://10.0.0.1/a.jpg"})
+    assert (answer.status_code, answer.headers["Location"]) == (302, "http://10.0.0.1/a.jpg")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["media.test=127.0.0.1:9, b.test=10.0.0.1:80", '{"Media.test": "127.0.0.1:9", "b.test": "10.0.0.1:80"}'],
+)
+def test_the_host_map_is_read_in_both_forms(text):
+    assert parse_host_map(text) == {"media.test": "127.0.0.1:9", "b.test": "10.0.0.1:80"}
