@@ -1,0 +1,9 @@
+"""HTTP in, HTTP out: token → caller, admission, idempotency, OpenAPI.
+
+No business rules, no other service's tables.
+"""
+
+#: Of the API (spec "Versioning"), as /openapi.json says.
+API_VERSION = "1.3.0"
+#: Every path of the spec is below it.
+BASE_PATH = "/api/v1"

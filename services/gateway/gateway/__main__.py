@@ -1,0 +1,63 @@
+"""`python -m gateway`: gunicorn with threads, as `config.py` says."""
+
+from typing import Any
+
+from flask import Flask
+from gunicorn.app.base import BaseApplication
+
+from chassis import logs
+from gateway.app import create_app
+from gateway.config import Config
+from gateway.house import House
+
+
+class Server(BaseApplication):  # type: ignore[misc]
+    """gunicorn's master; each worker loads its own application after the fork."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._houses: list[House] = []
+        super().__init__()
+
+    def load_config(self) -> None:
+        for name, value in _settings(self._config, self._leave).items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Flask:
+        house = House(self._config)
+        house.check_clock()
+        house.start_chores()
+        self._houses.append(house)
+        return create_app(house)
+
+    def _leave(self, _server: Any, _worker: Any) -> None:
+        for house in self._houses:
+            house.close()
+
+
+def _settings(config: Config, leave: Any) -> dict[str, Any]:
+    """gunicorn's settings; figures are our choice."""
+    return {
+        "bind": f"{config.host}:{config.port}",
+        "worker_class": "gateway.worker.Worker",
+        "workers": config.workers,
+        "threads": config.threads,
+        "worker_connections": 2000,
+        "keepalive": 30,
+        "graceful_timeout": config.graceful_seconds,
+        "timeout": 60,
+        "limit_request_line": 8190,
+        "limit_request_field_size": 16_380,
+        "control_socket_disable": True,
+        "loglevel": config.log_level,
+        "errorlog": "-",
+        "accesslog": None,
+        "proc_name": "posthaste-gateway",
+        "worker_exit": leave,
+    }
+
+
+if __name__ == "__main__":
+    config = Config.from_env()
+    logs.configure("gateway", config.log_level)
+    Server(config).run()

@@ -1,0 +1,60 @@
+"""Where a request comes from, and whether a token's allowlist holds it (decisions "IP allowlist"). Pure."""
+
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+Address = IPv4Address | IPv6Address
+
+
+def client_address(remote: str, forwarded_for: str, trusted_hops: int) -> Address | None:
+    """The client: the socket's peer, or the entry of X-Forwarded-For our outermost trusted proxy wrote.
+
+    Entries are counted from the right, where our own proxies write: what a client puts there itself
+    stands further left. With fewer entries than proxies the leftmost is the client's.
+    """
+    entries = [entry.strip() for entry in forwarded_for.split(",") if entry.strip()]
+    if trusted_hops <= 0 or not entries:
+        return parse_address(remote)
+    return parse_address(entries[-min(trusted_hops, len(entries))])
+
+
+@lru_cache(maxsize=4096)
+def parse_address(text: str) -> Address | None:
+    """An address, with or without port, brackets and zone; IPv4-mapped ones as IPv4. None when it is none."""
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return _as_ipv4(address)
+
+
+def is_allowed(address: Address | None, allowlist: tuple[str, ...]) -> bool:
+    """Whether the allowlist is empty or one of its addresses and CIDR blocks holds the address."""
+    if not allowlist:
+        return True
+    return address is not None and any(_holds(block, address) for block in allowlist)
+
+
+@lru_cache(maxsize=4096)
+def _holds(block: str, address: Address) -> bool:
+    try:
+        network = ip_network(block, strict=False)
+    except ValueError:
+        return False  # accounts checks blocks when a token is made
+    if address in network:
+        return True
+    if (
+        network.version == 6 and address.version == 4
+    ):  # a block written in the mapped form, ::ffff:10.0.0.0/104
+        return IPv6Address(f"::ffff:{address}") in network
+    return False
+
+
+def _as_ipv4(address: Address) -> Address:
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address

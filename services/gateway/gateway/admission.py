@@ -1,0 +1,67 @@
+"""At the door of a request: quota's verdict, and the month unit given back when a call failed."""
+
+import threading
+from collections import deque
+
+import structlog
+
+from contracts.caller import Caller
+from contracts.errors import ERRORS, ApiError
+from contracts.quota import Admission, Admitted, QuotaApi, Refund
+
+log = structlog.get_logger()
+
+#: Units that go back when the call failed (decisions: reads and writes count what passed limits and scope).
+_RETURNED = frozenset({"publishes", "replies"})
+#: Refunds that wait for quota to come back; the oldest give way. Our choice.
+_MOST_WAITING = 10_000
+_TIMEOUT_SECONDS = 2.0
+
+
+def admission_of(meter: str) -> Admission:
+    return _ADMISSIONS.get(meter) or Admission(meter=meter)
+
+
+_ADMISSIONS = {meter: Admission(meter=meter) for meter in ("", "reads", "publishes", "replies", "writes")}
+
+
+def refused(admitted: Admitted) -> ApiError | None:
+    """The limit that was hit, as the error of its code."""
+    if admitted.refused_code is None:
+        return None
+    return ApiError(ERRORS[admitted.refused_code], **admitted.refused_extras)
+
+
+class Refunds:
+    """Gives month units back, at once or as soon as quota answers. Idempotent by operation id."""
+
+    def __init__(self, quota: QuotaApi) -> None:
+        self._quota = quota
+        self._waiting: deque[tuple[Caller, Refund]] = deque(maxlen=_MOST_WAITING)
+        self._lock = threading.Lock()
+
+    def give_back(self, caller: Caller, meter: str, year_month: str) -> None:
+        if meter not in _RETURNED:
+            return
+        refund = Refund(meter=meter, year_month=year_month)
+        if not self._sent(caller, refund):
+            self._waiting.append((caller, refund))
+
+    def send_waiting(self) -> None:
+        """Sends what waits, oldest first, until quota does not answer."""
+        with self._lock:
+            while self._waiting:
+                caller, refund = self._waiting.popleft()
+                if not self._sent(caller, refund):
+                    self._waiting.appendleft((caller, refund))
+                    return
+
+    def _sent(self, caller: Caller, refund: Refund) -> bool:
+        try:
+            self._quota.refund(caller, refund, timeout_seconds=_TIMEOUT_SECONDS)  # type: ignore[call-arg]
+        except ApiError as error:
+            if error.row.http_status < 500:
+                log.error("refund_refused", code=error.code, operation_id=caller.operation_id)
+                return True
+            return False
+        return True

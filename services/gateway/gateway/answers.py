@@ -1,0 +1,36 @@
+"""Answers before they become HTTP: status, body bytes and own headers.
+
+What every answer carries (request id, rate, scopes) is added last, in `app`.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from contracts.errors import ApiError
+
+encode = msgspec.json.Encoder().encode
+
+
+@dataclass(slots=True)
+class Answer:
+    status: int
+    body: bytes
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def success(status: int, result: Any) -> Answer:
+    return Answer(status, encode(result))
+
+
+def refusal(error: ApiError, request_id: str) -> Answer:
+    """Spec "Errors": error, code, request_id, and the code's extra fields."""
+    body = {"error": error.message, "code": error.code, "request_id": request_id, **error.extras}
+    headers = {}
+    retry_after = error.extras.get("retry_after_seconds")
+    if isinstance(retry_after, int | float):
+        headers["Retry-After"] = str(max(1, -int(-retry_after // 1)))
+    if error.row.http_status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return Answer(error.row.http_status, encode(body), headers)

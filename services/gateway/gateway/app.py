@@ -1,0 +1,123 @@
+"""The Flask application: a route per endpoint row, health, and answers turned into HTTP."""
+
+from collections.abc import Callable
+from typing import Any
+
+from flask import Flask, Response, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+
+from contracts.errors import METHOD_NOT_ALLOWED, NOT_FOUND, SERVER_ERROR, ApiError
+from gateway import BASE_PATH, health, pipeline
+from gateway.answers import Answer, encode, refusal
+from gateway.endpoint import Endpoint
+from gateway.exchange import Exchange, request_id_of
+from gateway.house import House
+from gateway.routes import ENDPOINTS
+
+View = Callable[..., Response]
+
+
+def create_app(house: House) -> Flask:
+    """One per process."""
+    app = Flask(__name__, static_folder=None)
+    app.url_map.merge_slashes = False  # an unknown path is a 404, not a redirect
+    for endpoint in ENDPOINTS:
+        _add(app, endpoint, _view(house, endpoint))
+    _add_options(app)
+    app.add_url_rule("/healthz", view_func=_healthz, provide_automatic_options=False)
+    app.add_url_rule("/readyz", "readyz", _readyz(house), provide_automatic_options=False)
+    app.register_error_handler(HTTPException, _refuse)
+    return app
+
+
+def _add(app: Flask, endpoint: Endpoint, view: View) -> None:
+    name = f"{endpoint.method} {endpoint.path}"
+    for number, path in enumerate(paths_of(endpoint)):
+        app.add_url_rule(
+            path,
+            f"{name} {number}".replace(".", "_"),
+            view,
+            methods=[endpoint.method],
+            provide_automatic_options=False,
+        )
+
+
+def paths_of(endpoint: Endpoint) -> tuple[str, ...]:
+    """The base path's root answers with and without its slash."""
+    if endpoint.outside:
+        return (endpoint.rule,)
+    return (f"{BASE_PATH}/", BASE_PATH) if endpoint.path == "/" else (BASE_PATH + endpoint.rule,)
+
+
+def _add_options(app: Flask) -> None:
+    """OPTIONS on every path: what it takes."""
+    methods: dict[str, set[str]] = {}
+    for rule in list(app.url_map.iter_rules()):
+        methods.setdefault(rule.rule, {"OPTIONS"}).update(rule.methods or ())
+    for path, allowed in methods.items():
+        view = _options(", ".join(sorted(allowed)))
+        app.add_url_rule(path, f"OPTIONS {path}".replace(".", "_"), view, methods=["OPTIONS"])
+
+
+def _options(allow: str) -> View:
+    def options(**_path_values: str) -> Response:
+        return _response(Answer(204, b"", {"Allow": allow}), request_id_of(request.environ))
+
+    return options
+
+
+def _view(house: House, endpoint: Endpoint) -> View:
+    def view(**path_values: str) -> Response:
+        exchange = Exchange(house, endpoint, request.environ, path_values)
+        answer = pipeline.run(exchange)
+        return _response(answer, exchange.request_id, _identity_headers(exchange))
+
+    return view
+
+
+def _identity_headers(exchange: Exchange) -> list[tuple[str, str]]:
+    """Spec "Authentication", response headers: on refusals too, as far as they are known."""
+    headers: list[tuple[str, str]] = []
+    if exchange.authenticated is not None:
+        caller, token = exchange.authenticated.caller, exchange.authenticated.token
+        headers += (
+            ("X-API-Tier", "sandbox" if caller.sandbox else caller.tier),
+            ("X-API-Scopes", " ".join(token.scopes)),
+        )
+    if exchange.admitted is not None:
+        window = exchange.admitted.window
+        headers += (
+            ("X-RateLimit-Limit", str(window.limit)),
+            ("X-RateLimit-Remaining", str(window.remaining)),
+            ("X-RateLimit-Reset", str(int(window.resets_at.timestamp()))),
+        )
+    return headers
+
+
+def _response(answer: Answer, request_id: str, more: list[tuple[str, str]] | None = None) -> Response:
+    headers = [("X-Request-Id", request_id), *answer.headers.items(), *(more or ())]
+    return Response(answer.body, answer.status, headers, content_type="application/json")
+
+
+def _refuse(error: HTTPException) -> Response:
+    """What Flask refuses: unknown paths and wrong methods, with or without a token."""
+    request_id = request_id_of(request.environ)
+    if isinstance(error, MethodNotAllowed):
+        answer = refusal(ApiError(METHOD_NOT_ALLOWED), request_id)
+        answer.headers["Allow"] = ", ".join(sorted(error.valid_methods or ()))
+        return _response(answer, request_id)
+    row = NOT_FOUND if isinstance(error, NotFound) else SERVER_ERROR
+    return _response(refusal(ApiError(row), request_id), request_id)
+
+
+def _healthz() -> Response:
+    return _response(Answer(200, encode({"status": "ok"})), request_id_of(request.environ))
+
+
+def _readyz(house: House) -> View:
+    def readyz() -> Response:
+        missing: list[str] = health.unready(house.bus, house.config.services)
+        body: dict[str, Any] = {"status": "unready" if missing else "ready", "not_answering": missing}
+        return _response(Answer(503 if missing else 200, encode(body)), request_id_of(request.environ))
+
+    return readyz

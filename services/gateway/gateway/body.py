@@ -1,0 +1,45 @@
+"""The raw body of a request: its size, its content type, and that it arrives in time."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from contracts.errors import INVALID_JSON, PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, ApiError
+
+#: decisions "Errors".
+MAX_BODY_BYTES = 2**20
+
+
+def take_body(environ: Mapping[str, Any], *, is_json: bool) -> bytes:
+    """Raises ApiError PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, INVALID_JSON (broken off or too slow)."""
+    length_text = environ.get("CONTENT_LENGTH") or ""
+    length = int(length_text) if length_text.isascii() and length_text.isdigit() else None
+    if length is None and "HTTP_TRANSFER_ENCODING" not in environ:
+        return b""
+    if length is not None and length > MAX_BODY_BYTES:
+        raise ApiError(PAYLOAD_TOO_LARGE)
+    if is_json and length != 0:
+        _check_content_type(environ.get("CONTENT_TYPE", ""))
+    body = _read(environ["wsgi.input"], MAX_BODY_BYTES + 1 if length is None else length)
+    if len(body) > MAX_BODY_BYTES:
+        raise ApiError(PAYLOAD_TOO_LARGE)
+    if length is not None and len(body) < length:
+        raise ApiError(INVALID_JSON, "The body broke off, or took too long to arrive.")
+    return body
+
+
+def _check_content_type(value: str) -> None:
+    """A body without a type is taken for JSON."""
+    kind = value.partition(";")[0].strip().lower()
+    if (
+        kind
+        and kind != "application/json"
+        and not (kind.startswith("application/") and kind.endswith("+json"))
+    ):
+        raise ApiError(UNSUPPORTED_MEDIA_TYPE)
+
+
+def _read(stream: Any, most: int) -> bytes:
+    try:
+        return bytes(stream.read(most))
+    except Exception as error:  # gunicorn's parser errors and the socket's alike
+        raise ApiError(INVALID_JSON, "The body broke off, or is not framed as HTTP asks.") from error

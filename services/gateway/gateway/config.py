@@ -1,0 +1,73 @@
+"""The gateway's settings: the only reader of the environment."""
+
+from msgspec import field
+
+from chassis import config
+from chassis.tokens import DEFAULT_LEGACY_PREFIX, LIVE_PREFIX, SANDBOX_PREFIX
+from contracts.record import Record
+
+
+class Config(Record):
+    """Settings of one gateway process. Figures without a source are our choice."""
+
+    amqp_url: str
+    database_url: str
+    host: str = "127.0.0.1"
+    port: int = 8000
+    #: gunicorn: processes, and requests at once in each.
+    workers: int = 2
+    threads: int = 64
+    #: How long requests that run may still take when the process is told to stop.
+    graceful_seconds: int = 30
+    database_pool_size: int = 8
+    log_level: str = "info"
+    clock_shift_allowed: bool = False
+    #: decisions "IP allowlist": proxies in front whose X-Forwarded-For entry is believed.
+    trusted_proxy_hops: int = 0
+    #: decisions "Idempotency": refuse POST, PATCH and DELETE without a key.
+    idempotency_key_required: bool = False
+    #: A change is told by broadcast at once; this bounds a broadcast that was missed.
+    caller_cache_seconds: float = 5.0
+    #: Head and body of a request must have arrived within it.
+    read_seconds: float = 15.0
+    #: Sign-ups per client address and minute in each process; 0: no limit.
+    signups_per_minute: int = 60
+    #: The services that must answer before /readyz says so.
+    services: tuple[str, ...] = ("accounts", "quota", "publishing")
+    token_prefixes: tuple[str, ...] = (LIVE_PREFIX, SANDBOX_PREFIX, DEFAULT_LEGACY_PREFIX)
+    #: Where people manage their account: links in answers lead there.
+    dashboard_url: str = "http://localhost:8000/dashboard"
+    documentation_url: str = "/api/v1/openapi.json"
+    #: decisions "Packs": price in US dollars by pack size.
+    pack_prices_usd: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_env(cls) -> "Config":
+        default = cls(amqp_url="", database_url="")
+        public_url = config.text("PUBLIC_BASE_URL", "http://localhost:8000").rstrip("/")
+        return cls(
+            amqp_url=config.text("AMQP_URL"),
+            database_url=config.database_url(config.text("DATABASE_URL")),
+            host=config.text("HOST", default.host),
+            port=config.integer("PORT", default.port),
+            workers=config.integer("WORKERS", default.workers),
+            threads=config.integer("THREADS", default.threads),
+            graceful_seconds=config.integer("GRACEFUL_SECONDS", default.graceful_seconds),
+            database_pool_size=config.integer("DATABASE_POOL_SIZE", default.database_pool_size),
+            log_level=config.text("LOG_LEVEL", default.log_level),
+            clock_shift_allowed=config.flag("CLOCK_SHIFT_ALLOWED"),
+            trusted_proxy_hops=config.integer("TRUSTED_PROXY_HOPS", default.trusted_proxy_hops),
+            idempotency_key_required=config.flag("IDEMPOTENCY_KEY_REQUIRED"),
+            caller_cache_seconds=config.number("CALLER_CACHE_SECONDS", default.caller_cache_seconds),
+            read_seconds=config.number("READ_SECONDS", default.read_seconds),
+            signups_per_minute=config.integer("SIGNUPS_PER_MINUTE", default.signups_per_minute),
+            services=config.items("SERVICES", ",".join(default.services)),
+            token_prefixes=(
+                LIVE_PREFIX,
+                SANDBOX_PREFIX,
+                config.text("LEGACY_TOKEN_PREFIX", DEFAULT_LEGACY_PREFIX),
+            ),
+            dashboard_url=config.text("DASHBOARD_URL", f"{public_url}/dashboard"),
+            documentation_url=config.text("DOCUMENTATION_URL", f"{public_url}/api/v1/openapi.json"),
+            pack_prices_usd=config.mapping("PACK_PRICES_USD", "500=9,1500=25,5000=79,15000=199"),
+        )

@@ -1,0 +1,97 @@
+"""One request on its way through the pipeline: what is known of it so far."""
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from chassis.ids import new_id
+from contracts.accounts import Authenticated
+from contracts.caller import Caller
+from contracts.quota import Admitted
+from gateway.addresses import Address, client_address
+from gateway.endpoint import Endpoint
+from gateway.idempotency import Claim
+
+if TYPE_CHECKING:
+    from gateway.house import House
+
+#: decisions "X-Request-Id of a caller"; anything else is replaced.
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
+
+Result = TypeVar("Result")
+
+
+class Exchange:
+    """Created per request; steps fill it in, handlers use `caller`, `house` and `ask`."""
+
+    __slots__ = (
+        "_deadline", "admitted", "authenticated", "body", "caller", "claim", "endpoint", "environ", "handled",
+        "house", "meter", "path_values", "request_id",
+    )  # fmt: skip
+
+    def __init__(
+        self, house: "House", endpoint: Endpoint, environ: Mapping[str, Any], path_values: Mapping[str, str]
+    ) -> None:
+        self.house = house
+        self.endpoint = endpoint
+        self.environ = environ
+        self.path_values = path_values
+        self.request_id = request_id_of(environ)
+        self.body = b""
+        self.authenticated: Authenticated | None = None
+        self.caller = Caller(account_id="", user_id="", request_id=self.request_id)
+        self.claim: Claim | None = None
+        self.admitted: Admitted | None = None
+        #: The month bucket admission took a unit of; "" for none.
+        self.meter = ""
+        #: The handler was entered: from here on an error may hide an effect.
+        self.handled = False
+        self.restart_deadline()
+
+    def restart_deadline(self) -> None:
+        self._deadline = time.monotonic() + self.endpoint.deadline_seconds
+
+    @property
+    def remaining_seconds(self) -> float:
+        return max(self._deadline - time.monotonic(), 0.001)
+
+    @property
+    def is_write(self) -> bool:
+        return self.endpoint.method not in ("GET", "HEAD")
+
+    @property
+    def holds_scope(self) -> bool:
+        scope = self.endpoint.scope
+        return scope is None or self.caller.has_scope(scope)
+
+    @property
+    def identity(self) -> Authenticated:
+        """The token's owner; only where a token was asked for."""
+        assert self.authenticated is not None
+        return self.authenticated
+
+    @property
+    def client_address(self) -> Address | None:
+        environ = self.environ
+        return client_address(
+            environ.get("REMOTE_ADDR", ""),
+            environ.get("HTTP_X_FORWARDED_FOR", ""),
+            self.house.config.trusted_proxy_hops,
+        )
+
+    def act_as(self, caller: Caller, operation_id: str | None) -> None:
+        """Sets who calls the services, and under which operation id."""
+        self.caller = msgspec.structs.replace(caller, request_id=self.request_id, operation_id=operation_id)
+
+    def ask(self, method: Callable[..., Result], request: object) -> Result:
+        """Calls a service within what is left of the deadline. Raises ApiError."""
+        return method(self.caller, request, timeout_seconds=self.remaining_seconds)
+
+
+def request_id_of(environ: Mapping[str, Any]) -> str:
+    """The caller's own request id when it is well-formed, else a new one."""
+    offered = environ.get("HTTP_X_REQUEST_ID", "")
+    return offered if _REQUEST_ID.fullmatch(offered) else new_id("req")

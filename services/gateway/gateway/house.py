@@ -1,0 +1,97 @@
+"""What every request of a process shares: the services, caches and chores, wired in one place."""
+
+from typing import Any
+
+import msgspec
+import structlog
+
+from chassis import rpc
+from chassis.clock import refuse_shifted
+from chassis.database import Database
+from contracts.accounts import AccountsApi, Authenticate, Authenticated, RecordUse
+from contracts.caller import Caller
+from contracts.errors import ApiError
+from contracts.events import CallerChanged, Event
+from contracts.publishing import PublishingApi
+from contracts.quota import QuotaApi
+from gateway.admission import Refunds
+from gateway.arrivals import ARRIVALS
+from gateway.callers import CallerCache
+from gateway.clock import GatewayClock
+from gateway.config import Config
+from gateway.idempotency import IdempotencyKeys
+from gateway.openapi import describe
+from gateway.rate import PerMinute
+from gateway.repeating import Repeating
+from gateway.routes import ENDPOINTS
+from gateway.use_batches import INTERVAL_SECONDS, UseBatches
+
+log = structlog.get_logger()
+
+#: The gateway itself, where no token is known yet or no request is behind the call.
+GATEWAY = Caller(account_id="", user_id="gateway")
+
+
+class House:
+    """One per process. `bus` is given in tests."""
+
+    def __init__(self, config: Config, bus: Any = None, database: Database | None = None) -> None:
+        self.config = config
+        self.bus = bus if bus is not None else rpc.connect(config.amqp_url, "gateway")
+        self.database = database or Database(config.database_url, pool_size=config.database_pool_size)
+        self.accounts: AccountsApi = self.bus.service("accounts")
+        self.quota: QuotaApi = self.bus.service("quota")
+        self.publishing: PublishingApi = self.bus.service("publishing")
+        self.clock = GatewayClock(self.database)
+        self.callers = CallerCache(self._authenticate, config.caller_cache_seconds)
+        self.keys = IdempotencyKeys(self.database, required=config.idempotency_key_required)
+        self.refunds = Refunds(self.quota)
+        self.uses = UseBatches(self._record_use)
+        self.description = describe(ENDPOINTS)
+        self.signups = PerMinute(config.signups_per_minute)
+        self.bus.subscribe(self._on_event, self.callers.clear)
+        self._chores: list[Repeating] = []
+
+    def start_chores(self) -> None:
+        """Intervals are our choice."""
+        self._measure_clock()
+        self._chores = [
+            Repeating(1.0, self._measure_clock).start(),
+            Repeating(1.0, self.refunds.send_waiting).start(),
+            Repeating(INTERVAL_SECONDS, self.uses.flush).start(),
+            Repeating(60.0, self.keys.forget_old).start(),
+            Repeating(1.0, lambda: ARRIVALS.cut_late(self.config.read_seconds)).start(),
+        ]
+
+    def close(self) -> None:
+        """Sends what waits, then lets go of bus and database."""
+        for chore in self._chores:
+            chore.stop()
+        self.uses.flush()
+        self.refunds.send_waiting()
+        self.bus.close()
+        self.database.close()
+
+    def _authenticate(self, token_sha256: str) -> Authenticated:
+        return self.accounts.authenticate(GATEWAY, Authenticate(token_sha256=token_sha256))
+
+    def _record_use(self, batch: RecordUse) -> None:
+        self.accounts.record_use(GATEWAY, batch)
+
+    def _on_event(self, event: Event) -> None:
+        if event.event == "caller.changed":
+            self.callers.drop(msgspec.convert(event.data, CallerChanged))
+
+    def _measure_clock(self) -> None:
+        try:
+            self.clock.measure()
+        except ApiError:
+            return  # the database is away: the last difference stays
+
+    def check_clock(self) -> None:
+        """Raises ConfigError when the clock is shifted where it must not; a database that is away is let be."""
+        try:
+            with self.database.reading() as connection:
+                refuse_shifted(connection, allowed=self.config.clock_shift_allowed)
+        except ApiError:
+            log.warning("database_away_at_start")

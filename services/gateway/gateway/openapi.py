@@ -1,0 +1,210 @@
+"""/openapi.json: OpenAPI 3.1 generated from the endpoint rows and the contract's records. Pure."""
+
+from collections.abc import Iterable, Iterator
+from http import HTTPStatus
+from typing import Any
+
+from contracts import errors
+from contracts.errors import ERRORS, ErrorRow
+from gateway import API_VERSION, BASE_PATH
+from gateway.endpoint import Endpoint
+from gateway.reading import Field, Reader
+from gateway.schemas import Schemas, described_fields
+
+#: What any endpoint may refuse with, whoever asks.
+_EVERYWHERE = (
+    errors.INVALID_JSON,
+    errors.MISSING_FIELD,
+    errors.INVALID_DATE,
+    errors.VALIDATION_ERROR,
+    errors.NOT_FOUND,
+    errors.METHOD_NOT_ALLOWED,
+    errors.PAYLOAD_TOO_LARGE,
+    errors.UNSUPPORTED_MEDIA_TYPE,
+    errors.RATE_LIMITED,
+    errors.SERVER_ERROR,
+    errors.SERVICE_UNAVAILABLE,
+)
+#: What any endpoint with a token may.
+_WITH_TOKEN = (
+    errors.MISSING_TOKEN,
+    errors.INVALID_TOKEN,
+    errors.TOKEN_REVOKED,
+    errors.TOKEN_EXPIRED,
+    errors.SANDBOX_EXHAUSTED,
+    errors.MISSING_SCOPE,
+    errors.IP_NOT_ALLOWED,
+    errors.COLLABORATOR_INSUFFICIENT,
+    errors.DAILY_LIMIT_EXCEEDED,
+    errors.MONTHLY_QUOTA_EXCEEDED,
+)
+#: What any write with a key may.
+_WITH_KEY = (errors.INVALID_IDEMPOTENCY_KEY, errors.IDEMPOTENCY_KEY_MISMATCH, errors.IDEMPOTENCY_IN_PROGRESS)
+
+_RATE_HEADERS = {
+    "X-RateLimit-Limit": ("integer", "Requests per minute."),
+    "X-RateLimit-Remaining": ("integer", "What is left of them in this minute."),
+    "X-RateLimit-Reset": ("integer", "Unix seconds of the end of this minute."),
+    "X-API-Tier": ("string", "The account's tier, or sandbox."),
+    "X-API-Scopes": ("string", "The token's scopes, space-separated."),
+}
+
+
+def describe(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
+    """The whole description."""
+    rows = list(endpoints)
+    schemas = Schemas(row.result for row in rows)
+    paths: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Posthaste",
+            "version": API_VERSION,
+            "description": "Publishes and schedules posts on social platforms.",
+        },
+        "servers": [{"url": BASE_PATH}],
+        "security": [{"bearer": []}, {"key": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+            },
+            "schemas": {**schemas.components, "Error": _error_schema()},
+        },
+    }
+
+
+def refusals_of(row: Endpoint) -> tuple[ErrorRow, ...]:
+    """Every documented error an endpoint may answer with."""
+    return (
+        *_EVERYWHERE,
+        *(_WITH_TOKEN if row.token else ()),
+        *(_WITH_KEY if row.idempotent else ()),
+        *row.errors,
+    )
+
+
+def _operation(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": row.handler.__name__,
+        "summary": row.summary,
+        "parameters": list(_parameters(row)),
+        "responses": {str(row.status): _success(row, schemas), **_refusals(row)},
+    }
+    if row.scope is not None:
+        operation["description"] = f"Needs the scope `{row.scope}`."
+    if not row.token:
+        operation["security"] = []
+    if row.outside:
+        operation["servers"] = [{"url": "/"}]
+    if row.reader.takes_body:
+        schema = _body_schema(row.reader)
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    return operation
+
+
+def _parameters(row: Endpoint) -> Iterator[dict[str, Any]]:
+    properties = described_fields(row.request)
+    for field in row.reader.fields:
+        if field.name in row.path_names:
+            yield {
+                "name": field.name,
+                "in": "path",
+                "required": True,
+                "schema": {"type": "string", "minLength": 1},
+            }
+        elif not row.reader.takes_body:
+            schema = _not_null(properties[field.name])
+            yield {"name": field.name, "in": "query", "required": field.required, "schema": schema}
+    if row.idempotent:
+        yield {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": False,
+            "schema": {"type": "string", "minLength": 1, "maxLength": 120, "pattern": "^[!-~]+$"},
+        }
+
+
+def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A query has no null: the parameter is simply absent."""
+    options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
+    if not options:
+        return {key: value for key, value in schema.items() if value is not None}
+    return options[0] if len(options) == 1 else {"anyOf": options}
+
+
+def _body_schema(reader: Reader) -> dict[str, Any]:
+    """The record without its path fields: a body is never shared between operations."""
+    properties = described_fields(reader.record)
+    own: list[Field] = reader.own_fields
+    return {
+        "type": "object",
+        "properties": {field.name: properties[field.name] for field in own},
+        "required": [field.name for field in own if field.required],
+    }
+
+
+def _success(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
+    headers: dict[str, Any] = {"X-Request-Id": _header("string", "Of this request, as in our logs.")}
+    if row.token:
+        headers |= {name: _header(kind, text) for name, (kind, text) in _RATE_HEADERS.items()}
+    if row.idempotent:
+        headers["Idempotency-Replayed"] = _header("string", "true when the answer came from memory.")
+    return {
+        "description": HTTPStatus(row.status).phrase,
+        "headers": headers,
+        "content": {"application/json": {"schema": schemas.of(row.result)}},
+    }
+
+
+def _header(kind: str, text: str) -> dict[str, Any]:
+    return {"description": text, "schema": {"type": kind}}
+
+
+def _refusals(row: Endpoint) -> dict[str, Any]:
+    """One response per status, with the codes that may stand in it."""
+    codes: dict[int, list[str]] = {}
+    for error in refusals_of(row):
+        found = codes.setdefault(error.http_status, [])
+        if error.code not in found:
+            found.append(error.code)
+    return {str(status): _refusal(status, codes[status]) for status in sorted(codes)}
+
+
+def _refusal(status: int, codes: list[str]) -> dict[str, Any]:
+    schema = {"allOf": [{"$ref": "#/components/schemas/Error"}], "properties": {"code": {"enum": codes}}}
+    headers = {"X-Request-Id": _header("string", "Of this request, as in our logs.")}
+    if status in (409, 429, 503):
+        headers["Retry-After"] = _header("integer", "Seconds to wait.")
+    description = "; ".join(f"{code}: {ERRORS[code].message}" for code in codes)
+    return {
+        "description": description,
+        "headers": headers,
+        "content": {"application/json": {"schema": schema}},
+    }
+
+
+def _error_schema() -> dict[str, Any]:
+    """Spec "Errors"; extra fields are the code's own."""
+    field_error = {
+        "type": "object",
+        "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
+        "required": ["field", "message"],
+    }
+    return {
+        "type": "object",
+        "properties": {
+            "error": {"type": "string", "description": "For people."},
+            "code": {"type": "string", "description": "For programs; see GET /errors."},
+            "request_id": {"type": "string"},
+            "field": {"type": "string"},
+            "errors": {"type": "array", "items": field_error},
+            "retry_after_seconds": {"type": "number"},
+            "required_scope": {"type": "string"},
+            "your_scopes": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["error", "code", "request_id"],
+    }

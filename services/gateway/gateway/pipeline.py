@@ -1,0 +1,212 @@
+"""What happens to a request, in order. `STEPS` is the whole of it; each step is a function of the exchange.
+
+A step returns None to go on, an Answer to end, or raises ApiError. Flask has matched method and path.
+"""
+
+from collections.abc import Callable
+
+import structlog
+
+from chassis import tokens
+from chassis.ids import new_id
+from contracts.errors import (
+    INVALID_TOKEN,
+    IP_NOT_ALLOWED,
+    MISSING_SCOPE,
+    MISSING_TOKEN,
+    SERVER_ERROR,
+    TOKEN_EXPIRED,
+    ApiError,
+)
+from gateway import body
+from gateway.addresses import is_allowed
+from gateway.admission import admission_of, refused
+from gateway.answers import Answer, refusal, success
+from gateway.arrivals import ARRIVALS
+from gateway.exchange import Exchange
+from gateway.idempotency import (
+    STORED_STATUSES,
+    Verdict,
+    fingerprint_of,
+    is_being_looked_up,
+    leaves_outcome_open,
+)
+
+log = structlog.get_logger()
+
+Step = Callable[[Exchange], Answer | None]
+
+
+def take_body(exchange: Exchange) -> None:
+    """413 and 415: what is not worth reading."""
+    exchange.body = body.take_body(exchange.environ, is_json=exchange.endpoint.reader.takes_body)
+    ARRIVALS.arrived(exchange.environ.get("gunicorn.socket"))
+
+
+def identify(exchange: Exchange) -> None:
+    """401: whose token is it, and does it still count?"""
+    token = token_of(exchange)
+    if not tokens.looks_valid(token, exchange.house.config.token_prefixes):
+        raise ApiError(INVALID_TOKEN)
+    found = exchange.house.callers.find(tokens.hash_token(token))
+    exchange.authenticated = found
+    exchange.act_as(found.caller, new_id("op") if exchange.is_write else None)
+    expires_at = found.token.expires_at
+    if expires_at is not None and expires_at <= exchange.house.clock.now():
+        raise ApiError(TOKEN_EXPIRED)
+
+
+def check_address(exchange: Exchange) -> None:
+    """403: a wrong address burns no quota."""
+    token = exchange.identity.token
+    if token.ip_allowlist and not is_allowed(exchange.client_address, token.ip_allowlist):
+        raise ApiError(IP_NOT_ALLOWED)
+    exchange.house.uses.note(token.id, exchange.house.clock.now())
+
+
+def claim_key(exchange: Exchange) -> None:
+    """Takes the idempotency key, if any. Its verdict is given later: limits and scope are refused first."""
+    if not exchange.endpoint.idempotent:
+        return
+    environ = exchange.environ
+    query = environ.get("QUERY_STRING", "")
+    path = environ["PATH_INFO"] + (f"?{query}" if query else "")
+    exchange.claim = exchange.house.keys.claim(
+        exchange.identity.token.id,
+        environ.get("HTTP_IDEMPOTENCY_KEY"),
+        fingerprint_of(exchange.endpoint.method, path, exchange.body),
+        exchange.endpoint.deadline_seconds,
+    )
+    _follow_claim(exchange)
+
+
+def admit(exchange: Exchange) -> None:
+    """402 and 429. A month unit is taken only by a call that has the scope and is to run."""
+    runs = exchange.claim is None or exchange.claim.verdict is Verdict.CLAIMED
+    meter = exchange.endpoint.meter if exchange.holds_scope and runs else ""
+    exchange.meter = meter  # before the call: it may be counted and the answer lost
+    admitted = exchange.ask(exchange.house.quota.admit, admission_of(meter))
+    exchange.admitted = admitted
+    error = refused(admitted)
+    if error is not None:
+        exchange.meter = ""
+        raise error
+
+
+def check_scope(exchange: Exchange) -> None:
+    """403 MISSING_SCOPE."""
+    if not exchange.holds_scope:
+        raise ApiError(
+            MISSING_SCOPE,
+            required_scope=exchange.endpoint.scope,
+            your_scopes=list(exchange.identity.token.scopes),
+        )
+
+
+def settle_key(exchange: Exchange) -> Answer | None:
+    """The key's verdict: run, replay, wait, or refuse."""
+    claim = exchange.claim
+    if claim is not None and claim.verdict is Verdict.RUNNING:
+        claim = exchange.claim = exchange.house.keys.await_turn(claim, exchange.endpoint.deadline_seconds)
+        if claim.verdict is Verdict.CLAIMED:
+            # The one before failed without effect: this request runs after all, and pays its month unit.
+            _follow_claim(exchange)
+            exchange.restart_deadline()
+            admit(exchange)
+    if claim is None or claim.verdict is Verdict.CLAIMED:
+        return None
+    if claim.answer is not None:
+        return Answer(
+            claim.answer.status, claim.answer.body, {**claim.answer.headers, "Idempotency-Replayed": "true"}
+        )
+    assert claim.error is not None
+    raise claim.error
+
+
+def handle(exchange: Exchange) -> Answer:
+    """400 for what is wrong with the request itself, then the endpoint's own work."""
+    endpoint = exchange.endpoint
+    query = exchange.environ.get("QUERY_STRING", "")
+    request = endpoint.reader.read(exchange.path_values, query, exchange.body)
+    exchange.handled = True
+    result = endpoint.handler(exchange, request)
+    return success(endpoint.status, result)
+
+
+STEPS: tuple[Step, ...] = (
+    take_body,
+    identify,
+    check_address,
+    claim_key,
+    admit,
+    check_scope,
+    settle_key,
+    handle,
+)
+#: For what needs no token.
+PUBLIC_STEPS: tuple[Step, ...] = (take_body, handle)
+
+
+def run(exchange: Exchange) -> Answer:
+    """The answer to a request, whatever happens; what was taken for a call that failed is given back."""
+    try:
+        for step in STEPS if exchange.endpoint.token else PUBLIC_STEPS:
+            answer = step(exchange)
+            if answer is not None:
+                break
+    except ApiError as error:
+        return _after_error(exchange, error)
+    except Exception:
+        log.exception("unhandled", request_id=exchange.request_id, path=exchange.endpoint.path)
+        return _after_error(exchange, ApiError(SERVER_ERROR))
+    assert answer is not None
+    claim = exchange.claim
+    if claim is not None and claim.verdict is Verdict.CLAIMED and answer.status in STORED_STATUSES:
+        _keep(exchange, answer)
+    return answer
+
+
+def token_of(exchange: Exchange) -> str:
+    """The token as sent, by either header. Raises ApiError MISSING_TOKEN, INVALID_TOKEN."""
+    authorization = exchange.environ.get("HTTP_AUTHORIZATION", "").strip()
+    scheme, _, token = authorization.partition(" ")
+    if scheme.lower() == "bearer" and token.strip():
+        return str(token.strip())
+    key = exchange.environ.get("HTTP_X_API_KEY", "").strip()
+    if key:
+        return str(key)
+    if authorization and scheme.lower() != "bearer":
+        raise ApiError(INVALID_TOKEN)
+    raise ApiError(MISSING_TOKEN)
+
+
+def _follow_claim(exchange: Exchange) -> None:
+    """A keyed write carries its key's operation id."""
+    claim = exchange.claim
+    if claim is not None and claim.verdict is Verdict.CLAIMED:
+        exchange.act_as(exchange.caller, claim.operation_id)
+
+
+def _keep(exchange: Exchange, answer: Answer) -> None:
+    assert exchange.claim is not None
+    try:
+        exchange.house.keys.keep(exchange.claim, answer)
+    except ApiError:
+        # It happened all the same. A repetition takes the key over and finds the operation done.
+        log.warning("answer_not_stored", request_id=exchange.request_id)
+
+
+def _after_error(exchange: Exchange, error: ApiError) -> Answer:
+    """Unit first, key last: a repetition must find the unit given back before it takes one."""
+    if exchange.meter and not is_being_looked_up(error):
+        admitted = exchange.admitted
+        year_month = admitted.year_month if admitted else f"{exchange.house.clock.now():%Y-%m}"
+        exchange.house.refunds.give_back(exchange.caller, exchange.meter, year_month)
+    claim = exchange.claim
+    if claim is not None and claim.verdict is Verdict.CLAIMED:
+        open_ = leaves_outcome_open(error) if exchange.handled else claim.taken_over
+        try:
+            exchange.house.keys.give_up(claim, outcome_open=open_)
+        except ApiError:
+            log.warning("key_not_released", request_id=exchange.request_id)  # until its lock runs out
+    return refusal(error, exchange.request_id)

@@ -1,0 +1,13 @@
+"""The API's operations, one `@endpoint` row each, by noun."""
+
+from types import ModuleType
+
+from gateway.endpoint import Endpoint
+from gateway.routes import auth, brands, comments, introspection, pages, posts
+
+_NOUNS: tuple[ModuleType, ...] = (introspection, brands, pages, posts, comments, auth)
+
+#: Every row, in the order of the spec.
+ENDPOINTS: tuple[Endpoint, ...] = tuple(
+    value for noun in _NOUNS for value in vars(noun).values() if isinstance(value, Endpoint)
+)

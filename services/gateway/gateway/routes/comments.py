@@ -1,0 +1,39 @@
+"""Comments and replies."""
+
+from contracts.errors import (
+    BRAND_NOT_AUTHORIZED,
+    NOT_FOUND,
+    PAGE_EXPIRED,
+    PLATFORM_ERROR,
+    PLATFORM_OUTCOME_UNKNOWN,
+    PLATFORM_REJECTED,
+    POST_IN_PROGRESS,
+    UNSUPPORTED_PLATFORM,
+)
+from contracts.publishing import CommentList, ListComments, ReplyToComment
+from gateway.endpoint import endpoint
+from gateway.exchange import Exchange
+from gateway.views import ReplyView
+
+_REFUSALS = (NOT_FOUND, BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR)
+#: One call to the platform. Our choice.
+_PLATFORM_SECONDS = 30.0
+
+
+@endpoint(
+    "GET", "/comments", scope="read:comments", meter="reads", request=ListComments, result=CommentList,
+    deadline_seconds=_PLATFORM_SECONDS, errors=_REFUSALS,
+)  # fmt: skip
+def list_comments(exchange: Exchange, request: ListComments) -> CommentList:
+    """Comments of a published post, newest first."""
+    return exchange.ask(exchange.house.publishing.list_comments, request)
+
+
+@endpoint(
+    "POST", "/comments/reply", scope="write:comments", meter="replies", request=ReplyToComment,
+    result=ReplyView, status=201, deadline_seconds=_PLATFORM_SECONDS,
+    errors=(*_REFUSALS, PLATFORM_REJECTED, PLATFORM_OUTCOME_UNKNOWN, POST_IN_PROGRESS),
+)  # fmt: skip
+def reply_to_comment(exchange: Exchange, request: ReplyToComment) -> ReplyView:
+    """Reply to a comment."""
+    return ReplyView(reply=exchange.ask(exchange.house.publishing.reply_to_comment, request))

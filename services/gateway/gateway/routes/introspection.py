@@ -1,0 +1,125 @@
+"""The root probe, the errors, the API's description; what a token can learn of itself and its account."""
+
+from typing import Any
+
+from contracts.errors import ERRORS, ErrorRow
+from contracts.plans import PLANS, SANDBOX_PER_DAY, SANDBOX_PER_MINUTE
+from contracts.platforms import BRAND_PER_24H, MIN_SCHEDULE_GAP_SECONDS, PLATFORMS
+from contracts.record import Nothing
+from gateway import API_VERSION
+from gateway.credits import balance
+from gateway.endpoint import endpoint
+from gateway.exchange import Exchange
+from gateway.views import (
+    Account,
+    AccountQuota,
+    AuthenticatedAs,
+    CreditsBalance,
+    CreditsInAccount,
+    KeyInAccount,
+    KeyInMe,
+    Me,
+    PageGuardrail,
+    Probe,
+    PublishGuardrails,
+    RateLimit,
+    Storage,
+    UserInAccount,
+)
+
+#: Spec "Limits": the platforms with a cap, as GET /account lists them.
+_GUARDRAILS = PublishGuardrails(
+    per_page={
+        code: PageGuardrail(per_hour=platform.per_hour, per_24h=platform.per_24h)
+        for code, platform in PLATFORMS.items()
+        if platform.per_hour is not None and platform.per_24h is not None
+    },
+    min_gap_milliseconds=MIN_SCHEDULE_GAP_SECONDS * 1000,
+    brand_per_24h=BRAND_PER_24H,
+)
+
+
+@endpoint("GET", "/", scope=None, meter="", result=Probe, token=False)
+def probe(exchange: Exchange, _request: Nothing) -> Probe:
+    """What answers here."""
+    return Probe(
+        service="posthaste",
+        version=API_VERSION,
+        status="ok",
+        documentation_url=exchange.house.config.documentation_url,
+    )
+
+
+@endpoint("GET", "/errors", scope=None, meter="", result=tuple[ErrorRow, ...], token=False)
+def errors(_exchange: Exchange, _request: Nothing) -> tuple[ErrorRow, ...]:
+    """Every error code with category, HTTP status, message and recommended fix."""
+    return tuple(ERRORS.values())
+
+
+@endpoint("GET", "/openapi.json", scope=None, meter="", result=dict[str, Any], token=False)
+def description(exchange: Exchange, _request: Nothing) -> dict[str, Any]:
+    """This description."""
+    return exchange.house.description
+
+
+@endpoint("GET", "/me", scope=None, meter="reads", result=Me)
+def me(exchange: Exchange, _request: Nothing) -> Me:
+    """Whose token this is."""
+    user, token = exchange.identity.user, exchange.identity.token
+    return Me(
+        authenticated_as=AuthenticatedAs(
+            user_id=user.id, email=user.email, firstname=user.firstname, lastname=user.lastname
+        ),
+        api_key=KeyInMe(
+            id=token.id,
+            name=token.name,
+            prefix=token.prefix,
+            scopes=token.scopes,
+            expires_at=token.expires_at,
+        ),
+    )
+
+
+@endpoint("GET", "/account", scope="read:account", meter="reads", result=Account)
+def account(exchange: Exchange, _request: Nothing) -> Account:
+    """Account, key and what is left of the quotas."""
+    user, token, caller = exchange.identity.user, exchange.identity.token, exchange.caller
+    plan = PLANS[caller.tier]
+    return Account(
+        user=UserInAccount(id=user.id, email=user.email, firstname=user.firstname, lastname=user.lastname),
+        # Credits and storage are the plan's until the services that own them exist.
+        credits=CreditsInAccount(remaining=plan.plan_credits, plan=plan.credit_plan),
+        tier=caller.tier,
+        api_key=KeyInAccount(
+            id=token.id,
+            name=token.name,
+            prefix=token.prefix,
+            scopes=token.scopes,
+            brand_ids=token.brand_ids,
+            expires_at=token.expires_at,
+            last_used_at=token.last_used_at,
+            request_count=token.request_count,
+        ),
+        quota=AccountQuota(
+            storage=Storage(
+                used_bytes=0,
+                limit_bytes=plan.storage_bytes,
+                remaining_bytes=plan.storage_bytes,
+                max_file_bytes=plan.max_file_bytes,
+            ),
+            rate_limit=RateLimit(
+                per_minute=SANDBOX_PER_MINUTE if caller.sandbox else plan.per_minute,
+                per_day=SANDBOX_PER_DAY if caller.sandbox else plan.per_day,
+            ),
+            monthly=exchange.ask(exchange.house.quota.get_usage, Nothing()),
+            publish_guardrails=_GUARDRAILS,
+        ),
+    )
+
+
+@endpoint("GET", "/account/credits", scope="read:account", meter="reads", result=CreditsBalance)
+def credit_balance(exchange: Exchange, _request: Nothing) -> CreditsBalance:
+    """Credits, what they are spent on, and packs."""
+    config = exchange.house.config
+    usage = exchange.ask(exchange.house.quota.get_usage, Nothing())
+    return balance(exchange.caller.tier, usage, config.pack_prices_usd, config.dashboard_url)

@@ -1,0 +1,148 @@
+"""Posts: schedule, publish, validate; scheduled ones; published ones and their engagement."""
+
+import msgspec
+
+from contracts.errors import (
+    BRAND_NOT_AUTHORIZED,
+    BRAND_PUBLISH_GUARDRAIL,
+    INVALID_MEDIA_URL,
+    NOT_FOUND,
+    PAGE_EXPIRED,
+    PAGE_PUBLISH_GUARDRAIL,
+    PLATFORM_ERROR,
+    PLATFORM_OUTCOME_UNKNOWN,
+    PLATFORM_REJECTED,
+    POST_IN_PROGRESS,
+    SCHEDULE_OUT_OF_RANGE,
+    UNSUPPORTED_PLATFORM,
+)
+from contracts.publishing import (
+    Cancelled,
+    EditPost,
+    Engagement,
+    ListPublishedPosts,
+    ListScheduledPosts,
+    PostId,
+    PublishedPostList,
+    PublishPost,
+    PublishResult,
+    ScheduledPostList,
+    SchedulePost,
+    ValidatePost,
+    Validation,
+)
+from gateway.endpoint import endpoint
+from gateway.exchange import Exchange
+from gateway.filters import platform_code
+from gateway.views import ScheduledPostView
+
+_REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
+_CONTENT = (INVALID_MEDIA_URL, UNSUPPORTED_PLATFORM, PAGE_EXPIRED)
+_GUARDRAILS = (PAGE_PUBLISH_GUARDRAIL, BRAND_PUBLISH_GUARDRAIL)
+#: A platform may take its time over a video (spec "Publish result fields"). Our choice.
+_PUBLISH_SECONDS = 60.0
+#: One call to the platform. Our choice.
+_ENGAGEMENT_SECONDS = 20.0
+
+
+@endpoint(
+    "POST", "/posts/schedule", scope="write:posts", meter="publishes", request=SchedulePost,
+    result=ScheduledPostView, status=201,
+    errors=(*_REACH, *_CONTENT, *_GUARDRAILS, SCHEDULE_OUT_OF_RANGE, POST_IN_PROGRESS),
+)  # fmt: skip
+def schedule_post(exchange: Exchange, request: SchedulePost) -> ScheduledPostView:
+    """Schedule a post."""
+    return ScheduledPostView(scheduled_post=exchange.ask(exchange.house.publishing.schedule_post, request))
+
+
+@endpoint(
+    "POST", "/posts/publish", scope="write:posts", meter="publishes", request=PublishPost,
+    result=PublishResult, status=201, deadline_seconds=_PUBLISH_SECONDS,
+    errors=(*_REACH, *_CONTENT, *_GUARDRAILS, POST_IN_PROGRESS, PLATFORM_REJECTED, PLATFORM_OUTCOME_UNKNOWN),
+)  # fmt: skip
+def publish_post(exchange: Exchange, request: PublishPost) -> PublishResult:
+    """Publish a post at once; answered when the platform has taken it."""
+    return exchange.ask(exchange.house.publishing.publish_post, request)
+
+
+@endpoint(
+    "POST",
+    "/posts/validate",
+    scope="write:posts",
+    meter="",
+    request=ValidatePost,
+    result=Validation,
+    errors=_REACH,
+)
+def validate_post(exchange: Exchange, request: ValidatePost) -> Validation:
+    """All checks of schedule or publish; nothing is stored or counted."""
+    return exchange.ask(exchange.house.publishing.validate_post, request)
+
+
+@endpoint(
+    "GET", "/posts/scheduled", scope="read:posts", meter="reads", request=ListScheduledPosts,
+    result=ScheduledPostList, errors=_REACH,
+)  # fmt: skip
+def list_scheduled_posts(exchange: Exchange, request: ListScheduledPosts) -> ScheduledPostList:
+    """Scheduled posts, soonest first."""
+    return exchange.ask(exchange.house.publishing.list_scheduled_posts, request)
+
+
+@endpoint(
+    "GET", "/posts/scheduled/{id}", scope="read:posts", meter="reads", request=PostId,
+    result=ScheduledPostView, errors=_REACH,
+)  # fmt: skip
+def get_scheduled_post(exchange: Exchange, request: PostId) -> ScheduledPostView:
+    """One scheduled post."""
+    return ScheduledPostView(
+        scheduled_post=exchange.ask(exchange.house.publishing.get_scheduled_post, request)
+    )
+
+
+@endpoint(
+    "PATCH", "/posts/scheduled/{id}", scope="write:posts", meter="writes", request=EditPost,
+    result=ScheduledPostView,
+    errors=(*_REACH, *_CONTENT, *_GUARDRAILS, SCHEDULE_OUT_OF_RANGE, POST_IN_PROGRESS),
+)  # fmt: skip
+def edit_post(exchange: Exchange, request: EditPost) -> ScheduledPostView:
+    """Reschedule or edit a queued post."""
+    return ScheduledPostView(scheduled_post=exchange.ask(exchange.house.publishing.edit_post, request))
+
+
+@endpoint(
+    "DELETE", "/posts/scheduled/{id}", scope="write:posts", meter="writes", request=PostId, result=Cancelled,
+    errors=(*_REACH, POST_IN_PROGRESS),
+)  # fmt: skip
+def cancel_post(exchange: Exchange, request: PostId) -> Cancelled:
+    """Cancel a queued post."""
+    return exchange.ask(exchange.house.publishing.cancel_post, request)
+
+
+@endpoint(
+    "POST", "/posts/scheduled/{id}/retry", scope="write:posts", meter="writes", request=PostId,
+    result=ScheduledPostView, errors=(*_REACH, *_CONTENT, *_GUARDRAILS, POST_IN_PROGRESS),
+)  # fmt: skip
+def retry_post(exchange: Exchange, request: PostId) -> ScheduledPostView:
+    """Queue a failed post again."""
+    return ScheduledPostView(scheduled_post=exchange.ask(exchange.house.publishing.retry_post, request))
+
+
+@endpoint(
+    "GET", "/posts/published", scope="read:posts", meter="reads", request=ListPublishedPosts,
+    result=PublishedPostList, errors=_REACH,
+)  # fmt: skip
+def list_published_posts(exchange: Exchange, request: ListPublishedPosts) -> PublishedPostList:
+    """Published posts, newest first."""
+    if request.platform is not None:
+        request = msgspec.structs.replace(request, platform=platform_code(request.platform))
+    return exchange.ask(exchange.house.publishing.list_published_posts, request)
+
+
+@endpoint(
+    "GET", "/posts/published/{id}/engagement", scope="read:posts", meter="reads", request=PostId,
+    result=Engagement, deadline_seconds=_ENGAGEMENT_SECONDS,
+    errors=(*_REACH, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR),
+)  # fmt: skip
+def get_engagement(exchange: Exchange, request: PostId) -> Engagement:
+    """Live likes, comments and shares (FB and IG)."""
+    return exchange.ask(exchange.house.publishing.get_engagement, request)

@@ -1,0 +1,151 @@
+"""All SQL of the gateway: claiming, keeping and forgetting idempotency keys; one statement each."""
+
+from typing import Any
+
+from sqlalchemy import Connection, and_, bindparam, case, delete, func, or_, select, text, update
+from sqlalchemy.dialects.postgresql import insert
+
+from chassis.clock import clock_now
+from contracts.record import Record
+from gateway.models import idempotency_keys as keys
+
+#: Spec "Authentication" 10: keys are kept for 24 hours.
+_KEPT = text("interval '24 hours'")
+_seconds = bindparam("lock_seconds")
+
+
+class Held(Record):
+    """The key is ours: the operation id it stands for, and the fence our writes must show."""
+
+    operation_id: str
+    fence: int
+
+
+class Found(Record):
+    """The key is another request's: its fingerprint, and its answer when there is one."""
+
+    fingerprint: bytes
+    locked: bool
+    status: int | None
+    headers: bytes
+    body: bytes
+
+
+def _lock_end() -> Any:
+    return func.clock_timestamp() + func.make_interval(0, 0, 0, 0, 0, 0, _seconds)
+
+
+def _claim() -> Any:
+    offered = insert(keys).values(
+        token_id=bindparam("token_id"),
+        key=bindparam("key"),
+        fingerprint=bindparam("fingerprint"),
+        operation_id=bindparam("operation_id"),
+        fence=1,
+        locked_until=_lock_end(),
+        created_at=clock_now(),
+    )
+    expired = keys.c.created_at <= clock_now() - _KEPT
+    abandoned = and_(
+        keys.c.fingerprint == offered.excluded.fingerprint,
+        keys.c.status.is_(None),
+        keys.c.locked_until <= func.clock_timestamp(),
+    )
+    return offered.on_conflict_do_update(
+        index_elements=[keys.c.token_id, keys.c.key],
+        set_={
+            "fingerprint": offered.excluded.fingerprint,
+            "operation_id": case((expired, offered.excluded.operation_id), else_=keys.c.operation_id),
+            "fence": keys.c.fence + 1,
+            "locked_until": offered.excluded.locked_until,
+            "status": None,
+            "headers": None,
+            "body": None,
+            "created_at": case((expired, offered.excluded.created_at), else_=keys.c.created_at),
+        },
+        where=or_(expired, abandoned),
+    ).returning(keys.c.operation_id, keys.c.fence)
+
+
+def _mine(statement: Any) -> Any:
+    return statement.where(
+        keys.c.token_id == bindparam("of_token_id"),
+        keys.c.key == bindparam("of_key"),
+        keys.c.fence == bindparam("of_fence"),
+        keys.c.status.is_(None),
+    )
+
+
+_CLAIM = _claim()
+_FIND = select(
+    keys.c.fingerprint,
+    (keys.c.locked_until > func.clock_timestamp()).label("locked"),
+    keys.c.status,
+    keys.c.headers,
+    keys.c.body,
+).where(keys.c.token_id == bindparam("of_token_id"), keys.c.key == bindparam("of_key"))
+_KEEP = _mine(update(keys)).values(
+    status=bindparam("status"), headers=bindparam("headers"), body=bindparam("body")
+)
+_UNLOCK = _mine(update(keys)).values(locked_until=func.clock_timestamp())
+_RELEASE = _mine(delete(keys))
+_FORGET = delete(keys).where(
+    text(
+        "ctid IN (SELECT ctid FROM idempotency_keys WHERE created_at <= clock_now() - interval '24 hours'"
+        " ORDER BY created_at LIMIT :most FOR UPDATE SKIP LOCKED)"
+    )
+)
+
+
+class Store:
+    """Idempotency keys over an open connection. Writes of a request that lost its lock change nothing."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def claim(
+        self, token_id: str, key: str, fingerprint: bytes, operation_id: str, lock_seconds: float
+    ) -> Held | None:
+        """Takes a key that is new, older than 24 hours, or left behind by the same request; else None."""
+        values = {
+            "token_id": token_id,
+            "key": key,
+            "fingerprint": fingerprint,
+            "operation_id": operation_id,
+            "lock_seconds": lock_seconds,
+        }
+        row = self._connection.execute(_CLAIM, values).first()
+        return None if row is None else Held(operation_id=row.operation_id, fence=row.fence)
+
+    def find(self, token_id: str, key: str) -> Found | None:
+        row = self._connection.execute(_FIND, {"of_token_id": token_id, "of_key": key}).first()
+        if row is None:
+            return None
+        return Found(
+            fingerprint=bytes(row.fingerprint),
+            locked=row.locked,
+            status=row.status,
+            headers=bytes(row.headers or b"{}"),
+            body=bytes(row.body or b""),
+        )
+
+    def keep(self, token_id: str, key: str, fence: int, *, status: int, headers: bytes, body: bytes) -> None:
+        """Stores the answer: every repetition gets it."""
+        answer = {"status": status, "headers": headers, "body": body}
+        self._connection.execute(_KEEP, _of(token_id, key, fence) | answer)
+
+    def unlock(self, token_id: str, key: str, fence: int) -> None:
+        """Lets the same request take the key over at once, with the same operation id."""
+        self._connection.execute(_UNLOCK, _of(token_id, key, fence))
+
+    def release(self, token_id: str, key: str, fence: int) -> None:
+        """Forgets the key: nothing happened."""
+        self._connection.execute(_RELEASE, _of(token_id, key, fence))
+
+    def forget_old(self, most: int) -> int:
+        """Removes at most so many keys older than 24 hours; returns how many."""
+        return self._connection.execute(_FORGET, {"most": most}).rowcount
+
+
+def _of(token_id: str, key: str, fence: int) -> dict[str, Any]:
+    return {"of_token_id": token_id, "of_key": key, "of_fence": fence}

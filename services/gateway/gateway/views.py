@@ -1,0 +1,174 @@
+"""The shapes of answers that are not a service's record as it stands (spec "Resources" and "Endpoints")."""
+
+from datetime import datetime
+
+from msgspec import field
+
+from contracts.accounts import Brand, User
+from contracts.publishing import Page, Reply, ScheduledPost
+from contracts.quota import Usage
+from contracts.record import Record
+
+
+class ScheduledPostView(Record):
+    scheduled_post: ScheduledPost
+
+
+class PageView(Record):
+    page: Page
+
+
+class ReplyView(Record):
+    reply: Reply
+
+
+class BrandInList(Brand, kw_only=True):
+    pages_count: int
+
+
+class BrandListView(Record):
+    brands: tuple[BrandInList, ...]
+    next_cursor: str | None = None
+
+
+class BrandWithPages(Brand, kw_only=True):
+    pages: tuple[Page, ...]
+
+
+class BrandView(Record):
+    brand: BrandWithPages
+
+
+class SignedUp(Record):
+    """The sandbox token is shown this once."""
+
+    user: User
+    sandbox_api_token: str
+
+
+class AuthenticatedAs(Record):
+    user_id: str
+    email: str
+    firstname: str
+    lastname: str
+
+
+class KeyInMe(Record):
+    id: str
+    name: str
+    prefix: str
+    scopes: tuple[str, ...]
+    expires_at: datetime | None
+
+
+class Me(Record):
+    authenticated_as: AuthenticatedAs
+    api_key: KeyInMe
+
+
+class UserInAccount(Record):
+    id: str
+    email: str
+    firstname: str
+    lastname: str
+
+
+class CreditsInAccount(Record):
+    remaining: int
+    plan: str
+
+
+class KeyInAccount(KeyInMe, kw_only=True):
+    brand_ids: tuple[str, ...]
+    last_used_at: datetime | None
+    request_count: int
+
+
+class Storage(Record):
+    used_bytes: int
+    limit_bytes: int
+    remaining_bytes: int
+    max_file_bytes: int
+
+
+class RateLimit(Record):
+    per_minute: int
+    per_day: int
+
+
+class PageGuardrail(Record):
+    per_hour: int = field(name="perHour")
+    per_24h: int = field(name="per24h")
+
+
+class PublishGuardrails(Record):
+    per_page: dict[str, PageGuardrail] = field(name="perPage")
+    min_gap_milliseconds: int = field(name="minGapBetweenSchedulesMs")
+    brand_per_24h: int = field(name="perBrandPer24hSafetyNet")
+
+
+class AccountQuota(Record):
+    storage: Storage
+    rate_limit: RateLimit
+    monthly: Usage
+    publish_guardrails: PublishGuardrails
+
+
+class Account(Record):
+    user: UserInAccount
+    credits: CreditsInAccount
+    tier: str
+    api_key: KeyInAccount
+    quota: AccountQuota
+
+
+class Probe(Record):
+    service: str
+    version: str
+    status: str
+    documentation_url: str
+
+
+class Cost(Record):
+    action: str
+    label: str
+    credits: int
+
+
+class Pack(Record):
+    id: str
+    name: str
+    credits: int
+    price_usd: float = field(name="priceUsd")
+    price_per_credit: float = field(name="pricePerCredit")
+    available: bool
+
+
+class AutoRefill(Record):
+    available: bool
+    enabled: bool
+    status: str
+    threshold: int | None
+    amount: int | None
+    unit_credits: int = field(name="unitCredits")
+    unit_price_usd: float = field(name="unitPriceUsd")
+    amounts: tuple[int, ...]
+
+
+class Credits(Record):
+    available: int
+    plan: str
+    plan_allowance: int
+    plan_used: int
+    plan_remaining: int
+    bonus: int
+    referral: int
+    next_reset_at: datetime | None
+
+
+class CreditsBalance(Record):
+    credits: Credits
+    costs: tuple[Cost, ...]
+    packs: tuple[Pack, ...]
+    auto_refill: AutoRefill
+    billing_url: str
