@@ -16,42 +16,42 @@ def _words(table: str) -> list[str]:
 HOSTILE = _words("""
 http://localhost/  http://LOCALHOST/  http://localhost./  http://localhost:8080/  http://a.localhost/
 http://localhost.localdomain/  http://ip6-localhost/  http://printer.local/  http://db.internal/
-http://metadata.google.internal/computeMetadata/v1/  http://router.home.arpa/  http://nas.lan/  
+http://metadata.google.internal/computeMetadata/v1/  http://router.home.arpa/  http://nas.lan/
 http://intranet/
 http://rabbitmq:15672/  http://localhosT。/  http://ｌｏｃａｌｈｏｓｔ/  http://lo\u00adcalhost/
-http://127.0.0.1/  http://127.0.0.1:80/  http://127.0.0.1./  http://127.255.255.254/  
+http://127.0.0.1/  http://127.0.0.1:80/  http://127.0.0.1./  http://127.255.255.254/
 http://127.1/  http://127.0.1/
-http://2130706433/  http://017700000001/  http://0x7f000001/  http://0x7f.0.0.1/  http://0X7F.1/  
+http://2130706433/  http://017700000001/  http://0x7f000001/  http://0x7f.0.0.1/  http://0X7F.1/
 http://0177.0.0.1/
 http://127.0.0.01/  http://0/  http://0.0.0.0/  http://0.0.0.0:8000/  http://00000.0.0.0/  http://127.0.0.1.../
-http://１２７.０.０.１/  http://127。0。0。1/  http://①②⑦.⓪.⓪.①/  http://127．0．0．1/  http://1２7.0.0.1/  
+http://１２７.０.０.１/  http://127。0。0。1/  http://①②⑦.⓪.⓪.①/  http://127．0．0．1/  http://1２7.0.0.1/
 http://١٢٧.0.0.1/
 http://10.0.0.1/  http://10.255.255.255/  http://172.16.0.1/  http://172.31.255.255/  http://192.168.1.1/
 http://100.64.0.1/  http://100.127.255.255/  http://169.254.169.254/latest/meta-data/  http://2852039166/
 http://0xa9fea9fe/  http://169.254.43518/  http://0251.0376.0251.0376/  http://192.0.0.8/  http://192.0.0.170/
 http://192.0.2.1/  http://198.51.100.7/  http://203.0.113.9/  http://198.18.0.1/  http://198.19.255.255/
 http://192.88.99.1/  http://192.31.196.1/  http://192.52.193.1/  http://192.175.48.1/  http://224.0.0.1/
-http://239.255.255.250/  http://240.0.0.1/  http://255.255.255.255/  http://256.1.1.1/  http://1.2.3/  
+http://239.255.255.250/  http://240.0.0.1/  http://255.255.255.255/  http://256.1.1.1/  http://1.2.3/
 http://1.2.3.4.5/
 http://[::1]/  http://[::1]:8080/  http://[0:0:0:0:0:0:0:1]/  http://[0000::0001]/  http://[::]/
 http://[::ffff:127.0.0.1]/  http://[::ffff:7f00:1]/  http://[::ffff:10.0.0.1]/  http://[::ffff:8.8.8.8]/
 http://[::127.0.0.1]/  http://[::ffff:0:127.0.0.1]/  http://[64:ff9b::127.0.0.1]/  http://[64:ff9b::7f00:1]/
 http://[64:ff9b::8.8.8.8]/  http://[64:ff9b:1::a00:1]/  http://[2002:7f00:1::]/  http://[2002:c0a8:101::1]/
 http://[2001:0:4136:e378:8000:63bf:3fff:fdd2]/  http://[2001::1]/  http://[2001:20::1]/  http://[2001:db8::1]/
-http://[3fff::1]/  http://[5f00::1]/  http://[100::1]/  http://[fc00::1]/  http://[fd12:3456::1]/  
+http://[3fff::1]/  http://[5f00::1]/  http://[100::1]/  http://[fc00::1]/  http://[fd12:3456::1]/
 http://[fe80::1]/
-http://[fe80::1%25eth0]/  http://[fe80::1%eth0]/  http://[2606:4700::1111%eth0]/  http://[fec0::1]/  
+http://[fe80::1%25eth0]/  http://[fe80::1%eth0]/  http://[2606:4700::1111%eth0]/  http://[fec0::1]/
 http://[ff02::1]/
 http://[2620:4f:8000::1]/  http://[4000::1]/  http://[::1]evil.com/  http://[::1/  http://::1/  http://[127.0.0.1]/
 http://user@example.com/  http://user:pass@example.com/  http://example.com@127.0.0.1/  http://@example.com/
 http://example.com:80@127.0.0.1/  http://127.0.0.1#@example.com/  http://example.com\\@127.0.0.1/
 http://127.0.0.1\\.example.com/  http://example.com＠127.0.0.1/  http://example.com／@127.0.0.1/
 http://%31%32%37.0.0.1/  http://127.0.0.1%2f.example.com/  http://loc%61lhost/  http://example%2ecom/
-http://example.com:0/  http://example.com:65536/  http://example.com:http/  http://example.com:/  
+http://example.com:0/  http://example.com:65536/  http://example.com:http/  http://example.com:/
 http://example.com:-1/
 http:///path  http://  http:example.com  http:/example.com  //example.com/  example.com/a.jpg  http://.example.com/
 http://example..com/  http://-example.com/  http://example-.com/  http://exa*mple.com/  http://ex;ample.com/
-ftp://example.com/  file:///etc/passwd  gopher://example.com/  data:text/plain,hi  javascript:alert(1)  
+ftp://example.com/  file:///etc/passwd  gopher://example.com/  data:text/plain,hi  javascript:alert(1)
 ws://example.com/
 jar:http://example.com!/  dict://example.com/  ldap://example.com/  http+unix://socket/
 """)
@@ -72,7 +72,7 @@ https://cdn-1.example.com/  https://my_bucket.s3.eu-central-1.amazonaws.com/a.jp
 https://münchen.de/bild.jpg  https://xn--mnchen-3ya.de/  https://例え.jp/  https://пример.рф/  https://faß.de/
 https://example。com/  https://1.example.com/  https://123.com/  https://0x7f.com/  https://10.0.0.1.example.com/
 https://127.0.0.1.nip.io/  https://localhost.example.com/  https://mylocalhost.com/  https://internal.example.com/
-https://lan.example.org/  http://8.8.8.8/  http://8.8.8.8:8080/a  http://1.1.1.1/  http://93.184.216.34/  
+https://lan.example.org/  http://8.8.8.8/  http://8.8.8.8:8080/a  http://1.1.1.1/  http://93.184.216.34/
 http://9.9.9.9/
 http://11.0.0.1/  http://100.63.255.255/  http://100.128.0.1/  http://172.15.255.255/  http://172.32.0.1/
 http://169.253.255.255/  http://192.167.255.255/  http://192.0.1.1/  http://198.17.255.255/  http://198.20.0.1/
@@ -122,12 +122,20 @@ def test_a_host_the_deployment_routes_itself_passes_and_no_other() -> None:
     routed = {"media.posthaste.test": "127.0.0.1:9", "minio": "10.0.0.5:9000"}
     assert check_url("http://MEDIA.posthaste.test/a.jpg", routed).host == "media.posthaste.test"
     assert check_url("http://minio/a.jpg", routed).host == "minio"
-    for url in ("http://minio2/", "http://user@minio/", "ftp://minio/", "http://127.0.0.1/", "http://x.minio.local/"):
+    for url in (
+        "http://minio2/",
+        "http://user@minio/",
+        "ftp://minio/",
+        "http://127.0.0.1/",
+        "http://x.minio.local/",
+    ):
         with pytest.raises(UnsafeAddress):
             check_url(url, routed)
 
 
-@pytest.mark.parametrize("text", ["", "example.com", "127.1", "0x7f.0.0.1", "010.0.0.1", "1.2.3.4/32", " 1.1.1"])
+@pytest.mark.parametrize(
+    "text", ["", "example.com", "127.1", "0x7f.0.0.1", "010.0.0.1", "1.2.3.4/32", " 1.1.1"]
+)
 def test_what_is_no_address_is_not_public(text: str) -> None:
     assert not is_public(text)
 

@@ -145,9 +145,18 @@ def test_the_connection_goes_to_the_checked_address_though_the_name_has_moved_si
 
 @pytest.mark.parametrize(
     "addresses",
-    [["127.0.0.1"], [PUBLIC, "10.0.0.1"], ["::1"], ["::ffff:127.0.0.1"], ["64:ff9b::a00:1"], ["fe80::1%eth0"]],
+    [
+        ["127.0.0.1"],
+        [PUBLIC, "10.0.0.1"],
+        ["::1"],
+        ["::ffff:127.0.0.1"],
+        ["64:ff9b::a00:1"],
+        ["fe80::1%eth0"],
+    ],
 )
-def test_a_name_with_an_address_of_ours_is_refused_unconnected(addresses: list[str], dialled: list[object]) -> None:
+def test_a_name_with_an_address_of_ours_is_refused_unconnected(
+    addresses: list[str], dialled: list[object]
+) -> None:
     with pytest.raises(UnsafeAddress):
         _get(f"http://{HOST}/file", resolve=_answers(addresses))
     assert dialled == []
@@ -155,7 +164,10 @@ def test_a_name_with_an_address_of_ours_is_refused_unconnected(addresses: list[s
 
 def test_the_system_resolver_is_checked_too(dialled: list[object]) -> None:
     with pytest.raises(UnsafeAddress):
-        _get("http://127.0.0.1.sslip.example/", resolve=lambda host, port: guarded_http.resolve("localhost", port))
+        _get(
+            "http://127.0.0.1.sslip.example/",
+            resolve=lambda host, port: guarded_http.resolve("localhost", port),
+        )
     assert dialled == []
 
 
@@ -187,7 +199,9 @@ def test_the_next_address_is_tried_when_one_does_not_answer(
 def test_a_redirect_is_followed_and_checked_as_the_first_address_was(
     server: _Server, dialled: list[object]
 ) -> None:
-    answer = _get(f"http://{HOST}/to?//other.example.com/to?/file", resolve=_answers([PUBLIC], ["8.8.8.8"], [PUBLIC]))
+    answer = _get(
+        f"http://{HOST}/to?//other.example.com/to?/file", resolve=_answers([PUBLIC], ["8.8.8.8"], [PUBLIC])
+    )
     assert answer.final_url == "http://other.example.com/file"
     assert dialled == [(PUBLIC, 80), ("8.8.8.8", 80), (PUBLIC, 80)]
 
@@ -199,13 +213,17 @@ def test_a_redirect_is_followed_and_checked_as_the_first_address_was(
         "http://2130706433:{port}/file", "//127.1:{port}/file", "http://user@" + HOST + "/file", "ftp://" + HOST,
     ],
 )  # fmt: skip
-def test_a_redirect_into_our_own_network_is_refused(location: str, server: _Server, dialled: list[object]) -> None:
+def test_a_redirect_into_our_own_network_is_refused(
+    location: str, server: _Server, dialled: list[object]
+) -> None:
     with pytest.raises(UnsafeAddress):
         _get(f"http://{HOST}/to?{location.format(port=server.server_address[1])}")
     assert [path.split("?")[0] for _, path in server.seen] == ["/to"]
 
 
-def test_a_redirect_to_a_name_that_resolves_to_loopback_is_refused(server: _Server, dialled: list[object]) -> None:
+def test_a_redirect_to_a_name_that_resolves_to_loopback_is_refused(
+    server: _Server, dialled: list[object]
+) -> None:
     with pytest.raises(UnsafeAddress):
         _get(f"http://{HOST}/to?http://inside.example.com/file", resolve=_answers([PUBLIC], ["127.0.0.1"]))
     assert len(dialled) == 1
@@ -245,13 +263,17 @@ def test_another_type_than_asked_for_is_refused_and_an_error_status_is_told(dial
     assert _get(f"http://{HOST}/missing", allowed_types={"image/png"}).status == 404
 
 
-@pytest.mark.parametrize("path", ["silence", "drip", "dripping_head"])
-def test_the_time_limit_holds_for_everything_together(path: str, dialled: list[object]) -> None:
+def _check_time_limit(url: str, **options: object) -> None:
     began = time.monotonic()
     with pytest.raises(FetchFailed) as failure:
-        _get(f"http://{HOST}/{path}", timeout_seconds=0.3, max_bytes=10**6)
+        _get(url, timeout_seconds=0.3, max_bytes=10**6, **options)
     assert failure.value.problem is FetchProblem.TIMED_OUT
     assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize("path", ["silence", "drip", "dripping_head"])
+def test_the_time_limit_holds_for_everything_together(path: str, dialled: list[object]) -> None:
+    _check_time_limit(f"http://{HOST}/{path}")
 
 
 def test_a_file_can_be_read_piece_by_piece(dialled: list[object]) -> None:
@@ -315,6 +337,13 @@ def test_the_certificate_is_checked_against_the_name_not_the_address(
     assert len(server.seen) == 1
 
 
+@pytest.mark.parametrize("path", ["silence", "drip", "dripping_head"])
+def test_the_time_limit_holds_over_tls(path: str, certificate: Path, dialled: list[object]) -> None:
+    _check_time_limit(
+        f"https://{HOST}/{path}", ssl_context=ssl.create_default_context(cafile=str(certificate))
+    )
+
+
 _UNDER_EVENTLET = """
 import os
 os.environ["EVENTLET_NO_GREENDNS"] = "yes"
@@ -341,7 +370,9 @@ print({thread.wait() for thread in threads}, len(ticks) > 10)
 """
 
 
-def test_it_works_and_keeps_its_time_under_eventlet_while_others_go_on(server: _Server, certificate: Path) -> None:
+def test_it_works_and_keeps_its_time_under_eventlet_while_others_go_on(
+    server: _Server, certificate: Path
+) -> None:
     arguments = [sys.executable, "-c", _UNDER_EVENTLET, str(server.server_address[1]), str(certificate)]
     run = subprocess.run(arguments, capture_output=True, text=True, timeout=30, check=False)
     assert run.stdout.strip() == "{'timed_out'} True", run.stderr

@@ -1,0 +1,168 @@
+"""Which addresses on the network a stranger may send us to: URLs and IP addresses judged by their text alone.
+
+Nothing is resolved or connected here (that is `guarded_http`). A host is accepted only in its one plain
+spelling, so there is no list of odd ones to keep up: neither plain name nor canonical address: refused.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import quote, urlsplit
+
+import idna
+
+#: Our choice: what browsers and platforms handle without trouble.
+MAX_URL_LENGTH = 2_048
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+#: IANA IPv4 Special-Purpose Address Registry, whole, reachable rows included; then multicast.
+_SPECIAL_V4 = [
+    ip_network(block)
+    for block in (
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+        "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24",
+        "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+        "240.0.0.0/4", "224.0.0.0/4",
+    )
+]  # fmt: skip
+
+#: All that is handed out as global unicast. Outside lie loopback, mapped (::ffff:0:0/96), discard, NAT64
+#: (64:ff9b::/96, 64:ff9b:1::/48), unique local, link-local, site-local, multicast and what was never assigned.
+_GLOBAL_V6 = ip_network("2000::/3")
+#: What the IANA IPv6 Special-Purpose Address Registry takes out of it: 2001::/23 holds Teredo and ORCHID,
+#: 2002::/16 is 6to4, the others documentation and AS112.
+_SPECIAL_V6 = [
+    ip_network(block)
+    for block in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
+]
+
+#: Names of the machine or its own network (RFC 6761, 6762, 8375, 9476; ICANN's .internal; routers' habits).
+_PRIVATE_SUFFIXES = (
+    "localhost", "local", "localdomain", "internal", "home.arpa", "alt", "lan", "intranet", "corp", "home",
+    "private",
+)  # fmt: skip
+
+#: Control characters, lone surrogates, spaces and line ends of every script.
+_NEVER_IN_A_URL = ("Cc", "Cs", "Zs", "Zl", "Zp")
+_PLAIN_IN_A_TARGET = "/%:@!$&'()*+,;=~?[]"
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+#: A last label like this makes WHATWG URL parsers and inet_aton read the host as a number.
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+
+
+class UnsafeAddress(Exception):
+    """The address is not one on the public internet, or is not plainly written. `reason` may be shown."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedTarget:
+    """A URL that passed, taken apart once: nobody need parse it again."""
+
+    #: http or https
+    scheme: str
+    #: ASCII, lower case, without brackets or a trailing dot.
+    host: str
+    port: int
+    #: Path and query as they go on the wire.
+    target: str
+
+    @property
+    def authority(self) -> str:
+        """Host and, unless it is the scheme's own, port: the Host header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.target}"
+
+
+def is_public(address: str | IPv4Address | IPv6Address) -> bool:
+    """Whether an address is an ordinary one of the public internet. False for what is no address."""
+    try:
+        ip = ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(ip, IPv4Address):
+        return not any(ip in block for block in _SPECIAL_V4)
+    return ip in _GLOBAL_V6 and not any(ip in block for block in _SPECIAL_V6)
+
+
+def check_url(url: str, routed_hosts: Collection[str] = ()) -> ParsedTarget:
+    """Accept an http(s) URL of a public host; what its name resolves to is checked when connecting.
+
+    `routed_hosts` are the lower-case hosts a deployment routes itself (OUTBOUND_HOST_MAP).
+    Raises UnsafeAddress.
+    """
+    if len(url) > MAX_URL_LENGTH:
+        raise UnsafeAddress(f"The URL is longer than {MAX_URL_LENGTH} characters.")
+    if any(c == "\\" or unicodedata.category(c) in _NEVER_IN_A_URL for c in url):
+        raise UnsafeAddress("The URL contains spaces, control characters or backslashes.")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise UnsafeAddress("The URL is malformed.") from None
+    if parts.scheme not in DEFAULT_PORTS:
+        raise UnsafeAddress("Only http and https URLs are accepted.")
+    if "@" in parts.netloc:
+        raise UnsafeAddress("User names and passwords in URLs are not accepted.")
+    if port == 0 or parts.netloc.endswith(":"):
+        raise UnsafeAddress("The port is malformed.")
+    return ParsedTarget(
+        scheme=parts.scheme,
+        host=_checked_host(parts.netloc, port, routed_hosts),
+        port=port or DEFAULT_PORTS[parts.scheme],
+        target=_on_the_wire(parts.path, parts.query),
+    )
+
+
+def _checked_host(netloc: str, port: int | None, routed_hosts: Collection[str]) -> str:
+    text = netloc if port is None else netloc[: netloc.rindex(":")]
+    if text.startswith("[") and text.endswith("]"):
+        return _public_address(text[1:-1])
+    host = _plain_name(text)
+    if host in routed_hosts:
+        return host
+    labels = host.split(".")
+    if _NUMBER.fullmatch(labels[-1]):
+        return _public_address(host)
+    if len(labels) < 2 or any(host == name or host.endswith("." + name) for name in _PRIVATE_SUFFIXES):
+        raise UnsafeAddress("The host is not a public name.")
+    return host
+
+
+def _plain_name(text: str) -> str:
+    """Lower-case ASCII, as DNS is asked for it; full-width digits and ideographic dots become plain."""
+    name = text.lower()
+    if not name.isascii():
+        try:
+            name = idna.encode(name, uts46=True).decode("ascii")
+        except (idna.IDNAError, UnicodeError):
+            raise UnsafeAddress("The host is malformed.") from None
+    name = name.removesuffix(".")
+    if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in name.split(".")):
+        raise UnsafeAddress("The host is malformed.")
+    return name
+
+
+def _public_address(text: str) -> str:
+    """An address in canonical form only: short, octal, hex and decimal forms do not parse; no zone ids."""
+    try:
+        ip = ip_address(text)
+    except ValueError:
+        raise UnsafeAddress("The host is not a plainly written address.") from None
+    if "%" in text or not is_public(ip):
+        raise UnsafeAddress("The address is not public.")
+    return str(ip)
+
+
+def _on_the_wire(path: str, query: str) -> str:
+    target = quote(path or "/", safe=_PLAIN_IN_A_TARGET)
+    return f"{target}?{quote(query, safe=_PLAIN_IN_A_TARGET)}" if query else target

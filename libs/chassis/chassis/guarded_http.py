@@ -1,0 +1,300 @@
+"""Fetching what a stranger's URL names, without being sent into our own network.
+
+The name is resolved here, every address it has must be public, and the connection goes to exactly the address
+that was checked: a name that changes its mind in between (DNS rebinding) changes nothing. A redirect goes the
+same way again. Proxies of the environment are not used: they would resolve the name themselves.
+"""
+
+import importlib
+import socket
+import ssl
+import sys
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from http.client import HTTPException
+from typing import Any
+from urllib.parse import urljoin
+
+import certifi
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import HTTPError
+from urllib3.response import BaseHTTPResponse
+from urllib3.util.ssl_ import create_urllib3_context
+
+from chassis.addresses import ParsedTarget, UnsafeAddress, check_url, is_public
+
+#: Our choice: what a CDN needs to send from a short link to the file.
+MAX_REDIRECTS = 3
+CHUNK_BYTES = 64 * 1024
+_REDIRECTS = (301, 302, 303, 307, 308)
+_HEADERS = {"User-Agent": "Posthaste", "Accept": "*/*", "Accept-Encoding": "identity", "Connection": "close"}
+
+#: host and port -> addresses as text; raises OSError.
+Resolve = Callable[[str, int], Sequence[str]]
+
+
+class FetchProblem(StrEnum):
+    """What became of a fetch that did not bring the file."""
+
+    UNREACHABLE = "unreachable"
+    TIMED_OUT = "timed_out"
+    TOO_LARGE = "too_large"
+    WRONG_TYPE = "wrong_type"
+    REDIRECTED = "redirected"
+
+
+class FetchFailed(Exception):
+    """The file did not come; trying again may help only if `retryable`."""
+
+    def __init__(self, problem: FetchProblem, message: str) -> None:
+        super().__init__(message)
+        self.problem = problem
+        self.message = message
+
+    @property
+    def retryable(self) -> bool:
+        return self.problem in (FetchProblem.UNREACHABLE, FetchProblem.TIMED_OUT)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A whole answer. `content_type` is the bare type in lower case, empty if the server named none."""
+
+    status: int
+    content_type: str
+    body: bytes
+    final_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The beginning of an answer; `chunks` yields the rest, once, within the caps. Raises FetchFailed."""
+
+    status: int
+    content_type: str
+    #: As the server announces it, if it does.
+    length_bytes: int | None
+    final_url: str
+    chunks: Iterator[bytes]
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """Ask the system's resolver; under eventlet in a real thread, or it would hold up every green one."""
+    arguments = (socket.getaddrinfo, host, port, socket.AF_UNSPEC, socket.SOCK_STREAM)
+    # Only where eventlet rules already: processes without it (the gateway) must not load it for this.
+    if "eventlet" in sys.modules and sys.modules["eventlet"].patcher.is_monkey_patched("thread"):
+        rows = importlib.import_module("eventlet.tpool").execute(*arguments)
+    else:
+        rows = socket.getaddrinfo(*arguments[1:])
+    return [str(row[4][0]) for row in rows]
+
+
+def fetch(url: str, *, max_bytes: int, timeout_seconds: float, **options: Any) -> Fetched:
+    """GET a whole file into memory. Options, errors: see `stream`."""
+    with stream(url, max_bytes=max_bytes, timeout_seconds=timeout_seconds, **options) as answer:
+        return Fetched(
+            status=answer.status,
+            content_type=answer.content_type,
+            body=b"".join(answer.chunks),
+            final_url=answer.final_url,
+        )
+
+
+@contextmanager
+def stream(
+    url: str,
+    *,
+    max_bytes: int,
+    timeout_seconds: float,
+    allowed_types: Collection[str] | None = None,
+    host_map: Mapping[str, str] | None = None,
+    redirects: int = MAX_REDIRECTS,
+    resolve: Resolve = resolve,
+    ssl_context: ssl.SSLContext | None = None,
+) -> Iterator[Stream]:
+    """GET a file piece by piece. `timeout_seconds` is for everything together, from look-up to last byte.
+
+    `allowed_types` holds for 2xx answers; other statuses are the caller's to judge. `host_map` (host ->
+    "ip:port", OUTBOUND_HOST_MAP) routes named hosts past the check. Raises UnsafeAddress and FetchFailed.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    route = _Route(
+        host_map={host.lower(): address for host, address in (host_map or {}).items()},
+        resolve=resolve,
+        ssl_context=ssl_context,
+    )
+    for _ in range(redirects + 1):
+        target = check_url(url, route.host_map)
+        with _answer(target, route, deadline) as response:
+            if response.status not in _REDIRECTS or "Location" not in response.headers:
+                yield _stream(response, target.url, max_bytes, allowed_types, deadline)
+                return
+            url = urljoin(target.url, response.headers["Location"])
+    raise FetchFailed(FetchProblem.REDIRECTED, f"The URL redirects more than {redirects} times.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """How to get to a host."""
+
+    host_map: dict[str, str]
+    resolve: Resolve
+    ssl_context: ssl.SSLContext | None
+
+
+class _Pinned(HTTPConnection):
+    """Connects to addresses that were checked; Host header, SNI and certificate stay those of the name."""
+
+    addresses: Sequence[tuple[str, int]] = ()
+    deadline: float = 0.0
+    #: A second handle on the socket, ours to the end: urllib3 gives its own away, and TLS wraps it.
+    handle: socket.socket | None = None
+
+    def _new_conn(self) -> socket.socket:
+        problem = OSError("no address")
+        for address in self.addresses:
+            try:
+                connected = socket.create_connection(address, timeout=_left(self.deadline))
+            except OSError as error:
+                problem = error
+            else:
+                self.handle = connected.dup()
+                return connected
+        raise problem
+
+    def cut(self) -> None:
+        """End the connection at once, whoever is reading from it."""
+        if self.handle is not None:
+            with suppress(OSError):
+                self.handle.shutdown(socket.SHUT_RDWR)
+
+    def end(self) -> None:
+        """Give everything back. Not `close`: that one is called as soon as the head of an answer is there."""
+        self.close()
+        if self.handle is not None:
+            self.handle.close()
+
+
+class _PinnedTLS(_Pinned, HTTPSConnection):
+    """The same with TLS."""
+
+
+@contextmanager
+def _answer(target: ParsedTarget, route: _Route, deadline: float) -> Iterator[BaseHTTPResponse]:
+    """The head of the answer to one GET; its connection ends with the `with`, and at the deadline."""
+    connection = _connection(target, route, deadline)
+    # Socket time-outs start anew with every byte; this one does not.
+    cut = threading.Timer(_left(deadline), connection.cut)
+    cut.daemon = True
+    cut.start()
+    try:
+        with _failures(deadline):
+            headers = _HEADERS | {"Host": target.authority}
+            connection.request("GET", target.target, headers=headers, preload_content=False)
+            response = connection.getresponse()
+        try:
+            yield response
+        finally:
+            response.close()
+    finally:
+        cut.cancel()
+        connection.end()
+
+
+@contextmanager
+def _failures(deadline: float) -> Iterator[None]:
+    """Whatever goes wrong with a connection, as FetchFailed."""
+    try:
+        yield
+    except (HTTPError, HTTPException, OSError, ValueError) as error:
+        if time.monotonic() >= deadline or isinstance(error, TimeoutError):
+            raise FetchFailed(FetchProblem.TIMED_OUT, "The server of the URL takes too long.") from error
+        raise FetchFailed(FetchProblem.UNREACHABLE, "The server of the URL cannot be reached.") from error
+
+
+def _left(deadline: float) -> float:
+    """Seconds until the deadline; never zero, which sockets take for non-blocking."""
+    return max(deadline - time.monotonic(), 0.001)
+
+
+def _connection(target: ParsedTarget, route: _Route, deadline: float) -> _Pinned:
+    timeout = _left(deadline)
+    if target.scheme == "https":
+        context = route.ssl_context or _trusted()
+        connection: _Pinned = _PinnedTLS(target.host, target.port, timeout=timeout, ssl_context=context)
+    else:
+        connection = _Pinned(target.host, target.port, timeout=timeout)
+    connection.addresses = _addresses(target, route)
+    connection.deadline = deadline
+    return connection
+
+
+def _addresses(target: ParsedTarget, route: _Route) -> list[tuple[str, int]]:
+    if target.host in route.host_map:
+        host, _, port = route.host_map[target.host].rpartition(":")
+        return [(host.strip("[]"), int(port))]
+    try:
+        addresses = list(dict.fromkeys(route.resolve(target.host, target.port)))
+    except (OSError, UnicodeError) as error:
+        raise FetchFailed(FetchProblem.UNREACHABLE, "The host of the URL is not known.") from error
+    if not addresses:
+        raise FetchFailed(FetchProblem.UNREACHABLE, "The host of the URL is not known.")
+    # One address of ours among public ones is an attack or a mistake; neither is to be fetched from.
+    if not all(is_public(address) for address in addresses):
+        raise UnsafeAddress("The host is not on the public internet.")
+    return [(address, target.port) for address in addresses]
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    context = create_urllib3_context()
+    context.load_verify_locations(certifi.where())
+    return context
+
+
+def _stream(
+    response: BaseHTTPResponse,
+    final_url: str,
+    max_bytes: int,
+    allowed_types: Collection[str] | None,
+    deadline: float,
+) -> Stream:
+    content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    length = response.headers.get("Content-Length", "")
+    length_bytes = int(length) if length.isascii() and length.isdigit() else None
+    if allowed_types is not None and 200 <= response.status < 300 and content_type not in allowed_types:
+        what = content_type or "a file of no named type"
+        raise FetchFailed(FetchProblem.WRONG_TYPE, f"The URL leads to {what}.")
+    if length_bytes is not None and length_bytes > max_bytes:
+        raise _too_large(max_bytes)
+    return Stream(
+        status=response.status,
+        content_type=content_type,
+        length_bytes=length_bytes,
+        final_url=final_url,
+        chunks=_chunks(response, max_bytes, deadline),
+    )
+
+
+def _chunks(response: BaseHTTPResponse, max_bytes: int, deadline: float) -> Iterator[bytes]:
+    received = 0
+    while True:
+        with _failures(deadline):
+            chunk = response.read(CHUNK_BYTES, decode_content=False)
+            if time.monotonic() >= deadline:
+                raise TimeoutError
+        if not chunk:
+            return
+        received += len(chunk)
+        if received > max_bytes:
+            raise _too_large(max_bytes)
+        yield chunk
+
+
+def _too_large(max_bytes: int) -> FetchFailed:
+    return FetchFailed(FetchProblem.TOO_LARGE, f"The file is larger than {max_bytes} bytes.")
