@@ -55,6 +55,27 @@ def test_the_longest_text_is_posted(page):
     assert page.publish("x" * 63_206)
 
 
+def test_a_post_kept_back_is_seen_by_nobody_until_it_goes_out(page, client):
+    post_id = page.publish("wait", published="false")
+    assert held(client) == []
+    assert page.get(f"{page.account_id}/feed").get_json() == {"data": []}
+    assert page.get(post_id, fields="is_published").get_json()["is_published"] is False
+    assert error_of(page.post(f"{post_id}/comments", message="early"))[:2] == (400, 100)
+    for _ in range(2):
+        assert page.post(post_id, is_published="true").get_json() == {"success": True}
+    assert [post["id"] for post in held(client)] == [post_id]
+
+
+def test_deleted_posts_and_comments_are_gone(page, client):
+    post_id = page.publish()
+    comment_id = page.post(f"{post_id}/comments", message="oops").get_json()["id"]
+    page.delete(comment_id)
+    assert held(client)[0]["comments"] == []
+    page.delete(post_id)
+    assert held(client) == []
+    assert error_of(page.get(post_id)) == (400, 100, 33)
+
+
 def test_a_photo_by_url_is_fetched_and_becomes_a_post(page, client, media_url):
     answer = page.post(
         f"{page.account_id}/photos", url=media_url + "photo-1200x630.png", message="bread"

@@ -41,7 +41,7 @@ class Video:
 
 
 def publish_feed(call: Call, page: Node) -> dict[str, Any]:
-    """POST /{page}/feed."""
+    """POST /{page}/feed; with `published=false` the post waits, seen by nobody else."""
     message, link = call.text("message"), call.text("link")
     _check_text(message)
     if link and not link.lower().startswith(("http://", "https://")):
@@ -51,10 +51,23 @@ def publish_feed(call: Call, page: Node) -> dict[str, Any]:
         if not message and not link and not photos:
             raise invalid("The post is empty. Please enter a message to share.", 1349125)
         settings = {"link": link} if link else {}
-        post = _add_post(call, page, message, [photo.medium for photo in photos], settings)
+        post = _new_post(call, page, message, [photo.medium for photo in photos], settings)
+        if call.flag("published", True):
+            call.sim.world.add_post(post)
+        else:
+            call.sim.world.staged[post.post_id] = post
         for photo in photos:
             photo.post_id = post.post_id
     return facebook_views.show_post(call, post, "id")
+
+
+def publish_waiting(call: Call, node: Node) -> dict[str, Any]:
+    """POST /{post} with `is_published=true`: a waiting post goes out."""
+    world = call.sim.world
+    with world.lock:
+        if call.flag("is_published", False) and world.staged.pop(node.node_id, None):
+            world.add_post(node.thing)
+    return {"success": True}
 
 
 def publish_photo(call: Call, page: Node) -> dict[str, Any]:
@@ -68,8 +81,10 @@ def publish_photo(call: Call, page: Node) -> dict[str, Any]:
     call.sim.world.staged[photo_id] = photo
     if not call.flag("published", True):
         return {"id": photo_id}
-    photo.post_id = _add_post(call, page, message, [medium], {}).post_id
-    return {"id": photo_id, "post_id": photo.post_id}
+    post = _new_post(call, page, message, [medium], {})
+    photo.post_id = post.post_id
+    call.sim.world.add_post(post)
+    return {"id": photo_id, "post_id": post.post_id}
 
 
 def publish_video(call: Call, page: Node) -> dict[str, Any]:
@@ -78,9 +93,9 @@ def publish_video(call: Call, page: Node) -> dict[str, Any]:
     _check_text(message)
     medium = media.facebook_video(call)
     video_id = call.sim.world.new_id("13")
-    post = _add_post(
-        call, page, message, [replace(medium, medium_id=video_id)], {"title": title} if title else {}
-    )
+    settings = {"title": title} if title else {}
+    post = _new_post(call, page, message, [replace(medium, medium_id=video_id)], settings)
+    call.sim.world.add_post(post)
     seconds = call.sim.settings.processing_seconds
     ready = call.sim.clock.ticks() + seconds
     call.sim.world.staged[video_id] = Video(video_id, page.account_id, post, ready, ready + seconds / 2)
@@ -111,6 +126,7 @@ def delete(call: Call, node: Node) -> dict[str, Any]:
     world = call.sim.world
     if node.kind == "Post":
         world.remove_post(node.node_id)
+        world.staged.pop(node.node_id, None)
     elif node.kind == "Comment":
         world.remove_comment(node.node_id)
     else:
@@ -151,30 +167,33 @@ def _unused_photo(call: Call, page: Node, photo_id: str) -> Photo:
     return photo
 
 
-def _add_post(call: Call, page: Node, text: str, items: list[Medium], settings: dict[str, Any]) -> Post:
-    world = call.sim.world
-    post_id = world.new_id(f"{page.account_id}_")
-    post = Post(
-        post_id, page.account_id, "FB", page.thing.name, text, items, call.sim.clock.now(), settings=settings
-    )  # fmt: skip
-    world.add_post(post)
-    return post
+def _new_post(call: Call, page: Node, text: str, items: list[Medium], settings: dict[str, Any]) -> Post:
+    """A post nobody sees yet."""
+    post_id = call.sim.world.new_id(f"{page.account_id}_")
+    now = call.sim.clock.now()
+    return Post(post_id, page.account_id, "FB", page.thing.name, text, items, now, settings=settings)
 
 
 def _comment(call: Call, post: Post, parent_id: str | None) -> dict[str, Any]:
     message = call.text("message")
     if not message:
         raise invalid("Param message is required for a comment without attachment")
+    if post.post_id not in call.sim.world.posts:
+        raise invalid("An unpublished post takes no comments")
     comment = call.sim.comment(post, post.account_id, post.author, message, parent_id)
     return facebook_views.show_comment(call, comment, "id")
 
 
+def _visible_or_staged(call: Call) -> str:
+    """The operation of a call that may put something on show or keep it back."""
+    return "publish" if call.flag("published", True) else "upload"
+
+
 EDGES: Edges = {
-    ("POST", "Page", "feed"): Edge("publish", publish_feed),
-    ("POST", "Page", "photos"): Edge(
-        lambda c: "publish" if c.flag("published", True) else "upload", publish_photo
-    ),
+    ("POST", "Page", "feed"): Edge(_visible_or_staged, publish_feed),
+    ("POST", "Page", "photos"): Edge(_visible_or_staged, publish_photo),
     ("POST", "Page", "videos"): Edge("publish", publish_video),
+    ("POST", "Post", ""): Edge("publish", publish_waiting),
     ("POST", "Post", "comments"): Edge("comment", add_comment),
     ("POST", "Video", "comments"): Edge("comment", add_comment),
     ("POST", "Comment", "comments"): Edge("reply", add_reply),

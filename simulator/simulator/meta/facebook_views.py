@@ -195,7 +195,7 @@ POST: View = {
     "created_time": lambda t, f, c: graph_time(t.created_at),
     "updated_time": lambda t, f, c: graph_time(t.created_at),
     "permalink_url": lambda t, f, c: post_permalink(t),
-    "is_published": lambda t, f, c: True,
+    "is_published": lambda t, f, c: t.post_id in c.sim.world.posts,
     "from": _owner,
     "attachments": _attachments,
     "reactions": _total(lambda t: t.likes),
