@@ -55,8 +55,10 @@ class ProbeService:
 
     @rpc
     def tell(self, caller, request):
+        time.sleep(request.seconds)
+        change = BrandChanged(brand_id="brd_1", name=request.text)
         with self.database.transaction() as connection:
-            outbox.stage(connection, "brand.changed", BrandChanged(brand_id="brd_1", name=request.text), account_id="usr_1")
+            outbox.stage(connection, "brand.changed", change, account_id="usr_1")
         return Nothing()
 
     @on_event("brand.changed")

@@ -1,0 +1,1 @@
+"""The speed, as ratios against floors measured in the same run (`./dev bench`)."""

@@ -1,0 +1,15 @@
+"""The echo service, through chassis like any other."""
+
+from chassis.service import rpc
+from echo.api import EchoApi, Words
+
+from contracts.caller import Caller
+
+
+class EchoService:
+    name = "echo"
+    api = EchoApi
+
+    @rpc
+    def echo(self, caller: Caller, request: Words) -> Words:
+        return request

@@ -1,0 +1,36 @@
+"""The floors as WSGI applications: F0 is Flask alone, F1 the same with one echo call through chassis.
+
+Run as the gateway is: gunicorn with the gateway's own number of processes and threads.
+"""
+
+import os
+from functools import cache
+
+import msgspec
+from bench.echo.api import EchoApi, Words
+from flask import Flask, Response, request
+
+from chassis.rpc import connect
+from contracts.caller import Caller
+
+app = Flask("floors")
+_CALLER = Caller(account_id="usr_bench", user_id="usr_bench", scopes=("*",), request_id="req_bench")
+
+
+@cache
+def _echo():  # made after gunicorn's fork
+    return connect(os.environ["AMQP_URL"], "floor").service("echo", EchoApi)
+
+
+@app.get("/f0")
+def f0() -> Response:
+    return _answer(Words(text=request.args.get("text", "")))
+
+
+@app.get("/f1")
+def f1() -> Response:
+    return _answer(_echo().echo(_CALLER, Words(text=request.args.get("text", ""))))
+
+
+def _answer(words: Words) -> Response:
+    return Response(msgspec.json.encode(words), mimetype="application/json")

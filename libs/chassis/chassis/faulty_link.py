@@ -1,0 +1,94 @@
+"""For tests: a TCP proxy whose links can be cut, or frozen so that bytes are taken and go nowhere."""
+
+import socket
+import threading
+from contextlib import suppress
+
+
+class FaultyLink:
+    """Listens on `port` and passes bytes on to `target`, until told otherwise."""
+
+    def __init__(self, target: tuple[str, int]) -> None:
+        self._target = target
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._flows = _flowing()
+        self._frozen: list[threading.Event] = []
+        self._refusing = False
+        self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self._ends: list[socket.socket] = []
+        self._passing: list[threading.Thread] = []
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
+
+    def cut(self) -> None:
+        """Breaks all links there are; new ones work."""
+        pairs, self._pairs = self._pairs, []
+        for pair in pairs:
+            for end in pair:
+                _shut(end)
+
+    def refuse(self, refusing: bool) -> None:
+        """Whether new links are closed at once, as by a server that is away."""
+        self._refusing = refusing
+
+    def freeze(self) -> None:
+        """No byte gets through any more, and nobody is told."""
+        self._flows.clear()
+
+    def freeze_what_is_open(self) -> None:
+        """The same for the links there are; new ones flow."""
+        self._frozen.append(self._flows)
+        self._flows.clear()
+        self._flows = _flowing()
+
+    def thaw(self) -> None:
+        for flows in (*self._frozen, self._flows):
+            flows.set()
+
+    def close(self) -> None:
+        _shut(self._listener)
+        self._accepting.join()
+        self._listener.close()
+        self.thaw()
+        self.cut()
+        for thread in self._passing:
+            thread.join()
+        for end in self._ends:
+            end.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return  # closed
+            if self._refusing:
+                near.close()
+                continue
+            far = socket.create_connection(self._target)
+            self._pairs.append((near, far))
+            self._ends += (near, far)
+            for source, sink in ((near, far), (far, near)):
+                thread = threading.Thread(target=self._pass_on, args=(source, sink, self._flows), daemon=True)
+                self._passing.append(thread)
+                thread.start()
+
+    def _pass_on(self, source: socket.socket, sink: socket.socket, flows: threading.Event) -> None:
+        with suppress(OSError):  # the other direction may have shut it
+            while data := source.recv(65_536):
+                flows.wait()
+                sink.sendall(data)
+        _shut(source)
+        _shut(sink)
+
+
+def _flowing() -> threading.Event:
+    flows = threading.Event()
+    flows.set()
+    return flows
+
+
+def _shut(end: socket.socket) -> None:
+    with suppress(OSError):  # it may be shut already
+        end.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,113 @@
+"""What happens when the link to the broker is cut, refused or frozen, on the service's side and on the caller's."""
+
+import time
+from urllib.parse import urlsplit, urlunsplit
+
+import pika
+import pytest
+from probe.api import ProbeApi, Words
+
+from chassis import topology
+from chassis.faulty_link import FaultyLink
+from chassis.rpc import connect
+from contracts.caller import Caller
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+
+CALLER = Caller(account_id="usr_1", user_id="usr_1")
+
+
+@pytest.fixture
+def faulty(virtual_host):
+    """A faulty link to the broker, and the AMQP URL that goes through it."""
+    parts = urlsplit(virtual_host)
+    link = FaultyLink((parts.hostname, parts.port))
+    url = urlunsplit(parts._replace(netloc=f"{parts.username}:{parts.password}@127.0.0.1:{link.port}"))
+    yield link, url
+    link.close()
+
+
+@pytest.fixture
+def probe_behind(faulty, running_service):
+    """The service reaches the broker over the faulty link; the test's own client does not."""
+    return running_service("probe", env={"AMQP_URL": faulty[1]}, api=ProbeApi)
+
+
+@pytest.fixture
+def far_probe(faulty, running_service):
+    """The client reaches the broker over the faulty link; the service does not."""
+    running_service("probe", api=ProbeApi)
+    bus = connect(faulty[1], "far")
+    proxy = bus.service("probe", ProbeApi)
+    assert proxy.echo(CALLER, Words(text="before")).text == "before"
+    yield proxy
+    bus.close()
+
+
+def answers_within(seconds, call):
+    """Calls until it answers; fails when that takes longer than allowed."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return call()
+        except ApiError as error:
+            assert error.code == "SERVICE_UNAVAILABLE"
+            assert time.monotonic() < deadline, "it did not come back in time"
+
+
+def test_a_service_whose_link_was_cut_answers_again_within_seconds(faulty, probe_behind):
+    faulty[0].cut()
+    answers_within(5.0, lambda: probe_behind.echo(CALLER, Words(), timeout_seconds=0.5))
+
+
+def test_a_service_comes_back_after_the_broker_was_away(faulty, probe_behind):
+    faulty[0].refuse(True)
+    faulty[0].cut()
+    with pytest.raises(ApiError):
+        probe_behind.echo(CALLER, Words(), timeout_seconds=1.5)
+    faulty[0].refuse(False)
+    answers_within(5.0, lambda: probe_behind.echo(CALLER, Words(), timeout_seconds=0.5))
+
+
+def test_an_event_staged_while_the_broker_is_away_is_sent_afterwards(faulty, probe_behind, virtual_host):
+    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+        connection.channel().queue_bind(topology.event_queue("probe"), topology.EVENT_EXCHANGE, "brand.changed")
+    telling = probe_behind.bus.service("probe", ProbeApi).tell.start(CALLER, Words(text="told", seconds=0.5))
+    probe_behind.echo(CALLER, Words())
+    faulty[0].refuse(True)
+    faulty[0].cut()
+    with pytest.raises(ApiError):
+        telling.result()
+    faulty[0].refuse(False)
+    answers_within(5.0, lambda: probe_behind.echo(CALLER, Words(), timeout_seconds=0.5))
+    answers_within(5.0, lambda: told(probe_behind))
+
+
+def told(probe):
+    if probe.count(CALLER, Words(text="told"), timeout_seconds=0.5).count != 1:
+        raise ApiError(SERVICE_UNAVAILABLE)
+
+
+def test_a_call_in_flight_when_the_caller_s_link_is_cut_fails_at_once(faulty, far_probe):
+    pending = far_probe.wait.start(CALLER, Words(seconds=5.0))
+    assert far_probe.echo(CALLER, Words(text="gone out")).text == "gone out"
+    began = time.monotonic()
+    faulty[0].cut()
+    with pytest.raises(ApiError) as caught:
+        pending.result()
+    assert caught.value.code == "SERVICE_UNAVAILABLE"
+    assert time.monotonic() - began < 2.0
+    answers_within(5.0, lambda: far_probe.echo(CALLER, Words(), timeout_seconds=0.5))
+
+
+def test_a_frozen_link_costs_a_caller_its_deadline_and_no_more(faulty, far_probe):
+    faulty[0].freeze()
+    began = time.monotonic()
+    with pytest.raises(ApiError):
+        far_probe.echo(CALLER, Words(), timeout_seconds=1.0)
+    assert time.monotonic() - began < 2.0
+
+
+def test_a_frozen_link_is_dropped_and_made_anew(faulty, probe_behind):
+    """The proxy's frozen links stay frozen: only a connection made anew can answer."""
+    faulty[0].freeze_what_is_open()
+    answers_within(20.0, lambda: probe_behind.echo(CALLER, Words(), timeout_seconds=1.0))
