@@ -7,9 +7,7 @@ trips for as many requests as wait at that moment. The row locks make it exact o
 from collections.abc import Iterable
 
 import structlog
-from sqlalchemy import Connection
 
-from chassis import outbox
 from chassis.database import Database
 from contracts import errors, plans
 from contracts.caller import Caller
@@ -71,7 +69,7 @@ class Admissions:
                 store = Store(connection)
                 if locked := store.lock(subjects):
                     decisions = _settle(store, locked, demands)
-                    _warn(connection, store, zip(demands, decisions, strict=True))
+                    _warn(store, zip(demands, decisions, strict=True))
                     return decisions
             with self._database.transaction() as connection:
                 Store(connection).add(subjects)
@@ -103,7 +101,7 @@ def _settle(store: Store, locked: Locked, demands: list[Demand]) -> list[Decisio
     return decisions
 
 
-def _warn(connection: Connection, store: Store, decided: Iterable[tuple[Demand, Decision]]) -> None:
+def _warn(store: Store, decided: Iterable[tuple[Demand, Decision]]) -> None:
     """Stages the warnings of those that crossed the line."""
     for demand, decision in decided:
         if not decision.warns:
@@ -117,6 +115,5 @@ def _warn(connection: Connection, store: Store, decided: Iterable[tuple[Demand, 
             percent=used * 100 // limit,
             resets_at=windows.month_ends_at(decision.now),
         )
-        store.wait_for_disk()
-        outbox.stage(connection, "account.quota.warning", warning, account_id=demand.subject)
+        store.stage_warning(warning)
         log.info("quota_warning", account_id=demand.subject, bucket=demand.bucket, used=used, limit=limit)

@@ -1,8 +1,7 @@
 """The quota service on the bus."""
 
 from functools import cache
-
-from sqlalchemy import Connection
+from typing import Any
 
 from chassis.database import Database
 from chassis.service import DatabaseProvider, loop, on_event, rpc
@@ -55,7 +54,7 @@ class QuotaService:
         return Nothing()
 
     @on_event("unit.returned")
-    def on_unit_returned(self, connection: Connection, event: Event) -> None:
+    def on_unit_returned(self, connection: Any, event: Event) -> None:
         usage.return_unit(Store(connection), event.account_id, str(event.data["operation_id"]))
 
     @loop(interval_seconds=60.0)

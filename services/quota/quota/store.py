@@ -10,20 +10,11 @@ import msgspec
 from sqlalchemy import Connection, Row, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
-from chassis import clock
+from chassis import clock, outbox
+from contracts.events import QuotaWarning
 from contracts.record import Record
 from quota.decision import Counters
 from quota.models import counters, unit_charges
-
-_NAMES = Counters.__struct_fields__
-_COLUMNS = ", ".join(_NAMES)
-#: The time is read once the rows are locked: a row's windows never go back, whichever replica comes first.
-_LOCK = f"""
-SET LOCAL synchronous_commit TO off;
-WITH locked AS MATERIALIZED (
-    SELECT {_COLUMNS} FROM counters WHERE subject = ANY(%s) ORDER BY subject FOR UPDATE
-) SELECT {_COLUMNS}, clock_now() FROM locked"""
-_WRITE = f"UPDATE counters SET {', '.join(f'{name} = %s' for name in _NAMES)} WHERE subject = %s"
 
 
 class Locked(Record):
@@ -42,6 +33,25 @@ class UnitCharge(Record):
     bucket: str
     units: int
     refunded: bool = False
+
+
+_NAMES = Counters.__struct_fields__
+_COLUMNS = ", ".join(_NAMES)
+#: The time is read once the rows are locked: a row's windows never go back, whichever replica comes first.
+_LOCK = f"""
+SET LOCAL synchronous_commit TO off;
+WITH locked AS MATERIALIZED (
+    SELECT {_COLUMNS} FROM counters WHERE subject = ANY(%s) ORDER BY subject FOR UPDATE
+) SELECT {_COLUMNS}, clock_now() FROM locked"""
+_WRITE = f"UPDATE counters SET {', '.join(f'{name} = %s' for name in _NAMES)} WHERE subject = %s"
+_CHARGE_NAMES = UnitCharge.__struct_fields__
+_CHARGE_COLUMNS = ", ".join(_CHARGE_NAMES)
+_CHARGES = f"SELECT {_CHARGE_COLUMNS} FROM unit_charges WHERE operation_id = ANY(%s)"
+_HOLD = f"""
+INSERT INTO unit_charges ({_CHARGE_COLUMNS}, created_at)
+SELECT *, clock_now()
+FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::integer[], %s::boolean[])
+ON CONFLICT (operation_id) DO UPDATE SET units = excluded.units, refunded = excluded.refunded"""
 
 
 class Store:
@@ -66,6 +76,11 @@ class Store:
         """Makes this transaction's commit durable: for events, which unlike counts must not be lost."""
         self._connection.execute(text("SET LOCAL synchronous_commit TO on"))
 
+    def stage_warning(self, warning: QuotaWarning) -> None:
+        """Stages the event in this transaction, whose commit then waits for the disk."""
+        self.wait_for_disk()
+        outbox.stage(self._connection, "account.quota.warning", warning, account_id=warning.user_id)
+
     def add(self, subjects: Iterable[str]) -> None:
         """Adds empty rows for those that have none; in a transaction that holds no other lock."""
         rows = [{"subject": subject} for subject in sorted(subjects)]
@@ -85,20 +100,13 @@ class Store:
 
     def charges(self, operation_ids: Collection[str]) -> dict[str, UnitCharge]:
         """What these operations hold, by operation id. Ask after locking their accounts."""
-        query = select(unit_charges).where(unit_charges.c.operation_id.in_(operation_ids))
-        rows = self._connection.execute(query)
-        return {row.operation_id: msgspec.convert(row, UnitCharge, from_attributes=True) for row in rows}
+        rows = self._connection.exec_driver_sql(_CHARGES, (list(operation_ids),))
+        return {row[0]: UnitCharge(**dict(zip(_CHARGE_NAMES, row, strict=True))) for row in rows}
 
     def hold(self, charges: Iterable[UnitCharge]) -> None:
         """Records what operations hold now."""
-        values = [{**msgspec.structs.asdict(charge), "created_at": clock.clock_now()} for charge in charges]
-        statement = insert(unit_charges).values(values)
-        new = statement.excluded
-        self._connection.execute(
-            statement.on_conflict_do_update(
-                index_elements=["operation_id"], set_={"units": new.units, "refunded": new.refunded}
-            )
-        )
+        columns = zip(*(msgspec.structs.astuple(charge) for charge in charges), strict=True)
+        self._connection.exec_driver_sql(_HOLD, tuple(list(column) for column in columns))
 
     def release(self, operation_id: str) -> None:
         """The operation holds nothing any more."""

@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
@@ -15,9 +15,10 @@ from chassis.database import Database
 from chassis.schema import outbox
 from contracts.caller import Caller
 from contracts.events import Event, QuotaWarning
-from contracts.quota import Admission, Admitted, ChargeUnit
+from contracts.quota import Admission, Admitted, BucketUse, ChargeUnit, Usage
 from quota import usage
 from quota.admission import Admissions
+from quota.decision import Counters, roll
 from quota.store import Store
 
 AT_ONCE = 200
@@ -40,7 +41,7 @@ def prepare(database: Database, subject: str, **counts: int) -> None:
         store.add([subject])
         locked = store.lock([subject])
         assert locked is not None
-        current = usage.roll(locked.counters[subject], locked.now)
+        current = roll(locked.counters[subject], locked.now)
         store.write([msgspec.structs.replace(current, **counts)])
 
 
@@ -57,7 +58,7 @@ def all_at_once(calls: Iterable[Callable[[], Admitted]]) -> Counter[str | None]:
         return Counter(pool.map(run, calls))
 
 
-def used(database: Database, caller: Caller = ELITE) -> usage.Usage:
+def used(database: Database, caller: Caller = ELITE) -> Usage:
     with database.reading() as connection:
         return usage.get_usage(Store(connection), caller)
 
@@ -203,7 +204,7 @@ def test_a_commit_waits_for_the_disk_only_when_it_holds_a_warning(
     def setting(store: Store) -> str:
         return str(store._connection.execute(text("SHOW synchronous_commit")).scalar_one())
 
-    def noting_write(store: Store, changed: list[usage.roll]) -> None:  # type: ignore[valid-type]
+    def noting_write(store: Store, changed: Collection[Counters]) -> None:
         seen.append(setting(store))
         write(store, changed)
 
@@ -248,12 +249,12 @@ def test_one_unusable_id_does_not_fail_those_who_come_with_it(door: Admissions, 
     with ThreadPoolExecutor(len(ids)) as pool:
         assert list(pool.map(refused, ids)) == [True] + [False] * 50
     assert used(database, ELITE).replies.used == 50
-    assert used(database).replies == usage.BucketUse(used=50, limit=20_000, remaining=19_950)
+    assert used(database).replies == BucketUse(used=50, limit=20_000, remaining=19_950)
 
 
 def test_usage_of_an_account_that_never_came_is_all_zeroes(database: Database) -> None:
     move_clock(database, MID_MINUTE)
     nobody = used(database, Caller(account_id="usr_new", user_id="usr_new", tier="free"))
     assert (nobody.year_month, nobody.resets_at) == ("2026-11", datetime(2026, 12, 1, tzinfo=UTC))
-    assert nobody.publishes == usage.BucketUse(used=0, limit=60, remaining=60)
-    assert nobody.writes == usage.BucketUse(used=0, limit=None, remaining=None)
+    assert nobody.publishes == BucketUse(used=0, limit=60, remaining=60)
+    assert nobody.writes == BucketUse(used=0, limit=None, remaining=None)
