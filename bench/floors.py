@@ -7,9 +7,9 @@ import os
 from functools import cache
 
 import msgspec
-from bench.echo.api import EchoApi, Words
 from flask import Flask, Response, request
 
+from bench.echo.api import EchoApi, Words
 from chassis.rpc import connect
 from contracts.caller import Caller
 

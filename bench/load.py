@@ -46,7 +46,6 @@ class Measured(Record):
 def run(load: Load) -> Measured:
     """Runs the load in a process of its own."""
 
-
     done = subprocess.run(
         [sys.executable, "-m", "bench.load"], input=msgspec.json.encode(load), capture_output=True, check=True
     )
@@ -132,6 +131,4 @@ def _serve(load: Load) -> Measured:
 
 
 if __name__ == "__main__":
-
-
     print(json.dumps(msgspec.to_builtins(_serve(msgspec.json.decode(sys.stdin.buffer.read(), type=Load)))))

@@ -1,8 +1,8 @@
 """The echo service, through chassis like any other."""
 
-from chassis.service import rpc
 from echo.api import EchoApi, Words
 
+from chassis.service import rpc
 from contracts.caller import Caller
 
 

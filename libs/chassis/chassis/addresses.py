@@ -29,7 +29,7 @@ _SPECIAL_V4 = [
 ]  # fmt: skip
 
 #: All that is handed out as global unicast. Outside lie loopback, mapped (::ffff:0:0/96), discard, NAT64
-#: (64:ff9b::/96, 64:ff9b:1::/48), unique local, link-local, site-local, multicast and what was never assigned.
+#: (64:ff9b::/96, 64:ff9b:1::/48), unique local, link-local, site-local, multicast and the unassigned.
 _GLOBAL_V6 = ip_network("2000::/3")
 #: What the IANA IPv6 Special-Purpose Address Registry takes out of it: 2001::/23 holds Teredo and ORCHID,
 #: 2002::/16 is 6to4, the others documentation and AS112.

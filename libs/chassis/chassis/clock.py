@@ -13,7 +13,8 @@ from chassis.config import ConfigError
 
 def now(connection: Connection) -> datetime:
     """The time in UTC, in whole milliseconds."""
-    return connection.execute(text("SELECT clock_now()")).scalar_one().astimezone(UTC)
+    moment: datetime = connection.execute(text("SELECT clock_now()")).scalar_one()
+    return moment.astimezone(UTC)
 
 
 def clock_now() -> Function[datetime]:
@@ -28,7 +29,9 @@ def shift_seconds(connection: Connection) -> float:
 
 def set_shift(connection: Connection, seconds: float) -> None:
     """Moves this database's clock. Only the local stack's operator tool calls this."""
-    connection.execute(text("UPDATE clock_shift SET shift = make_interval(secs => :seconds)"), {"seconds": seconds})
+    connection.execute(
+        text("UPDATE clock_shift SET shift = make_interval(secs => :seconds)"), {"seconds": seconds}
+    )
 
 
 def refuse_shifted(connection: Connection, *, allowed: bool) -> None:

@@ -64,7 +64,14 @@ class EventConsumer(SharedExtension, ProviderCollector):
             self.container.spawn_worker(handler, (event,), {}, handle_result=on_result)
 
     def _on_result(
-        self, channel: Channel, tag: int, headers: dict[str, Any], body: bytes, _context: Any, _result: Any, exc_info: Any
+        self,
+        channel: Channel,
+        tag: int,
+        headers: dict[str, Any],
+        body: bytes,
+        _context: Any,
+        _result: Any,
+        exc_info: Any,
     ) -> tuple[None, None]:
         if exc_info is None:
             self._settle(channel, tag, acknowledged=True)
@@ -72,7 +79,9 @@ class EventConsumer(SharedExtension, ProviderCollector):
             self._try_later(channel, tag, headers, body, exc_info[1])
         return None, None
 
-    def _try_later(self, channel: Channel, tag: int, headers: dict[str, Any], body: bytes, error: Exception) -> None:
+    def _try_later(
+        self, channel: Channel, tag: int, headers: dict[str, Any], body: bytes, error: Exception
+    ) -> None:
         outage = isinstance(error, ApiError) and error.row is SERVICE_UNAVAILABLE
         attempt = int(headers.get(_ATTEMPT, 0))
         if not outage and attempt >= len(topology.RETRY_SECONDS):
@@ -90,7 +99,9 @@ class EventConsumer(SharedExtension, ProviderCollector):
         else:
             self._settle(channel, tag, acknowledged=True)
 
-    def _set_aside(self, channel: Channel, tag: int, headers: dict[str, Any], body: bytes, error: str) -> None:
+    def _set_aside(
+        self, channel: Channel, tag: int, headers: dict[str, Any], body: bytes, error: str
+    ) -> None:
         queue = topology.event_queue(self.container.service_name)
         kept = quarantine.put(self.service_link.link, queue, headers, body, error)
         self._settle(channel, tag, acknowledged=kept)

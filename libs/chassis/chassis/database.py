@@ -13,7 +13,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
 #: A statement or a wait for a lock never outlasts a caller's patience (10 s by default). Our choice.
-_SESSION_OPTIONS = "-c statement_timeout=10000 -c lock_timeout=5000 -c idle_in_transaction_session_timeout=15000"
+_SESSION_OPTIONS = (
+    "-c statement_timeout=10000 -c lock_timeout=5000 -c idle_in_transaction_session_timeout=15000"
+)
 
 
 class Database:

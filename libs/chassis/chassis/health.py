@@ -21,7 +21,9 @@ def serve(host: str, port: int, is_healthy: Callable[[], bool]) -> None:
             start_response("404 Not Found", [("Content-Type", "application/json")])
             return [b'{"error": "there is only /healthz here"}']
         healthy = is_healthy()
-        start_response("200 OK" if healthy else "503 Service Unavailable", [("Content-Type", "application/json")])
+        start_response(
+            "200 OK" if healthy else "503 Service Unavailable", [("Content-Type", "application/json")]
+        )
         return [b'{"status": "ok"}' if healthy else b'{"status": "not consuming"}']
 
     eventlet.spawn(wsgi.server, listener, application, log_output=False)

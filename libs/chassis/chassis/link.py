@@ -40,7 +40,11 @@ class Link:
     """
 
     def __init__(
-        self, url: str, name: str, on_open: Callable[[Channel], None], on_lost: Callable[[], None] = lambda: None
+        self,
+        url: str,
+        name: str,
+        on_open: Callable[[Channel], None],
+        on_lost: Callable[[], None] = lambda: None,
     ) -> None:
         self._parameters = pika.URLParameters(url)
         self._parameters.heartbeat = HEARTBEAT_SECONDS
@@ -90,7 +94,7 @@ class Link:
             self._wake_pending = True
             try:
                 ioloop.add_callback_threadsafe(self._run_soon)
-            except Exception:  # the loop closed under us; the next connection starts with an empty slate
+            except Exception:  # noqa: BLE001 - the loop closed under us; the next connection starts with an empty slate
                 self._wake_pending = False
 
     def call_later(self, seconds: float, function: Callable[[], None]) -> None:
@@ -115,8 +119,10 @@ class Link:
         connection, ioloop = self._connection, self._ioloop
         if connection is not None and ioloop is not None:
             try:
-                ioloop.add_callback_threadsafe(lambda: connection.close() if connection.is_open else ioloop.stop())
-            except Exception as error:  # the loop is closed already: nothing to close
+                ioloop.add_callback_threadsafe(
+                    lambda: connection.close() if connection.is_open else ioloop.stop()
+                )
+            except Exception as error:  # noqa: BLE001 - the loop is closed already: nothing to close
                 log.debug("link_close_skipped", link=self.name, error=str(error))
         if self._started:
             self._ended.wait(2)
@@ -146,7 +152,7 @@ class Link:
             self._wake_pending = False
             self._ioloop = ioloop
             ioloop.start()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever breaks the loop, it is made anew
             log.warning("link_failed", link=self.name, error=repr(error))
         finally:
             was_open = self._open.is_set()
@@ -157,7 +163,7 @@ class Link:
                 self._on_lost()
             try:
                 ioloop.close()
-            except Exception as error:  # pika closes what it can; a new loop is made either way
+            except Exception as error:  # noqa: BLE001 - pika closes what it can; a new loop is made either way
                 log.debug("link_loop_close_failed", link=self.name, error=repr(error))
 
     def _give_up(self, ioloop: IOLoop, reason: Any) -> None:
@@ -277,7 +283,10 @@ class _Confirms:
             self._waiting[self._tag] = (batch, message.message_id)
             self._by_id[message.message_id] = batch
             properties = pika.BasicProperties(
-                delivery_mode=2, content_type="application/json", message_id=message.message_id, headers=message.headers
+                delivery_mode=2,
+                content_type="application/json",
+                message_id=message.message_id,
+                headers=message.headers,
             )
             self._channel.basic_publish(
                 message.exchange, message.routing_key, message.body, properties, mandatory=message.mandatory

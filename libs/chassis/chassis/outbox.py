@@ -56,10 +56,14 @@ def relay_once(database: Database, link: Link, limit: int = _BATCH) -> int:
             route = EVENTS.get(row.event)
             if route is not None and route.broadcast:
                 messages.append(
-                    Message(topology.BROADCAST_EXCHANGE, "", row.body, message_id=row.event_id, mandatory=False)
+                    Message(
+                        topology.BROADCAST_EXCHANGE, "", row.body, message_id=row.event_id, mandatory=False
+                    )
                 )
             elif route is not None and route.receivers:
-                messages.append(Message(topology.EVENT_EXCHANGE, row.event, row.body, message_id=row.event_id))
+                messages.append(
+                    Message(topology.EVENT_EXCHANGE, row.event, row.body, message_id=row.event_id)
+                )
         link.publish_confirmed(messages)
         if rows:
             connection.execute(delete(outbox).where(outbox.c.position.in_([row.position for row in rows])))

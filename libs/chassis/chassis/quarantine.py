@@ -57,9 +57,17 @@ def replay(amqp_url: str, quarantine_id: str) -> bool:
         channel.confirm_delivery()
         for tag, properties, body in _take(channel, 100_000):
             if properties.message_id == quarantine_id:
-                headers = {k: v for k, v in properties.headers.items() if not k.startswith(("x-quarantine", "x-attempt"))}
-                again = pika.BasicProperties(delivery_mode=2, content_type="application/json", headers=headers)
-                channel.basic_publish("", properties.headers["x-quarantine-queue"], body, again, mandatory=True)
+                headers = {
+                    k: v
+                    for k, v in properties.headers.items()
+                    if not k.startswith(("x-quarantine", "x-attempt"))
+                }
+                again = pika.BasicProperties(
+                    delivery_mode=2, content_type="application/json", headers=headers
+                )
+                channel.basic_publish(
+                    "", properties.headers["x-quarantine-queue"], body, again, mandatory=True
+                )
                 channel.basic_ack(tag)
                 return True
     return False
@@ -68,7 +76,7 @@ def replay(amqp_url: str, quarantine_id: str) -> bool:
 def _take(channel: Any, limit: int) -> list[tuple[int, Any, bytes]]:
     """Unacknowledged: everything goes back, in order, when the connection closes."""
     channel.queue_declare(topology.QUARANTINE_QUEUE, durable=True)
-    taken = []
+    taken: list[tuple[int, Any, bytes]] = []
     while len(taken) < limit:
         method, properties, body = channel.basic_get(topology.QUARANTINE_QUEUE)
         if method is None:

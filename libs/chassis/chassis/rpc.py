@@ -58,7 +58,18 @@ def connect(amqp_url: str, name: str = "client") -> "Bus":
 class PendingCall:
     """A call on its way: `result()` waits for it."""
 
-    __slots__ = ("_done", "_error", "_method", "_raw", "call", "deadline", "forget", "frame_id", "sent", "service")
+    __slots__ = (
+        "_done",
+        "_error",
+        "_method",
+        "_raw",
+        "call",
+        "deadline",
+        "forget",
+        "frame_id",
+        "sent",
+        "service",
+    )
 
     def __init__(self, service: str, method: Method, call: Call, deadline: float) -> None:
         self.service = service
@@ -128,7 +139,11 @@ class Bus:
     ) -> PendingCall:
         """Sends a call without waiting for its answer."""
         call = Call(
-            id=next(self._ids), method=method.name, ttl=timeout_seconds, caller=Raw(encode(caller)), request=Raw(encode(request))
+            id=next(self._ids),
+            method=method.name,
+            ttl=timeout_seconds,
+            caller=Raw(encode(caller)),
+            request=Raw(encode(request)),
         )
         pending = PendingCall(service, method, call, time.monotonic() + timeout_seconds)
         pending.forget = self._forget
@@ -296,7 +311,9 @@ class _BoundMethod:
     def __init__(self, bus: Bus, service: str, method: Method) -> None:
         self._bus, self._service, self._method = bus, service, method
 
-    def __call__(self, caller: Caller, request: Any, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> Any:
+    def __call__(
+        self, caller: Caller, request: Any, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    ) -> Any:
         return self._bus.start(self._service, self._method, caller, request, timeout_seconds).result()
 
     def start(

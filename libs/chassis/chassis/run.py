@@ -27,7 +27,11 @@ log = structlog.get_logger()
 def service_class(name: str) -> type:
     """The class in `<name>.service` whose `name` it is."""
     module = importlib.import_module(f"{name}.service")
-    found = [value for value in vars(module).values() if isinstance(value, type) and vars(value).get("name") == name]
+    found = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and vars(value).get("name") == name
+    ]
     if len(found) != 1:
         raise ConfigError(f"{name}.service must hold one class with name = {name!r}")
     return found[0]

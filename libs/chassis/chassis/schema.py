@@ -5,7 +5,18 @@ A service's first migration calls `create_chassis_schema(op)`.
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, DateTime, Identity, Index, LargeBinary, MetaData, String, Table, text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    DateTime,
+    Identity,
+    Index,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    text,
+)
 
 metadata = MetaData()
 

@@ -9,7 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 import pika
@@ -50,19 +50,17 @@ class ServiceLink(SharedExtension):
 
     def __init__(self) -> None:
         self.openers: list[Callable[[Channel], None]] = []
-        self.link: Link | None = None
+        self.link: Link
 
     def setup(self) -> None:
         self.link = Link(self.container.config["AMQP_URL"], self.container.service_name, self._on_open)
 
     def start(self) -> None:
         """Started by the first extension that needs it, after all have been set up."""
-        assert self.link is not None
         if not self.link.is_started:
             self.link.start()
 
     def stop(self) -> None:
-        assert self.link is not None
         self.link.stop()
 
     kill = stop
@@ -108,7 +106,6 @@ class RpcServer(SharedExtension, ProviderCollector):
     def stop(self) -> None:
         """Takes no more frames, then lets the calls that run send their replies."""
         link = self.service_link.link
-        assert link is not None
         if link.channel is not None and self._consumer_tag:
             link.call_soon(lambda: link.channel and link.channel.basic_cancel(self._consumer_tag))
         super().stop()
@@ -116,7 +113,7 @@ class RpcServer(SharedExtension, ProviderCollector):
     @property
     def is_consuming(self) -> bool:
         link = self.service_link.link
-        return link is not None and link.is_open and bool(self._consumer_tag)
+        return link.is_open and bool(self._consumer_tag)
 
     # -- I/O thread -----------------------------------------------------------------------------------
 
@@ -132,8 +129,7 @@ class RpcServer(SharedExtension, ProviderCollector):
     def _flush(self) -> None:
         self._flush_asked = False
         ready, self._ready = self._ready, defaultdict(list)
-        link = self.service_link.link
-        channel = link.channel if link is not None else None
+        channel = self.service_link.link.channel
         if channel is None:
             return  # whoever asked has been told that the link was lost
         for reply_to, replies in ready.items():
@@ -146,13 +142,18 @@ class RpcServer(SharedExtension, ProviderCollector):
     def _dispatch(self) -> None:
         """Begins the calls of each frame; blocks while all workers are busy, so that frames wait at the broker."""
         link = self.service_link.link
-        assert link is not None
         while True:
             channel, tag, properties, body = self._frames.get()
             try:
                 self._begin_calls(properties, body)
-            except Exception as error:
-                quarantine.put(link, topology.rpc_queue(self.container.service_name), properties.headers, body, repr(error))
+            except Exception as error:  # noqa: BLE001 - no message may stop the service
+                quarantine.put(
+                    link,
+                    topology.rpc_queue(self.container.service_name),
+                    properties.headers,
+                    body,
+                    repr(error),
+                )
             link.call_soon(partial(_ack, channel, tag))
 
     def _begin_calls(self, properties: Any, body: bytes) -> None:
@@ -166,17 +167,24 @@ class RpcServer(SharedExtension, ProviderCollector):
 
     def _begin_call(self, reply_to: str, call: Call) -> None:
         if call.method == PING:
-            self.container.spawn_managed_thread(partial(self._answer_ping, reply_to, call.id), identifier="ping")
+            self.container.spawn_managed_thread(
+                partial(self._answer_ping, reply_to, call.id), identifier="ping"
+            )
             return
         provider, method = self.methods.get(call.method, (None, None))
         if provider is None or method is None:
-            self.answer(reply_to, Reply(id=call.id, error=Failure(NOT_FOUND.code, f"there is no method {call.method}")))
+            self.answer(
+                reply_to,
+                Reply(id=call.id, error=Failure(NOT_FOUND.code, f"there is no method {call.method}")),
+            )
             return
         try:
             caller = msgspec.json.decode(call.caller, type=Caller)
-            request = msgspec.json.decode(call.request, type=method.request)
+            request: Any = msgspec.json.decode(call.request, type=method.request)
         except msgspec.MsgspecError as error:
-            self.answer(reply_to, Reply(id=call.id, error=Failure(VALIDATION_ERROR.code, str(error), {"errors": []})))
+            self.answer(
+                reply_to, Reply(id=call.id, error=Failure(VALIDATION_ERROR.code, str(error), {"errors": []}))
+            )
             return
         provider.run(caller, request, partial(self._on_result, reply_to, call.id, caller, method))
 
@@ -188,7 +196,14 @@ class RpcServer(SharedExtension, ProviderCollector):
             self.answer(reply_to, Reply(id=call_id, error=failure_of(error)))
 
     def _on_result(
-        self, reply_to: str, call_id: int, caller: Caller, method: Method, _context: Any, result: Any, exc_info: Any
+        self,
+        reply_to: str,
+        call_id: int,
+        caller: Caller,
+        method: Method,
+        _context: Any,
+        result: Any,
+        exc_info: Any,
     ) -> tuple[Any, None]:
         if exc_info is None:
             self.answer(reply_to, Reply(id=call_id, result=Raw(encode(result))))
@@ -203,7 +218,7 @@ class RpcServer(SharedExtension, ProviderCollector):
         self._ready[reply_to].append(reply)
         if not self._flush_asked:
             self._flush_asked = True
-            cast(Link, self.service_link.link).call_soon(self._flush)
+            self.service_link.link.call_soon(self._flush)
 
 
 def _ack(channel: Channel, tag: int) -> None:

@@ -66,7 +66,7 @@ class DatabaseProvider(DependencyProvider):
                     """Commits that happened meanwhile are sent by the next round as well."""
 
     def _relay_once(self) -> int:
-        assert self.database is not None and self.service_link.link is not None
+        assert self.database is not None
         try:
             return outbox.relay_once(self.database, self.service_link.link)
         except (NotConfirmed, ApiError) as error:
@@ -93,7 +93,7 @@ def spawn_all(functions: Sequence[Callable[[], Any]], size: int = 32) -> list[An
     def run(function: Callable[[], Any]) -> Any:
         try:
             return function()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - handed to the caller
             return error
 
     return list(GreenPool(size).imap(run, functions))

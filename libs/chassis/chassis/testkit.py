@@ -65,7 +65,9 @@ def _template(admin: Engine, service: str) -> str:
     with admin.connect() as connection:
         connection.execute(text("SELECT pg_advisory_lock(42)"))
         try:
-            exists = connection.execute(text("SELECT 1 FROM pg_database WHERE datname = :n"), {"n": name}).scalar()
+            exists = connection.execute(
+                text("SELECT 1 FROM pg_database WHERE datname = :n"), {"n": name}
+            ).scalar()
             if not exists:
                 building = f"{name}_building"
                 connection.execute(text(f'DROP DATABASE IF EXISTS "{building}" WITH (FORCE)'))
@@ -138,7 +140,11 @@ def own_virtual_host(admin: Engine, amqp_url: str) -> Iterator[str]:
 def _empty(url: str) -> None:
     queues = [QUARANTINE_QUEUE]
     for service in (*SERVICES, "probe"):
-        queues += [rpc_queue(service), event_queue(service), *(retry_queue(service, s) for s in RETRY_SECONDS)]
+        queues += [
+            rpc_queue(service),
+            event_queue(service),
+            *(retry_queue(service, s) for s in RETRY_SECONDS),
+        ]
     with pika.BlockingConnection(pika.URLParameters(url)) as connection:
         channel = connection.channel()
         for queue in queues:

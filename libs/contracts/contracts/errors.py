@@ -23,7 +23,11 @@ ERRORS: dict[str, ErrorRow] = {}
 
 def _row(code: str, http_status: int, category: str, message: str, recommended_fix: str) -> ErrorRow:
     row = ErrorRow(
-        code=code, http_status=http_status, category=category, message=message, recommended_fix=recommended_fix
+        code=code,
+        http_status=http_status,
+        category=category,
+        message=message,
+        recommended_fix=recommended_fix,
     )
     ERRORS[code] = row
     return row

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Protocol
 from msgspec import UNSET, Meta, UnsetType, field
 
 from contracts.caller import Caller
-from contracts.record import Nothing, Record
+from contracts.record import Record
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
 #: Spec "Request field limits"; the platform's own limit comes on top.
@@ -121,16 +121,16 @@ class EditPost(Record):
 
     id: str
     scheduled_at: datetime | UnsetType = UNSET
-    message: Message | None | UnsetType = UNSET
+    message: Message | UnsetType | None = UNSET
     media_ids: tuple[str, ...] | UnsetType = UNSET
     media_urls: tuple[str, ...] | UnsetType = UNSET
-    first_comment: Annotated[str, Meta(max_length=8_000)] | None | UnsetType = UNSET
-    facebook_settings: Settings | None | UnsetType = UNSET
-    instagram_settings: Settings | None | UnsetType = UNSET
-    linkedin_settings: Settings | None | UnsetType = UNSET
-    tiktok_settings: Settings | None | UnsetType = UNSET
-    x_settings: Settings | None | UnsetType = UNSET
-    youtube_settings: Settings | None | UnsetType = UNSET
+    first_comment: Annotated[str, Meta(max_length=8000)] | UnsetType | None = UNSET
+    facebook_settings: Settings | UnsetType | None = UNSET
+    instagram_settings: Settings | UnsetType | None = UNSET
+    linkedin_settings: Settings | UnsetType | None = UNSET
+    tiktok_settings: Settings | UnsetType | None = UNSET
+    x_settings: Settings | UnsetType | None = UNSET
+    youtube_settings: Settings | UnsetType | None = UNSET
 
 
 class ScheduledPost(PostContent, kw_only=True):

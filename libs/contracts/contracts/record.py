@@ -4,9 +4,12 @@ Old and new releases talk to each other: unknown fields are ignored when a recor
 so every field added later must have a default.
 """
 
+from typing import dataclass_transform
+
 import msgspec
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """An immutable record; unknown fields are ignored on reading.
 

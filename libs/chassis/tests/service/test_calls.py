@@ -117,7 +117,14 @@ def test_rubbish_on_the_call_queue_is_quarantined_and_the_service_lives(own_prob
     with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
         channel = connection.channel()
         with_reply = pika.BasicProperties(reply_to="nowhere")
-        for body in (b"", b"not json", b"[]", b'{"calls": 5}', b"\xff\xfe", b'{"sent_at": 1, "calls": [{"id": "x"}]}'):
+        for body in (
+            b"",
+            b"not json",
+            b"[]",
+            b'{"calls": 5}',
+            b"\xff\xfe",
+            b'{"sent_at": 1, "calls": [{"id": "x"}]}',
+        ):
             channel.basic_publish("", topology.rpc_queue("probe"), body, with_reply)
         channel.basic_publish("", topology.rpc_queue("probe"), b'{"sent_at": 1, "calls": []}')
     assert own_probe.echo(CALLER, Words(text="alive")).text == "alive"
@@ -138,15 +145,25 @@ def test_an_unknown_method_is_refused_alone(probe):
 def listening_probe(own_probe, virtual_host):
     """Its event queue is bound to brand.changed, which contracts.events sends to others only."""
     with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
-        connection.channel().queue_bind(topology.event_queue("probe"), topology.EVENT_EXCHANGE, "brand.changed")
+        connection.channel().queue_bind(
+            topology.event_queue("probe"), topology.EVENT_EXCHANGE, "brand.changed"
+        )
     return own_probe
 
 
 def test_an_event_that_comes_twice_has_one_effect(listening_probe, virtual_host):
-    event = Event(id="evt_1", event="brand.changed", created_at=datetime.now(UTC), account_id="usr_1", data={"name": "new"})
+    event = Event(
+        id="evt_1",
+        event="brand.changed",
+        created_at=datetime.now(UTC),
+        account_id="usr_1",
+        data={"name": "new"},
+    )
     with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
         for _ in range(2):
-            connection.channel().basic_publish(topology.EVENT_EXCHANGE, "brand.changed", msgspec.json.encode(event))
+            connection.channel().basic_publish(
+                topology.EVENT_EXCHANGE, "brand.changed", msgspec.json.encode(event)
+            )
     listening_probe.tell(CALLER, Words(text="later"))
     until(lambda: listening_probe.count(CALLER, Words(text="later")).count == 1)
     assert listening_probe.count(CALLER, Words(text="new")).count == 1

@@ -70,5 +70,9 @@ class ProbeService:
     @loop(interval_seconds=0.2)
     def tick(self):
         with self.database.transaction() as connection:
-            connection.execute(text("INSERT INTO notes (text) SELECT 'tick' WHERE NOT EXISTS (SELECT FROM notes WHERE text = 'tick')"))
+            connection.execute(
+                text(
+                    "INSERT INTO notes (text) SELECT 'tick' WHERE NOT EXISTS (SELECT FROM notes WHERE text = 'tick')"
+                )
+            )
         return 0

@@ -1,0 +1,137 @@
+"""Outbox, inbox and clock on a real PostgreSQL."""
+
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select, text
+
+from chassis import clock, inbox, outbox
+from chassis.config import ConfigError
+from chassis.link import NotConfirmed
+from chassis.schema import outbox as outbox_table
+from contracts.errors import ApiError
+from contracts.events import BrandChanged
+
+sys.path.append(str(Path(__file__).parents[1] / "probe"))
+CHANGE = BrandChanged(brand_id="brd_1", name="new")
+
+
+class Broker:
+    """Stands where the link stands; keeps what was published, or confirms nothing."""
+
+    def __init__(self, confirms=True):
+        self.confirms = confirms
+        self.published = []
+
+    def publish_confirmed(self, messages, timeout_seconds=5.0):
+        if not self.confirms:
+            raise NotConfirmed("away")
+        self.published += messages
+
+
+@pytest.fixture
+def database(open_database):
+    return open_database("probe")
+
+
+def stage(database, count=1):
+    staged = []
+    for _ in range(count):
+        with database.transaction() as connection:
+            staged.append(outbox.stage(connection, "brand.changed", CHANGE, account_id="usr_1").id)
+    return staged
+
+
+def left(database):
+    with database.reading() as connection:
+        return connection.execute(select(func.count()).select_from(outbox_table)).scalar_one()
+
+
+def test_an_event_of_a_transaction_that_failed_is_never_sent(database):
+    with pytest.raises(ZeroDivisionError), database.transaction() as connection:
+        outbox.stage(connection, "brand.changed", CHANGE, account_id="usr_1")
+        raise ZeroDivisionError
+    assert outbox.relay_once(database, Broker()) == 0
+
+
+def test_events_are_sent_in_order_and_leave_the_outbox_once_confirmed(database):
+    staged = stage(database, 5)
+    broker = Broker()
+    assert outbox.relay_once(database, broker, limit=3) == 3
+    assert outbox.relay_once(database, broker, limit=3) == 2
+    assert [message.message_id for message in broker.published] == staged
+    assert left(database) == 0
+
+
+def test_events_the_broker_did_not_confirm_stay(database):
+    stage(database, 2)
+    with pytest.raises(NotConfirmed):
+        outbox.relay_once(database, Broker(confirms=False))
+    assert left(database) == 2
+
+
+def test_two_relays_never_send_the_same_event(database):
+    stage(database, 4)
+    first, second = Broker(), Broker()
+
+    class Meanwhile(Broker):
+        def publish_confirmed(self, messages, timeout_seconds=5.0):
+            outbox.relay_once(database, second)
+            first.publish_confirmed(messages)
+
+    outbox.relay_once(database, Meanwhile(), limit=2)
+    ids = [message.message_id for message in first.published + second.published]
+    assert len(ids) == len(set(ids)) == 4
+
+
+def test_a_commit_that_staged_an_event_wakes_the_relay_and_others_do_not(database):
+    woken = []
+    database.on_commit(outbox.STAGED, lambda: woken.append(1))
+    with database.transaction() as connection:
+        connection.execute(text("SELECT 1"))
+    assert woken == []
+    stage(database)
+    assert woken == [1]
+
+
+def test_an_event_is_new_once(database):
+    with database.transaction() as connection:
+        assert inbox.record(connection, "evt_1")
+        assert not inbox.record(connection, "evt_1")
+
+
+def test_the_clock_moves_when_it_is_shifted_and_leases_do_not(database):
+    with database.transaction() as connection:
+        before = clock.now(connection)
+        clock.set_shift(connection, 86_400)
+        assert timedelta(days=1) <= clock.now(connection) - before < timedelta(days=1, minutes=1)
+        real = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+        assert real - before < timedelta(minutes=1)
+
+
+def test_a_shifted_clock_is_refused_where_it_is_not_allowed(database):
+    with database.transaction() as connection:
+        clock.refuse_shifted(connection, allowed=False)
+        clock.set_shift(connection, 1)
+        clock.refuse_shifted(connection, allowed=True)
+        with pytest.raises(ConfigError, match="CLOCK_SHIFT_ALLOWED"):
+            clock.refuse_shifted(connection, allowed=False)
+
+
+def test_the_clock_gives_whole_milliseconds(database):
+    with database.reading() as connection:
+        assert clock.now(connection).microsecond % 1000 == 0
+
+
+def test_a_connection_lost_in_a_transaction_is_told_as_unavailable_and_the_next_one_works(
+    database, open_database
+):
+    with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"), database.transaction() as connection:
+        backend = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+        with open_database("probe").reading() as other:
+            other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": backend})
+        connection.execute(text("SELECT 1"))
+    with database.transaction() as connection:
+        assert connection.execute(text("SELECT 1")).scalar_one() == 1
