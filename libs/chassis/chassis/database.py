@@ -40,7 +40,7 @@ class Database:
         self._after_commit: dict[str, Callable[[], None]] = {}
 
     def on_commit(self, mark: str, callback: Callable[[], None]) -> None:
-        """Call back after every commit of a transaction that set `connection.info[mark]` (the outbox wakes its relay)."""
+        """Call back after every commit of a transaction that set `connection.info[mark]` (so the outbox wakes)."""
         self._after_commit[mark] = callback
 
     @contextmanager

@@ -11,7 +11,7 @@ from contracts.record import Record
 
 
 class Event(Record):
-    """The envelope; `id` (`evt_…`) is stable over every repetition. `data` is the event's own record, as JSON values."""
+    """The envelope; `id` (`evt_…`) is stable over every repetition. `data`: the event's own record, as JSON."""
 
     id: str
     event: str

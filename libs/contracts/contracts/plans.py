@@ -29,13 +29,13 @@ class Plan(Record):
 
 def _plan(
     tier: str, credit_plan: str, monthly: tuple[int, int, int, int], rates: tuple[int, int],
-    storage_mb: int, file_mb: int, tokens: int, credits: int,
+    storage_mb: int, file_mb: int, tokens: int, plan_credits: int,
 ) -> Plan:  # fmt: skip
     publishes, replies, reads, webhooks = monthly
     return Plan(
         tier=tier, credit_plan=credit_plan, publishes=publishes, replies=replies, reads=reads, webhooks=webhooks,
         per_minute=rates[0], per_day=rates[1], storage_bytes=storage_mb * MB, max_file_bytes=file_mb * MB,
-        active_tokens=tokens, plan_credits=credits,
+        active_tokens=tokens, plan_credits=plan_credits,
     )  # fmt: skip
 
 

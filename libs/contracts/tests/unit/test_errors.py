@@ -59,7 +59,8 @@ def test_every_code_named_anywhere_in_the_decisions_is_in_the_table():
 
 def test_every_error_says_what_happened_and_what_to_do():
     for row in ERRORS.values():
-        assert row.message.endswith(".") and row.recommended_fix.endswith("."), row.code
+        assert row.message.endswith("."), row.code
+        assert row.recommended_fix.endswith("."), row.code
         assert row.category in {
             "request", "authentication", "permission", "resource", "idempotency", "limits", "media", "ai", "platform",
             "server",

@@ -1,0 +1,5 @@
+"""`python -m ctl`, the same as `posthaste`."""
+
+from ctl.cli import main
+
+main()

@@ -1,0 +1,20 @@
+"""`audit`: what was done on a brand."""
+
+import click
+
+from contracts.accounts import ListAudit
+from ctl.session import Session, pass_session
+
+
+@click.group()
+def audit() -> None:
+    """The audit log of a brand."""
+
+
+@audit.command("list")
+@click.option("--brand", "brand_id", required=True, help="The brand.")
+@pass_session
+def list_(session: Session, brand_id: str) -> None:
+    """List what was done to collaborators and their tokens, and the operator's acts, newest first."""
+    log = session.accounts.list_audit(session.caller, ListAudit(brand_id=brand_id))
+    session.show_all(log.entries, ("created_at", "actor_id", "action", "subject_id", "details"))

@@ -1,0 +1,66 @@
+"""The group of all commands, its exit codes and its errors."""
+
+import logging
+from typing import Any
+
+import click
+import structlog
+
+from chassis.config import ConfigError
+from contracts.errors import ApiError
+from ctl import absent, audit, brands, clock, collaborators, output, pages, posts, quarantine, tokens, users
+from ctl.session import Session
+
+
+class OperatorGroup(click.Group):
+    """Exit 0: done. 1: refused, with the API's error. 2: wrong usage, or settings that are missing."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ApiError as error:
+            _print_refusal(ctx.find_object(Session), error)
+            ctx.exit(1)
+        except ConfigError as error:
+            raise click.UsageError(str(error)) from None
+        except UnicodeEncodeError:
+            raise click.UsageError("an argument is not valid Unicode") from None
+
+
+def _print_refusal(session: Session | None, error: ApiError) -> None:
+    if session is not None and session.as_json:
+        click.echo(output.as_json(output.refusal(error)))
+    else:
+        click.echo(output.refusal_text(error), err=True)
+
+
+@click.group(
+    cls=OperatorGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Exit codes: 0 done, 1 refused with the API's error, 2 wrong usage.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object or array, errors included.")
+@click.pass_context
+def cli(ctx: click.Context, as_json: bool) -> None:
+    """Operate Posthaste: users, tokens, brands, pages and what goes on inside.
+
+    Addresses come from the environment (AMQP_URL and the like); on the local stack `./dev ctl` sets them.
+    """
+    session = ctx.obj or Session()
+    session.as_json = as_json
+    ctx.obj = session
+    ctx.call_on_close(session.close)
+
+
+for group in (
+    users.user, tokens.token, brands.brand, collaborators.collaborator, audit.audit, pages.page, posts.post,
+    absent.credits_, absent.webhook, clock.clock, quarantine.quarantine,
+):  # fmt: skip
+    cli.add_command(group)
+
+
+def main() -> None:
+    # Standard output is for answers: what the libraries log would spoil the JSON.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    logging.getLogger("pika").setLevel(logging.CRITICAL)
+    cli(prog_name="posthaste")

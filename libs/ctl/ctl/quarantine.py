@@ -1,0 +1,45 @@
+"""`quarantine`: messages that no service could handle."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+from pika.exceptions import AMQPError
+
+from chassis import quarantine as chassis_quarantine
+from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
+from ctl.session import Session, pass_session
+
+
+@click.group()
+def quarantine() -> None:
+    """Poisoned messages: malformed, or failed again and again."""
+
+
+@quarantine.command("list")
+@pass_session
+def list_(session: Session) -> None:
+    """List the messages in quarantine, with why and whence."""
+    with _broker():
+        found = chassis_quarantine.list_quarantined(session.config.amqp_url)
+    session.show_all(found, ("id", "quarantined_at", "queue", "size_bytes", "error"))
+
+
+@quarantine.command()
+@click.argument("quarantine_id", metavar="ID")
+@pass_session
+def replay(session: Session, quarantine_id: str) -> None:
+    """Send message ID back to the queue it came from."""
+    with _broker():
+        done = chassis_quarantine.replay(session.config.amqp_url, quarantine_id)
+    if not done:
+        raise ApiError(NOT_FOUND, "There is no such message in quarantine.")
+    session.show({"id": quarantine_id, "replayed": True})
+
+
+@contextmanager
+def _broker() -> Iterator[None]:
+    try:
+        yield
+    except (AMQPError, OSError) as error:
+        raise ApiError(SERVICE_UNAVAILABLE, "The broker does not answer.", retry_after_seconds=1) from error

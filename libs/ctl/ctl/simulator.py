@@ -1,0 +1,56 @@
+"""The two things asked of the local stack's simulator: a platform account, and to move its clock."""
+
+from typing import Any
+
+import msgspec
+import requests
+
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError, ErrorRow
+from contracts.record import Record
+from ctl.config import CtlConfig
+
+_TIMEOUT_SECONDS = 10.0
+
+NO_SIMULATOR = ErrorRow(
+    code="NO_SIMULATOR",
+    http_status=501,
+    category="server",
+    message="SIMULATOR_URL is not set: there is no platform to make an account on.",
+    recommended_fix="Use the local stack (./dev ctl page link); elsewhere owners connect their pages.",
+)
+
+
+class PlatformAccount(Record):
+    """An account as the simulator makes it."""
+
+    account_id: str
+    access_token: str
+    name: str
+    username: str | None = None
+    followers: int = 0
+    picture: str | None = None
+
+
+def new_account(config: CtlConfig, platform: str) -> PlatformAccount:
+    """Raises ApiError when there is no simulator, or it does not answer or refuses."""
+    if config.simulator_url is None:
+        raise ApiError(NO_SIMULATOR)
+    answer = _post(f"{config.simulator_url}/_sim/accounts", {"platform": platform})
+    return msgspec.json.decode(answer, type=PlatformAccount)
+
+
+def set_clock(config: CtlConfig, shift_seconds: float) -> None:
+    """Sets the simulator's distance to real time, if there is a simulator."""
+    if config.simulator_url is not None:
+        _post(f"{config.simulator_url}/_sim/clock", {"shift_seconds": shift_seconds})
+
+
+def _post(url: str, body: dict[str, Any]) -> bytes:
+    try:
+        answer = requests.post(url, json=body, timeout=_TIMEOUT_SECONDS)
+        answer.raise_for_status()
+    except requests.RequestException as error:
+        raise ApiError(
+            SERVICE_UNAVAILABLE, f"The simulator failed: {error}", retry_after_seconds=1
+        ) from error
+    return answer.content

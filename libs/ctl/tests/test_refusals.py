@@ -1,0 +1,116 @@
+"""Exit codes: 0 done, 1 refused with the API's error, 2 wrong usage."""
+
+from typing import Any
+
+import click
+import pytest
+
+from contracts import errors
+from contracts.errors import ApiError
+from ctl.cli import cli
+from ctl.output import table
+
+WORDS = ["--email", "a@example.com", "--tier", "free"]
+
+
+def test_a_refusal_is_the_apis_error_with_its_fix_and_exit_1(line: Any) -> None:
+    line.bus.answers["create_user"] = ApiError(errors.EMAIL_TAKEN)
+    answer = line.json("user", "create", *WORDS, exit_code=1)
+    assert answer["code"] == "EMAIL_TAKEN"
+    assert answer["error"] == errors.EMAIL_TAKEN.message
+    assert answer["recommended_fix"] == errors.EMAIL_TAKEN.recommended_fix
+
+
+def test_people_read_refusals_on_standard_error(line: Any) -> None:
+    line.bus.answers["create_user"] = errors.invalid("email", "is not an e-mail address")
+    result = line.run("user", "create", *WORDS)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("VALIDATION_ERROR: email: is not an e-mail address\n")
+    assert errors.VALIDATION_ERROR.recommended_fix in result.stderr
+
+
+def test_extra_fields_of_a_refusal_are_shown(line: Any) -> None:
+    line.bus.answers["create_user"] = ApiError(errors.LIMIT_REACHED, limit=10)
+    assert line.json("user", "create", *WORDS, exit_code=1)["limit"] == 10
+    assert "  limit: 10\n" in line.run("user", "create", *WORDS).stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("user", "create", "--email", "a@example.com"),
+        ("user", "create", "--email", "a@example.com", "--tier", "gold"),
+        ("user", "plan", "usr_1"),
+        ("token", "set-used", "tok_1", "many"),
+        ("page", "link", "--brand", "brd_1", "--platform", "myspace"),
+        ("collaborator", "add", "--brand", "b", "--user", "u", "--role", "owner"),
+        ("clock", "shift", "nan"),
+        ("clock", "shift", "1e300"),
+        ("nonsense",),
+        (),
+    ],
+)
+def test_wrong_usage_is_exit_2_and_calls_nobody(line: Any, arguments: tuple[str, ...]) -> None:
+    assert line.run("--json", *arguments).exit_code == 2
+    assert line.bus.calls == []
+
+
+def test_a_missing_address_is_told_by_name(line: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AMQP_URL")
+    result = line.run("user", "create", *WORDS)
+    assert result.exit_code == 2
+    assert "AMQP_URL" in result.stderr
+
+
+def test_an_expiry_that_is_no_date_is_the_apis_error(line: Any) -> None:
+    arguments = ("token", "create", "--user", "usr_1", "--scopes", "*", "--expires", "tomorrow")
+    answer = line.json(*arguments, exit_code=1)
+    assert (answer["code"], answer["field"]) == ("INVALID_DATE", "expires_at")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("credits", "grant", "--user", "usr_1", "--amount", "5"), ("webhook", "enable", "whk_1")]
+)
+def test_commands_of_services_to_come_say_that_this_release_lacks_them(line: Any, arguments: Any) -> None:
+    assert line.json(*arguments, exit_code=1)["code"] == "NOT_IN_THIS_RELEASE"
+
+
+@pytest.mark.parametrize("command", [("clock", "shift", "60"), ("clock", "reset")])
+def test_the_clock_is_not_moved_where_that_is_not_allowed(line: Any, command: tuple[str, ...]) -> None:
+    assert line.json(*command, exit_code=1)["code"] == "CLOCK_SHIFT_NOT_ALLOWED"
+
+
+def test_the_connection_is_closed_after_a_refusal_too(line: Any) -> None:
+    line.bus.answers["create_user"] = ApiError(errors.EMAIL_TAKEN)
+    line.run("user", "create", *WORDS)
+    assert line.bus.closed
+
+
+def test_the_commands_are_exactly_these_each_with_help_for_itself_and_its_options(line: Any) -> None:
+    found = []
+    for name, group in cli.commands.items():
+        assert isinstance(group, click.Group)
+        found.append(f"{name} {' '.join(sorted(group.commands))}")
+        for command in group.commands.values():
+            assert command.help, command.name
+            assert all(option.help for option in command.params if isinstance(option, click.Option)), (
+                command.name
+            )
+            assert line.run(name, str(command.name), "--help").exit_code == 0
+    assert sorted(found) == [
+        "audit list",
+        "brand create list",
+        "clock reset shift show",
+        "collaborator add remove",
+        "credits grant",
+        "page expire link list",
+        "post due",
+        "quarantine list replay",
+        "token create list revoke rotate set-used",
+        "user create plan",
+        "webhook enable",
+    ]
+
+
+def test_control_characters_of_stored_names_do_not_reach_the_terminal() -> None:
+    assert "\x1b" not in table([{"name": "\x1b[2Jgone"}], ["name"])
