@@ -220,11 +220,29 @@ class Connector(ABC):
         """Answer a comment. Raises OutcomeUnknown."""
 
     @abstractmethod
-    def find_reply(
-        self, account: Account, parent_id: str, text: str, *, began_at: datetime, known_ids: Collection[str] = ()
+    def find_comment(
+        self,
+        account: Account,
+        remote_id: str,
+        text: str,
+        *,
+        began_at: datetime,
+        known_ids: Collection[str] = (),
     ) -> RemoteReply | None:
-        """Our own comment under a post, or reply under a comment, with exactly this text, made since `began_at`
-        and not among `known_ids`: what became of a `comment` or `reply` that raised OutcomeUnknown."""
+        """What became of a `comment` that raised OutcomeUnknown: our own with this text, made since `began_at`
+        (real time, as in `look_up`) and not among `known_ids`. None: not there now."""
+
+    @abstractmethod
+    def find_reply(
+        self,
+        account: Account,
+        comment_id: str,
+        text: str,
+        *,
+        began_at: datetime,
+        known_ids: Collection[str] = (),
+    ) -> RemoteReply | None:
+        """The same for a `reply`."""
 
     @abstractmethod
     def list_comments(

@@ -1,11 +1,252 @@
-"""Facebook over the Graph API."""
+"""Facebook Pages over the Graph API (platforms.md 2). Comments and counts are in `facebook_reading`."""
 
-from publishing.platforms.base import Connector
-from publishing.platforms.meta import MetaSettings
+import json
+import re
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from publishing.platforms.base import (
+    Account,
+    Checkpoint,
+    Content,
+    MediaSource,
+    NotPublished,
+    Outcome,
+    OutcomeUnknown,
+    PlatformRefusal,
+    Published,
+    Refusal,
+    StillUnknown,
+)
+from publishing.platforms.facebook_reading import FacebookReading
+from publishing.platforms.meta import (
+    Answer,
+    fingerprint,
+    graph_time,
+    is_within,
+    poll,
+    rows_of,
+    same_text,
+    window_start,
+)
+from publishing.platforms.meta_errors import MISSING, PHOTOS_ALREADY_POSTED
+
+_URL = re.compile(r"https?://[^\s<>\"]+")
+_TOLD_OF_A_POST = "id,permalink_url,created_time"
+#: Attachment types of posts with photos of their own; a shared link has others, whatever picture it shows.
+_PHOTO_TYPES = ("photo", "album")
 
 
-class FacebookConnector(Connector):
-    """Facebook. Calls follow."""
+class FacebookConnector(FacebookReading):
+    """Publishing. Checkpoint values: `content` and `photo_ids` (staged photos), `video_id` (accepted video)."""
 
-    def __init__(self, settings: MetaSettings) -> None:
-        self._settings = settings
+    def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
+        if any(source.type == "video" for source in content.media):
+            return self._publish_video(account, content, checkpoint)
+        if len(content.media) > 1:
+            return self._publish_album(account, content, checkpoint)
+        if content.media:
+            return self._publish_photo(account, content)
+        data = {"message": content.message, "link": _link(content)}
+        return self._publish_feed(account, {name: value for name, value in data.items() if value})
+
+    def look_up(
+        self,
+        account: Account,
+        content: Content,
+        checkpoint: Checkpoint,
+        *,
+        began_at: datetime,
+        known_remote_ids: Collection[str] = (),
+    ) -> Outcome:
+        photo_ids = set(checkpoint.get("photo_ids") or ())
+        if checkpoint.get("video_id"):
+            return self._video_outcome(
+                account, checkpoint.get("video_id"), content, began_at, known_remote_ids
+            )
+        if len(content.media) > 1 and not photo_ids:
+            # The ids are stored before the post is sent: it never was.
+            return NotPublished(settled=True)
+        return self._find(account, content, photo_ids, began_at, known_remote_ids)
+
+    def _publish_feed(self, account: Account, data: Answer) -> Published:
+        return _published(
+            self._graph.create(account, account.remote_account_id, "feed", data, fields=_TOLD_OF_A_POST)
+        )
+
+    def _publish_photo(self, account: Account, content: Content) -> Published:
+        source, files = _file(content.media[0], "url")
+        data = {"message": content.message, **source}
+        answer = self._graph.create(account, account.remote_account_id, "photos", data, files=files)
+        # The photo has an id of its own; what people see and answer is the post.
+        return self._described(account, str(answer.get("post_id") or answer["id"]))
+
+    def _publish_album(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
+        mark = fingerprint(content)
+        if checkpoint.get("content") != mark or not checkpoint.get("photo_ids"):
+            checkpoint.save(content=mark, photo_ids=self._staged_photos(account, content))
+        photo_ids: list[str] = checkpoint.get("photo_ids")
+        attached = json.dumps([{"media_fbid": photo_id} for photo_id in photo_ids])
+        try:
+            return self._publish_feed(account, {"message": content.message, "attached_media": attached})
+        except PlatformRefusal as refusal:
+            if refusal.code == PHOTOS_ALREADY_POSTED:
+                raise OutcomeUnknown("an earlier call has posted the photos") from refusal
+            if not refusal.retryable:
+                checkpoint.save(photo_ids=None)
+                self._remove(account, photo_ids)
+            raise
+
+    def _staged_photos(self, account: Account, content: Content) -> list[str]:
+        """One after the other: the order of the calls is the order in the post."""
+        photo_ids: list[str] = []
+        try:
+            for medium in content.media:
+                source, files = _file(medium, "url")
+                data = {"published": "false", **source}
+                photo_ids.append(
+                    self._graph.stage(account, account.remote_account_id, "photos", data, files=files)
+                )
+        except PlatformRefusal:
+            self._remove(account, photo_ids)
+            raise
+        return photo_ids
+
+    def _remove(self, account: Account, photo_ids: list[str]) -> None:
+        for photo_id in photo_ids:
+            self._graph.delete(account, photo_id)
+
+    def _publish_video(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
+        if checkpoint.get("video_id"):
+            # Of an attempt that came to nothing: a look-up must not take it for this one's.
+            checkpoint.save(video_id=None)
+        source, files = _file(content.media[0], "file_url")
+        data = {"description": content.message, **source}
+        answer = self._graph.create(account, account.remote_account_id, "videos", data, files=files)
+        video_id = str(answer["id"])
+        checkpoint.save(video_id=video_id)
+        outcome = poll(self._settings, lambda: self._video_now(account, video_id))
+        if isinstance(outcome, Published):
+            return outcome
+        if isinstance(outcome, NotPublished) and outcome.refusal is not None:
+            raise outcome.refusal
+        raise OutcomeUnknown("the video is still being processed")
+
+    def _video_now(self, account: Account, video_id: str) -> Outcome | None:
+        """A publish's look at its video: None while there is nothing to tell, errors of looking included."""
+        try:
+            return self._video_state(account, video_id)
+        except PlatformRefusal as refusal:
+            if refusal.retryable:
+                return None
+            # The video was accepted: that it cannot be looked at does not mean that it is not there.
+            raise OutcomeUnknown(f"the video cannot be looked at: {refusal.code}") from refusal
+
+    def _video_state(self, account: Account, video_id: str) -> Outcome | None:
+        video = self._graph.read(account, video_id, fields="status,post_id,permalink_url,created_time")
+        status = video.get("status") or {}
+        if status.get("video_status") == "error":
+            refusal = PlatformRefusal(Refusal.REJECTED, *_video_problem(status))
+            return NotPublished(settled=True, refusal=refusal)
+        # The post's id may come later than the video is ready.
+        if status.get("video_status") != "ready" or not video.get("post_id"):
+            return None
+        post_id = str(video["post_id"])
+        return self._described(
+            account, post_id if "_" in post_id else f"{account.remote_account_id}_{post_id}"
+        )
+
+    def _video_outcome(
+        self, account: Account, video_id: str, content: Content, began_at: datetime, known: Collection[str]
+    ) -> Outcome:
+        try:
+            return self._video_state(account, video_id) or StillUnknown()
+        except PlatformRefusal as refusal:
+            if refusal.code != MISSING:
+                raise
+        return self._find(account, content, set(), began_at, known)
+
+    def _find(
+        self,
+        account: Account,
+        content: Content,
+        photo_ids: set[str],
+        began_at: datetime,
+        known: Collection[str],
+    ) -> Outcome:
+        """The oldest post of the page's that can only be this one."""
+        start = window_start(began_at)
+        rows = self._graph.rows(
+            account,
+            account.remote_account_id,
+            "published_posts",
+            since=int(start.timestamp()),
+            fields=f"{_TOLD_OF_A_POST},message,attachments{{type,media_type,target,subattachments}}",
+        )
+        ours = [
+            row
+            for row in rows
+            if row.get("id") not in known
+            and is_within(row, "created_time", start)
+            and _is_like(row, content, photo_ids)
+        ]
+        return _published(ours[-1]) if ours else NotPublished(settled=False)
+
+    def _described(self, account: Account, remote_id: str) -> Published:
+        """What can be told of a post; that it is out is certain already, so that nothing here may fail."""
+        try:
+            return _published(
+                {**self._graph.read(account, remote_id, fields=_TOLD_OF_A_POST), "id": remote_id}
+            )
+        except PlatformRefusal:
+            return Published(remote_id)
+
+
+def _published(post: Answer) -> Published:
+    remote_id = str(post["id"])
+    permalink = post.get("permalink_url") or f"https://www.facebook.com/{remote_id}"
+    return Published(remote_id, str(permalink), graph_time(post.get("created_time")))
+
+
+def _link(content: Content) -> str | None:
+    """The link to show: the one asked for, else the first in the text."""
+    asked = content.settings.get("link")
+    if asked:
+        return str(asked)
+    found = _URL.search(content.message)
+    return found.group().rstrip(".,;:!?)'") if found else None
+
+
+def _file(source: MediaSource, url_name: str) -> tuple[Answer, Any]:
+    """Form fields and files that hand over one photo or video."""
+    if source.body is None:
+        return {url_name: source.url}, None
+    return {}, {"source": ("file", source.body, source.content_type or "application/octet-stream")}
+
+
+def _video_problem(status: Answer) -> tuple[str, str]:
+    """Code and message of a video that failed, from whichever phase it failed in."""
+    for phase in status.values():
+        errors = phase.get("errors") if isinstance(phase, dict) else None
+        if errors:
+            return str(errors[0].get("code", "VIDEO_ERROR")), str(errors[0].get("message", ""))
+    return "VIDEO_ERROR", "Facebook could not process the video."
+
+
+def _is_like(post: Answer, content: Content, photo_ids: set[str]) -> bool:
+    """Whether a post can be this content's. The staged photos prove it; else text and kind of media must agree."""
+    shown = _attachments(post)
+    targets = {str((row.get("target") or {}).get("id")) for row in shown}
+    if photo_ids & targets:
+        return True
+    photos = sum(row.get("type") in _PHOTO_TYPES for row in shown)
+    if any(source.type == "video" for source in content.media):
+        return photos == 0 and same_text(content.message, post.get("message"))
+    return photos == len(content.media) and same_text(content.message, post.get("message"))
+
+
+def _attachments(post: Answer) -> list[Answer]:
+    """A post's attachments, an album's photos in its place."""
+    rows = rows_of(post.get("attachments") or {})
+    return [inner for row in rows for inner in (rows_of(row.get("subattachments") or {}) or [row])]

@@ -1,11 +1,213 @@
-"""Instagram over the Graph API."""
+"""Instagram professional accounts over the Graph API (platforms.md 3). Comments and counts: `instagram_reading`.
 
-from publishing.platforms.base import Connector
-from publishing.platforms.meta import MetaSettings
+Everything is staged in a container first, and a container is published at most once, by Instagram's own rule: its id
+is stored before, and an attempt that comes after takes the same container again.
+"""
+
+import re
+from collections.abc import Collection
+from datetime import datetime
+
+from publishing.platforms.base import (
+    Account,
+    Checkpoint,
+    Content,
+    MediaSource,
+    NotPublished,
+    Outcome,
+    OutcomeUnknown,
+    PlatformRefusal,
+    Published,
+    Refusal,
+    StillUnknown,
+)
+from publishing.platforms.instagram_reading import InstagramReading
+from publishing.platforms.meta import (
+    Answer,
+    fingerprint,
+    graph_time,
+    is_within,
+    poll,
+    same_text,
+    window_start,
+)
+from publishing.platforms.meta_errors import MISSING, kind_of
+
+_TOLD_OF_A_POST = "id,permalink,timestamp"
+#: Subcode in a failed container's status text: "Error: Media upload has failed with error code 2207082".
+_SUBCODE = re.compile(r"\b(22\d{5})\b")
+#: A container that Instagram does not know, or no longer.
+_UNKNOWN_CONTAINER = (MISSING, "24/2207008")
+#: Reels settings that are handed on as they are.
+_REEL_SETTINGS = ("cover_url", "thumb_offset", "share_to_feed")
 
 
-class InstagramConnector(Connector):
-    """Instagram. Calls follow."""
+class InstagramConnector(InstagramReading):
+    """Publishing. Checkpoint values: `content` and `container_id`."""
 
-    def __init__(self, settings: MetaSettings) -> None:
-        self._settings = settings
+    def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
+        if not content.media:
+            raise PlatformRefusal(
+                Refusal.REJECTED, "NO_MEDIA", "Instagram takes no posts without a photo or video."
+            )
+        container_id = self._container(account, content, checkpoint)
+        status, text = self._processed(account, container_id)
+        if status == "PUBLISHED":
+            raise OutcomeUnknown("an earlier call has published the container")
+        if status != "FINISHED":
+            if status:
+                checkpoint.save(container_id=None)
+            raise _unfinished(status, text)
+        return self._publish_container(account, container_id)
+
+    def look_up(
+        self,
+        account: Account,
+        content: Content,
+        checkpoint: Checkpoint,
+        *,
+        began_at: datetime,
+        known_remote_ids: Collection[str] = (),
+    ) -> Outcome:
+        container_id = checkpoint.get("container_id")
+        if not container_id:
+            # The id is stored before anything is published: nothing was.
+            return NotPublished(settled=True)
+        status, _ = self._status(account, container_id)
+        candidates = self._candidates(account, content, began_at, known_remote_ids)
+        same = [row for row in candidates if same_text(content.message, row.get("caption"))]
+        if same:
+            return _published(same[-1])
+        if status == "PUBLISHED":
+            # It is out for certain: the only new one of its kind is it, whatever became of its caption.
+            return _published(candidates[0]) if len(candidates) == 1 else StillUnknown()
+        return NotPublished(settled=status in ("ERROR", "EXPIRED"))
+
+    def _publish_container(self, account: Account, container_id: str) -> Published:
+        data = {"creation_id": container_id}
+        try:
+            answer = self._graph.create(account, account.remote_account_id, "media_publish", data)
+        except PlatformRefusal as refusal:
+            if self._has_been_published(account, container_id):
+                raise OutcomeUnknown("an earlier call has published the container") from refusal
+            raise
+        return self._described(account, str(answer["id"]))
+
+    def _container(self, account: Account, content: Content, checkpoint: Checkpoint) -> str:
+        """The container of an earlier attempt at the same content, else a new one; its id is stored."""
+        mark = fingerprint(content)
+        container_id: str | None = checkpoint.get("container_id")
+        if container_id and checkpoint.get("content") == mark:
+            status, _ = self._status(account, container_id)
+            if status in ("FINISHED", "IN_PROGRESS", "PUBLISHED"):
+                return container_id
+        container_id = self._staged(account, content)
+        checkpoint.save(content=mark, container_id=container_id)
+        return container_id
+
+    def _staged(self, account: Account, content: Content) -> str:
+        if len(content.media) == 1:
+            data = {"caption": content.message, **_single(content.media[0], content)}
+            return self._stage(account, data)
+        children = [self._stage(account, _child(source)) for source in content.media]
+        for child_id in children:
+            status, text = self._processed(account, child_id)
+            if status != "FINISHED":
+                raise _unfinished(status, text)
+        data = {"media_type": "CAROUSEL", "children": ",".join(children), "caption": content.message}
+        return self._stage(account, data)
+
+    def _stage(self, account: Account, data: Answer) -> str:
+        return self._graph.stage(account, account.remote_account_id, "media", data)
+
+    def _processed(self, account: Account, container_id: str) -> tuple[str, str]:
+        """Status and its text when Instagram is done; empty when the time is over before."""
+        return poll(self._settings, lambda: self._end_of_processing(account, container_id)) or ("", "")
+
+    def _end_of_processing(self, account: Account, container_id: str) -> tuple[str, str] | None:
+        """Status and its text; None while Instagram is at work, or cannot be asked just now."""
+        try:
+            status, text = self._status(account, container_id)
+        except PlatformRefusal as refusal:
+            if refusal.kind is Refusal.TRANSIENT:
+                return None
+            raise
+        return None if status == "IN_PROGRESS" else (status, text)
+
+    def _status(self, account: Account, container_id: str) -> tuple[str, str]:
+        try:
+            container = self._graph.read(account, container_id, fields="status_code,status")
+        except PlatformRefusal as refusal:
+            if refusal.code in _UNKNOWN_CONTAINER:
+                return "MISSING", refusal.message
+            raise
+        return str(container.get("status_code") or ""), str(container.get("status") or "")
+
+    def _has_been_published(self, account: Account, container_id: str) -> bool:
+        try:
+            return self._status(account, container_id)[0] == "PUBLISHED"
+        except PlatformRefusal:
+            return False
+
+    def _candidates(
+        self, account: Account, content: Content, began_at: datetime, known: Collection[str]
+    ) -> list[Answer]:
+        """Posts of the right kind made since then that belong to nobody, newest first."""
+        start = window_start(began_at)
+        kind = _media_type(content)
+        found = []
+        fields = f"{_TOLD_OF_A_POST},caption,media_type"
+        for row in self._graph.rows(account, account.remote_account_id, "media", fields=fields):
+            if not is_within(row, "timestamp", start):
+                break
+            if row.get("id") not in known and row.get("media_type") == kind:
+                found.append(row)
+        return found
+
+    def _described(self, account: Account, remote_id: str) -> Published:
+        """What can be told of a post; that it is out is certain already, so that nothing here may fail."""
+        try:
+            return _published(
+                {**self._graph.read(account, remote_id, fields=_TOLD_OF_A_POST), "id": remote_id}
+            )
+        except PlatformRefusal:
+            return Published(remote_id)
+
+
+def _published(media: Answer) -> Published:
+    return Published(str(media["id"]), media.get("permalink"), graph_time(media.get("timestamp")))
+
+
+def _unfinished(status: str, text: str) -> PlatformRefusal:
+    """A container that is not ready: failed, expired, lost or still being processed."""
+    if status == "ERROR":
+        found = _SUBCODE.search(text)
+        code = found.group() if found else "CONTAINER_ERROR"
+        kind = kind_of(-1, int(code)) if found else Refusal.REJECTED
+        return PlatformRefusal(kind, code, text or "Instagram could not process the media.")
+    if status in ("EXPIRED", "MISSING"):
+        return PlatformRefusal(Refusal.TRANSIENT, f"CONTAINER_{status}", "The prepared post has lapsed.")
+    return PlatformRefusal(Refusal.TRANSIENT, "NOT_READY", "Instagram is still processing the media.")
+
+
+def _media_type(content: Content) -> str:
+    if len(content.media) > 1:
+        return "CAROUSEL_ALBUM"
+    return "VIDEO" if content.media[0].type == "video" else "IMAGE"
+
+
+def _single(source: MediaSource, content: Content) -> Answer:
+    settings = content.settings
+    if source.type == "photo":
+        alt_text = {"alt_text": settings["alt_text"]} if settings.get("alt_text") else {}
+        return {"image_url": source.url, **alt_text}
+    asked = {name: settings[name] for name in _REEL_SETTINGS if settings.get(name) is not None}
+    if "share_to_feed" in asked:
+        asked["share_to_feed"] = "true" if asked["share_to_feed"] else "false"
+    return {"media_type": "REELS", "video_url": source.url, **asked}
+
+
+def _child(source: MediaSource) -> Answer:
+    if source.type == "photo":
+        return {"image_url": source.url, "is_carousel_item": "true"}
+    return {"media_type": "VIDEO", "video_url": source.url, "is_carousel_item": "true"}

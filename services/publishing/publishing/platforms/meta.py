@@ -1,6 +1,37 @@
-"""What Facebook and Instagram share: one Graph API, its settings, its error codes."""
+"""What Facebook and Instagram share: calling the Graph API, and what an answer or none says about the outcome."""
 
+import hashlib
+import hmac
+import json
+import socket
+import ssl
+import time
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import requests
+from requests.adapters import HTTPAdapter
+
+from publishing.platforms.base import Account, Content, OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.meta_errors import BROKEN_CODES, refusal_from, wait_in
+
+T = TypeVar("T")
+Answer = dict[str, Any]
+
+#: Connections kept open to the API's host. Our choice.
+_POOL_SIZE = 64
+_LONGEST_POLL_SECONDS = 5.0
+#: How far Meta's clock and ours may differ when posts of an attempt are looked for. Our choice: generous, since
+#: the text must be the same as well and posts that are known are left out.
+_CLOCK_TOLERANCE = timedelta(minutes=10)
+#: Rows a look-up reads at most: far more than any page may post in its window.
+_PAGES_READ = 10
+ROWS_PER_PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +49,205 @@ class MetaSettings:
     poll_seconds: float = 0.5
     #: Longest a publish waits for processing (platforms.md 3: Meta says five minutes).
     poll_limit_seconds: float = 300.0
+
+
+class Graph:
+    """One host of the Graph API. Every method raises PlatformRefusal; `create` alone raises OutcomeUnknown."""
+
+    def __init__(self, base_url: str, settings: MetaSettings) -> None:
+        self._base = f"{base_url.rstrip('/')}/{settings.graph_version}"
+        self._secret = settings.app_secret.encode()
+        self._timeout = (settings.connect_timeout_seconds, settings.read_timeout_seconds)
+        self._session = requests.Session()
+        # Proxies and .netrc of the environment are read anew for every call otherwise.
+        self._session.trust_env = False
+        for scheme in ("http://", "https://"):
+            self._session.mount(
+                scheme, HTTPAdapter(pool_connections=4, pool_maxsize=_POOL_SIZE, max_retries=0)
+            )
+
+    def read(self, account: Account, node: str, edge: str = "", **params: Any) -> Answer:
+        """GET: may be repeated at will."""
+        return self._call("GET", account, node, edge, params=params)
+
+    def rows(self, account: Account, node: str, edge: str, **params: Any) -> Iterator[Answer]:
+        """All rows of a list. Raises PlatformRefusal too when it does not end within reason."""
+        for _ in range(_PAGES_READ):
+            answer = self.read(account, node, edge, limit=ROWS_PER_PAGE, **params)
+            yield from rows_of(answer)
+            after = next_cursor(answer)
+            if after is None:
+                return
+            params["after"] = after
+        raise PlatformRefusal(Refusal.TRANSIENT, "TOO_MANY", "The platform's list does not end.")
+
+    def stage(self, account: Account, node: str, edge: str, data: Answer, files: Any = None) -> str:
+        """POST of something nobody sees yet, so that it may be repeated; its id."""
+        return self._id(self._call("POST", account, node, edge, data=data, files=files), PlatformRefusal)
+
+    def create(
+        self,
+        account: Account,
+        node: str,
+        edge: str,
+        data: Answer,
+        files: Any = None,
+        fields: str | None = None,
+    ) -> Answer:
+        """POST of something visible: sent once. The answer has an `id`."""
+        params = {"fields": fields} if fields else {}
+        answer = self._call("POST", account, node, edge, params=params, data=data, files=files, visible=True)
+        self._id(answer, OutcomeUnknown)
+        return answer
+
+    def delete(self, account: Account, node: str) -> None:
+        """Remove something staged, if that can be; an orphan does no harm."""
+        with suppress(PlatformRefusal):
+            self._call("DELETE", account, node, "")
+
+    def _call(
+        self,
+        method: str,
+        account: Account,
+        node: str,
+        edge: str,
+        *,
+        params: Answer | None = None,
+        data: Answer | None = None,
+        files: Any = None,
+        visible: bool = False,
+    ) -> Answer:
+        url = "/".join(filter(None, (self._base, quote(node, safe=""), edge)))
+        params = {name: value for name, value in (params or {}).items() if value is not None}
+        if self._secret:
+            proof = hmac.new(self._secret, account.access_token.encode(), hashlib.sha256)
+            params["appsecret_proof"] = proof.hexdigest()
+        try:
+            response = self._session.request(
+                method,
+                url,
+                params=params,
+                data=data,
+                files=files,
+                headers={"Authorization": f"Bearer {account.access_token}"},
+                timeout=self._timeout,
+                allow_redirects=False,
+            )
+        except requests.RequestException as error:
+            raise _no_answer(error, visible) from error
+        return _judged(response, visible)
+
+    @staticmethod
+    def _id(answer: Answer, missing: type[Exception]) -> str:
+        if answer.get("id"):
+            return str(answer["id"])
+        message = "The platform's answer names no id."
+        raise OutcomeUnknown(message) if missing is OutcomeUnknown else _transient("NO_ID", message)
+
+
+def _judged(response: requests.Response, visible: bool) -> Answer:
+    """The body of a good answer. Raises what any other one says."""
+    try:
+        body = response.json()
+    except ValueError:
+        body = None
+    error = body.get("error") if isinstance(body, dict) else None
+    if isinstance(body, dict) and error is None and 200 <= response.status_code < 300:
+        return body
+    if not isinstance(error, dict):
+        # Not Meta's own words: something on the way there or back. 429 is never said after the deed.
+        if response.status_code == 429:
+            raise PlatformRefusal(
+                Refusal.RATE_LIMITED, "HTTP_429", "Too many calls.", wait_in(response.headers)
+            )
+        if visible:
+            raise OutcomeUnknown(f"HTTP {response.status_code} without an answer of the platform")
+        raise _transient(f"HTTP_{response.status_code}", "The platform did not answer as it should.")
+    if visible and (response.status_code >= 500 or error.get("code") in BROKEN_CODES):
+        raise OutcomeUnknown(f"HTTP {response.status_code}, code {error.get('code')}")
+    raise refusal_from(error, response.headers)
+
+
+def _no_answer(error: requests.RequestException, visible: bool) -> Exception:
+    """What a call without an answer says: unknown if it was sent and makes something visible, else try again."""
+    if visible and not _never_sent(error):
+        return OutcomeUnknown(type(error).__name__)
+    if isinstance(error, requests.Timeout):
+        return _transient("TIMED_OUT", "The platform did not answer in time.")
+    return _transient("UNREACHABLE", "The platform could not be reached.")
+
+
+def _never_sent(error: BaseException) -> bool:
+    """Whether the connection itself failed: then the platform has seen nothing of the call."""
+    if isinstance(error, requests.ConnectTimeout):
+        return True
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, (ConnectionRefusedError, socket.gaierror, ssl.SSLCertVerificationError)):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+def _transient(code: str, message: str) -> PlatformRefusal:
+    return PlatformRefusal(Refusal.TRANSIENT, code, message)
+
+
+def poll(settings: MetaSettings, look: Callable[[], T | None]) -> T | None:
+    """Look again and again until there is an answer; None when the time is over."""
+    until = time.monotonic() + settings.poll_limit_seconds
+    wait_seconds = settings.poll_seconds
+    while (found := look()) is None and time.monotonic() + wait_seconds < until:
+        time.sleep(wait_seconds)
+        wait_seconds = min(wait_seconds * 2, _LONGEST_POLL_SECONDS)
+    return found
+
+
+def rows_of(answer: Answer) -> list[Answer]:
+    """The objects in a list's answer."""
+    rows = answer.get("data")
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def next_cursor(answer: Answer) -> str | None:
+    """Where the next page begins. The `next` address is not followed: it could name any host."""
+    paging = answer.get("paging") or {}
+    return str(paging["cursors"]["after"]) if paging.get("next") and "cursors" in paging else None
+
+
+def graph_time(text: Any) -> datetime | None:
+    """`2026-08-07T12:34:56+0000` as an aware time in UTC; None for anything else."""
+    try:
+        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S%z").astimezone(UTC)
+    except (TypeError, ValueError):
+        return None
+
+
+def window_start(began_at: datetime) -> datetime:
+    """The earliest time at which an attempt's post may stand on the platform."""
+    return min(began_at, datetime.now(UTC)) - _CLOCK_TOLERANCE
+
+
+def is_within(row: Mapping[str, Any], time_field: str, start: datetime) -> bool:
+    """Whether a row was made since then; one that does not tell may have been."""
+    made_at = graph_time(row.get(time_field))
+    return made_at is None or made_at >= start
+
+
+def same_text(ours: str, theirs: Any) -> bool:
+    """Whether two texts are one, whatever Meta did to its blanks and accents."""
+    return _plain(ours) == _plain(theirs if isinstance(theirs, str) else "")
+
+
+def _plain(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def fingerprint(content: Content) -> str:
+    """Says whether staged objects belong to this content."""
+    media = [
+        (source.type, source.url or hashlib.sha256(source.body or b"").hexdigest())
+        for source in content.media
+    ]
+    text = json.dumps([content.message, media, dict(content.settings)], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

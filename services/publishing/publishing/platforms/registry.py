@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 
 from contracts.platforms import PLATFORMS
-
 from publishing.platforms.base import Connector, NotConnected
 from publishing.platforms.facebook import FacebookConnector
 from publishing.platforms.instagram import InstagramConnector

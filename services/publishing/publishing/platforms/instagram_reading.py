@@ -1,0 +1,173 @@
+"""Instagram: comments, counts and the account itself (platforms.md 3). What makes a post is in `instagram`."""
+
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
+
+from publishing.platforms.base import (
+    Account,
+    CommentPage,
+    Connector,
+    Counts,
+    PlatformRefusal,
+    Profile,
+    RemoteComment,
+    RemoteReply,
+)
+from publishing.platforms.meta import (
+    Answer,
+    Graph,
+    MetaSettings,
+    graph_time,
+    is_within,
+    next_cursor,
+    rows_of,
+    same_text,
+    window_start,
+)
+
+_REPLY = "id,text,timestamp,username,from"
+_COMMENT = f"{_REPLY},replies{{{_REPLY}}}"
+#: Instagram's own largest page of comments (platforms.md 3).
+_COMMENTS_PER_PAGE = 50
+#: Whom Instagram does not name to us.
+_SOMEBODY = "Instagram user"
+
+
+class InstagramReading(Connector):
+    """The half of the connector that deals with posts which are out."""
+
+    def __init__(self, settings: MetaSettings) -> None:
+        self._settings = settings
+        self._graph = Graph(settings.instagram_url, settings)
+
+    def comment(self, account: Account, remote_id: str, text: str) -> RemoteReply:
+        # Never with `fields`: that fails after the comment is there (platforms.md 3).
+        answer = self._graph.create(account, remote_id, "comments", {"message": text})
+        return RemoteReply(str(answer["id"]), remote_id)
+
+    def reply(self, account: Account, comment_id: str, text: str) -> RemoteReply:
+        answer = self._graph.create(account, comment_id, "replies", {"message": text})
+        return RemoteReply(str(answer["id"]), comment_id)
+
+    def find_comment(
+        self,
+        account: Account,
+        remote_id: str,
+        text: str,
+        *,
+        began_at: datetime,
+        known_ids: Collection[str] = (),
+    ) -> RemoteReply | None:
+        rows = self._graph.rows(account, remote_id, "comments", fields=_REPLY)
+        return self._own(account, remote_id, rows, text, began_at, known_ids)
+
+    def find_reply(
+        self,
+        account: Account,
+        comment_id: str,
+        text: str,
+        *,
+        began_at: datetime,
+        known_ids: Collection[str] = (),
+    ) -> RemoteReply | None:
+        # An answer to a reply lands under the comment that began the thread.
+        first_id = str(
+            self._graph.read(account, comment_id, fields="id,parent_id").get("parent_id") or comment_id
+        )
+        rows = self._graph.rows(account, first_id, "replies", fields=_REPLY)
+        return self._own(account, comment_id, rows, text, began_at, known_ids)
+
+    def _own(
+        self,
+        account: Account,
+        parent_id: str,
+        rows: Iterable[Answer],
+        text: str,
+        began_at: datetime,
+        known_ids: Collection[str],
+    ) -> RemoteReply | None:
+        """The newest comment of our own that fits. `from` is there for our own ones at least."""
+        start = window_start(began_at)
+        for row in rows:
+            author_id = (row.get("from") or {}).get("id", account.remote_account_id)
+            if (
+                author_id == account.remote_account_id
+                and row["id"] not in known_ids
+                and is_within(row, "timestamp", start)
+                and same_text(text, row.get("text"))
+            ):
+                return RemoteReply(str(row["id"]), parent_id, graph_time(row.get("timestamp")))
+        return None
+
+    def list_comments(
+        self,
+        account: Account,
+        remote_id: str,
+        *,
+        since: datetime | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> CommentPage:
+        """`limit` counts comments, their replies come besides. Instagram has no `since`: it is applied here."""
+        answer = self._graph.read(
+            account,
+            remote_id,
+            "comments",
+            fields=_COMMENT,
+            limit=min(limit, _COMMENTS_PER_PAGE),
+            after=cursor,
+        )
+        comments = [one for row in rows_of(answer) for one in _thread(row)]
+        comments.sort(key=lambda one: one.created_at, reverse=True)
+        return CommentPage(
+            tuple(one for one in comments if since is None or one.created_at > since), next_cursor(answer)
+        )
+
+    def engagement(self, account: Account, remote_id: str) -> Counts:
+        media = self._graph.read(account, remote_id, fields="like_count,comments_count,permalink,timestamp")
+        return Counts(
+            likes=int(media.get("like_count") or 0),
+            comments=int(media.get("comments_count") or 0),
+            shares=self._shares(account, remote_id),
+            permalink=media.get("permalink"),
+            published_at=graph_time(media.get("timestamp")),
+        )
+
+    def _shares(self, account: Account, remote_id: str) -> int | None:
+        """Told by insights alone, which not every post and token has."""
+        try:
+            answer = self._graph.read(account, remote_id, "insights", metric="shares")
+            return int(rows_of(answer)[0]["values"][0]["value"])
+        except (PlatformRefusal, LookupError, TypeError, ValueError):
+            return None
+
+    def profile(self, account: Account) -> Profile:
+        user = self._graph.read(
+            account, account.remote_account_id, fields="username,name,profile_picture_url,followers_count"
+        )
+        return Profile(
+            name=str(user.get("name") or user.get("username") or ""),
+            username=user.get("username"),
+            followers=int(user.get("followers_count") or 0),
+            picture=user.get("profile_picture_url"),
+        )
+
+
+def _thread(row: Answer) -> list[RemoteComment]:
+    """A comment and its replies."""
+    replies = rows_of(row.get("replies") or {})
+    first = _comment(row, None, len(replies))
+    return [first, *(_comment(reply, first.id, 0) for reply in replies)]
+
+
+def _comment(row: Answer, parent_id: str | None, reply_count: int) -> RemoteComment:
+    author = row.get("from") or {}
+    return RemoteComment(
+        id=str(row["id"]),
+        text=str(row.get("text") or ""),
+        author_id=str(author.get("id") or ""),
+        author_name=str(row.get("username") or author.get("username") or _SOMEBODY),
+        created_at=graph_time(row.get("timestamp")) or datetime.now(UTC),
+        reply_count=reply_count,
+        parent_id=parent_id,
+    )

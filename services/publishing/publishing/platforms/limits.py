@@ -1,0 +1,5 @@
+"""Stub until the platform engineer's file lands."""
+
+
+def check_content(*args, **kwargs):
+    return ()
