@@ -1,0 +1,141 @@
+"""What each platform takes, judged before anything is sent."""
+
+import pytest
+
+from publishing.platforms.limits import check_content, length, weighted_length
+
+
+@pytest.mark.parametrize(
+    ("text", "weight"),
+    [
+        ("", 0),
+        ("hello", 5),
+        ("é", 1),
+        ("e\u0301", 1),
+        ("日本語", 6),
+        ("한글", 4),
+        ("“quoted” – …", 13),
+        ("👍", 2),
+        ("👍🏽", 2),
+        ("👨‍👩‍👧‍👦", 2),
+        ("🇩🇪", 2),
+        ("❤️", 2),
+        ("1️⃣", 2),
+        ("1", 1),
+        ("see https://example.com/a/very/long/path?with=query", 27),
+        ("http://a.b", 23),
+        ("example.com", 23),
+        ("https://example.com/ and https://example.org/", 51),
+        ("me@example", 10),
+        ("end of one.Start of next", 24),
+    ],
+)
+def test_x_counts_weights(text: str, weight: int) -> None:
+    assert weighted_length(text) == weight
+
+
+@pytest.mark.parametrize(
+    ("platform", "text", "count"),
+    [("FB", "日👍", 2), ("TT", "日👍", 3), ("YT", "日👍", 7), ("TW", "日👍", 4), ("LN", "é", 1)],
+)
+def test_each_platform_counts_in_its_own_unit(platform: str, text: str, count: int) -> None:
+    assert length(platform, text) == count
+
+
+@pytest.mark.parametrize(
+    ("platform", "letter", "limit", "media"),
+    [
+        ("FB", "a", 63_206, []),
+        ("IG", "a", 2_200, ["photo"]),
+        ("LN", "a", 3_000, []),
+        ("TT", "👍", 1_100, ["video"]),
+        ("TW", "日", 140, []),
+        ("YT", "é", 2_500, ["video"]),
+    ],
+)
+def test_a_message_may_be_as_long_as_the_platform_takes_and_no_longer(
+    platform: str, letter: str, limit: int, media: list[str]
+) -> None:
+    assert check_content(platform, letter * limit, media) == []
+    [error] = check_content(platform, letter * (limit + 1), media)
+    assert error.code == "VALIDATION_ERROR"
+    assert error.extras["errors"][0]["field"] == "message"
+
+
+@pytest.mark.parametrize(
+    ("platform", "media"),
+    [
+        ("FB", []), ("FB", ["photo"] * 10), ("FB", ["video"]), ("IG", ["photo", "video"] * 5), ("IG", ["video"]),
+        ("LN", ["photo"] * 20), ("TT", ["video"]), ("TT", ["photo"] * 35), ("TW", ["photo"] * 4), ("TW", ["video"]),
+        ("YT", ["video"]), ("YT", [None]), ("FB", ["photo", None]), ("IG", [None] * 10),
+    ],
+)  # fmt: skip
+def test_media_that_the_platform_takes_pass(platform: str, media: list[str | None]) -> None:
+    assert check_content(platform, "text", media) == []
+
+
+@pytest.mark.parametrize(
+    ("platform", "media", "code"),
+    [
+        ("IG", [], "UNSUPPORTED_PLATFORM"), ("TT", [], "UNSUPPORTED_PLATFORM"), ("YT", [], "UNSUPPORTED_PLATFORM"),
+        ("YT", ["photo"], "UNSUPPORTED_PLATFORM"), ("FB", ["photo", "video"], "UNSUPPORTED_PLATFORM"),
+        ("TW", ["video", "photo"], "UNSUPPORTED_PLATFORM"), ("TT", ["photo", "video"], "UNSUPPORTED_PLATFORM"),
+        ("FB", ["photo"] * 11, "VALIDATION_ERROR"), ("FB", ["video"] * 2, "VALIDATION_ERROR"),
+        ("TW", ["photo"] * 5, "VALIDATION_ERROR"), ("YT", ["video"] * 2, "VALIDATION_ERROR"),
+        ("IG", ["photo", "video"] * 6, "VALIDATION_ERROR"), ("YT", [None] * 2, "VALIDATION_ERROR"),
+    ],
+)  # fmt: skip
+def test_media_that_the_platform_does_not_take_are_found(
+    platform: str, media: list[str | None], code: str
+) -> None:
+    [error] = check_content(platform, "text", media)
+    assert error.code == code
+    if code == "UNSUPPORTED_PLATFORM":
+        assert error.extras["platform"] == platform
+
+
+def test_instagram_counts_hashtags_and_mentions() -> None:
+    assert check_content("IG", "#a " * 30 + "@b " * 20 + "mail@example", ["photo"]) == []
+    assert len(check_content("IG", "#a " * 31 + "@b " * 21, ["photo"])) == 2
+
+
+def test_a_first_comment_has_the_platforms_own_limit() -> None:
+    assert check_content("IG", "", ["photo"], "a" * 2_200) == []
+    [error] = check_content("IG", "", ["photo"], "a" * 2_201)
+    assert error.extras["errors"][0]["field"] == "first_comment"
+
+
+@pytest.mark.parametrize(
+    ("platform", "media", "settings", "field"),
+    [
+        ("FB", [], {"link": 7}, "link"),
+        ("FB", [], {"link": "javascript:alert(1)"}, "link"),
+        ("FB", [], {"link": "http://127.0.0.1/"}, "link"),
+        ("FB", ["photo"], {"link": "https://example.com/"}, "link"),
+        ("IG", ["video"], {"share_to_feed": "yes"}, "share_to_feed"),
+        ("IG", ["video"], {"thumb_offset": -1}, "thumb_offset"),
+        ("IG", ["video"], {"thumb_offset": True}, "thumb_offset"),
+        ("IG", ["video"], {"cover_url": "file:///etc/passwd"}, "cover_url"),
+        ("IG", ["photo"], {"alt_text": ["x"]}, "alt_text"),
+    ],
+)
+def test_settings_that_would_be_handed_on_are_checked(
+    platform: str, media: list[str], settings: dict[str, object], field: str
+) -> None:
+    [error] = check_content(platform, "text", media, settings=settings)
+    assert error.extras["errors"][0]["field"].endswith(f"_settings.{field}")
+
+
+def test_settings_are_free_otherwise() -> None:
+    assert (
+        check_content("FB", "text", [], settings={"link": "https://example.com/a", "anything": {"x": 1}})
+        == []
+    )
+    good = {
+        "share_to_feed": False,
+        "thumb_offset": 0,
+        "cover_url": "https://example.com/c.jpg",
+        "alt_text": "x",
+    }
+    assert check_content("IG", "text", ["video"], settings=good) == []
+    assert check_content("TT", "text", ["video"], settings={"link": 7}) == []
