@@ -2,6 +2,7 @@
 
 import threading
 from collections import deque
+from typing import Any
 
 import structlog
 
@@ -29,7 +30,8 @@ def refused(admitted: Admitted) -> ApiError | None:
     """The limit that was hit, as the error of its code."""
     if admitted.refused_code is None:
         return None
-    return ApiError(ERRORS[admitted.refused_code], **admitted.refused_extras)
+    extras: dict[str, Any] = admitted.refused_extras
+    return ApiError(ERRORS[admitted.refused_code], **extras)
 
 
 class Refunds:

@@ -3,6 +3,7 @@
 What every answer carries (request id, rate, scopes) is added last, in `app`.
 """
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,15 @@ import msgspec
 
 from contracts.errors import ApiError
 
-encode = msgspec.json.Encoder().encode
+_encode = msgspec.json.Encoder().encode
+#: The last three digits of `…_at`, `…time`, `…sAt` and `…est` (earliest, latest): msgspec writes microseconds,
+#: ours are whole milliseconds.
+_MICROSECONDS = re.compile(rb'000(?=Z")(?<=(?:_at|ime|sAt|est)":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}000)')
+
+
+def encode(value: Any) -> bytes:
+    """JSON, timestamps in milliseconds (decisions "Timestamps out")."""
+    return _MICROSECONDS.sub(b"", _encode(value))
 
 
 @dataclass(slots=True)

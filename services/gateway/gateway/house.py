@@ -89,7 +89,7 @@ class House:
             return  # the database is away: the last difference stays
 
     def check_clock(self) -> None:
-        """Raises ConfigError when the clock is shifted where it must not; a database that is away is let be."""
+        """Raises ConfigError when the clock is shifted and must not be; skipped with the database away."""
         try:
             with self.database.reading() as connection:
                 refuse_shifted(connection, allowed=self.config.clock_shift_allowed)

@@ -191,9 +191,9 @@ def _keep(exchange: Exchange, answer: Answer) -> None:
     assert exchange.claim is not None
     try:
         exchange.house.keys.keep(exchange.claim, answer)
-    except ApiError:
+    except Exception:
         # It happened all the same. A repetition takes the key over and finds the operation done.
-        log.warning("answer_not_stored", request_id=exchange.request_id)
+        log.exception("answer_not_stored", request_id=exchange.request_id)
 
 
 def _after_error(exchange: Exchange, error: ApiError) -> Answer:
@@ -207,6 +207,6 @@ def _after_error(exchange: Exchange, error: ApiError) -> Answer:
         open_ = leaves_outcome_open(error) if exchange.handled else claim.taken_over
         try:
             exchange.house.keys.give_up(claim, outcome_open=open_)
-        except ApiError:
-            log.warning("key_not_released", request_id=exchange.request_id)  # until its lock runs out
+        except Exception:
+            log.exception("key_not_released", request_id=exchange.request_id)  # until its lock runs out
     return refusal(error, exchange.request_id)

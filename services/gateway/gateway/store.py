@@ -11,7 +11,6 @@ from gateway.models import idempotency_keys as keys
 
 #: Spec "Authentication" 10: keys are kept for 24 hours.
 _KEPT = text("interval '24 hours'")
-_seconds = bindparam("lock_seconds")
 
 
 class Held(Record):
@@ -32,7 +31,7 @@ class Found(Record):
 
 
 def _lock_end() -> Any:
-    return func.clock_timestamp() + func.make_interval(0, 0, 0, 0, 0, 0, _seconds)
+    return func.clock_timestamp() + func.make_interval(0, 0, 0, 0, 0, 0, bindparam("lock_seconds"))
 
 
 def _claim() -> Any:

@@ -1,0 +1,186 @@
+"""A gateway whose services are played by functions: what it asks them is recorded, what they answer is the test's."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+from flask.testing import FlaskClient
+
+from chassis.database import Database
+from chassis.tokens import LIVE_PREFIX, make_token
+from contracts import accounts, publishing, quota
+from contracts.caller import Caller
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.record import Nothing
+from gateway.app import create_app
+from gateway.config import Config
+from gateway.house import House
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+TOKEN = make_token(LIVE_PREFIX, b"\x01" * 32)
+
+USER = accounts.User(
+    id="usr_1", email="ada@example.com", firstname="Ada", lastname="L", tier="pro", created_at=NOW
+)
+POST = publishing.ScheduledPost(
+    id="pst_1",
+    page_id="pag_1",
+    brand_id="brd_1",
+    platform="FB",
+    message="Hello",
+    media=(),
+    scheduled_at=NOW,
+    status="queued",
+    created_at=NOW,
+)
+PAGE = publishing.Page(
+    id="pag_1",
+    platform="FB",
+    name="Page",
+    username=None,
+    account_id="1",
+    brand_id="brd_1",
+    brand_name="Brand",
+    followers=1,
+    picture=None,
+    expired=False,
+    created_at=NOW,
+)
+RESULT = publishing.PublishResult(
+    post_id="pst_1",
+    platform="FB",
+    page_id="pag_1",
+    brand_id="brd_1",
+    message="Hello",
+    media=(),
+    status="published",
+    was_published=True,
+    platform_post_id="1_1",
+    published_at=NOW,
+    permalink=None,
+)
+
+
+def identity(**changes: Any) -> accounts.Authenticated:
+    """What accounts says of the token; `changes` are fields of the token or the caller."""
+    token = accounts.Token(id="tok_1", name="t", prefix="svc_live_abc", scopes=("*",))
+    caller = Caller(account_id="usr_1", user_id="usr_1", token_id="tok_1", tier="pro")
+    for name, value in changes.items():
+        if name in token.__struct_fields__:
+            token = msgspec.structs.replace(token, **{name: value})
+        if name in caller.__struct_fields__:
+            caller = msgspec.structs.replace(caller, **{name: value})
+    return accounts.Authenticated(
+        caller=msgspec.structs.replace(caller, scopes=token.scopes), user=USER, token=token
+    )
+
+
+def admitted(**changes: Any) -> quota.Admitted:
+    window = quota.RateWindow(limit=60, remaining=59, resets_at=NOW)
+    return msgspec.structs.replace(quota.Admitted(window=window, year_month="2026-11"), **changes)
+
+
+class FakeBus:
+    """Answers calls from `answers`: a record, an error to raise, or a function of caller and request."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, Caller, Any]] = []
+        self.answers: dict[str, Any] = {
+            "authenticate": identity(),
+            "record_use": Nothing(),
+            "admit": admitted(),
+            "refund": Nothing(),
+            "list_pages": publishing.PageList(pages=(PAGE,)),
+            "get_page": PAGE,
+            "schedule_post": POST,
+            "edit_post": POST,
+            "get_scheduled_post": POST,
+            "publish_post": RESULT,
+            "cancel_post": publishing.Cancelled(success=True, id="pst_1"),
+        }
+        self.silent: set[str] = set()
+        self.on_event: Callable[[Any], None] = lambda event: None
+        self.on_reset: Callable[[], None] = lambda: None
+
+    def service(self, name: str) -> Any:
+        return _Proxy(self)
+
+    def subscribe(self, on_event: Callable[[Any], None], on_reset: Callable[[], None]) -> None:
+        self.on_event, self.on_reset = on_event, on_reset
+
+    def ping(self, service: str, timeout_seconds: float = 2.0) -> None:
+        if service in self.silent:
+            raise ApiError(SERVICE_UNAVAILABLE)
+
+    def close(self) -> None:
+        self.calls.append(("close", Caller(account_id="", user_id=""), None))
+
+    def asked(self, method: str) -> list[tuple[Caller, Any]]:
+        return [(caller, request) for name, caller, request in self.calls if name == method]
+
+    def call(self, method: str, caller: Caller, request: Any) -> Any:
+        self.calls.append((method, caller, request))
+        answer = self.answers[method]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer(caller, request) if callable(answer) else answer
+
+
+class _Proxy:
+    def __init__(self, bus: FakeBus) -> None:
+        self._bus = bus
+
+    def __getattr__(self, method: str) -> Any:
+        def call(caller: Caller, request: Any, *, timeout_seconds: float = 10.0) -> Any:
+            assert timeout_seconds > 0
+            return self._bus.call(method, caller, request)
+
+        return call
+
+
+@pytest.fixture
+def bus() -> FakeBus:
+    return FakeBus()
+
+
+@pytest.fixture
+def kit() -> Any:
+    """The functions and records above, for tests (test modules cannot import one another)."""
+    return SimpleNamespace(
+        NOW=NOW,
+        TOKEN=TOKEN,
+        PAGE=PAGE,
+        POST=POST,
+        RESULT=RESULT,
+        USER=USER,
+        identity=identity,
+        admitted=admitted,
+    )
+
+
+@pytest.fixture
+def make_gateway(bus: FakeBus) -> Iterator[Callable[..., FlaskClient]]:
+    """`make_gateway(database, setting=…)` → a client that sends the token. Without a database there is none."""
+    houses: list[House] = []
+
+    def make(database: Database | None = None, **settings: Any) -> FlaskClient:
+        nowhere = "postgresql+psycopg2://nobody@127.0.0.1:1/nothing"
+        config = Config(amqp_url="", database_url=nowhere, **settings)
+        house = House(config, bus=bus, database=database)
+        houses.append(house)
+        client = create_app(house).test_client()
+        client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {TOKEN}"
+        return client
+
+    yield make
+    for house in houses:
+        house.close()
+
+
+@pytest.fixture
+def client(make_gateway: Callable[..., FlaskClient]) -> FlaskClient:
+    """A gateway whose own database is away."""
+    return make_gateway()

@@ -1,0 +1,257 @@
+"""Idempotency keys against a real database: one effect, whatever is repeated, raced or killed."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from chassis import clock
+from chassis.database import Database
+from contracts import errors
+from contracts.errors import ApiError
+from gateway.idempotency import IdempotencyKeys, Verdict, fingerprint_of
+
+PUBLISH = "/api/v1/posts/publish"
+BODY = {"page_id": "pag_1", "message": "Hello"}
+KEY = {"Idempotency-Key": "k-1"}
+
+
+@pytest.fixture
+def database(open_database: Callable[[str], Database]) -> Database:
+    return open_database("gateway")
+
+
+@pytest.fixture
+def client(make_gateway: Any, database: Database) -> Any:
+    return make_gateway(database)
+
+
+@pytest.fixture
+def keys(database: Database) -> IdempotencyKeys:
+    return IdempotencyKeys(database)
+
+
+def count(database: Database) -> int:
+    with database.reading() as connection:
+        return connection.execute(text("SELECT count(*) FROM idempotency_keys")).scalar_one()
+
+
+def run_out_locks(database: Database) -> None:
+    """What time does to the key of a gateway that was killed."""
+    with database.transaction() as connection:
+        connection.execute(
+            text("UPDATE idempotency_keys SET locked_until = clock_timestamp() - interval '1 s'")
+        )
+
+
+class TestReplay:
+    def test_the_same_request_gets_the_stored_answer_and_costs_no_month_unit(self, client, bus) -> None:
+        first = client.post(PUBLISH, json=BODY, headers=KEY)
+        second = client.post(PUBLISH, json=BODY, headers=KEY)
+        assert (first.status_code, second.status_code) == (201, 201)
+        assert second.data == first.data
+        assert "Idempotency-Replayed" not in first.headers
+        assert second.headers["Idempotency-Replayed"] == "true"
+        assert second.headers["X-RateLimit-Limit"] == "60"
+        assert len(bus.asked("publish_post")) == 1
+        assert [request.meter for _, request in bus.asked("admit")] == ["publishes", ""]
+
+    def test_another_body_path_or_query_is_a_mismatch_and_costs_no_month_unit(self, client, bus) -> None:
+        client.post(PUBLISH, json=BODY, headers=KEY)
+        for path, body in (
+            (PUBLISH, BODY | {"message": "x"}),
+            (f"{PUBLISH}?a=1", BODY),
+            ("/api/v1/posts/schedule", BODY),
+        ):
+            response = client.post(path, json=body, headers=KEY)
+            assert (response.status_code, response.json["code"]) == (409, "IDEMPOTENCY_KEY_MISMATCH")
+        assert [request.meter for _, request in bus.asked("admit")] == ["publishes", "", "", ""]
+
+    def test_keys_belong_to_a_token(self, client, bus, kit) -> None:
+        client.post(PUBLISH, json=BODY, headers=KEY)
+        bus.answers["authenticate"] = kit.identity(id="tok_2")
+        bus.on_reset()
+        client.post(PUBLISH, json=BODY, headers=KEY)
+        assert len(bus.asked("publish_post")) == 2
+
+    def test_the_token_is_checked_anew_before_a_replay(self, client, bus) -> None:
+        client.post(PUBLISH, json=BODY, headers=KEY)
+        bus.answers["authenticate"] = ApiError(errors.TOKEN_REVOKED)
+        bus.on_reset()
+        assert client.post(PUBLISH, json=BODY, headers=KEY).status_code == 401
+
+    def test_a_key_lives_24_hours(self, client, bus, database) -> None:
+        client.post(PUBLISH, json=BODY, headers=KEY)
+        with database.transaction() as connection:
+            clock.set_shift(connection, 24 * 3600 + 1)
+        assert client.post(PUBLISH, json=BODY | {"message": "x"}, headers=KEY).status_code == 201
+        first, second = (caller.operation_id for caller, _ in bus.asked("publish_post"))
+        assert first != second
+
+    def test_deletes_and_patches_take_keys_too(self, client, bus) -> None:
+        for _ in range(2):
+            assert client.delete("/api/v1/posts/scheduled/pst_1", headers=KEY).json == {
+                "success": True,
+                "id": "pst_1",
+            }
+        assert len(bus.asked("cancel_post")) == 1
+
+
+class TestErrors:
+    def test_leave_no_trace_so_a_mended_body_may_follow(self, client, bus, database, kit) -> None:
+        assert client.post(PUBLISH, json={}, headers=KEY).status_code == 400
+        bus.answers["publish_post"] = ApiError(errors.PLATFORM_REJECTED)
+        assert client.post(PUBLISH, json=BODY, headers=KEY).status_code == 502
+        assert count(database) == 0
+        bus.answers["publish_post"] = kit.RESULT
+        assert client.post(PUBLISH, json=BODY | {"message": "mended"}, headers=KEY).status_code == 201
+
+    @pytest.mark.parametrize("refusal", ["RATE_LIMITED", "MONTHLY_QUOTA_EXCEEDED"])
+    def test_of_admission_release_the_key(self, client, bus, database, kit, refusal) -> None:
+        bus.answers["admit"] = kit.admitted(refused_code=refusal)
+        assert client.post(PUBLISH, json=BODY, headers=KEY).status_code == 429
+        assert count(database) == 0
+
+    def test_of_scope_release_the_key(self, client, bus, database, kit) -> None:
+        bus.answers["authenticate"] = kit.identity(scopes=("read:pages",))
+        assert client.post(PUBLISH, json=BODY, headers=KEY).status_code == 403
+        assert count(database) == 0
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            ApiError(errors.PLATFORM_OUTCOME_UNKNOWN, post_id="pst_1"),
+            ApiError(errors.POST_IN_PROGRESS, post_id="pst_1"),
+            ApiError(errors.SERVICE_UNAVAILABLE),
+            ValueError("a bug"),
+        ],
+    )
+    def test_whose_outcome_is_open_bind_the_key_to_its_operation(self, client, bus, kit, error) -> None:
+        bus.answers["publish_post"] = error
+        assert client.post(PUBLISH, json=BODY, headers=KEY).status_code >= 400
+        assert (
+            client.post(PUBLISH, json=BODY | {"message": "x"}, headers=KEY).json["code"]
+            == "IDEMPOTENCY_KEY_MISMATCH"
+        )
+        bus.answers["publish_post"] = kit.RESULT
+        assert client.post(PUBLISH, json=BODY, headers=KEY).status_code == 201
+        ids = {caller.operation_id for caller, _ in bus.asked("publish_post")}
+        assert len(ids) == 1
+        assert client.post(PUBLISH, json=BODY, headers=KEY).headers["Idempotency-Replayed"] == "true"
+
+    def test_of_admission_do_not_loosen_a_key_whose_operation_may_have_happened(
+        self, client, bus, kit
+    ) -> None:
+        bus.answers["publish_post"] = ApiError(errors.SERVICE_UNAVAILABLE)
+        client.post(PUBLISH, json=BODY, headers=KEY)
+        bus.answers["admit"] = kit.admitted(refused_code="RATE_LIMITED")
+        assert client.post(PUBLISH, json=BODY, headers=KEY).status_code == 429
+        bus.answers |= {"admit": kit.admitted(), "publish_post": kit.RESULT}
+        client.post(PUBLISH, json=BODY, headers=KEY)
+        assert len({caller.operation_id for caller, _ in bus.asked("publish_post")}) == 1
+
+
+class TestKilledGateway:
+    def test_its_key_is_taken_over_with_the_same_operation(self, client, bus, keys, database) -> None:
+        raw = b'{"page_id": "pag_1", "message": "Hello"}'
+        killed = keys.claim("tok_1", "k-1", fingerprint_of("POST", PUBLISH, raw), 60.0)
+        assert killed is not None
+        run_out_locks(database)
+        response = client.post(PUBLISH, data=raw, content_type="application/json", headers=KEY)
+        assert response.status_code == 201
+        [(caller, _)] = bus.asked("publish_post")
+        assert caller.operation_id == killed.operation_id
+
+    def test_a_request_that_lost_its_lock_can_no_longer_write(self, keys, database) -> None:
+        slow = keys.claim("tok_1", "k", b"f", 60.0)
+        run_out_locks(database)
+        quick = keys.claim("tok_1", "k", b"f", 60.0)
+        assert slow is not None
+        assert quick is not None
+        assert quick.taken_over
+        keys.give_up(slow, outcome_open=False)
+        assert count(database) == 1
+
+    def test_another_request_does_not_take_it_over(self, keys, database) -> None:
+        keys.claim("tok_1", "k", b"f", 60.0)
+        run_out_locks(database)
+        other = keys.claim("tok_1", "k", b"g", 60.0)
+        assert other is not None
+        assert other.error is not None
+        assert other.error.code == "IDEMPOTENCY_KEY_MISMATCH"
+
+
+class TestAtOnce:
+    def test_fifty_equal_requests_have_one_effect_and_one_answer(self, client, bus, kit) -> None:
+        together = threading.Barrier(8)
+
+        def send(_number: int) -> tuple[int, bytes]:
+            together.wait(10)
+            response = client.application.test_client().post(
+                PUBLISH, json=BODY, headers={**KEY, "Authorization": f"Bearer {kit.TOKEN}"}
+            )
+            return response.status_code, response.data
+
+        with ThreadPoolExecutor(8) as pool:
+            answers = set(pool.map(send, range(48)))
+        assert len(answers) == 1
+        assert len(bus.asked("publish_post")) == 1
+        assert [request.meter for _, request in bus.asked("admit")].count("publishes") == 1
+
+    def test_who_waits_runs_when_the_first_failed_and_pays_its_own_unit(
+        self, client, bus, keys, kit, database
+    ) -> None:
+        raw = b'{"page_id": "pag_1", "message": "Hello"}'
+        first = keys.claim("tok_1", "k-1", fingerprint_of("POST", PUBLISH, raw), 60.0)
+        assert first is not None
+
+        def admit(_caller: Any, request: Any) -> Any:
+            if request.meter == "":  # the second request is about to wait
+                keys.give_up(first, outcome_open=False)
+            return kit.admitted()
+
+        bus.answers["admit"] = admit
+        assert client.post(PUBLISH, data=raw, content_type="application/json", headers=KEY).status_code == 201
+        assert [request.meter for _, request in bus.asked("admit")] == ["", "publishes"]
+        [(caller, _)] = bus.asked("publish_post")
+        assert caller.operation_id != first.operation_id
+
+    def test_who_waits_too_long_is_told_to_come_back(self, database) -> None:
+        now = [0.0]
+
+        def sleep(seconds: float) -> None:
+            now[0] += seconds
+
+        keys = IdempotencyKeys(database, sleep=sleep, monotonic=lambda: now[0])
+        keys.claim("tok_1", "k", b"f", 60.0)
+        waiting = keys.claim("tok_1", "k", b"f", 60.0)
+        assert waiting is not None
+        assert waiting.verdict is Verdict.RUNNING
+        verdict = keys.await_turn(waiting, 60.0)
+        assert verdict.error is not None
+        assert verdict.error.code == "IDEMPOTENCY_IN_PROGRESS"
+        assert 9 < now[0] <= 10
+
+
+class TestForgetting:
+    def test_removes_old_keys_and_no_others(self, keys, database) -> None:
+        keys.claim("tok_1", "old", b"f", 60.0)
+        with database.transaction() as connection:
+            connection.execute(
+                text("UPDATE idempotency_keys SET created_at = clock_now() - interval '25 hours'")
+            )
+        keys.claim("tok_1", "new", b"f", 60.0)
+        assert keys.forget_old() == 1
+        assert count(database) == 1
+
+    def test_an_answer_that_cannot_be_stored_is_given_all_the_same(self, client, bus, database, kit) -> None:
+        def publish(_caller: Any, _request: Any) -> Any:
+            with database.transaction() as connection:
+                connection.execute(text("ALTER TABLE idempotency_keys RENAME TO gone"))
+            return kit.RESULT
+
+        bus.answers["publish_post"] = publish
+        assert client.post(PUBLISH, json=BODY, headers=KEY).status_code == 201

@@ -1,0 +1,88 @@
+"""What goes to the services behind the requests' backs: uses of tokens, refunds; and what slow clients meet."""
+
+import socket
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from contracts.accounts import RecordUse
+from contracts.caller import Caller
+from contracts.errors import RATE_LIMITED, SERVICE_UNAVAILABLE, ApiError
+from gateway.admission import Refunds
+from gateway.arrivals import Arrivals
+from gateway.rate import PerMinute
+from gateway.use_batches import UseBatches
+
+AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
+CALLER = Caller(account_id="usr_1", user_id="usr_1", operation_id="op_1")
+
+
+def test_uses_are_counted_per_token_and_sent_once() -> None:
+    sent: list[RecordUse] = []
+    uses = UseBatches(sent.append)
+    for token in ("a", "b", "a"):
+        uses.note(token, AT)
+    uses.flush()
+    uses.flush()
+    assert [[(use.token_id, use.count) for use in batch.uses] for batch in sent] == [[("a", 2), ("b", 1)]]
+
+
+def test_uses_that_could_not_be_sent_are_sent_with_the_next() -> None:
+    sent: list[RecordUse] = []
+    away = True
+
+    def record(batch: RecordUse) -> None:
+        if away:
+            raise ApiError(SERVICE_UNAVAILABLE)
+        sent.append(batch)
+
+    uses = UseBatches(record)
+    uses.note("a", AT)
+    uses.flush()
+    uses.note("a", AT)
+    away = False
+    uses.flush()
+    assert [use.count for use in sent[0].uses] == [2]
+
+
+def test_a_refund_waits_for_quota_to_come_back(bus: Any) -> None:
+    refunds = Refunds(bus.service("quota"))
+    refund, bus.answers["refund"] = bus.answers["refund"], ApiError(SERVICE_UNAVAILABLE)
+    refunds.give_back(CALLER, "publishes", "2026-11")
+    refunds.send_waiting()
+    bus.answers["refund"] = refund
+    refunds.send_waiting()
+    refunds.send_waiting()
+    assert len(bus.asked("refund")) == 3
+    assert {caller.operation_id for caller, _ in bus.asked("refund")} == {"op_1"}
+
+
+def test_a_slow_client_is_cut_off_and_a_quick_one_is_not() -> None:
+    now = [0.0]
+    arrivals = Arrivals(monotonic=lambda: now[0])
+    ours, theirs = socket.socketpair()
+    quick, other = socket.socketpair()
+    with ours, theirs, quick, other:
+        arrivals.begins(ours)
+        arrivals.begins(quick)
+        arrivals.arrived(quick)
+        now[0] = 15.5
+        assert arrivals.cut_late(15.0) == 1
+        assert ours.recv(1) == b""
+        other.send(b"x")
+        assert quick.recv(1) == b"x"
+
+
+def test_sign_ups_are_braked_per_address_and_minute() -> None:
+    now = [0.0]
+    brake = PerMinute(2, monotonic=lambda: now[0])
+    brake.take("a")
+    brake.take("a")
+    brake.take("b")
+    with pytest.raises(ApiError) as caught:
+        brake.take("a")
+    assert caught.value.row is RATE_LIMITED
+    assert caught.value.extras == {"retry_after_seconds": 60}
+    now[0] = 60.0
+    brake.take("a")

@@ -1,0 +1,124 @@
+"""What each endpoint asks which service, where it is more than passing on."""
+
+from typing import Any
+
+import pytest
+
+from contracts import accounts, publishing, quota
+from contracts.accounts import ListBrands
+from contracts.errors import BRAND_NOT_AUTHORIZED, NOT_FOUND, ApiError
+
+
+@pytest.fixture
+def brand(kit: Any) -> accounts.Brand:
+    return accounts.Brand(
+        id="brd_1", name="Brand", description=None, logo=None, timezone="UTC", created_at=kit.NOW
+    )
+
+
+@pytest.fixture
+def usage(kit: Any) -> quota.Usage:
+    use = quota.BucketUse(used=1, limit=10, remaining=9)
+    return quota.Usage(
+        year_month="2026-11",
+        resets_at=kit.NOW,
+        publishes=use,
+        replies=use,
+        reads=use,
+        webhooks=use,
+        writes=quota.BucketUse(used=3, limit=None, remaining=None),
+        total_requests=4,
+    )
+
+
+@pytest.mark.parametrize("value", ["fb", "FB", "Facebook", "FACEBOOK"])
+def test_platform_filters_take_codes_and_names_in_any_case(client, bus, value) -> None:
+    assert client.get(f"/api/v1/pages?platform={value}").status_code == 200
+    assert bus.asked("list_pages")[0][1].platform == "FB"
+
+
+@pytest.mark.parametrize("path", ["/pages", "/posts/published"])
+def test_another_platform_is_a_validation_error(client, path) -> None:
+    response = client.get(f"/api/v1{path}?platform=myspace")
+    assert (response.status_code, response.json["errors"][0]["field"]) == (400, "platform")
+
+
+def test_an_unknown_brand_filter_is_a_404_that_names_it(client, bus) -> None:
+    bus.answers["get_brand"] = lambda caller, request: (_ for _ in ()).throw(
+        ApiError(NOT_FOUND, field=request.field)
+    )
+    response = client.get("/api/v1/pages?brand_id=brd_9")
+    assert (response.status_code, response.json["field"]) == (404, "brand_id")
+    assert bus.asked("list_pages") == []
+
+
+def test_a_restricted_token_knows_its_own_brands_and_asks_about_others(client, bus, kit) -> None:
+    bus.answers["authenticate"] = kit.identity(brand_ids=("brd_1",))
+    bus.answers["get_brand"] = ApiError(BRAND_NOT_AUTHORIZED)
+    assert client.get("/api/v1/pages?brand_id=brd_1").status_code == 200
+    assert bus.asked("get_brand") == []
+    assert client.get("/api/v1/pages?brand_id=brd_2").json["code"] == "BRAND_NOT_AUTHORIZED"
+
+
+def test_brands_are_listed_with_their_pages_counted_and_never_for_another_account(client, bus, brand) -> None:
+    bus.answers["list_brands"] = accounts.BrandList(brands=(brand,))
+    bus.answers["count_pages"] = publishing.PageCounts(counts={"brd_1": 3})
+    response = client.get("/api/v1/brands?user_id=usr_2&limit=5")
+    assert bus.asked("list_brands")[0][1] == ListBrands(limit=5)
+    assert response.json["brands"][0]["pages_count"] == 3
+    assert response.json["next_cursor"] is None
+
+
+def test_a_brand_is_shown_with_all_its_pages(client, bus, brand, kit) -> None:
+    bus.answers["get_brand"] = brand
+    lists = [publishing.PageList(pages=(kit.PAGE,), next_cursor="c"), publishing.PageList(pages=(kit.PAGE,))]
+    bus.answers["list_pages"] = lambda caller, request: lists.pop(0)
+    response = client.get("/api/v1/brands/brd_1")
+    assert len(response.json["brand"]["pages"]) == 2
+    assert [request.cursor for _, request in bus.asked("list_pages")] == [None, "c"]
+
+
+def test_pages_of_an_unknown_brand_are_a_404(client, bus) -> None:
+    bus.answers["get_brand"] = ApiError(NOT_FOUND)
+    assert client.get("/api/v1/brands/brd_9/pages").status_code == 404
+
+
+def test_the_account_view_has_the_shape_of_the_spec(client, bus, usage) -> None:
+    bus.answers["get_usage"] = usage
+    account = client.get("/api/v1/account").json
+    assert account["credits"] == {"remaining": 1300, "plan": "Advanced"}
+    assert account["quota"]["rate_limit"] == {"per_minute": 60, "per_day": 10_000}
+    assert account["quota"]["monthly"]["writes"] == {"used": 3, "limit": None, "remaining": None}
+    assert account["quota"]["publish_guardrails"]["perPage"]["LN"] == {"perHour": 3, "per24h": 15}
+    assert "YT" not in account["quota"]["publish_guardrails"]["perPage"]
+    assert account["quota"]["publish_guardrails"]["minGapBetweenSchedulesMs"] == 60_000
+    assert account["quota"]["publish_guardrails"]["perBrandPer24hSafetyNet"] == 500
+    balance = client.get("/api/v1/account/credits").json
+    assert balance["credits"]["available"] == 1300
+    assert all(pack["available"] is False for pack in balance["packs"])
+
+
+def test_a_newcomer_cannot_choose_a_tier(client, bus, kit) -> None:
+    bus.answers["sign_up"] = accounts.CreatedUser(user=kit.USER, sandbox_api_token="svc_test_x")
+    client.environ_base.pop("HTTP_AUTHORIZATION")
+    body = {
+        "email": "a@example.com",
+        "password": "long enough",
+        "firstname": "A",
+        "lastname": "B",
+        "tier": "elite",
+    }
+    response = client.post("/auth/signup", json=body)
+    assert response.status_code == 201
+    assert response.json["sandbox_api_token"] == "svc_test_x"
+    assert bus.asked("sign_up")[0][1].tier == "free"
+    assert bus.asked("admit") == []
+
+
+def test_a_publish_result_stands_by_itself_and_a_post_in_its_wrapper(client) -> None:
+    assert (
+        client.post("/api/v1/posts/publish", json={"page_id": "p", "message": "x"}).json["was_published"]
+        is True
+    )
+    assert client.get("/api/v1/posts/scheduled/pst_1").json["scheduled_post"]["id"] == "pst_1"
+    assert client.get("/api/v1/pages/pag_1").json["page"]["id"] == "pag_1"
