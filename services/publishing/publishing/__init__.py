@@ -1,0 +1,1 @@
+"""Pages, posts, comments and engagement: everything that talks to the social platforms."""

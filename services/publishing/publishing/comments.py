@@ -1,0 +1,216 @@
+"""Comments on published posts, read live, and replies to them. First comments are `first_comments.py`."""
+
+from datetime import UTC
+
+import structlog
+
+from chassis import outbox
+from chassis.cursor import decode_cursor, encode_cursor
+from contracts import publishing as api
+from contracts.caller import Caller
+from contracts.errors import (
+    INVALID_DATE,
+    NOT_FOUND,
+    PLATFORM_OUTCOME_UNKNOWN,
+    POST_IN_PROGRESS,
+    UNSUPPORTED_PLATFORM,
+    ApiError,
+    invalid,
+)
+from contracts.events import CommentReplied
+from contracts.platforms import DAY_SECONDS, PLATFORMS
+from publishing import reach
+from publishing.content import check_text
+from publishing.delivery import connection_to
+from publishing.engagement import published, unreadable
+from publishing.house import House
+from publishing.platforms.base import CommentPage, NotConnected, OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.posts import check_page
+from publishing.publish import rejected
+from publishing.records import PageRow, Post
+from publishing.retries import wait_before_look
+from publishing.store import Connection
+from publishing.store.comments import CommentRow, Comments, ReplyRow
+from publishing.store.pages import Pages
+from publishing.store.posts import Posts
+
+log = structlog.get_logger()
+
+#: Longer than a reply's one call can take: connect 5 s, read 30 s. Our choice.
+_LEASE_SECONDS = 60.0
+
+
+def show_list(house: House, caller: Caller, request: api.ListComments) -> api.CommentList:
+    """A post's comments, newest first, live. Raises NOT_FOUND, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR."""
+    if request.since is not None and request.since.tzinfo is None:
+        raise ApiError(INVALID_DATE, field="since")
+    if request.page_id is not None:
+        with house.database.reading() as connection:
+            reach.page(caller, Pages(connection).get(request.page_id))
+    page, post = published(house, caller, request.post_id, "post_id")
+    if request.page_id not in (None, page.id):
+        raise ApiError(NOT_FOUND, field="page_id")
+    _check_platform(page)
+    check_page(house, page)
+    found = _fetch(house, page, post, request)
+    with house.database.transaction() as connection:
+        remote_ids = [c.id for c in found.comments] + [c.parent_id for c in found.comments if c.parent_id]
+        ids = Comments(connection).ids_for(post.id, remote_ids)
+    comments = tuple(
+        api.Comment(
+            id=ids[comment.id],
+            text=comment.text,
+            author=api.Author(id=comment.author_id, name=comment.author_name),
+            created_time=comment.created_at.astimezone(UTC),
+            reply_count=comment.reply_count,
+            post_id=post.id,
+            platform=post.platform,
+            parent_id=ids[comment.parent_id] if comment.parent_id else None,
+        )
+        for comment in found.comments
+    )
+    cursor = encode_cursor(post.id, found.next_cursor) if found.next_cursor is not None else None
+    return api.CommentList(comments=comments, next_cursor=cursor)
+
+
+def reply(house: House, caller: Caller, request: api.ReplyToComment) -> api.Reply:
+    """Answers a comment once per operation.
+
+    Raises NOT_FOUND, UNSUPPORTED_PLATFORM, VALIDATION_ERROR, PAGE_EXPIRED, PLATFORM_REJECTED,
+    PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the same operation is on its way or being looked up.
+    """
+    with house.database.reading() as connection:
+        page = reach.page(caller, Pages(connection).get(request.page_id))
+        comment = Comments(connection).get(request.comment_id)
+        post = Posts(connection).get(comment.post_id) if comment else None
+        repeated = Comments(connection).reply_of(caller.operation_id)
+    if comment is None or post is None or post.page_id != page.id:
+        raise ApiError(NOT_FOUND, field="comment_id")
+    if repeated is not None and repeated.state != "failed":
+        return _repeat(repeated)
+    _check_platform(page)
+    _check_message(page, request.message)
+    check_page(house, page)
+    with house.database.transaction() as connection:
+        row = Comments(connection).begin_reply(comment, request.message, caller.operation_id, _LEASE_SECONDS)
+    if row is None:
+        raise ApiError(POST_IN_PROGRESS, post_id=post.id)
+    return _send(house, page, post, comment, row)
+
+
+def look_up_replies(house: House) -> int:
+    """One tick: replies whose outcome is unknown are looked for under their comments; how many."""
+    free = house.side.free
+    if free == 0:
+        return 0
+    with house.database.transaction() as connection:
+        claimed = Comments(connection).claim_replies(free, _LEASE_SECONDS)
+    for row in claimed:
+        house.side.start(lambda row=row: look_up(house, row))
+    return len(claimed)
+
+
+def look_up(house: House, row: ReplyRow) -> None:
+    """One look at one reply. Not there once settled: it failed, and its operation may run again."""
+    settings, unknown_seconds = house.settings, row.unknown_seconds or 0.0
+    with house.database.reading() as connection:
+        comments = Comments(connection)
+        comment, post = comments.get(row.comment_id), Posts(connection).get(row.post_id)
+        assert comment is not None
+        assert post is not None
+        page, known = Pages(connection).get(post.page_id), comments.remote_ids_of_replies(comment.id)
+    assert page is not None
+    state, remote_id = "unknown", None
+    try:
+        connector, account = connection_to(house, page)
+        found = connector.find_reply(
+            account, comment.remote_id, row.message, began_at=row.began_at, known_ids=known
+        )
+        if found is not None:
+            state, remote_id = "done", found.id
+        elif unknown_seconds >= settings.reconcile_settle_seconds:
+            state = "failed"
+    except Exception:
+        log.exception("reply_look_failed", reply_id=row.id)
+        state = "failed" if unknown_seconds >= DAY_SECONDS else "unknown"
+    wait = wait_before_look(
+        unknown_seconds, settings.reconcile_first_seconds, settings.reconcile_settle_seconds
+    )
+    with house.database.transaction() as connection:
+        ended = Comments(connection).end_reply(row, state, remote_id=remote_id, wait_seconds=wait)
+        if ended is not None and state == "done":
+            _tell(connection, page, post, ended)
+
+
+def _send(house: House, page: PageRow, post: Post, comment: CommentRow, row: ReplyRow) -> api.Reply:
+    """The call, and the record of its outcome with its event in one transaction."""
+    state, remote_id, error = "done", None, None
+    try:
+        connector, account = connection_to(house, page)
+        remote_id = connector.reply(account, comment.remote_id, row.message).id
+    except NotConnected as problem:
+        state, error = "failed", ApiError(UNSUPPORTED_PLATFORM, str(problem), platform=page.platform)
+    except PlatformRefusal as refusal:
+        state = "failed"
+        error = house.expired(page.id) if refusal.kind is Refusal.EXPIRED else rejected(page, refusal)
+    except Exception as problem:
+        if not isinstance(problem, OutcomeUnknown):
+            log.exception("reply_failed_unforeseen", reply_id=row.id)
+        state, error = "unknown", ApiError(PLATFORM_OUTCOME_UNKNOWN, post_id=post.id)
+    first = house.settings.reconcile_first_seconds
+    with house.database.transaction() as connection:
+        ended = Comments(connection).end_reply(row, state, remote_id=remote_id, wait_seconds=first)
+        if state == "done" and ended is not None:
+            _tell(connection, page, post, ended)
+        if error is not None and error.code == "PAGE_EXPIRED":
+            Pages(connection).expire(page.id)
+    if error is not None or ended is None:
+        raise error or ApiError(PLATFORM_OUTCOME_UNKNOWN, post_id=post.id)
+    return _view(ended)
+
+
+def _fetch(house: House, page: PageRow, post: Post, request: api.ListComments) -> CommentPage:
+    cursor = None
+    if request.cursor is not None:
+        post_id, cursor = decode_cursor(request.cursor, 2)
+        if post_id != post.id:
+            raise invalid("cursor", "is not a cursor of this list")
+    try:
+        connector, account = connection_to(house, page)
+        return connector.list_comments(
+            account, post.remote_id or "", since=request.since, limit=request.limit, cursor=cursor
+        )
+    except (PlatformRefusal, NotConnected) as error:
+        raise unreadable(house, page, error) from error
+
+
+def _repeat(row: ReplyRow) -> api.Reply:
+    if row.state == "done":
+        return _view(row)
+    raise ApiError(POST_IN_PROGRESS, post_id=row.post_id)
+
+
+def _view(row: ReplyRow) -> api.Reply:
+    return api.Reply(id=row.id, parent_id=row.comment_id, message=row.message, created_at=row.created_at)
+
+
+def _tell(connection: Connection, page: PageRow, post: Post, row: ReplyRow) -> None:
+    data = CommentReplied(
+        user_id=page.account_id, brand_id=page.brand_id, page_id=page.id, post_id=post.id, reply=_view(row)
+    )
+    outbox.stage(connection, "comment.replied", data, account_id=page.account_id, brand_id=page.brand_id)
+
+
+def _check_platform(page: PageRow) -> None:
+    if not PLATFORMS[page.platform].comments:
+        raise ApiError(UNSUPPORTED_PLATFORM, platform=page.platform)
+
+
+def _check_message(page: PageRow, message: str) -> None:
+    """The platform's own limit on top of the spec's."""
+    check_text(message, "message")
+    if not message.strip():
+        raise invalid("message", "must not be empty")
+    limit = PLATFORMS[page.platform].comment_limit
+    if len(message) > limit:
+        raise invalid("message", f"must be at most {limit} characters on {PLATFORMS[page.platform].name}")

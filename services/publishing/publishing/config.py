@@ -1,0 +1,56 @@
+"""The service's settings: the only reader of its environment."""
+
+from collections.abc import Mapping
+
+from chassis import config
+from contracts.platforms import DAY_SECONDS
+from contracts.record import Record
+from publishing.platforms.meta import MetaSettings
+
+
+class Settings(Record):
+    """Times in seconds, sizes in bytes. README.md has the table of variables."""
+
+    credential_keys: tuple[str, ...]
+    meta: MetaSettings
+    #: Hosts this deployment routes itself, past the address check (local-stack.md).
+    outbound_host_map: Mapping[str, str]
+    #: Where a client reconnects an expired page; `{page_id}` is filled in.
+    reconnect_url: str
+    #: A post found due later than this is not sent (decisions).
+    publish_window_seconds: float
+    #: First look at an unknown outcome (local-stack.md: 5 in the local stack), and when "not there" is believed.
+    reconcile_first_seconds: float
+    reconcile_settle_seconds: float
+    #: A claim lapses this long after its process stopped renewing it. Our choice.
+    lease_seconds: float
+    #: Pages sent to at once, and posts claimed for one of them at a time. Our choice.
+    lanes: int
+    posts_per_lane: int
+    #: Largest file a media URL may lead to, and how long its beginning may take. Our choice.
+    max_media_bytes: int
+    media_timeout_seconds: float
+
+    @classmethod
+    def from_env(cls) -> "Settings":
+        default, public = MetaSettings(), config.text("PUBLIC_BASE_URL", "http://127.0.0.1:8080")
+        return cls(
+            credential_keys=config.items("CREDENTIAL_KEYS"),
+            meta=MetaSettings(
+                facebook_url=config.text("FACEBOOK_API_URL", default.facebook_url),
+                instagram_url=config.text("INSTAGRAM_API_URL", default.instagram_url),
+                graph_version=config.text("META_GRAPH_VERSION", default.graph_version),
+                app_secret=config.text("META_APP_SECRET", default.app_secret),
+                read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
+            ),
+            outbound_host_map=config.mapping("OUTBOUND_HOST_MAP"),
+            reconnect_url=config.text("RECONNECT_URL", f"{public}/pages/{{page_id}}/reconnect"),
+            publish_window_seconds=config.number("PUBLISH_WINDOW_SECONDS", DAY_SECONDS),
+            reconcile_first_seconds=config.number("RECONCILE_FIRST_SECONDS", 30),
+            reconcile_settle_seconds=config.number("RECONCILE_SETTLE_SECONDS", 90),
+            lease_seconds=config.number("LEASE_SECONDS", 30),
+            lanes=config.integer("PUBLISH_LANES", 48),
+            posts_per_lane=config.integer("PUBLISH_POSTS_PER_LANE", 10),
+            max_media_bytes=config.integer("MAX_MEDIA_BYTES", 1024 * 2**20),
+            media_timeout_seconds=config.number("MEDIA_TIMEOUT_SECONDS", 20),
+        )

@@ -1,0 +1,145 @@
+"""One attempt at one post: the call to the platform, and what its answer means. Nothing is stored here."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from contracts.errors import PAGE_EXPIRED, PLATFORM_REJECTED
+from contracts.platforms import PLATFORMS
+from publishing import media
+from publishing.house import House
+from publishing.platforms.base import (
+    Account,
+    Checkpoint,
+    Connector,
+    Content,
+    MediaSource,
+    NotConnected,
+    OutcomeUnknown,
+    PlatformRefusal,
+    Published,
+    Refusal,
+)
+from publishing.records import PageRow, Post
+from publishing.retries import wait_before_next
+from publishing.store.sending import Claim, Recorded, Sending
+
+log = structlog.get_logger()
+
+
+class ClaimLost(Exception):
+    """The claim lapsed and somebody else has it: nothing further may be sent, nothing recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What to write down, and the platform's refusal behind it if there is one."""
+
+    record: Recorded
+    refusal: PlatformRefusal | None = None
+
+    @property
+    def is_expired(self) -> bool:
+        return self.refusal is not None and self.refusal.kind is Refusal.EXPIRED
+
+
+def deliver(house: House, page: PageRow, post: Post) -> Delivered:
+    """Sends a post whose attempt is written. Raises ClaimLost; anything unforeseen counts as unknown."""
+    try:
+        connector, account = house.registry.connector(page.platform), house.account(page)
+        sources = _checked_media(house, post)
+        published = connector.publish(account, content_of(post, sources), checkpoint_of(house, post))
+    except PlatformRefusal as refusal:
+        return refused(post, refusal)
+    except NotConnected as error:
+        return refused(post, PlatformRefusal(Refusal.REJECTED, "UNSUPPORTED_PLATFORM", str(error)))
+    except ClaimLost:
+        raise
+    except OutcomeUnknown as error:
+        log.warning("outcome_unknown", post_id=post.id, page_id=page.id, reason=str(error))
+        return unknown(house, post)
+    except Exception:
+        log.exception("publish_failed_unforeseen", post_id=post.id, page_id=page.id)
+        return unknown(house, post)
+    return Delivered(published_record(post, published))
+
+
+def content_of(post: Post, sources: tuple[MediaSource, ...]) -> Content:
+    """The post as its connector takes it."""
+    name = PLATFORMS[post.platform].name
+    key = "x_settings" if name == "twitter" else f"{name}_settings"
+    return Content(message=post.message or "", media=sources, settings=(post.settings or {}).get(key) or {})
+
+
+def connection_to(house: House, page: PageRow) -> tuple[Connector, Account]:
+    """Raises NotConnected and PlatformRefusal."""
+    return house.registry.connector(page.platform), house.account(page)
+
+
+def checkpoint_of(house: House, post: Post) -> Checkpoint:
+    """A checkpoint that is stored under the post's fence: a lost claim stops the sending there."""
+    claim = Claim(post.id, post.fence)
+
+    def store(values: dict[str, Any]) -> None:
+        with house.database.transaction() as connection:
+            if not Sending(connection).save_checkpoint(claim, values):
+                raise ClaimLost(post.id)
+
+    return Checkpoint(post.checkpoint, store)
+
+
+def _checked_media(house: House, post: Post) -> tuple[MediaSource, ...]:
+    """Raises PlatformRefusal, ClaimLost."""
+    sources = media.resolve(house.settings, post.media_urls)
+    if sources:
+        with house.database.transaction() as connection:
+            claim = Claim(post.id, post.fence)
+            if not Sending(connection).save_media_types(claim, [source.type for source in sources]):
+                raise ClaimLost(post.id)
+    return sources
+
+
+def published_record(post: Post, published: Published, *, looked_up: bool = False) -> Recorded:
+    return Recorded(
+        id=post.id,
+        fence=post.fence,
+        state="published",
+        outcome="published",
+        looked_up=looked_up,
+        remote_id=published.remote_id,
+        permalink=published.permalink,
+    )
+
+
+def refused(post: Post, refusal: PlatformRefusal, outcome: str = "refused") -> Delivered:
+    """Definitely not published: again later if that can help and attempts are left, else failed.
+
+    A publish at once is tried once (decisions). `post.attempts` counts the attempt this is about.
+    """
+    expired = refusal.kind is Refusal.EXPIRED
+    wait = None
+    if refusal.retryable and post.origin == "scheduled":
+        wait = wait_before_next(post.attempts - post.attempts_before, refusal.wait_seconds)
+    record = Recorded(
+        id=post.id,
+        fence=post.fence,
+        state="failed" if wait is None else "queued",
+        outcome=outcome,
+        wait_seconds=wait or 0.0,
+        error_code=PAGE_EXPIRED.code if expired else PLATFORM_REJECTED.code,
+        error_message=_storable(f"{refusal.message} ({refusal.code})"),
+    )
+    return Delivered(record, refusal)
+
+
+def unknown(house: House, post: Post) -> Delivered:
+    first = house.settings.reconcile_first_seconds
+    return Delivered(
+        Recorded(id=post.id, fence=post.fence, state="unknown", outcome=None, wait_seconds=first)
+    )
+
+
+def _storable(message: str) -> str:
+    """A platform's words as PostgreSQL takes them: no NUL, no lone surrogates, not endless."""
+    return message.replace("\0", "").encode("utf-8", "replace").decode()[:1_000]

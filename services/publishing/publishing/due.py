@@ -1,0 +1,129 @@
+"""The due worker: claims lanes of due posts, sends each in order, records what became of them.
+
+A lane is a page: one worker at a time, in scheduled order. Unclaimed work is any replica's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import structlog
+
+from chassis import clock
+from chassis.loops import wake
+from contracts.errors import PAGE_EXPIRED
+from publishing import telling
+from publishing.delivery import ClaimLost, Delivered, deliver
+from publishing.house import House
+from publishing.planning import Plan, plan_lane
+from publishing.records import PageRow, Post
+from publishing.store import Connection
+from publishing.store.pages import Pages
+from publishing.store.sending import Claim, DueLane, Recorded, Sending
+
+log = structlog.get_logger()
+
+#: Our code (decisions "A post found due more than 24 h late").
+PUBLISH_WINDOW_MISSED = "PUBLISH_WINDOW_MISSED"
+#: How long a tick waits for places in the pool before it is begun anew. Our choice.
+_TICK_SECONDS = 2.0
+
+
+def publish_due_posts(house: House) -> int:
+    """One tick: as many lanes as there are places for; how many posts were claimed, put off or given up.
+
+    Waits for a good part of the pool to be free, so that claims are made for many pages at once.
+    """
+    if not house.lanes.wait_free(max(house.lanes.size // 3, 1), _TICK_SECONDS):
+        return 1
+    claimed, settled = claim_lanes(house, house.lanes.free)
+    for page, posts in claimed:
+        house.lanes.start(lambda page=page, posts=posts: run_lane(house, page, posts))
+    return sum(len(posts) for _, posts in claimed) + settled
+
+
+def claim_lanes(house: House, lanes: int) -> tuple[list[tuple[PageRow, list[Post]]], int]:
+    """Claims up to so many lanes in one transaction: (page with its posts to send, posts settled without sending)."""
+    settings = house.settings
+    with house.database.transaction() as connection:
+        store = Sending(connection)
+        due = store.lock_due_lanes(lanes, settings.posts_per_lane)
+        if not due:
+            return [], 0
+        plans = _plan(house, store, due, clock.now(connection))
+        _settle(connection, due, plans)
+        taken = store.take(
+            [post_id for plan in plans.values() for post_id in plan.send], settings.lease_seconds
+        )
+        pages = Pages(connection).many([lane.page_id for lane in due])
+    house.scribe.hold(*(Claim(post.id, post.fence) for post in taken))
+    lanes_of: dict[str, list[Post]] = {}
+    for post in sorted(taken, key=lambda post: (post.scheduled_at, post.id)):
+        lanes_of.setdefault(post.page_id, []).append(post)
+    claimed = [(pages[page_id], posts) for page_id, posts in lanes_of.items()]
+    return claimed, sum(len(lane.due) for lane in due) - len(taken)
+
+
+def run_lane(house: House, page: PageRow, posts: Sequence[Post]) -> None:
+    """Sends a lane's posts in order; whatever is not begun is given back."""
+    scribe, waiting = house.scribe, [Claim(post.id, post.fence) for post in posts]
+    done: Delivered | None = None
+    try:
+        for post in posts:
+            claim = waiting.pop(0)
+            _, has_begun = scribe.write(*_ended(done, claim))
+            done = None
+            if not has_begun:
+                scribe.let_go(claim)
+                continue
+            try:
+                done = deliver(house, page, replace(post, attempts=post.attempts + 1))
+            except ClaimLost:
+                log.warning("claim_lost", post_id=post.id, page_id=page.id)
+                scribe.let_go(claim)
+            if done is not None and done.is_expired:
+                break
+        if done is not None:
+            scribe.write(done.record, expired_page=page.id if done.is_expired else None)
+    finally:
+        scribe.release(*waiting)
+        wake("publish_due_posts")  # the page may have more
+
+
+def recover_claims(house: House) -> int:
+    """Takes up what a dead process left claimed; how many posts."""
+    with house.database.transaction() as connection:
+        return Sending(connection).lapse(house.settings.reconcile_first_seconds)
+
+
+def _ended(done: Delivered | None, begin: Claim) -> tuple[Recorded | None, Claim]:
+    return (done.record if done is not None else None), begin
+
+
+def _plan(house: House, store: Sending, due: Sequence[DueLane], now: datetime) -> dict[str, Plan]:
+    """A plan for each lane whose page is connected."""
+    alive = [lane for lane in due if not lane.expired]
+    pages = store.went_out_of_pages([lane.page_id for lane in alive])
+    brands = store.went_out_of_brands({lane.brand_id for lane in alive})
+    return {
+        lane.page_id: plan_lane(
+            now,
+            lane.due,
+            lane.platform,
+            page=pages.get(lane.page_id, []),
+            brand=brands.setdefault(lane.brand_id, []),
+            window_seconds=house.settings.publish_window_seconds,
+        )
+        for lane in alive
+    }
+
+
+def _settle(connection: Connection, due: Sequence[DueLane], plans: dict[str, Plan]) -> None:
+    """Puts off what must wait, and fails what is not to be sent."""
+    store = Sending(connection)
+    store.put_off({post_id: at for plan in plans.values() for post_id, at in plan.put_off.items()})
+    missed = [post_id for plan in plans.values() for post_id in plan.missed]
+    ended = store.fail_unsent(missed, PUBLISH_WINDOW_MISSED, "The post was found due too late to be sent.")
+    expired = [post_id for lane in due if lane.expired for post_id, _ in lane.due]
+    ended += store.fail_unsent(expired, PAGE_EXPIRED.code, PAGE_EXPIRED.message)
+    telling.tell(connection, ended)

@@ -1,0 +1,84 @@
+"""The first comment under a post of ours: a step of its own that never fails the post and is never doubled.
+
+claim → call → record, like a post: a call whose outcome is unknown is looked up under the post before it is repeated.
+"""
+
+import structlog
+
+from contracts.platforms import DAY_SECONDS
+from publishing.delivery import connection_to
+from publishing.house import House
+from publishing.platforms.base import NotConnected, OutcomeUnknown, PlatformRefusal
+from publishing.records import PageRow, Post
+from publishing.retries import wait_before_look, wait_before_next
+from publishing.store.comments import Comments, FirstComment
+from publishing.store.pages import Pages
+
+log = structlog.get_logger()
+
+#: Longer than a comment's one call or look can take: connect 5 s, read 30 s, twice. Our choice.
+_LEASE_SECONDS = 90.0
+
+
+def send_first_comments(house: House) -> int:
+    """One tick: claims first comments and starts them; how many."""
+    free = house.side.free
+    if free == 0:
+        return 0
+    with house.database.transaction() as connection:
+        claimed = Comments(connection).claim_first_comments(free, _LEASE_SECONDS)
+        pages = Pages(connection).many([first.post.page_id for first in claimed])
+    for first in claimed:
+        house.side.start(lambda first=first: run(house, pages[first.post.page_id], first))
+    return len(claimed)
+
+
+def run(house: House, page: PageRow, first: FirstComment) -> None:
+    """Makes or looks up one first comment and records the outcome."""
+    post = first.post
+    state, wait = _make(house, page, post) if post.comment_state == "sending" else _look(house, page, first)
+    with house.database.transaction() as connection:
+        Comments(connection).end_first_comment(post, state, wait)
+    log.info("first_comment", post_id=post.id, state=state)
+
+
+def _make(house: House, page: PageRow, post: Post) -> tuple[str, float]:
+    """(state, wait) after the one call."""
+    try:
+        connector, account = connection_to(house, page)
+        connector.comment(account, post.remote_id or "", post.first_comment or "")
+    except PlatformRefusal as refusal:
+        wait = wait_before_next(post.comment_attempts, refusal.wait_seconds) if refusal.retryable else None
+        log.warning("first_comment_refused", post_id=post.id, code=refusal.code, wait_seconds=wait)
+        return ("failed", 0.0) if wait is None else ("due", wait)
+    except NotConnected:
+        return "failed", 0.0
+    except OutcomeUnknown:
+        return "unknown", house.settings.reconcile_first_seconds
+    except Exception:
+        log.exception("first_comment_failed_unforeseen", post_id=post.id)
+        return "unknown", house.settings.reconcile_first_seconds
+    return "done", 0.0
+
+
+def _look(house: House, page: PageRow, first: FirstComment) -> tuple[str, float]:
+    """(state, wait) after a look under the post. Not there once settled: it may be made again."""
+    post, settings = first.post, house.settings
+    assert post.comment_began_at is not None
+    wait = wait_before_look(
+        first.began_seconds, settings.reconcile_first_seconds, settings.reconcile_settle_seconds
+    )
+    try:
+        connector, account = connection_to(house, page)
+        found = connector.find_comment(
+            account, post.remote_id or "", post.first_comment or "", began_at=post.comment_began_at
+        )
+    except Exception:
+        log.exception("first_comment_look_failed", post_id=post.id)
+        return ("failed", 0.0) if first.began_seconds > DAY_SECONDS else ("unknown", wait)
+    if found is not None:
+        return "done", 0.0
+    if first.began_seconds < settings.reconcile_settle_seconds:
+        return "unknown", wait
+    again = wait_before_next(post.comment_attempts)
+    return ("failed", 0.0) if again is None else ("due", 0.0)

@@ -1,0 +1,86 @@
+"""Publish guardrails as pure rules: times in, answer out. Figures: `contracts.platforms` (spec "Limits").
+
+Every rule forbids open stretches of time; a post fits where no stretch covers it. Windows are rolling
+(decisions "Guardrail windows"): a window of 3,600 s holds a post until 3,600 s after it went out, not longer.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from contracts.errors import BRAND_PUBLISH_GUARDRAIL, PAGE_PUBLISH_GUARDRAIL, ErrorRow
+from contracts.platforms import BRAND_PER_24H, DAY_SECONDS, HOUR_SECONDS, MIN_SCHEDULE_GAP_SECONDS, PLATFORMS
+
+
+class Window(NamedTuple):
+    """At most `cap` posts in any `seconds`."""
+
+    cap: int
+    seconds: int
+
+
+class Stretch(NamedTuple):
+    """A time in which a further post would break a rule; both ends themselves are allowed."""
+
+    after: datetime
+    before: datetime
+
+
+class Breach(NamedTuple):
+    """The rule that is broken, and the first later time that breaks none."""
+
+    row: ErrorRow
+    next_allowed_at: datetime
+
+
+BRAND_WINDOW = Window(BRAND_PER_24H, DAY_SECONDS)
+#: How far around a time other posts matter at all.
+REACH = timedelta(seconds=DAY_SECONDS)
+
+
+def page_windows(platform: str) -> tuple[Window, ...]:
+    """The caps of a page on this platform; none for YT (decisions)."""
+    row = PLATFORMS[platform]
+    caps = ((row.per_hour, HOUR_SECONDS), (row.per_24h, DAY_SECONDS))
+    return tuple(Window(cap, seconds) for cap, seconds in caps if cap is not None)
+
+
+def full(times: Iterable[datetime], window: Window) -> list[Stretch]:
+    """Where one more post would make more than the cap in some window of that length."""
+    ordered, span = sorted(times), timedelta(seconds=window.seconds)
+    runs = zip(ordered, ordered[window.cap - 1 :], strict=False)
+    return [Stretch(last - span, first + span) for first, last in runs if last - first < span]
+
+
+def too_close(scheduled: Iterable[datetime]) -> list[Stretch]:
+    """Where a scheduled post would be nearer than the minimum gap to another one."""
+    gap = timedelta(seconds=MIN_SCHEDULE_GAP_SECONDS)
+    return [Stretch(at - gap, at + gap) for at in scheduled]
+
+
+def first_fit(at: datetime, stretches: Iterable[Stretch]) -> datetime:
+    """The first time from `at` on that no stretch covers; `at` itself when it fits."""
+    for after, before in sorted(stretches):
+        if after < at < before:
+            at = before
+    return at
+
+
+def judge(
+    at: datetime,
+    platform: str,
+    *,
+    page: Sequence[datetime],
+    brand: Sequence[datetime],
+    scheduled: Sequence[datetime] = (),
+) -> Breach | None:
+    """Whether a post may go out at `at` beside those of its page and brand; `scheduled` keep the minimum gap."""
+    of_page = too_close(scheduled)
+    for window in page_windows(platform):
+        of_page += full(page, window)
+    of_brand = full(brand, BRAND_WINDOW)
+    fit = first_fit(at, of_page + of_brand)
+    if fit == at:
+        return None
+    is_page = first_fit(at, of_page) != at
+    return Breach(PAGE_PUBLISH_GUARDRAIL if is_page else BRAND_PUBLISH_GUARDRAIL, fit)

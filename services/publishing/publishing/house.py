@@ -1,0 +1,53 @@
+"""What the use cases share, made once per process: settings, vault, connectors, scribe, pools."""
+
+from functools import cache, cached_property
+
+from chassis.database import Database
+from contracts.errors import PAGE_EXPIRED, ApiError
+from publishing.config import Settings
+from publishing.credentials import UnreadableCredential, Vault
+from publishing.platforms.base import Account, PlatformRefusal, Refusal
+from publishing.platforms.registry import Registry
+from publishing.pool import Pool
+from publishing.records import PageRow
+from publishing.scribe import Scribe
+
+#: Look-ups, first comments at once. Our choice.
+_SIDE_POOL = 12
+
+
+class House:
+    """One process's working parts over one database."""
+
+    def __init__(self, database: Database, settings: Settings, registry: Registry | None = None) -> None:
+        self.database = database
+        self.settings = settings
+        self.vault = Vault(settings.credential_keys)
+        self.registry = registry or Registry(settings.meta)
+        self.scribe = Scribe(database, settings.lease_seconds)
+
+    @cached_property
+    def lanes(self) -> Pool:
+        return Pool("lane", self.settings.lanes)
+
+    @cached_property
+    def side(self) -> Pool:
+        return Pool("side", _SIDE_POOL)
+
+    def account(self, page: PageRow) -> Account:
+        """The page's credentials for one call. Raises PlatformRefusal when they cannot be read any more."""
+        try:
+            return Account(page.remote_account_id, self.vault.decrypt(page.access_token))
+        except UnreadableCredential as error:
+            raise PlatformRefusal(Refusal.EXPIRED, "CREDENTIAL_UNREADABLE", str(error)) from error
+
+    def expired(self, page_id: str) -> ApiError:
+        """PAGE_EXPIRED with where to reconnect."""
+        reconnect_url = self.settings.reconnect_url.format(page_id=page_id)
+        return ApiError(PAGE_EXPIRED, page_id=page_id, reconnect_url=reconnect_url)
+
+
+@cache
+def house_of(database: Database) -> House:
+    """The house of this process's database, with the settings of the environment. Raises ConfigError."""
+    return House(database, Settings.from_env())

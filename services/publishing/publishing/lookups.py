@@ -1,0 +1,115 @@
+"""Outcomes that are not known: looked up on the platform until they are. Nothing is sent from here."""
+
+import structlog
+
+from contracts.errors import PLATFORM_OUTCOME_UNKNOWN
+from contracts.platforms import DAY_SECONDS
+from publishing import telling
+from publishing.delivery import connection_to, content_of, published_record, refused
+from publishing.house import House
+from publishing.platforms.base import (
+    Checkpoint,
+    MediaSource,
+    NotConnected,
+    NotPublished,
+    Outcome,
+    PlatformRefusal,
+    Published,
+    Refusal,
+    StillUnknown,
+)
+from publishing.records import PageRow
+from publishing.retries import wait_before_look
+from publishing.store.pages import Pages
+from publishing.store.sending import Claim, Look, Recorded, Sending
+
+log = structlog.get_logger()
+
+#: An outcome that nobody can establish for so long is given up: failed, and never sent again. Our choice.
+GIVE_UP_SECONDS = DAY_SECONDS
+
+
+def look_up_posts(house: House) -> int:
+    """One tick: claims what is to be looked at and starts looking; how many."""
+    free = house.side.free
+    if free == 0:
+        return 0
+    with house.database.transaction() as connection:
+        looks = Sending(connection).claim_looks(free, house.settings.lease_seconds)
+        pages = Pages(connection).many([look.post.page_id for look in looks])
+    house.scribe.hold(*(Claim(look.post.id, look.post.fence) for look in looks))
+    for look in looks:
+        house.side.start(lambda look=look: run_look(house, pages[look.post.page_id], look))
+    return len(looks)
+
+
+def run_look(house: House, page: PageRow, look: Look) -> None:
+    """One look at one post, and what follows from it."""
+    claim = Claim(look.post.id, look.post.fence)
+    try:
+        outcome = _look(house, page, look)
+        record = conclude(house, look, outcome)
+        with house.database.transaction() as connection:
+            store = Sending(connection)
+            if record.state == "published" and store.is_doubtful(look.post.id, record.remote_id or ""):
+                record = _again(house, look)
+            telling.tell(connection, store.record([record]), after_answer=True)
+        log.info("outcome_looked_up", post_id=look.post.id, state=record.state)
+    finally:
+        house.scribe.let_go(claim)
+
+
+def conclude(house: House, look: Look, outcome: Outcome) -> Recorded:
+    """What a look's answer means for the post."""
+    post = look.post
+    if isinstance(outcome, Published):
+        return published_record(post, outcome, looked_up=True)
+    if isinstance(outcome, NotPublished):
+        settled = outcome.settled or look.unknown_seconds >= house.settings.reconcile_settle_seconds
+        if settled:
+            return refused(post, outcome.refusal or _NOT_KEPT, "not_published").record
+    if look.unknown_seconds >= GIVE_UP_SECONDS:
+        return Recorded(
+            id=post.id,
+            fence=post.fence,
+            state="failed",
+            outcome="given_up",
+            error_code=PLATFORM_OUTCOME_UNKNOWN.code,
+            error_message="It could not be established whether the platform published the post.",
+        )
+    return _again(house, look)
+
+
+_NOT_KEPT = PlatformRefusal(
+    Refusal.TRANSIENT, "NOT_KEPT", "The platform took the request and published nothing."
+)
+
+
+def _look(house: House, page: PageRow, look: Look) -> Outcome:
+    """What the platform says; a look that fails says nothing."""
+    post = look.post
+    try:
+        with house.database.reading() as connection:
+            others = Sending(connection).remote_ids_of_others(post)
+        connector, account = connection_to(house, page)
+        sources = tuple(MediaSource(type=item.type, url=item.src) for item in post.media)
+        return connector.look_up(
+            account,
+            content_of(post, sources),
+            Checkpoint(post.checkpoint),
+            began_at=look.began_at,
+            known_remote_ids=others,
+        )
+    except (PlatformRefusal, NotConnected) as error:
+        log.warning("look_up_failed", post_id=post.id, page_id=page.id, reason=str(error))
+    except Exception:
+        log.exception("look_up_failed_unforeseen", post_id=post.id, page_id=page.id)
+    return StillUnknown()
+
+
+def _again(house: House, look: Look) -> Recorded:
+    settings = house.settings
+    wait = wait_before_look(
+        look.unknown_seconds, settings.reconcile_first_seconds, settings.reconcile_settle_seconds
+    )
+    return Recorded(id=look.post.id, fence=look.post.fence, state="unknown", outcome=None, wait_seconds=wait)

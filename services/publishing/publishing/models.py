@@ -1,0 +1,173 @@
+"""The service's tables; `migrations/` makes them, a test holds the two together. No statements here."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+
+metadata = MetaData()
+_TIME = DateTime(timezone=True)
+
+pages = Table(
+    "pages",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("account_id", Text, nullable=False),
+    Column("brand_id", Text, nullable=False),
+    #: Kept up to date by the event brand.changed.
+    Column("brand_name", Text, nullable=False),
+    Column("platform", Text, nullable=False),
+    Column("remote_account_id", Text, nullable=False),
+    #: Encrypted (`credentials.Vault`).
+    Column("access_token", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("username", Text),
+    Column("followers", BigInteger, nullable=False),
+    Column("picture", Text),
+    Column("expired", Boolean, nullable=False, server_default=text("false")),
+    Column("created_at", _TIME, nullable=False),
+    UniqueConstraint("brand_id", "platform", "remote_account_id"),
+    Index("pages_of_account", "account_id", text("created_at DESC"), text("id DESC")),
+)
+
+posts = Table(
+    "posts",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("operation_id", Text, unique=True),
+    Column("account_id", Text, nullable=False),
+    Column("brand_id", Text, nullable=False),
+    Column("page_id", Text, ForeignKey("pages.id"), nullable=False),
+    Column("platform", Text, nullable=False),
+    #: scheduled, or immediate (a publish at once).
+    Column("origin", Text, nullable=False),
+    Column("message", Text),
+    Column("media_ids", ARRAY(Text), nullable=False),
+    Column("media_urls", ARRAY(Text), nullable=False),
+    #: photo or video for each URL, once it was fetched to be published.
+    Column("media_types", ARRAY(Text)),
+    Column("first_comment", Text),
+    #: `facebook_settings` … by name, as the client sent them.
+    Column("settings", JSONB),
+    Column("created_at", _TIME, nullable=False),
+    #: As asked for; an immediate post's creation.
+    Column("scheduled_at", _TIME, nullable=False),
+    #: queued, sending (claimed), unknown (sent, outcome to be looked up), published, failed, cancelled.
+    Column("state", Text, nullable=False),
+    #: queued: when the next attempt is due. sending, unknown: when it was claimed. published: when it went out.
+    #: What the guardrails count; null when there is nothing to count.
+    Column("out_at", _TIME),
+    Column("attempts", Integer, nullable=False, server_default=text("0")),
+    #: Attempts made before the last manual retry, which begins a fresh budget.
+    Column("attempts_before", Integer, nullable=False, server_default=text("0")),
+    #: Goes up with every claim: what an earlier holder still wants to write is void.
+    Column("fence", BigInteger, nullable=False, server_default=text("0")),
+    #: Real time. sending: the claim lapses. unknown: the next look-up.
+    Column("lease_until", _TIME),
+    #: Real time.
+    Column("unknown_since", _TIME),
+    #: What the connector has staged on the platform so far.
+    Column("checkpoint", JSONB),
+    Column("remote_id", Text),
+    Column("permalink", Text),
+    Column("error_code", Text),
+    Column("error_message", Text),
+    #: The counts of the last engagement read.
+    Column("likes", BigInteger, nullable=False, server_default=text("0")),
+    Column("comments", BigInteger, nullable=False, server_default=text("0")),
+    Column("shares", BigInteger, nullable=False, server_default=text("0")),
+    #: The first comment is a step of its own after `published`: due, sending, unknown, done, failed.
+    Column("comment_state", Text),
+    #: Real time: when the step is to be taken, looked up, or its claim lapses.
+    Column("comment_wake_at", _TIME),
+    Column("comment_began_at", _TIME),
+    Column("comment_attempts", Integer, nullable=False, server_default=text("0")),
+    Column("comment_fence", BigInteger, nullable=False, server_default=text("0")),
+    Index("posts_due", "out_at", postgresql_where=text("state = 'queued'")),
+    Index("posts_queued_of_page", "page_id", "scheduled_at", "id", postgresql_where=text("state = 'queued'")),
+    Index("posts_held", "lease_until", postgresql_where=text("state IN ('sending', 'unknown')")),
+    Index("posts_sending_of_page", "page_id", postgresql_where=text("state = 'sending'")),
+    Index("posts_out_of_page", "page_id", "out_at", postgresql_where=text("out_at IS NOT NULL")),
+    Index("posts_out_of_brand", "brand_id", "out_at", postgresql_where=text("out_at IS NOT NULL")),
+    Index(
+        "posts_scheduled", "account_id", "scheduled_at", "id", postgresql_where=text("origin = 'scheduled'")
+    ),
+    Index(
+        "posts_published",
+        "account_id",
+        text("out_at DESC"),
+        text("id DESC"),
+        postgresql_where=text("state = 'published'"),
+    ),
+    Index(
+        "posts_comment_due",
+        "comment_wake_at",
+        postgresql_where=text("comment_state IN ('due', 'sending', 'unknown')"),
+    ),
+    #: One post of the platform belongs to one post of ours.
+    Index(
+        "posts_remote", "page_id", "remote_id", unique=True, postgresql_where=text("remote_id IS NOT NULL")
+    ),
+)
+
+#: One row per attempt, committed before the platform is called. No outcome: it is not known (yet).
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("post_id", Text, ForeignKey("posts.id"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("fence", BigInteger, nullable=False),
+    #: Real time, like ended_at: compared with what the platform holds.
+    Column("began_at", _TIME, nullable=False),
+    Column("ended_at", _TIME),
+    #: published, refused, not_published (looked up and not there), given_up (never established).
+    Column("outcome", Text),
+    Column("error_code", Text),
+    Column("error_message", Text),
+    #: The database itself allows no second attempt before the first one's outcome is known.
+    Index("attempts_open", "post_id", unique=True, postgresql_where=text("outcome IS NULL")),
+)
+
+#: Our stable id of a platform's comment, made when it is first seen.
+comments = Table(
+    "comments",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("post_id", Text, ForeignKey("posts.id"), nullable=False),
+    Column("remote_id", Text, nullable=False),
+    Column("created_at", _TIME, nullable=False),
+    UniqueConstraint("post_id", "remote_id"),
+)
+
+#: Replies of ours, written before the platform is called.
+replies = Table(
+    "replies",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("operation_id", Text, unique=True),
+    Column("comment_id", Text, ForeignKey("comments.id"), nullable=False),
+    Column("post_id", Text, ForeignKey("posts.id"), nullable=False),
+    Column("message", Text, nullable=False),
+    #: sending, unknown, done, failed.
+    Column("state", Text, nullable=False),
+    Column("fence", BigInteger, nullable=False, server_default=text("1")),
+    #: Real time, like began_at and unknown_since. sending: the claim lapses. unknown: the next look-up.
+    Column("lease_until", _TIME),
+    Column("began_at", _TIME, nullable=False),
+    Column("unknown_since", _TIME),
+    Column("remote_id", Text),
+    Column("created_at", _TIME, nullable=False),
+    Index("replies_open", "lease_until", postgresql_where=text("state IN ('sending', 'unknown')")),
+    Index("replies_of_comment", "comment_id"),
+)

@@ -1,0 +1,89 @@
+"""Pages: list, show, count; the operator's link and expire."""
+
+from chassis.cursor import encode_cursor
+from chassis.ids import new_id
+from contracts import publishing as api
+from contracts.caller import Caller
+from contracts.errors import BRAND_NOT_AUTHORIZED, NOT_FOUND, ApiError, invalid
+from publishing import content, reach
+from publishing.house import House
+from publishing.listing import platform_code, position
+from publishing.records import is_id
+from publishing.store import Connection
+from publishing.store.pages import Pages
+
+
+def show_list(house: House, caller: Caller, request: api.ListPages) -> api.PageList:
+    """Newest first. A brand filter out of the token's reach is 403; what brands there are, accounts knows."""
+    platform = platform_code(request.platform)
+    brand_ids = caller.brand_ids
+    if request.brand_id is not None:
+        if not is_id(request.brand_id):
+            raise ApiError(NOT_FOUND, field="brand_id")
+        brand_ids = (request.brand_id,)
+    with house.database.reading() as connection:
+        found = Pages(connection).newest(
+            caller.account_id,
+            brand_ids=brand_ids,
+            platform=platform,
+            after=position(request.cursor),
+            limit=request.limit + 1,
+        )
+    if request.brand_id is not None and found and not caller.reaches(request.brand_id):
+        raise ApiError(BRAND_NOT_AUTHORIZED)
+    shown = found[: request.limit]
+    cursor = (
+        encode_cursor(shown[-1].created_at.isoformat(), shown[-1].id) if len(found) > request.limit else None
+    )
+    return api.PageList(pages=tuple(page.view() for page in shown), next_cursor=cursor)
+
+
+def show(house: House, caller: Caller, request: api.GetPage) -> api.Page:
+    with house.database.reading() as connection:
+        return reach.page(caller, Pages(connection).get(request.id), field=None).view()
+
+
+def count(house: House, caller: Caller, request: api.CountPages) -> api.PageCounts:
+    """Pages per brand, of the brands within reach."""
+    brand_ids = tuple(brand for brand in request.brand_ids if caller.reaches(brand))
+    with house.database.reading() as connection:
+        return api.PageCounts(counts=Pages(connection).counts(caller.account_id, brand_ids))
+
+
+def link(house: House, caller: Caller, request: api.LinkPage) -> api.Page:
+    """Operator: connects a platform account to a brand; again: the same page, with the new token, working again."""
+    reach.operator(caller)
+    platform = platform_code(request.platform)
+    if not request.access_token or not request.remote_account_id:
+        raise invalid("access_token", "a page needs its account's id and token")
+    for name in ("name", "username", "picture", "access_token", "remote_account_id", "brand_name"):
+        content.check_text(getattr(request, name), name)
+    values = {
+        "id": new_id("pag"),
+        "account_id": request.owner_account_id,
+        "brand_id": request.brand_id,
+        "brand_name": request.brand_name,
+        "platform": platform,
+        "remote_account_id": request.remote_account_id,
+        "access_token": house.vault.encrypt(request.access_token),
+        "name": request.name,
+        "username": request.username,
+        "followers": request.followers,
+        "picture": request.picture,
+    }
+    with house.database.transaction() as connection:
+        return Pages(connection).link(values).view()
+
+
+def expire(house: House, caller: Caller, request: api.GetPage) -> api.Page:
+    """Operator: as if the platform had ended the connection."""
+    reach.operator(caller)
+    with house.database.transaction() as connection:
+        page = Pages(connection).expire(request.id)
+    if page is None:
+        raise ApiError(NOT_FOUND)
+    return page.view()
+
+
+def on_brand_changed(connection: Connection, brand_id: str, name: str) -> None:
+    Pages(connection).rename_brand(brand_id, name)

@@ -1,0 +1,234 @@
+"""Scheduled posts: schedule, edit, cancel, retry, show, validate. Lists are `listing.py`, sending is `due.py`."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from chassis import clock
+from chassis.ids import new_id
+from chassis.loops import wake
+from contracts import publishing as api
+from contracts.caller import Caller
+from contracts.errors import INVALID_DATE, NOT_FOUND, POST_IN_PROGRESS, SCHEDULE_OUT_OF_RANGE, ApiError
+from publishing import content, limiting, reach
+from publishing.house import House
+from publishing.records import PageRow, Post
+from publishing.store.pages import Pages
+from publishing.store.posts import Posts
+
+#: Spec "Schedule body", scheduled_at.
+SOONEST, LATEST = timedelta(minutes=10), timedelta(days=75)
+
+
+def schedule(house: House, caller: Caller, request: api.SchedulePost) -> api.ScheduledPost:
+    """Queues a post; the same operation again gets the post it made."""
+    scheduled_at = instant(request.scheduled_at)
+    with house.database.reading() as connection:
+        page, now = Pages(connection).get_with_time(request.page_id)
+        repeated = Posts(connection).of_operation(caller.operation_id)
+    page = reach.page(caller, page)
+    if repeated is not None:
+        return repeated.scheduled_view()
+    check_page(house, page)
+    check_time(scheduled_at, now)
+    content.check(request, page.platform, house.settings.outbound_host_map)
+    with house.database.transaction() as connection:
+        store = Posts(connection)
+        breach, repeated_id = limiting.breach_of_schedule(
+            store, page, scheduled_at, operation_id=caller.operation_id
+        )
+        if breach is not None:
+            raise limiting.refusal(breach, scheduled_at)
+        post = (
+            store.get(repeated_id)
+            if repeated_id
+            else store.add(new_post(caller, page, request, scheduled_at))
+        )
+    assert post is not None
+    return post.scheduled_view()
+
+
+def new_post(
+    caller: Caller, page: PageRow, request: api.PostContent, scheduled_at: datetime, origin: str = "scheduled"
+) -> dict[str, Any]:
+    """The row of a new post."""
+    return {
+        "id": new_id("pst"),
+        "operation_id": caller.operation_id,
+        "account_id": page.account_id,
+        "brand_id": page.brand_id,
+        "page_id": page.id,
+        "platform": page.platform,
+        "origin": origin,
+        "scheduled_at": scheduled_at,
+        "out_at": scheduled_at,
+        **content.columns(request),
+    }
+
+
+def validate(house: House, caller: Caller, request: api.ValidatePost) -> api.Validation:
+    """All that schedule (or publish, without a time) would refuse; nothing is stored or counted."""
+    with house.database.reading() as connection:
+        page, now = Pages(connection).get_with_time(request.page_id)
+    page = reach.page(caller, page)
+    errors: list[ApiError] = []
+    if page.expired:
+        errors.append(house.expired(page.id))
+    at = None if request.scheduled_at is None else _collect(errors, instant, request.scheduled_at)
+    if at is not None:
+        _collect(errors, check_time, at, now)
+    errors += content.findings(request, page.platform, house.settings.outbound_host_map)
+    with house.database.transaction() as connection:
+        store = Posts(connection)
+        if request.scheduled_at is None:
+            breach, _ = limiting.breach_of_publish(store, page, now)
+        else:
+            breach, _ = limiting.breach_of_schedule(store, page, at) if at else (None, None)
+    if breach is not None:
+        errors.append(limiting.refusal(breach, at or now))
+    return api.Validation(valid=not errors, errors=tuple(_finding(error) for error in errors))
+
+
+def show(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost:
+    return get_post(house, caller, request.id).scheduled_view()
+
+
+def edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
+    """Changes a queued post; the rules are asked again for what changes."""
+    post = get_scheduled(house, caller, request.id)
+    with house.database.reading() as connection:
+        page, now = Pages(connection).get_with_time(post.page_id)
+    assert page is not None
+    check_page(house, page)
+    values = _changes(house, post, request)
+    with house.database.transaction() as connection:
+        store = Posts(connection)
+        if request.scheduled_at is not UNSET:
+            scheduled_at = instant(request.scheduled_at)
+            check_time(scheduled_at, now)
+            breach, _ = limiting.breach_of_schedule(store, page, scheduled_at, without=post.id)
+            if breach is not None:
+                raise limiting.refusal(breach, scheduled_at)
+            values |= {"scheduled_at": scheduled_at, "out_at": scheduled_at}
+        changed = store.change(post.id, values) if values else store.get(post.id)
+        if changed is None or changed.state != "queued":
+            raise _not_queued(store.get(post.id))
+    return changed.scheduled_view()
+
+
+def cancel(house: House, caller: Caller, request: api.PostId) -> api.Cancelled:
+    post = get_scheduled(house, caller, request.id)
+    with house.database.transaction() as connection:
+        store = Posts(connection)
+        if store.cancel(post.id) is None:
+            raise _not_queued(store.get(post.id))
+    return api.Cancelled(success=True, id=post.id)
+
+
+def retry(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost:
+    """A failed post is due now; 409 when it is queued, 404 in any other state (decisions)."""
+    post = get_scheduled(house, caller, request.id)
+    with house.database.transaction() as connection:
+        store = Posts(connection)
+        page = Pages(connection).get(post.page_id)
+        assert page is not None
+        if post.state == "failed":
+            check_page(house, page)
+        again = store.requeue(post.id)
+        if again is None:
+            current = store.get(post.id)
+            raise ApiError(POST_IN_PROGRESS if current and current.status == "queued" else NOT_FOUND)
+    wake("publish_due_posts")
+    return again.scheduled_view()
+
+
+def bring_due(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost:
+    """Operator: a queued post's time becomes now."""
+    reach.operator(caller)
+    with house.database.transaction() as connection:
+        store = Posts(connection)
+        now = clock.now(connection)
+        post = store.change(request.id, {"scheduled_at": now, "out_at": now})
+        if post is None:
+            raise _not_queued(store.get(request.id))
+    wake("publish_due_posts")
+    return post.scheduled_view()
+
+
+def get_post(house: House, caller: Caller, post_id: str, field: str | None = None) -> Post:
+    """A post the caller may see. Raises NOT_FOUND (with `field`), BRAND_NOT_AUTHORIZED."""
+    with house.database.reading() as connection:
+        post = Posts(connection).get(post_id)
+    if post is None:
+        raise ApiError(NOT_FOUND, **({"field": field} if field else {}))
+    caller.check_reach(post.account_id, post.brand_id, field=field)
+    return post
+
+
+def get_scheduled(house: House, caller: Caller, post_id: str) -> Post:
+    """The same for what only scheduled posts know; one published at once is not found."""
+    post = get_post(house, caller, post_id)
+    if post.origin != "scheduled":
+        raise ApiError(POST_IN_PROGRESS if post.status == "queued" else NOT_FOUND)
+    return post
+
+
+def check_page(house: House, page: PageRow) -> None:
+    """Raises PAGE_EXPIRED."""
+    if page.expired:
+        raise house.expired(page.id)
+
+
+def check_time(scheduled_at: datetime, now: datetime) -> None:
+    """Raises SCHEDULE_OUT_OF_RANGE."""
+    earliest, latest = now + SOONEST, now + LATEST
+    if not earliest <= scheduled_at <= latest:
+        raise ApiError(
+            SCHEDULE_OUT_OF_RANGE, earliest=limiting.stamp(earliest), latest=limiting.stamp(latest)
+        )
+
+
+def instant(value: datetime) -> datetime:
+    """UTC in whole milliseconds. Raises INVALID_DATE for a time without a zone or beyond the calendar."""
+    if value.tzinfo is None:
+        raise ApiError(INVALID_DATE, field="scheduled_at")
+    try:
+        value = value.astimezone(UTC)
+    except OverflowError:
+        raise ApiError(INVALID_DATE, field="scheduled_at") from None
+    return value.replace(microsecond=value.microsecond // 1000 * 1000)
+
+
+def _changes(house: House, post: Post, request: api.EditPost) -> dict[str, Any]:
+    """The columns that an edit of the content changes, after asking the content rules again."""
+    sent = {
+        name: getattr(request, name)
+        for name in api.PostContent.__struct_fields__
+        if getattr(request, name) is not UNSET
+    }
+    if not sent:
+        return {}
+    changed = msgspec.structs.replace(post.content, **sent)
+    content.check(changed, post.platform, house.settings.outbound_host_map)
+    return content.columns(changed) | {"media_types": None}
+
+
+def _not_queued(post: Post | None) -> ApiError:
+    return ApiError(POST_IN_PROGRESS if post is not None and post.status == "queued" else NOT_FOUND)
+
+
+def _collect(errors: list[ApiError], check: Any, *args: Any) -> Any:
+    try:
+        return check(*args)
+    except ApiError as error:
+        errors.append(error)
+        return None
+
+
+def _finding(error: ApiError) -> api.Finding:
+    rows = error.extras.get("errors") or [{}]
+    return api.Finding(
+        code=error.code, message=error.message, field=rows[0].get("field", error.extras.get("field"))
+    )

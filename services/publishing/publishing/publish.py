@@ -1,0 +1,99 @@
+"""Publish at once: claim, call, record; and what a repeat of the same operation gets."""
+
+from chassis import clock
+from chassis.loops import wake
+from contracts import publishing as api
+from contracts.caller import Caller
+from contracts.errors import PLATFORM_OUTCOME_UNKNOWN, PLATFORM_REJECTED, POST_IN_PROGRESS, ApiError
+from publishing import content, limiting, reach
+from publishing.delivery import ClaimLost, Delivered, deliver
+from publishing.house import House
+from publishing.platforms.base import PlatformRefusal, Refusal
+from publishing.posts import check_page, new_post
+from publishing.records import PageRow, Post
+from publishing.store.pages import Pages
+from publishing.store.posts import Posts
+from publishing.store.sending import Claim, Sending
+
+
+def publish(house: House, caller: Caller, request: api.PublishPost) -> api.PublishResult:
+    """Publishes now and answers when the platform has.
+
+    Raises what schedule does without the time's rules, and PLATFORM_REJECTED, PAGE_EXPIRED,
+    PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the same operation is on its way or being looked up.
+    """
+    with house.database.reading() as connection:
+        found = Pages(connection).get(request.page_id)
+        repeated = Posts(connection).of_operation(caller.operation_id)
+    page = reach.page(caller, found)
+    if repeated is not None and repeated.state != "failed":
+        return _repeat(repeated)
+    check_page(house, page)
+    content.check(request, page.platform, house.settings.outbound_host_map)
+    post = _claim(house, caller, page, request)
+    if post.state == "published":
+        return post.result_view(repeated=True)
+    claim = Claim(post.id, post.fence)
+    house.scribe.hold(claim)
+    try:
+        delivered = deliver(house, page, post)
+        recorded, _ = house.scribe.write(
+            delivered.record, expired_page=page.id if delivered.is_expired else None
+        )
+    except ClaimLost:
+        recorded, delivered = None, None
+    finally:
+        house.scribe.let_go(claim)
+    return _answer(house, page, post, recorded, delivered)
+
+
+def _claim(house: House, caller: Caller, page: PageRow, request: api.PublishPost) -> Post:
+    """The post with its attempt written, counted by the guardrails from now on. A failed one is taken up again."""
+    with house.database.transaction() as connection:
+        store, sending = Posts(connection), Sending(connection)
+        now = clock.now(connection)
+        breach, repeated_id = limiting.breach_of_publish(store, page, now, operation_id=caller.operation_id)
+        earlier = store.get(repeated_id) if repeated_id else None
+        if earlier is not None and earlier.state != "failed":
+            _repeat(earlier)
+            return earlier
+        if earlier is not None:
+            breach, _ = limiting.breach_of_publish(store, page, now)
+        if breach is not None:
+            raise limiting.refusal(breach, now)
+        if earlier is None:
+            earlier = store.add(new_post(caller, page, request, now, "immediate"))
+        post = (
+            sending.send_at_once(earlier.id, earlier.state, house.settings.lease_seconds) if earlier else None
+        )
+    if post is None:
+        raise ApiError(POST_IN_PROGRESS)
+    return post
+
+
+def _repeat(post: Post) -> api.PublishResult:
+    """What the same operation gets for a post that has not failed."""
+    if post.state == "published":
+        return post.result_view(repeated=True)
+    raise ApiError(POST_IN_PROGRESS, post_id=post.id)
+
+
+def _answer(
+    house: House, page: PageRow, post: Post, recorded: Post | None, delivered: Delivered | None
+) -> api.PublishResult:
+    if recorded is not None and recorded.state == "published":
+        if recorded.comment_state == "due":
+            wake("send_first_comments")
+        return recorded.result_view()
+    refusal = delivered.refusal if delivered is not None else None
+    if recorded is None or refusal is None:
+        raise ApiError(PLATFORM_OUTCOME_UNKNOWN, post_id=post.id)
+    if refusal.kind is Refusal.EXPIRED:
+        raise house.expired(page.id)
+    raise rejected(page, refusal)
+
+
+def rejected(page: PageRow, refusal: PlatformRefusal) -> ApiError:
+    """PLATFORM_REJECTED with the platform's own words."""
+    platform_error = {"code": refusal.code, "message": refusal.message, "retryable": refusal.retryable}
+    return ApiError(PLATFORM_REJECTED, platform=page.platform, platform_error=platform_error)

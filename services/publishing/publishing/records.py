@@ -1,0 +1,201 @@
+"""What the store returns where a contract record says too little: rows as the use cases need them, and their views."""
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from contracts import publishing as api
+
+#: States of a post that a client sees as `queued` (decisions "Pending scheduled post").
+PENDING = ("queued", "sending", "unknown")
+#: States in which a post counts as gone out: it has, or it may have.
+OUT = ("sending", "unknown", "published")
+
+_VIDEO_ENDINGS = (".mp4", ".mov", ".m4v", ".webm")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A table row; times in UTC."""
+
+    @classmethod
+    def of(cls, row: Mapping[Any, Any]) -> Self:
+        return cls(**{f.name: _utc(row[f.name]) for f in fields(cls)})
+
+
+def _utc(value: Any) -> Any:
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
+
+
+@dataclass(frozen=True, slots=True)
+class PageRow(Row):
+    """A page with its encrypted token."""
+
+    id: str
+    account_id: str
+    brand_id: str
+    brand_name: str
+    platform: str
+    remote_account_id: str
+    access_token: str
+    name: str
+    username: str | None
+    followers: int
+    picture: str | None
+    expired: bool
+    created_at: datetime
+
+    def view(self) -> api.Page:
+        return api.Page(
+            id=self.id,
+            platform=self.platform,
+            name=self.name,
+            username=self.username,
+            account_id=self.remote_account_id,
+            brand_id=self.brand_id,
+            brand_name=self.brand_name,
+            followers=self.followers,
+            picture=self.picture,
+            expired=self.expired,
+            created_at=self.created_at,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Post(Row):
+    """A post of either origin; columns are explained in `models.posts`."""
+
+    id: str
+    operation_id: str | None
+    account_id: str
+    brand_id: str
+    page_id: str
+    platform: str
+    origin: str
+    message: str | None
+    media_ids: list[str]
+    media_urls: list[str]
+    media_types: list[str] | None
+    first_comment: str | None
+    settings: dict[str, Any] | None
+    created_at: datetime
+    scheduled_at: datetime
+    state: str
+    out_at: datetime | None
+    attempts: int
+    attempts_before: int
+    fence: int
+    unknown_since: datetime | None
+    checkpoint: dict[str, Any] | None
+    remote_id: str | None
+    permalink: str | None
+    error_code: str | None
+    error_message: str | None
+    likes: int
+    comments: int
+    shares: int
+    comment_state: str | None
+    comment_began_at: datetime | None
+    comment_attempts: int
+    comment_fence: int
+
+    @property
+    def status(self) -> str:
+        """As a client sees it."""
+        return "queued" if self.state in PENDING else self.state
+
+    @property
+    def published_at(self) -> datetime | None:
+        return self.out_at if self.state == "published" else None
+
+    @property
+    def error(self) -> api.PostError | None:
+        if self.error_code is None:
+            return None
+        return api.PostError(code=self.error_code, message=self.error_message or "")
+
+    @property
+    def media(self) -> tuple[api.MediaItem, ...]:
+        types = self.media_types or [media_type_of(url) for url in self.media_urls]
+        return tuple(
+            api.MediaItem(src=url, type=kind) for url, kind in zip(self.media_urls, types, strict=True)
+        )
+
+    @property
+    def content(self) -> api.PostContent:
+        return api.PostContent(
+            message=self.message,
+            media_ids=tuple(self.media_ids),
+            media_urls=tuple(self.media_urls),
+            first_comment=self.first_comment,
+            **(self.settings or {}),
+        )
+
+    def scheduled_view(self) -> api.ScheduledPost:
+        return api.ScheduledPost(
+            id=self.id,
+            page_id=self.page_id,
+            brand_id=self.brand_id,
+            platform=self.platform,
+            message=self.message,
+            media_ids=tuple(self.media_ids),
+            media_urls=tuple(self.media_urls),
+            media=self.media,
+            first_comment=self.first_comment,
+            scheduled_at=self.scheduled_at,
+            status=self.status,
+            created_at=self.created_at,
+            attempts=self.attempts,
+            next_attempt_at=self.out_at if self.state == "queued" else None,
+            remote_id=self.remote_id,
+            permalink=self.permalink,
+            published_at=self.published_at,
+            error=self.error,
+            **(self.settings or {}),
+        )
+
+    def published_view(self) -> api.PublishedPost:
+        assert self.remote_id is not None
+        assert self.out_at is not None
+        return api.PublishedPost(
+            id=self.id,
+            page_id=self.page_id,
+            brand_id=self.brand_id,
+            platform=self.platform,
+            remote_id=self.remote_id,
+            permalink=self.permalink,
+            published_at=self.out_at,
+            message=self.message,
+            metrics=api.Metrics(likes=self.likes, comments=self.comments, shares=self.shares),
+        )
+
+    def result_view(self, *, repeated: bool = False) -> api.PublishResult:
+        assert self.out_at is not None
+        return api.PublishResult(
+            post_id=self.id,
+            platform=self.platform,
+            page_id=self.page_id,
+            brand_id=self.brand_id,
+            message=self.message,
+            media=self.media,
+            status=self.state,
+            was_published=True,
+            platform_post_id=self.remote_id,
+            published_at=self.out_at,
+            permalink=self.permalink,
+            repeated=repeated,
+        )
+
+
+def is_id(value: str) -> bool:
+    """Whether a value could be one of our ids at all: what cannot is not asked of the database."""
+    return value.isascii() and value.replace("_", "").isalnum() and len(value) <= 64
+
+
+def media_type_of(url: str) -> str:
+    """photo or video, as the address's ending says; what is fetched when publishing decides by its bytes."""
+    ending = posixpath.splitext(urlsplit(url).path)[1].lower()
+    return "video" if ending in _VIDEO_ENDINGS else "photo"

@@ -1,0 +1,120 @@
+"""The publishing service on the bus: calls, events and worker loops. No rules."""
+
+from chassis.service import DatabaseProvider, loop, on_event, rpc
+from contracts import publishing as api
+from contracts.caller import Caller
+from contracts.events import Event
+from publishing import comments, due, engagement, first_comments, listing, lookups, pages, posts, publish
+from publishing.house import House, house_of
+from publishing.store import Connection
+
+
+class PublishingService:
+    name = "publishing"
+    api = api.PublishingApi
+    database = DatabaseProvider()
+
+    @property
+    def house(self) -> House:
+        return house_of(self.database)
+
+    @rpc
+    def list_pages(self, caller: Caller, request: api.ListPages) -> api.PageList:
+        return pages.show_list(self.house, caller, request)
+
+    @rpc
+    def get_page(self, caller: Caller, request: api.GetPage) -> api.Page:
+        return pages.show(self.house, caller, request)
+
+    @rpc
+    def count_pages(self, caller: Caller, request: api.CountPages) -> api.PageCounts:
+        return pages.count(self.house, caller, request)
+
+    @rpc
+    def link_page(self, caller: Caller, request: api.LinkPage) -> api.Page:
+        return pages.link(self.house, caller, request)
+
+    @rpc
+    def expire_page(self, caller: Caller, request: api.GetPage) -> api.Page:
+        return pages.expire(self.house, caller, request)
+
+    @rpc
+    def schedule_post(self, caller: Caller, request: api.SchedulePost) -> api.ScheduledPost:
+        return posts.schedule(self.house, caller, request)
+
+    @rpc
+    def publish_post(self, caller: Caller, request: api.PublishPost) -> api.PublishResult:
+        return publish.publish(self.house, caller, request)
+
+    @rpc
+    def validate_post(self, caller: Caller, request: api.ValidatePost) -> api.Validation:
+        return posts.validate(self.house, caller, request)
+
+    @rpc
+    def list_scheduled_posts(self, caller: Caller, request: api.ListScheduledPosts) -> api.ScheduledPostList:
+        return listing.scheduled(self.house, caller, request)
+
+    @rpc
+    def get_scheduled_post(self, caller: Caller, request: api.PostId) -> api.ScheduledPost:
+        return posts.show(self.house, caller, request)
+
+    @rpc
+    def edit_post(self, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
+        return posts.edit(self.house, caller, request)
+
+    @rpc
+    def cancel_post(self, caller: Caller, request: api.PostId) -> api.Cancelled:
+        return posts.cancel(self.house, caller, request)
+
+    @rpc
+    def retry_post(self, caller: Caller, request: api.PostId) -> api.ScheduledPost:
+        return posts.retry(self.house, caller, request)
+
+    @rpc
+    def bring_post_due(self, caller: Caller, request: api.PostId) -> api.ScheduledPost:
+        return posts.bring_due(self.house, caller, request)
+
+    @rpc
+    def list_published_posts(self, caller: Caller, request: api.ListPublishedPosts) -> api.PublishedPostList:
+        return listing.published(self.house, caller, request)
+
+    @rpc
+    def get_engagement(self, caller: Caller, request: api.PostId) -> api.Engagement:
+        return engagement.read(self.house, caller, request)
+
+    @rpc
+    def list_comments(self, caller: Caller, request: api.ListComments) -> api.CommentList:
+        return comments.show_list(self.house, caller, request)
+
+    @rpc
+    def reply_to_comment(self, caller: Caller, request: api.ReplyToComment) -> api.Reply:
+        return comments.reply(self.house, caller, request)
+
+    @on_event("brand.changed")
+    def on_brand_changed(self, connection: Connection, event: Event) -> None:
+        pages.on_brand_changed(connection, str(event.data["brand_id"]), str(event.data["name"]))
+
+    @loop(interval_seconds=1.0)
+    def publish_due_posts(self) -> int:
+        return due.publish_due_posts(self.house)
+
+    @loop(interval_seconds=5.0)
+    def renew_claims(self) -> int:
+        self.house.scribe.renew()
+        return 0
+
+    @loop(interval_seconds=1.0)
+    def recover_claims(self) -> int:
+        return due.recover_claims(self.house)
+
+    @loop(interval_seconds=1.0)
+    def look_up_posts(self) -> int:
+        return lookups.look_up_posts(self.house)
+
+    @loop(interval_seconds=1.0)
+    def look_up_replies(self) -> int:
+        return comments.look_up_replies(self.house)
+
+    @loop(interval_seconds=1.0)
+    def send_first_comments(self) -> int:
+        return first_comments.send_first_comments(self.house)

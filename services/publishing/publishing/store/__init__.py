@@ -1,0 +1,5 @@
+"""All SQL of the service, a file a noun. Stores are concrete classes over an open connection."""
+
+from sqlalchemy import Connection
+
+__all__ = ["Connection"]

@@ -1,0 +1,185 @@
+"""Comment ids, replies of ours and the first comments of our posts: statements."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, select, text
+from sqlalchemy.dialects.postgresql import insert
+
+from chassis.clock import clock_now
+from chassis.ids import new_id
+from publishing.models import comments, replies
+from publishing.records import Post, Row, is_id
+
+_BEGIN_REPLY = text(
+    """
+    INSERT INTO replies (id, operation_id, comment_id, post_id, message, state, lease_until, began_at, created_at)
+    VALUES (:id, :operation_id, :comment_id, :post_id, :message, 'sending',
+        clock_timestamp() + make_interval(secs => :lease), clock_timestamp(), clock_now())
+    ON CONFLICT (operation_id) DO UPDATE SET state = 'sending', fence = replies.fence + 1, unknown_since = NULL,
+        lease_until = excluded.lease_until, began_at = excluded.began_at, created_at = excluded.created_at
+        WHERE replies.state = 'failed'
+    RETURNING *, NULL AS unknown_seconds
+    """
+)
+_END_REPLY = text(
+    """
+    UPDATE replies SET state = :state, remote_id = :remote_id,
+        lease_until = CASE WHEN :state = 'unknown' THEN clock_timestamp() + make_interval(secs => :wait) END,
+        unknown_since = CASE WHEN :state = 'unknown' THEN coalesce(unknown_since, clock_timestamp()) END
+    WHERE id = :id AND fence = :fence AND state IN ('sending', 'unknown') RETURNING *, NULL AS unknown_seconds
+    """
+)
+#: Replies whose process died in the middle count as unknown from the moment their claim lapsed.
+_CLAIM_REPLIES = text(
+    """
+    UPDATE replies r SET state = 'unknown', unknown_since = coalesce(unknown_since, clock_timestamp()),
+        fence = fence + 1, lease_until = clock_timestamp() + make_interval(secs => :lease)
+    WHERE id IN (SELECT id FROM replies WHERE state IN ('sending', 'unknown') AND lease_until <= clock_timestamp()
+        ORDER BY lease_until LIMIT :limit FOR UPDATE SKIP LOCKED)
+    RETURNING r.*, extract(epoch FROM clock_timestamp() - unknown_since)::float8 AS unknown_seconds
+    """
+)
+_CLAIM_FIRST = text(
+    """
+    UPDATE posts p SET comment_fence = comment_fence + 1,
+        comment_state = CASE WHEN comment_state = 'due' THEN 'sending' ELSE 'unknown' END,
+        comment_attempts = comment_attempts + CASE WHEN comment_state = 'due' THEN 1 ELSE 0 END,
+        comment_began_at = CASE WHEN comment_state = 'due' THEN clock_timestamp() ELSE comment_began_at END,
+        comment_wake_at = clock_timestamp() + make_interval(secs => :lease)
+    WHERE id IN (SELECT id FROM posts WHERE comment_state IN ('due', 'sending', 'unknown')
+        AND comment_wake_at <= clock_timestamp() ORDER BY comment_wake_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+    RETURNING p.*, extract(epoch FROM clock_timestamp() - comment_began_at)::float8 AS began_seconds
+    """
+)
+_END_FIRST = text(
+    """
+    UPDATE posts SET comment_state = :state,
+        comment_wake_at = CASE WHEN :state IN ('due', 'unknown')
+            THEN clock_timestamp() + make_interval(secs => :wait) END
+    WHERE id = :id AND comment_fence = :fence
+    """
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CommentRow(Row):
+    """Our id of a platform's comment."""
+
+    id: str
+    post_id: str
+    remote_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRow(Row):
+    """A reply of ours; columns are explained in `models.replies`."""
+
+    id: str
+    operation_id: str | None
+    comment_id: str
+    post_id: str
+    message: str
+    state: str
+    fence: int
+    began_at: datetime
+    remote_id: str | None
+    created_at: datetime
+    unknown_seconds: float | None
+
+
+class FirstComment(NamedTuple):
+    """A post whose first comment is to be made or looked up. Real time."""
+
+    post: Post
+    #: Since the call that may have made it.
+    began_seconds: float
+
+
+class Comments:
+    """Comments and replies over an open connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def ids_for(self, post_id: str, remote_ids: Collection[str]) -> dict[str, str]:
+        """Our stable ids of these comments, made for those never seen before."""
+        if not remote_ids:
+            return {}
+        rows = [
+            {"id": new_id("cmt"), "post_id": post_id, "remote_id": remote_id, "created_at": clock_now()}
+            for remote_id in dict.fromkeys(remote_ids)
+        ]
+        self._connection.execute(insert(comments).values(rows).on_conflict_do_nothing())
+        found = select(comments.c.remote_id, comments.c.id).where(
+            comments.c.post_id == post_id, comments.c.remote_id.in_(remote_ids)
+        )
+        return {row.remote_id: row.id for row in self._connection.execute(found)}
+
+    def get(self, comment_id: str) -> CommentRow | None:
+        if not is_id(comment_id):
+            return None
+        row = self._connection.execute(select(comments).where(comments.c.id == comment_id)).mappings().first()
+        return CommentRow.of(row) if row else None
+
+    def reply_of(self, operation_id: str | None) -> ReplyRow | None:
+        if operation_id is None:
+            return None
+        statement = select(replies, text("NULL AS unknown_seconds")).where(
+            replies.c.operation_id == operation_id
+        )
+        row = self._connection.execute(statement).mappings().first()
+        return ReplyRow.of(row) if row else None
+
+    def begin_reply(
+        self, comment: CommentRow, message: str, operation_id: str | None, lease_seconds: float
+    ) -> ReplyRow | None:
+        """Writes a reply that is about to be sent; None when its operation is on its way or done."""
+        values = {
+            "id": new_id("rpl"),
+            "operation_id": operation_id,
+            "comment_id": comment.id,
+            "post_id": comment.post_id,
+            "message": message,
+            "lease": lease_seconds,
+        }
+        return self._reply(_BEGIN_REPLY, values)
+
+    def end_reply(
+        self, reply: ReplyRow, state: str, *, remote_id: str | None = None, wait_seconds: float = 0.0
+    ) -> ReplyRow | None:
+        """Records what became of it; None when the claim no longer holds."""
+        values = {
+            "id": reply.id,
+            "fence": reply.fence,
+            "state": state,
+            "remote_id": remote_id,
+            "wait": wait_seconds,
+        }
+        return self._reply(_END_REPLY, values)
+
+    def claim_replies(self, limit: int, lease_seconds: float) -> list[ReplyRow]:
+        rows = self._connection.execute(_CLAIM_REPLIES, {"limit": limit, "lease": lease_seconds}).mappings()
+        return [ReplyRow.of(row) for row in rows]
+
+    def remote_ids_of_replies(self, comment_id: str) -> set[str]:
+        """The platform's ids of our replies to a comment that are known already."""
+        statement = select(replies.c.remote_id).where(
+            replies.c.comment_id == comment_id, replies.c.remote_id.is_not(None)
+        )
+        return {str(remote_id) for remote_id in self._connection.execute(statement).scalars()}
+
+    def claim_first_comments(self, limit: int, lease_seconds: float) -> list[FirstComment]:
+        """Claims first comments that are due, and those to be looked up (`comment_state` unknown)."""
+        rows = self._connection.execute(_CLAIM_FIRST, {"limit": limit, "lease": lease_seconds}).mappings()
+        return [FirstComment(Post.of(row), row["began_seconds"]) for row in rows]
+
+    def end_first_comment(self, post: Post, state: str, wait_seconds: float = 0.0) -> None:
+        values = {"id": post.id, "fence": post.comment_fence, "state": state, "wait": wait_seconds}
+        self._connection.execute(_END_FIRST, values)
+
+    def _reply(self, statement: Any, values: dict[str, Any]) -> ReplyRow | None:
+        row = self._connection.execute(statement, values).mappings().first()
+        return ReplyRow.of(row) if row else None

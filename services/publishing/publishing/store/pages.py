@@ -1,0 +1,95 @@
+"""Pages: statements."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, func, select, tuple_, update
+from sqlalchemy.dialects.postgresql import insert
+
+from chassis.clock import clock_now
+from publishing.models import pages
+from publishing.records import PageRow, is_id
+
+
+class Pages:
+    """Pages over an open connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def get_with_time(self, page_id: str) -> tuple[PageRow | None, datetime]:
+        """The page and the time, in one round trip; without a page the time means nothing."""
+        if not is_id(page_id):
+            return None, datetime.min
+        statement = select(pages, clock_now().label("now")).where(pages.c.id == page_id)
+        row = self._connection.execute(statement).mappings().first()
+        return (PageRow.of(row), row["now"].astimezone(UTC)) if row else (None, datetime.min)
+
+    def get(self, page_id: str) -> PageRow | None:
+        if not is_id(page_id):
+            return None
+        row = self._connection.execute(select(pages).where(pages.c.id == page_id)).mappings().first()
+        return PageRow.of(row) if row else None
+
+    def many(self, page_ids: list[str]) -> dict[str, PageRow]:
+        rows = self._connection.execute(select(pages).where(pages.c.id.in_(page_ids))).mappings()
+        return {row["id"]: PageRow.of(row) for row in rows}
+
+    def link(self, values: dict[str, Any]) -> PageRow:
+        """Adds the page, or repairs the one that already stands for this platform account in this brand."""
+        statement = insert(pages).values(created_at=clock_now(), **values)
+        kept = ("id", "created_at", "brand_id", "platform", "remote_account_id")
+        repaired = {name: statement.excluded[name] for name in values if name not in kept} | {
+            "expired": False
+        }
+        row = self._connection.execute(
+            statement.on_conflict_do_update(
+                index_elements=["brand_id", "platform", "remote_account_id"], set_=repaired
+            ).returning(pages)
+        ).mappings()
+        return PageRow.of(row.one())
+
+    def expire(self, page_id: str) -> PageRow | None:
+        row = self._connection.execute(
+            update(pages).where(pages.c.id == page_id).values(expired=True).returning(pages)
+        ).mappings()
+        found = row.first()
+        return PageRow.of(found) if found else None
+
+    def rename_brand(self, brand_id: str, name: str) -> None:
+        self._connection.execute(update(pages).where(pages.c.brand_id == brand_id).values(brand_name=name))
+
+    def newest(
+        self,
+        account_id: str,
+        *,
+        brand_ids: tuple[str, ...] | None,
+        platform: str | None,
+        after: tuple[datetime, str] | None,
+        limit: int,
+    ) -> list[PageRow]:
+        """Newest first; `after` is the last row's (created_at, id)."""
+        statement = select(pages).where(pages.c.account_id == account_id)
+        if brand_ids is not None:
+            statement = statement.where(pages.c.brand_id.in_(brand_ids))
+        if platform is not None:
+            statement = statement.where(pages.c.platform == platform)
+        if after is not None:
+            statement = statement.where(tuple_(pages.c.created_at, pages.c.id) < after)
+        statement = statement.order_by(pages.c.created_at.desc(), pages.c.id.desc()).limit(limit)
+        return [PageRow.of(row) for row in self._connection.execute(statement).mappings()]
+
+    def has_brand(self, account_id: str, brand_id: str) -> bool:
+        """Whether any page of the account is in that brand: all this service knows of brands."""
+        statement = (
+            select(pages.c.id).where(pages.c.account_id == account_id, pages.c.brand_id == brand_id).limit(1)
+        )
+        return self._connection.execute(statement).first() is not None
+
+    def counts(self, account_id: str, brand_ids: tuple[str, ...]) -> dict[str, int]:
+        statement = (
+            select(pages.c.brand_id, func.count().label("pages"))
+            .where(pages.c.account_id == account_id, pages.c.brand_id.in_(brand_ids))
+            .group_by(pages.c.brand_id)
+        )
+        return {row.brand_id: row.pages for row in self._connection.execute(statement)}

@@ -1,0 +1,216 @@
+"""Posts as clients make, change and list them: statements. Sending them is `sending.py`."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, select, text, tuple_, update
+from sqlalchemy.dialects.postgresql import insert
+
+from chassis.clock import clock_now
+from contracts.platforms import DAY_SECONDS, MIN_SCHEDULE_GAP_SECONDS
+from publishing.models import posts
+from publishing.records import OUT, PENDING, Post, is_id
+
+#: Whom the guardrails of a schedule call count, and those of a publish call (decisions "Guardrail windows").
+COUNTED_FOR_SCHEDULE = ("queued", *OUT)
+COUNTED_FOR_PUBLISH = OUT
+
+#: Two statements in one message: the second sees what the lock's last holder committed.
+_AROUND = text(
+    """
+    SELECT pg_advisory_xact_lock(hashtextextended(:brand_id, 0));
+    SELECT clock_now() AS now,
+        (SELECT id FROM posts WHERE operation_id = :operation_id) AS repeated_id,
+        (SELECT array_agg(out_at) FROM posts WHERE page_id = :page_id AND out_at > :after AND out_at < :before
+            AND state = ANY(:states) AND id <> :without) AS page,
+        (SELECT array_agg(out_at) FROM posts WHERE page_id = :page_id AND out_at > :gap_after AND out_at < :gap_before
+            AND state = 'queued' AND origin = 'scheduled' AND id <> :without) AS scheduled,
+        (SELECT count(*) FROM posts WHERE brand_id = :brand_id AND out_at > :after AND out_at < :before
+            AND state = ANY(:states) AND id <> :without) AS brand_count
+    """
+)
+_ALL_LATER = text(
+    """
+    SELECT
+        (SELECT array_agg(out_at) FROM posts WHERE page_id = :page_id AND out_at > :after
+            AND state = ANY(:states) AND id <> :without) AS page,
+        (SELECT array_agg(out_at) FROM posts WHERE page_id = :page_id AND out_at > :after
+            AND state = 'queued' AND origin = 'scheduled' AND id <> :without) AS scheduled,
+        (SELECT array_agg(out_at) FROM posts WHERE brand_id = :brand_id AND out_at > :after
+            AND state = ANY(:states) AND id <> :without) AS brand
+    """
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The posts around a time that the guardrails count; `brand` only when it was asked for."""
+
+    page: list[datetime]
+    scheduled: list[datetime]
+    brand: list[datetime]
+    brand_count: int = 0
+    repeated_id: str | None = None
+
+
+class Posts:
+    """Posts over an open connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def get(self, post_id: str) -> Post | None:
+        if not is_id(post_id):
+            return None
+        return self._one(select(posts).where(posts.c.id == post_id))
+
+    def of_operation(self, operation_id: str | None) -> Post | None:
+        """What this operation created, if it did."""
+        if operation_id is None:
+            return None
+        return self._one(select(posts).where(posts.c.operation_id == operation_id))
+
+    def lock_around(
+        self,
+        page_id: str,
+        brand_id: str,
+        at: datetime,
+        *,
+        states: Collection[str],
+        operation_id: str | None = None,
+        without: str = "",
+    ) -> Neighbours:
+        """Takes the brand's lock until the end of the transaction, then reads what lies a day around `at`.
+
+        All that changes what the guardrails count does it under this lock: their answers are exact.
+        """
+        gap, day = timedelta(seconds=MIN_SCHEDULE_GAP_SECONDS), timedelta(seconds=DAY_SECONDS)
+        row = self._connection.execute(
+            _AROUND,
+            {
+                "page_id": page_id,
+                "brand_id": brand_id,
+                "operation_id": operation_id,
+                "without": without,
+                "states": list(states),
+                "after": at - day,
+                "before": at + day,
+                "gap_after": at - gap,
+                "gap_before": at + gap,
+            },
+        ).one()
+        return Neighbours(_times(row.page), _times(row.scheduled), [], row.brand_count, row.repeated_id)
+
+    def all_later(
+        self, page_id: str, brand_id: str, after: datetime, *, states: Collection[str], without: str = ""
+    ) -> Neighbours:
+        """All that is planned after a time: what the first time that fits is found from."""
+        row = self._connection.execute(
+            _ALL_LATER,
+            {
+                "page_id": page_id,
+                "brand_id": brand_id,
+                "after": after,
+                "states": list(states),
+                "without": without,
+            },
+        ).one()
+        return Neighbours(_times(row.page), _times(row.scheduled), _times(row.brand))
+
+    def add(self, values: dict[str, Any]) -> Post | None:
+        """Adds a queued post; None when its operation has already made one."""
+        statement = insert(posts).values(created_at=clock_now(), state="queued", **values)
+        return self._one(statement.on_conflict_do_nothing(index_elements=["operation_id"]).returning(posts))
+
+    def change(self, post_id: str, values: dict[str, Any]) -> Post | None:
+        """Changes a queued post; None when it no longer is."""
+        return self._one(
+            update(posts)
+            .where(posts.c.id == post_id, posts.c.state == "queued")
+            .values(**values)
+            .returning(posts)
+        )
+
+    def cancel(self, post_id: str) -> Post | None:
+        return self.change(post_id, {"state": "cancelled", "out_at": None})
+
+    def requeue(self, post_id: str) -> Post | None:
+        """A failed post is due now, with a fresh budget of attempts; None when it has not failed."""
+        return self._one(
+            update(posts)
+            .where(posts.c.id == post_id, posts.c.state == "failed")
+            .values(
+                state="queued",
+                out_at=clock_now(),
+                attempts_before=posts.c.attempts,
+                error_code=None,
+                error_message=None,
+            )
+            .returning(posts)
+        )
+
+    def scheduled(
+        self,
+        account_id: str,
+        *,
+        brand_ids: tuple[str, ...] | None,
+        page_id: str | None,
+        statuses: Collection[str],
+        after: tuple[datetime, str] | None,
+        limit: int,
+    ) -> list[Post]:
+        """Soonest first; `after` is the last row's (scheduled_at, id)."""
+        states = {state for status in statuses for state in (PENDING if status == "queued" else (status,))}
+        statement = select(posts).where(
+            posts.c.account_id == account_id, posts.c.origin == "scheduled", posts.c.state.in_(states)
+        )
+        if brand_ids is not None:
+            statement = statement.where(posts.c.brand_id.in_(brand_ids))
+        if page_id is not None:
+            statement = statement.where(posts.c.page_id == page_id)
+        if after is not None:
+            statement = statement.where(tuple_(posts.c.scheduled_at, posts.c.id) > after)
+        return self._all(statement.order_by(posts.c.scheduled_at, posts.c.id).limit(limit))
+
+    def published(
+        self,
+        account_id: str,
+        *,
+        brand_ids: tuple[str, ...] | None,
+        page_id: str | None,
+        platform: str | None,
+        since: datetime | None,
+        before: tuple[datetime, str] | None,
+        limit: int,
+    ) -> list[Post]:
+        """Newest first; `before` is the last row's (published_at, id)."""
+        statement = select(posts).where(posts.c.account_id == account_id, posts.c.state == "published")
+        if brand_ids is not None:
+            statement = statement.where(posts.c.brand_id.in_(brand_ids))
+        if page_id is not None:
+            statement = statement.where(posts.c.page_id == page_id)
+        if platform is not None:
+            statement = statement.where(posts.c.platform == platform)
+        if since is not None:
+            statement = statement.where(posts.c.out_at > since)
+        if before is not None:
+            statement = statement.where(tuple_(posts.c.out_at, posts.c.id) < before)
+        return self._all(statement.order_by(posts.c.out_at.desc(), posts.c.id.desc()).limit(limit))
+
+    def set_metrics(self, post_id: str, likes: int, comments: int, shares: int) -> None:
+        self._connection.execute(
+            update(posts).where(posts.c.id == post_id).values(likes=likes, comments=comments, shares=shares)
+        )
+
+    def _one(self, statement: Any) -> Post | None:
+        row: RowMapping | None = self._connection.execute(statement).mappings().first()
+        return Post.of(row) if row else None
+
+    def _all(self, statement: Any) -> list[Post]:
+        return [Post.of(row) for row in self._connection.execute(statement).mappings()]
+
+
+def _times(values: list[datetime] | None) -> list[datetime]:
+    return [value.astimezone(UTC) for value in values or ()]

@@ -1,0 +1,323 @@
+"""Sending posts: claim, begin, record, and what becomes of claims that lapse. Statements only.
+
+Every claim raises the post's fence; begin and record name the fence they hold and change nothing without it.
+Leases and look-ups run in real time (`clock_timestamp()`), due times on the one clock (`clock_now()`).
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, text
+
+from publishing.records import OUT, Post
+
+_LOCK_BRANDS = text("SELECT pg_advisory_xact_lock(hashtextextended(b, 0)) FROM unnest(:brands) AS b")
+#: Pages with something due and nothing on its way, the longest waiting first. The row lock makes the lane ours.
+_FREE_LANES = text(
+    """
+    SELECT id, brand_id, platform, expired FROM pages WHERE id IN (
+        SELECT page_id FROM posts due WHERE state = 'queued' AND out_at <= clock_now() AND NOT EXISTS (
+            SELECT FROM posts s WHERE s.page_id = due.page_id AND s.state = 'sending' AND s.origin = 'scheduled')
+        GROUP BY page_id ORDER BY min(out_at) LIMIT :lanes)
+    FOR NO KEY UPDATE SKIP LOCKED
+    """
+)
+#: Asks again whether the lane is free: another worker may have claimed it before the lock was ours.
+_DUE = text(
+    """
+    SELECT id, page_id, out_at FROM (
+        SELECT id, page_id, out_at, scheduled_at,
+            row_number() OVER (PARTITION BY page_id ORDER BY scheduled_at, id) AS place
+        FROM posts due WHERE page_id = ANY(:pages) AND state = 'queued' AND out_at <= clock_now() AND NOT EXISTS (
+            SELECT FROM posts s WHERE s.page_id = due.page_id AND s.state = 'sending' AND s.origin = 'scheduled')
+    ) placed WHERE place <= :per_lane ORDER BY page_id, place
+    """
+)
+_WENT_OUT = text(
+    """
+    SELECT {column} AS owner, array_agg(out_at) AS times FROM posts
+    WHERE {column} = ANY(:owners) AND state = ANY(:out) AND out_at > clock_now() - interval '1 day' GROUP BY 1
+    """.replace("{column}", "page_id")
+)
+_WENT_OUT_OF_BRANDS = text(str(_WENT_OUT).replace("page_id", "brand_id"))
+_TAKE = text(
+    """
+    UPDATE posts SET state = 'sending', fence = fence + 1, out_at = clock_now(),
+        lease_until = clock_timestamp() + make_interval(secs => :lease)
+    WHERE id = ANY(:ids) AND state = 'queued' AND out_at <= clock_now() RETURNING *
+    """
+)
+_PUT_OFF = text(
+    """
+    UPDATE posts p SET out_at = v.out_at FROM unnest(:ids, CAST(:times AS timestamptz[])) AS v(id, out_at)
+    WHERE p.id = v.id AND p.state = 'queued'
+    """
+)
+_FAIL_UNSENT = text(
+    """
+    UPDATE posts SET state = 'failed', out_at = NULL, error_code = :code, error_message = :message
+    WHERE id = ANY(:ids) AND state = 'queued' RETURNING *
+    """
+)
+_BEGIN = text(
+    """
+    WITH called AS (
+        UPDATE posts p SET attempts = attempts + 1, lease_until = clock_timestamp() + make_interval(secs => :lease)
+        FROM unnest(:ids, CAST(:fences AS bigint[])) AS v(id, fence)
+        WHERE p.id = v.id AND p.fence = v.fence AND p.state = 'sending' AND p.lease_until > clock_timestamp()
+        RETURNING p.id, p.attempts, p.fence)
+    INSERT INTO attempts (post_id, number, fence, began_at)
+    SELECT id, attempts, fence, clock_timestamp() FROM called RETURNING post_id
+    """
+)
+_RECORD = text(
+    """
+    WITH v AS (
+        SELECT * FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS v(id text, fence bigint, state text, outcome text,
+            wait_seconds float8, looked_up boolean, remote_id text, permalink text, error_code text, error_message text)
+    ), recorded AS (
+        UPDATE posts p SET state = v.state,
+            out_at = CASE WHEN v.state = 'unknown' OR v.state = 'published' AND v.looked_up THEN p.out_at
+                WHEN v.state = 'published' THEN clock_now()
+                WHEN v.state = 'queued' THEN clock_now() + make_interval(secs => v.wait_seconds) END,
+            lease_until = CASE v.state WHEN 'unknown'
+                THEN clock_timestamp() + make_interval(secs => v.wait_seconds) END,
+            unknown_since = CASE v.state WHEN 'unknown' THEN coalesce(p.unknown_since, clock_timestamp()) END,
+            remote_id = v.remote_id, permalink = v.permalink,
+            error_code = v.error_code, error_message = v.error_message,
+            comment_state = CASE WHEN v.state = 'published' AND p.first_comment <> '' THEN 'due' END,
+            comment_wake_at = CASE WHEN v.state = 'published' AND p.first_comment <> '' THEN clock_timestamp() END
+        FROM v WHERE p.id = v.id AND p.fence = v.fence AND p.state IN ('sending', 'unknown')
+        RETURNING p.*
+    ), ended AS (
+        UPDATE attempts a SET outcome = v.outcome, ended_at = clock_timestamp(),
+            error_code = v.error_code, error_message = v.error_message
+        FROM v JOIN recorded r ON r.id = v.id
+        WHERE a.post_id = v.id AND a.outcome IS NULL AND v.outcome IS NOT NULL
+    )
+    SELECT * FROM recorded
+    """
+)
+_RELEASE = text(
+    """
+    UPDATE posts p SET state = 'queued', fence = p.fence + 1, out_at = clock_now(), lease_until = NULL
+    FROM unnest(:ids, CAST(:fences AS bigint[])) AS v(id, fence)
+    WHERE p.id = v.id AND p.fence = v.fence AND p.state = 'sending'
+        AND NOT EXISTS (SELECT FROM attempts a WHERE a.post_id = p.id AND a.outcome IS NULL)
+    """
+)
+_RENEW = text(
+    """
+    UPDATE posts p SET lease_until = clock_timestamp() + make_interval(secs => :lease)
+    FROM unnest(:ids, CAST(:fences AS bigint[])) AS v(id, fence)
+    WHERE p.id = v.id AND p.fence = v.fence AND p.state IN ('sending', 'unknown') AND p.lease_until > clock_timestamp()
+    """
+)
+#: A claim whose holder is gone: never called, it goes back; called, nobody knows.
+_LAPSE = text(
+    """
+    WITH lapsed AS (
+        SELECT id, EXISTS (SELECT FROM attempts a WHERE a.post_id = p.id AND a.outcome IS NULL) AS called
+        FROM posts p WHERE state = 'sending' AND lease_until <= clock_timestamp()
+        ORDER BY lease_until LIMIT :limit FOR UPDATE SKIP LOCKED)
+    UPDATE posts p SET fence = p.fence + 1,
+        state = CASE WHEN called THEN 'unknown' ELSE 'queued' END,
+        out_at = CASE WHEN called THEN p.out_at ELSE clock_now() END,
+        unknown_since = CASE WHEN called THEN clock_timestamp() END,
+        lease_until = CASE WHEN called THEN clock_timestamp() + make_interval(secs => :first) END
+    FROM lapsed WHERE p.id = lapsed.id RETURNING p.id
+    """
+)
+_CLAIM_LOOKS = text(
+    """
+    UPDATE posts p SET fence = fence + 1, lease_until = clock_timestamp() + make_interval(secs => :lease)
+    WHERE id IN (SELECT id FROM posts WHERE state = 'unknown' AND lease_until <= clock_timestamp()
+        ORDER BY lease_until LIMIT :limit FOR UPDATE SKIP LOCKED)
+    RETURNING p.*, extract(epoch FROM clock_timestamp() - unknown_since)::float8 AS unknown_seconds,
+        (SELECT began_at FROM attempts a WHERE a.post_id = p.id AND a.outcome IS NULL) AS began_at
+    """
+)
+_OF_OTHERS = text(
+    """
+    SELECT remote_id FROM posts WHERE page_id = :page_id AND id <> :id AND remote_id IS NOT NULL
+    ORDER BY out_at DESC NULLS LAST LIMIT 500
+    """
+)
+#: Found on the platform, yet perhaps another post of ours with the same words, which is on its way or recorded.
+_DOUBTFUL = text(
+    """
+    SELECT EXISTS (SELECT FROM posts o, posts p WHERE p.id = :id AND o.page_id = p.page_id AND o.id <> p.id
+        AND (o.remote_id = :remote_id OR o.state = 'sending' AND o.message IS NOT DISTINCT FROM p.message))
+    """
+)
+_SAVE_CHECKPOINT = text(
+    """
+    UPDATE posts SET checkpoint = CAST(:values AS jsonb)
+    WHERE id = :id AND fence = :fence AND state = 'sending' AND lease_until > clock_timestamp()
+    """
+)
+_SAVE_MEDIA_TYPES = text(
+    """
+    UPDATE posts SET media_types = :types
+    WHERE id = :id AND fence = :fence AND state = 'sending' AND lease_until > clock_timestamp()
+    """
+)
+_SEND_AT_ONCE = text(
+    """
+    WITH sent AS (
+        UPDATE posts SET state = 'sending', out_at = clock_now(), fence = fence + 1, attempts = attempts + 1,
+            attempts_before = attempts, error_code = NULL, error_message = NULL,
+            lease_until = clock_timestamp() + make_interval(secs => :lease)
+        WHERE id = :id AND state = :state RETURNING *
+    ), begun AS (
+        INSERT INTO attempts (post_id, number, fence, began_at)
+        SELECT id, attempts, fence, clock_timestamp() FROM sent)
+    SELECT * FROM sent
+    """
+)
+
+
+class Claim(NamedTuple):
+    """The right to write about a post: void once its fence is higher."""
+
+    id: str
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What became of an attempt, as it is written down."""
+
+    id: str
+    fence: int
+    #: published, failed, queued (again, after `wait_seconds`) or unknown (to be looked at after `wait_seconds`).
+    state: str
+    #: The attempt's: published, refused, not_published, given_up; None while it stays open.
+    outcome: str | None
+    wait_seconds: float = 0.0
+    looked_up: bool = False
+    remote_id: str | None = None
+    permalink: str | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+
+
+class DueLane(NamedTuple):
+    """A page with due posts, in the order they go out."""
+
+    page_id: str
+    brand_id: str
+    platform: str
+    expired: bool
+    #: (post id, due at)
+    due: list[tuple[str, datetime]]
+
+
+class Look(NamedTuple):
+    """A post whose outcome is to be looked up. Real time."""
+
+    post: Post
+    unknown_seconds: float
+    began_at: datetime
+
+
+class Sending:
+    """The sending side of posts over an open connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def lock_due_lanes(self, lanes: int, per_lane: int) -> list[DueLane]:
+        """Free lanes with their due posts, and their brands' locks, until the end of the transaction."""
+        pages = {row.id: row for row in self._connection.execute(_FREE_LANES, {"lanes": lanes})}
+        if not pages:
+            return []
+        self._connection.execute(_LOCK_BRANDS, {"brands": sorted({row.brand_id for row in pages.values()})})
+        due: dict[str, list[tuple[str, datetime]]] = {}
+        for row in self._connection.execute(_DUE, {"pages": list(pages), "per_lane": per_lane}):
+            due.setdefault(row.page_id, []).append((row.id, row.out_at.astimezone(UTC)))
+        return [DueLane(p, pages[p].brand_id, pages[p].platform, pages[p].expired, due[p]) for p in due]
+
+    def went_out_of_pages(self, page_ids: Collection[str]) -> dict[str, list[datetime]]:
+        """When posts went out in the last 24 hours, those on their way included, by page."""
+        return self._went_out(_WENT_OUT, page_ids)
+
+    def went_out_of_brands(self, brand_ids: Collection[str]) -> dict[str, list[datetime]]:
+        return self._went_out(_WENT_OUT_OF_BRANDS, brand_ids)
+
+    def take(self, post_ids: Collection[str], lease_seconds: float) -> list[Post]:
+        """Claims queued posts; those that were cancelled or changed meanwhile are left out."""
+        return self._posts(_TAKE, {"ids": list(post_ids), "lease": lease_seconds})
+
+    def put_off(self, later: dict[str, datetime]) -> None:
+        if later:
+            self._connection.execute(_PUT_OFF, {"ids": list(later), "times": list(later.values())})
+
+    def fail_unsent(self, post_ids: Collection[str], code: str, message: str) -> list[Post]:
+        if not post_ids:
+            return []
+        return self._posts(_FAIL_UNSENT, {"ids": list(post_ids), "code": code, "message": message})
+
+    def send_at_once(self, post_id: str, state: str, lease_seconds: float) -> Post | None:
+        """Claims a post in `state` and writes its attempt: the platform may be called. None in another state."""
+        found = self._posts(_SEND_AT_ONCE, {"id": post_id, "state": state, "lease": lease_seconds})
+        return found[0] if found else None
+
+    def begin(self, claims: Collection[Claim], lease_seconds: float) -> set[str]:
+        """Writes an attempt for each claim that still holds; the ids of those. Commit before calling."""
+        if not claims:
+            return set()
+        rows = self._connection.execute(_BEGIN, _split(claims) | {"lease": lease_seconds})
+        return set(rows.scalars())
+
+    def record(self, rows: Sequence[Recorded]) -> list[Post]:
+        """Writes outcomes; the posts they changed. A row whose fence is passed changes nothing."""
+        if not rows:
+            return []
+        return self._posts(_RECORD, {"rows": msgspec.json.encode([asdict(row) for row in rows]).decode()})
+
+    def release(self, claims: Collection[Claim]) -> None:
+        """Gives claims back that were not called."""
+        if claims:
+            self._connection.execute(_RELEASE, _split(claims))
+
+    def renew(self, claims: Collection[Claim], lease_seconds: float) -> None:
+        if claims:
+            self._connection.execute(_RENEW, _split(claims) | {"lease": lease_seconds})
+
+    def save_checkpoint(self, claim: Claim, values: dict[str, Any]) -> bool:
+        """False when the claim no longer holds."""
+        stored = msgspec.json.encode(values).decode()
+        return self._connection.execute(_SAVE_CHECKPOINT, {**claim._asdict(), "values": stored}).rowcount == 1
+
+    def save_media_types(self, claim: Claim, types: list[str]) -> bool:
+        """False when the claim no longer holds."""
+        return self._connection.execute(_SAVE_MEDIA_TYPES, {**claim._asdict(), "types": types}).rowcount == 1
+
+    def lapse(self, first_look_seconds: float, limit: int = 500) -> int:
+        return len(self._connection.execute(_LAPSE, {"first": first_look_seconds, "limit": limit}).all())
+
+    def claim_looks(self, limit: int, lease_seconds: float) -> list[Look]:
+        rows = self._connection.execute(_CLAIM_LOOKS, {"limit": limit, "lease": lease_seconds}).mappings()
+        return [Look(Post.of(row), row["unknown_seconds"], row["began_at"].astimezone(UTC)) for row in rows]
+
+    def remote_ids_of_others(self, post: Post) -> set[str]:
+        return set(self._connection.execute(_OF_OTHERS, {"page_id": post.page_id, "id": post.id}).scalars())
+
+    def is_doubtful(self, post_id: str, remote_id: str) -> bool:
+        """Whether what was found may belong to another post of ours."""
+        return bool(self._connection.execute(_DOUBTFUL, {"id": post_id, "remote_id": remote_id}).scalar_one())
+
+    def _went_out(self, statement: Any, owners: Collection[str]) -> dict[str, list[datetime]]:
+        rows = self._connection.execute(statement, {"owners": list(owners), "out": list(OUT)})
+        return {row.owner: [time.astimezone(UTC) for time in row.times] for row in rows}
+
+    def _posts(self, statement: Any, parameters: dict[str, Any]) -> list[Post]:
+        return [Post.of(row) for row in self._connection.execute(statement, parameters).mappings()]
+
+
+def _split(claims: Collection[Claim]) -> dict[str, list[Any]]:
+    return {"ids": [claim.id for claim in claims], "fences": [claim.fence for claim in claims]}

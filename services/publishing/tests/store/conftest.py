@@ -1,0 +1,258 @@
+"""A house over a real database, with a platform that does what the test says."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from sqlalchemy import text
+
+from chassis import clock
+from chassis.database import Database
+from chassis.ids import new_id
+from contracts import publishing as api
+from contracts.caller import Caller, operator
+from publishing import due, lookups, pages, posts
+from publishing.config import Settings
+from publishing.house import House
+from publishing.platforms.base import (
+    CommentPage,
+    Connector,
+    Counts,
+    NotPublished,
+    Profile,
+    Published,
+    RemoteReply,
+)
+from publishing.platforms.meta import MetaSettings
+
+ACCOUNT, BRAND = "usr_a", "brd_a"
+
+
+@dataclass
+class FakePlatform(Connector):
+    """Keeps what is published, in order. `script` holds what the next publishes do instead: an exception to raise,
+    after keeping the post if `kept` is true of it."""
+
+    posts: list[tuple[str, str]] = field(default_factory=list)
+    script: list[Exception] = field(default_factory=list)
+    comments: list[tuple[str, str]] = field(default_factory=list)
+    comment_script: list[Exception] = field(default_factory=list)
+    looks: int = 0
+    before: Callable[[str], None] = lambda message: None
+    lock: Any = field(default_factory=threading.Lock)
+
+    def publish(self, account: Any, content: Any, checkpoint: Any) -> Published:
+        self.before(content.message)
+        with self.lock:
+            problem = self.script.pop(0) if self.script else None
+            if problem is not None and not getattr(problem, "kept", False):
+                raise problem
+            remote_id = f"{account.remote_account_id}_{len(self.posts)}"
+            self.posts.append((remote_id, content.message))
+        if problem is not None:
+            raise problem
+        return Published(remote_id, f"https://platform/{remote_id}")
+
+    def look_up(
+        self, account: Any, content: Any, checkpoint: Any, *, began_at: Any, known_remote_ids: Any = ()
+    ) -> Any:
+        self.looks += 1
+        for remote_id, message in self.posts:
+            if message == content.message and remote_id not in known_remote_ids:
+                return Published(remote_id, f"https://platform/{remote_id}")
+        return NotPublished(settled=False)
+
+    def comment(self, account: Any, remote_id: str, text: str) -> RemoteReply:
+        return self.reply(account, remote_id, text)
+
+    def reply(self, account: Any, comment_id: str, text: str) -> RemoteReply:
+        problem = self.comment_script.pop(0) if self.comment_script else None
+        if problem is not None and not getattr(problem, "kept", False):
+            raise problem
+        self.comments.append((comment_id, text))
+        if problem is not None:
+            raise problem
+        return RemoteReply(f"c{len(self.comments)}", comment_id)
+
+    def find_reply(
+        self, account: Any, parent_id: str, text: str, *, began_at: Any, known_ids: Any = ()
+    ) -> Any:
+        for number, comment in enumerate(self.comments, 1):
+            if comment == (parent_id, text) and f"c{number}" not in known_ids:
+                return RemoteReply(f"c{number}", parent_id)
+        return None
+
+    def find_comment(self, account: Any, remote_id: str, text: str, **options: Any) -> Any:
+        return self.find_reply(account, remote_id, text, **options)
+
+    def list_comments(self, account: Any, remote_id: str, **options: Any) -> CommentPage:
+        return CommentPage(())
+
+    def engagement(self, account: Any, remote_id: str) -> Counts:
+        return Counts(3, 2, 1)
+
+    def profile(self, account: Any) -> Profile:
+        return Profile("x", None, 0, None)
+
+    def keep(self, problem: Exception) -> Exception:
+        """For a script: the platform does it, and answers with the problem all the same."""
+        problem.kept = True  # type: ignore[attr-defined]
+        return problem
+
+    @property
+    def messages(self) -> list[str]:
+        return [message for _, message in self.posts]
+
+
+class OneConnector:
+    def __init__(self, platform: FakePlatform) -> None:
+        self.platform = platform
+
+    def connector(self, code: str) -> FakePlatform:
+        return self.platform
+
+
+@pytest.fixture
+def platform() -> FakePlatform:
+    return FakePlatform()
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return Settings(
+        credential_keys=(Fernet.generate_key().decode(),),
+        meta=MetaSettings(),
+        outbound_host_map={},
+        reconnect_url="https://posthaste.example/{page_id}",
+        publish_window_seconds=86_400,
+        reconcile_first_seconds=5,
+        reconcile_settle_seconds=90,
+        lease_seconds=30,
+        lanes=8,
+        posts_per_lane=10,
+        max_media_bytes=1_000_000,
+        media_timeout_seconds=5,
+    )
+
+
+@pytest.fixture
+def database(open_database: Callable[[str], Database]) -> Database:
+    return open_database("publishing")
+
+
+@pytest.fixture
+def make_house(
+    database: Database, settings: Settings, platform: FakePlatform
+) -> Iterator[Callable[..., House]]:
+    """`make_house()` → another process's worth of worker over the same database and platform."""
+    made: list[House] = []
+
+    def make(**changed: Any) -> House:
+        values = {name: getattr(settings, name) for name in settings.__struct_fields__} | changed
+        made.append(House(database, Settings(**values), OneConnector(platform)))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make
+    for house in made:
+        for pool in (house.lanes, house.side):
+            assert pool.wait_free(pool.size, 10)
+            pool.close()
+
+
+@pytest.fixture
+def house(make_house: Callable[..., House]) -> House:
+    return make_house()
+
+
+@dataclass
+class World:
+    """Short ways to what tests do again and again."""
+
+    house: House
+    database: Database
+
+    def caller(self, operation_id: str | None = None) -> Caller:
+        return Caller(account_id=ACCOUNT, user_id=ACCOUNT, operation_id=operation_id or new_id("op"))
+
+    def page(self, platform: str = "FB", brand: str = BRAND) -> api.Page:
+        request = api.LinkPage(
+            owner_account_id=ACCOUNT,
+            brand_id=brand,
+            brand_name="Brand",
+            platform=platform,
+            remote_account_id=new_id("remote"),
+            access_token="token",
+            name="Page",
+        )
+        return pages.link(self.house, operator(), request)
+
+    def schedule(
+        self, page: api.Page, at: datetime, message: str = "hello", **fields: Any
+    ) -> api.ScheduledPost:
+        request = api.SchedulePost(page_id=page.id, scheduled_at=at, message=message, **fields)
+        return posts.schedule(self.house, self.caller(), request)
+
+    def fill(self, page: api.Page, count: int) -> list[api.ScheduledPost]:
+        """Posts a minute apart, the first in 11 minutes; each says its page and number."""
+        start = self.in_minutes(11)
+        return [self.schedule(page, start + timedelta(minutes=n), f"{page.id} {n}") for n in range(count)]
+
+    def due_post(self, **fields: Any) -> api.ScheduledPost:
+        """A post of a new page whose time has come."""
+        post = self.schedule(self.page(), self.in_minutes(11), **fields)
+        self.shift(660)
+        return post
+
+    def send(self, house: House | None = None) -> None:
+        """Runs the due worker until it has nothing to do."""
+        house = house or self.house
+        while due.publish_due_posts(house):
+            assert house.lanes.wait_free(house.lanes.size, 10)
+
+    def lapse(self) -> None:
+        """All leases and look-up times have come."""
+        self.run("UPDATE posts SET lease_until = clock_timestamp() WHERE lease_until IS NOT NULL")
+
+    def look(self, after_seconds: float = 0) -> None:
+        """Looks at every unknown outcome, as if it had been unknown for that long."""
+        self.run(
+            "UPDATE posts SET lease_until = clock_timestamp(),"
+            " unknown_since = clock_timestamp() - make_interval(secs => :s) WHERE state = 'unknown'",
+            s=after_seconds,
+        )
+        lookups.look_up_posts(self.house)
+        assert self.house.side.wait_free(self.house.side.size, 5)
+
+    def now(self) -> datetime:
+        with self.database.reading() as connection:
+            return clock.now(connection)
+
+    def shift(self, seconds: float) -> None:
+        with self.database.transaction() as connection:
+            clock.set_shift(connection, clock.shift_seconds(connection) + seconds)
+
+    def run(self, statement: str, **values: Any) -> None:
+        with self.database.transaction() as connection:
+            connection.execute(text(statement), values)
+
+    def ask(self, statement: str, **values: Any) -> list[Any]:
+        with self.database.reading() as connection:
+            return list(connection.execute(text(statement), values).all())
+
+    def in_minutes(self, minutes: float) -> datetime:
+        return self.now().astimezone(UTC) + timedelta(minutes=minutes)
+
+    def events(self) -> list[str]:
+        return [row.event for row in self.ask("SELECT event FROM outbox ORDER BY position")]
+
+    def state(self, post_id: str) -> Any:
+        return self.ask("SELECT * FROM posts WHERE id = :id", id=post_id)[0]
+
+
+@pytest.fixture
+def world(house: House, database: Database) -> World:
+    return World(house, database)

@@ -1,0 +1,284 @@
+"""The due worker over a real database: order, exactly once, lapsed claims, guardrails at sending."""
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from contracts import publishing as api
+from contracts.errors import ApiError
+from publishing import due, posts
+from publishing.delivery import ClaimLost
+from publishing.house import House
+from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.store.sending import Claim, Recorded, Sending
+
+
+def test_due_posts_of_a_page_go_out_in_scheduled_order(world: Any, platform: Any) -> None:
+    page = world.page()
+    world.fill(page, 10)
+    world.shift(3600)
+    world.send()
+    assert platform.messages == [f"{page.id} {n}" for n in range(10)]
+    assert world.events() == ["post.published"] * 10
+    assert {row.state for row in world.ask("SELECT state FROM posts")} == {"published"}
+    assert {row.outcome for row in world.ask("SELECT outcome FROM attempts")} == {"published"}
+
+
+def test_a_post_that_is_not_due_stays_queued(world: Any, house: House, platform: Any) -> None:
+    world.schedule(world.page(), world.in_minutes(11))
+    assert due.publish_due_posts(house) == 0
+    assert platform.posts == []
+
+
+def test_two_workers_on_the_same_due_rows_send_each_post_once_and_in_order(
+    world: Any, make_house: Callable[..., House], platform: Any
+) -> None:
+    pages = [world.page(brand=f"brd_{n % 3}") for n in range(12)]
+    for page in pages:
+        world.fill(page, 5)
+    world.shift(3600)
+    threads = [
+        threading.Thread(target=world.send, args=(make_house(lanes=4, posts_per_lane=2),)) for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    world.send()
+    assert len(platform.messages) == 60
+    for page in pages:
+        mine = [message for message in platform.messages if message.startswith(page.id)]
+        assert mine == [f"{page.id} {n}" for n in range(5)]
+
+
+def test_a_retryable_refusal_comes_again_after_1_5_and_15_minutes_and_then_fails(
+    world: Any, platform: Any
+) -> None:
+    post = world.due_post()
+    platform.script = [PlatformRefusal(Refusal.TRANSIENT, "2", "try later") for _ in range(4)]
+    for attempt, wait in enumerate((60, 300, 900), 1):
+        world.send()
+        row = world.state(post.id)
+        assert (row.state, row.attempts) == ("queued", attempt)
+        assert abs((row.out_at - world.now()).total_seconds() - wait) < 5
+        world.shift(wait - 10)
+        world.send()
+        assert world.state(post.id).attempts == attempt
+        world.shift(10)
+    world.send()
+    row = world.state(post.id)
+    assert (row.state, row.attempts, row.error_code) == ("failed", 4, "PLATFORM_REJECTED")
+    assert platform.posts == []
+    assert world.events() == ["post.failed"]
+
+
+def test_a_longer_wait_of_the_platform_is_honoured(world: Any, platform: Any) -> None:
+    post = world.due_post()
+    platform.script = [PlatformRefusal(Refusal.RATE_LIMITED, "4", "slow down", wait_seconds=1800)]
+    world.send()
+    assert abs((world.state(post.id).out_at - world.now()).total_seconds() - 1800) < 5
+
+
+def test_a_post_waiting_for_a_retry_does_not_hold_up_the_next(world: Any, platform: Any) -> None:
+    page = world.page()
+    world.fill(page, 2)
+    world.shift(3600)
+    platform.script = [PlatformRefusal(Refusal.TRANSIENT, "2", "try later")]
+    world.send()
+    assert platform.messages == [f"{page.id} 1"]
+
+
+def test_a_manual_retry_has_a_fresh_budget(world: Any, house: House, platform: Any) -> None:
+    post = world.due_post()
+    platform.script = [
+        PlatformRefusal(Refusal.REJECTED, "100", "no"),
+        PlatformRefusal(Refusal.TRANSIENT, "2", "later"),
+    ]
+    world.send()
+    assert world.state(post.id).state == "failed"
+    again = posts.retry(house, world.caller(), api.PostId(id=post.id))
+    assert (again.status, again.scheduled_at) == ("queued", post.scheduled_at)
+    world.send()
+    assert (world.state(post.id).state, world.state(post.id).attempts) == ("queued", 2)
+    world.shift(60)
+    world.send()
+    assert world.state(post.id).state == "published"
+
+
+def test_a_permanent_refusal_fails_at_once_whatever_the_platform_says(world: Any, platform: Any) -> None:
+    post = world.due_post()
+    platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "bad\0 text \ud800")]
+    world.send()
+    assert (world.state(post.id).state, world.state(post.id).attempts) == ("failed", 1)
+    assert world.events() == ["post.failed"]
+
+
+def test_an_expired_page_fails_its_due_posts_and_is_marked(world: Any, platform: Any) -> None:
+    world.fill(world.page(), 3)
+    world.shift(3600)
+    platform.script = [PlatformRefusal(Refusal.EXPIRED, "190", "expired")]
+    world.send()
+    assert [row.error_code for row in world.ask("SELECT error_code FROM posts")] == ["PAGE_EXPIRED"] * 3
+    assert world.ask("SELECT expired FROM pages")[0].expired
+    assert platform.posts == []
+    assert len(world.ask("SELECT * FROM attempts")) == 1
+    assert world.events() == ["post.failed"] * 3
+
+
+def test_a_post_found_due_more_than_a_day_late_is_not_sent(world: Any, platform: Any) -> None:
+    page = world.page()
+    early, late = world.fill(page, 2)
+    world.run("UPDATE posts SET out_at = clock_now() - interval '25 hours' WHERE id = :id", id=early.id)
+    world.run("UPDATE posts SET out_at = clock_now() - interval '23 hours' WHERE id = :id", id=late.id)
+    world.send()
+    assert platform.messages == [f"{page.id} 1"]
+    assert world.state(early.id).error_code == "PUBLISH_WINDOW_MISSED"
+    assert sorted(world.events()) == ["post.failed", "post.published"]
+
+
+def test_what_breaks_a_cap_is_put_off_until_it_fits_and_keeps_its_order(world: Any, platform: Any) -> None:
+    page = world.page()
+    world.fill(page, 10)
+    extra = [world.schedule(page, world.in_minutes(75 + n), f"{page.id} {10 + n}") for n in range(2)]
+    world.shift(3 * 3600)
+    world.send()
+    assert len(platform.posts) == 10
+    waits = [(world.state(post.id).out_at - world.now()).total_seconds() for post in extra]
+    assert all(3590 < wait <= 3600 for wait in waits)
+    assert waits[0] <= waits[1]
+    world.shift(3590)
+    world.send()
+    assert len(platform.posts) == 10
+    world.shift(20)
+    world.send()
+    assert platform.messages == [f"{page.id} {n}" for n in range(12)]
+
+
+def test_a_worker_that_lost_its_claim_records_nothing_and_begins_nothing(world: Any, house: House) -> None:
+    world.fill(world.page(), 2)
+    world.shift(3600)
+    [(_, claimed)], _ = due.claim_lanes(house, 1)
+    world.lapse()
+    assert due.recover_claims(house) == 2
+    assert {row.state for row in world.ask("SELECT state FROM posts")} == {"queued"}
+    old = Claim(claimed[0].id, claimed[0].fence)
+    outcome = Recorded(id=old.id, fence=old.fence, state="published", outcome="published", remote_id="r")
+    assert house.scribe.write(outcome, old) == (None, False)
+    assert world.state(old.id).state == "queued"
+    assert world.ask("SELECT * FROM attempts") == []
+
+
+def test_a_checkpoint_is_refused_once_the_claim_is_lost(world: Any, house: House, platform: Any) -> None:
+    post = world.due_post()
+
+    def lose_claim(message: str) -> None:
+        world.lapse()
+        due.recover_claims(house)
+        raise ClaimLost(post.id)
+
+    platform.before = lose_claim
+    world.send()
+    assert world.state(post.id).state == "unknown"
+    with world.database.transaction() as connection:
+        assert not Sending(connection).save_checkpoint(Claim(post.id, 1), {"container": "1"})
+
+
+def test_a_renewed_claim_outlives_its_first_lease(world: Any, house: House) -> None:
+    world.due_post()
+    due.claim_lanes(house, 1)
+    world.run("UPDATE posts SET lease_until = clock_timestamp() + interval '1 second'")
+    house.scribe.renew()
+    [row] = world.ask("SELECT lease_until - clock_timestamp() > interval '20 seconds' AS renewed FROM posts")
+    assert row.renewed
+
+
+def test_a_process_that_died_in_the_middle_of_a_call_leaves_a_post_that_is_looked_up(
+    world: Any, house: House, platform: Any
+) -> None:
+    post = world.due_post(message="died")
+    [(_, [claimed])], _ = due.claim_lanes(house, 1)
+    assert house.scribe.write(begin=Claim(claimed.id, claimed.fence)) == (None, True)
+    platform.posts.append(("r1", "died"))  # the platform took it; then the process died
+    world.lapse()
+    assert due.recover_claims(house) == 1
+    world.send()
+    assert platform.posts == [("r1", "died")]
+    world.look()
+    row = world.state(post.id)
+    assert (row.state, row.remote_id, row.attempts) == ("published", "r1", 1)
+    assert world.events() == ["post.published"]
+
+
+def test_an_unknown_outcome_is_looked_up_and_not_sent_again(world: Any, house: House, platform: Any) -> None:
+    post = world.due_post()
+    platform.script = [platform.keep(OutcomeUnknown("dropped"))]
+    world.send()
+    assert world.state(post.id).state == "unknown"
+    assert due.publish_due_posts(house) == 0
+    world.look()
+    row = world.state(post.id)
+    assert (row.state, row.remote_id) == ("published", platform.posts[0][0])
+    assert len(platform.posts) == 1
+    assert world.events() == ["post.published"]
+
+
+def test_not_found_is_believed_only_after_the_settling_time(world: Any, platform: Any) -> None:
+    post = world.due_post()
+    platform.script = [OutcomeUnknown("never arrived")]
+    world.send()
+    world.look(after_seconds=80)
+    assert world.state(post.id).state == "unknown"
+    world.look(after_seconds=90)
+    row = world.state(post.id)
+    assert (row.state, row.attempts) == ("queued", 1)
+    assert world.ask("SELECT outcome FROM attempts")[0].outcome == "not_published"
+    world.shift(60)
+    world.send()
+    assert (world.state(post.id).state, world.state(post.id).attempts) == ("published", 2)
+    assert len(platform.posts) == 1
+
+
+def test_two_posts_with_the_same_words_are_not_taken_for_each_other(world: Any, platform: Any) -> None:
+    page = world.page()
+    at = world.in_minutes(11)
+    first = world.schedule(page, at, "same words")
+    second = world.schedule(page, at + timedelta(minutes=1), "same words")
+    world.shift(3600)
+    platform.script = [OutcomeUnknown("never arrived")]
+    world.send()
+    assert (world.state(first.id).state, world.state(second.id).state) == ("unknown", "published")
+    world.look()
+    assert world.state(first.id).state == "unknown"
+
+
+def test_what_a_look_finds_is_left_alone_while_its_twin_is_on_its_way(
+    world: Any, house: House, platform: Any
+) -> None:
+    page = world.page()
+    at = world.in_minutes(11)
+    first = world.schedule(page, at, "same words")
+    world.schedule(page, at + timedelta(minutes=1), "same words")
+    world.shift(3600)
+    [(_, [one, two])], _ = due.claim_lanes(house, 1)
+    house.scribe.write(begin=Claim(one.id, one.fence))
+    unknown = Recorded(id=one.id, fence=one.fence, state="unknown", outcome=None, wait_seconds=5)
+    house.scribe.write(unknown, Claim(two.id, two.fence))
+    platform.posts.append(("of the second", "same words"))
+    world.look()
+    assert world.state(first.id).state == "unknown"
+
+
+def test_a_post_on_its_way_can_be_neither_cancelled_nor_edited(world: Any, house: House) -> None:
+    post = world.due_post()
+    due.claim_lanes(house, 1)
+    for change in (
+        lambda: posts.cancel(house, world.caller(), api.PostId(id=post.id)),
+        lambda: posts.edit(house, world.caller(), api.EditPost(id=post.id, message="new")),
+        lambda: posts.retry(house, world.caller(), api.PostId(id=post.id)),
+    ):
+        with pytest.raises(ApiError) as refusal:
+            change()
+        assert refusal.value.code == "POST_IN_PROGRESS"
