@@ -4,7 +4,6 @@ Runs in a process of its own (`python -m bench.load`), one selector loop over pl
 measuring costs little of the two cores that are being measured.
 """
 
-import json
 import selectors
 import socket
 import subprocess
@@ -20,15 +19,22 @@ from contracts.record import Record
 _END_OF_HEAD = b"\r\n\r\n"
 
 
+class Variant(Record):
+    """What differs from request to request."""
+
+    headers: dict[str, str] = {}
+    body: str = ""
+
+
 class Load(Record):
-    """What to send: `{n}` in path, headers and body becomes the request's number."""
+    """What to send: the variants in turn; `{n}` in path, headers and body becomes the request's number."""
 
     url: str
     connections: int
     seconds: float
     method: str = "GET"
     headers: dict[str, str] = {}
-    body: str = ""
+    variants: tuple[Variant, ...] = ()
     warm_up_seconds: float = 1.0
     #: Where the numbering starts, so that two runs do not repeat each other's keys.
     first: int = 0
@@ -91,14 +97,21 @@ def _content_length(head: bytes) -> int:
 def _serve(load: Load) -> Measured:
     parts = urlsplit(load.url)
     number = load.first
+    variants = load.variants or (Variant(),)
 
     def request() -> bytes:
         nonlocal number
         number += 1
-        body = load.body.replace("{n}", str(number)).encode()
-        headers = {"Host": parts.netloc, **load.headers}
+        variant = variants[number % len(variants)]
+        body = variant.body.replace("{n}", str(number)).encode()
+        headers = {
+            "Host": parts.netloc,
+            "Content-Type": "application/json",
+            **load.headers,
+            **variant.headers,
+        }
         if body:
-            headers |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
+            headers["Content-Length"] = str(len(body))
         target = parts.path + (f"?{parts.query}" if parts.query else "")
         lines = [f"{load.method} {target} HTTP/1.1", *(f"{k}: {v}" for k, v in headers.items()), "", ""]
         return "\r\n".join(lines).replace("{n}", str(number)).encode() + body
@@ -131,4 +144,5 @@ def _serve(load: Load) -> Measured:
 
 
 if __name__ == "__main__":
-    print(json.dumps(msgspec.to_builtins(_serve(msgspec.json.decode(sys.stdin.buffer.read(), type=Load)))))
+    measured = _serve(msgspec.json.decode(sys.stdin.buffer.read(), type=Load))
+    sys.stdout.buffer.write(msgspec.json.encode(measured))

@@ -1,0 +1,46 @@
+"""`./dev bench [name]`: the benchmarks, as ratios against floors measured in the same run. Never fails a run.
+
+Names: start, requests, due. Without a name all of them, and the stack's memory before and after.
+"""
+
+import sys
+
+from bench import due_posts, footprint, requests_per_second
+from bench.stack import Stack
+from bench.table import Row, render
+
+NAMES = ("start", "requests", "due")
+
+
+def main() -> int:
+    names = sys.argv[1:] or list(NAMES)
+    if unknown := [name for name in names if name not in NAMES]:
+        print(f"bench: there is no benchmark {unknown[0]!r}; there are: {', '.join(NAMES)}", file=sys.stderr)
+        return 2
+    stack = Stack()
+    rows: list[Row] = [
+        Row.limit("memory of the stack after up", footprint.memory_megabytes(stack), 900, "MB")
+    ]
+    if "requests" in names:
+        tell("requests: two minutes")
+        rows += requests_per_second.measure(stack)
+    if "due" in names:
+        tell("due posts: two minutes")
+        rows += due_posts.measure(stack)
+    rows.append(
+        Row.limit("memory of the stack after the bench", footprint.memory_megabytes(stack), 1126.4, "MB")
+    )
+    if "start" in names:
+        tell("start: half a minute")
+        rows.append(footprint.measure_start())
+    stack.bus.close()
+    print(render(rows))
+    return 0
+
+
+def tell(line: str) -> None:
+    print(f"· {line}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

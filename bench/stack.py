@@ -1,0 +1,77 @@
+"""The running stack a benchmark measures: where it is, and tenants on it made through the bus."""
+
+import os
+from pathlib import Path
+
+import requests
+from sqlalchemy import create_engine, text
+
+from chassis.rpc import Bus, connect
+from contracts.accounts import CreateBrand, CreateToken, CreateUser
+from contracts.caller import operator
+from contracts.publishing import LinkPage
+from contracts.record import Record
+
+#: A tenant may send 300 requests a minute (Elite): this many carry 36,000.
+TENANTS = 120
+PAGES_EACH = 25
+_OPERATOR = operator("req_bench")
+
+
+class Tenant(Record):
+    """One Elite account with one brand."""
+
+    token: str
+    page_ids: tuple[str, ...]
+
+
+class Stack:
+    """Read from `<run directory>/env`, as `./dev bench` leaves it."""
+
+    def __init__(self) -> None:
+        self.run = Path(os.environ["TEST_RUN_DIR"])
+        lines = (self.run / "env").read_text().splitlines()
+        self.env = dict(line.split("=", 1) for line in lines if "=" in line)
+        self.base_url = self.env["BASE_URL"]
+        self.simulator_url = self.env["SIMULATOR_URL"]
+        self.bus: Bus = connect(self.env["AMQP_URL"], "bench")
+
+    def make_tenants(
+        self, count: int = TENANTS, pages: int = PAGES_EACH, platform: str = "FB"
+    ) -> list[Tenant]:
+        """Elite accounts, each with a brand and pages of simulator accounts."""
+        accounts, publishing = self.bus.service("accounts"), self.bus.service("publishing")
+        tenants = []
+        for number in range(count):
+            user = accounts.create_user(
+                _OPERATOR,
+                CreateUser(email=f"bench-{os.getpid()}-{platform}-{number}@posthaste.test", tier="elite"),
+            ).user
+            brand = accounts.create_brand(_OPERATOR, CreateBrand(user_id=user.id, name=f"Brand {number}"))
+            token = accounts.create_token(_OPERATOR, CreateToken(user_id=user.id, scopes=("*",))).api_token
+            ids = []
+            for _ in range(pages):
+                account = requests.post(
+                    f"{self.simulator_url}/_sim/accounts", json={"platform": platform}, timeout=10
+                ).json()
+                link = LinkPage(
+                    owner_account_id=user.id,
+                    brand_id=brand.id,
+                    brand_name=brand.name,
+                    platform=platform,
+                    remote_account_id=account["account_id"],
+                    access_token=account["access_token"],
+                    name=account["name"],
+                    username=account.get("username"),
+                )
+                ids.append(publishing.link_page(_OPERATOR, link).id)
+            tenants.append(Tenant(token=token, page_ids=tuple(ids)))
+        return tenants
+
+    def query(self, service: str, sql: str) -> list[tuple[object, ...]]:
+        """Looks into one service's database: for figures that the API does not give."""
+        engine = create_engine(self.env[f"DATABASE_URL_{service.upper()}"])
+        with engine.connect() as connection:
+            rows = [tuple(row) for row in connection.execute(text(sql))]
+        engine.dispose()
+        return rows
