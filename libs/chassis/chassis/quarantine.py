@@ -1,14 +1,18 @@
 """Poisoned messages: kept in one durable queue with why and whence, looked at and replayed by the operator."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 import pika
 import structlog
+from pika.exceptions import AMQPError
 
 from chassis import topology
 from chassis.ids import new_id
 from chassis.link import Link, Message, NotConfirmed
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.record import Record
 
 log = structlog.get_logger()
@@ -46,14 +50,13 @@ def put(link: Link, queue: str, headers: dict[str, Any] | None, body: bytes, err
 
 def list_quarantined(amqp_url: str, limit: int = 1000) -> list[Quarantined]:
     """Looks at the quarantine without taking anything out."""
-    with pika.BlockingConnection(pika.URLParameters(amqp_url)) as connection:
-        return [_read(properties, body) for _, properties, body in _take(connection.channel(), limit)]
+    with _channel(amqp_url) as channel:
+        return [_read(properties, body) for _, properties, body in _take(channel, limit)]
 
 
 def replay(amqp_url: str, quarantine_id: str) -> bool:
     """Sends one message back to the queue it came from. False when there is none of that id."""
-    with pika.BlockingConnection(pika.URLParameters(amqp_url)) as connection:
-        channel = connection.channel()
+    with _channel(amqp_url) as channel:
         channel.confirm_delivery()
         for tag, properties, body in _take(channel, 100_000):
             if properties.message_id == quarantine_id:
@@ -71,6 +74,16 @@ def replay(amqp_url: str, quarantine_id: str) -> bool:
                 channel.basic_ack(tag)
                 return True
     return False
+
+
+@contextmanager
+def _channel(amqp_url: str) -> Iterator[Any]:
+    """Raises ApiError SERVICE_UNAVAILABLE when the broker does not answer."""
+    try:
+        with pika.BlockingConnection(pika.URLParameters(amqp_url)) as connection:
+            yield connection.channel()
+    except (AMQPError, OSError) as error:
+        raise ApiError(SERVICE_UNAVAILABLE, "The broker does not answer.", retry_after_seconds=1) from error
 
 
 def _take(channel: Any, limit: int) -> list[tuple[int, Any, bytes]]:

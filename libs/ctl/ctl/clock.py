@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from typing import Any
 
 import click
-from sqlalchemy import Connection
 
 from chassis import clock as chassis_clock
 from chassis.database import Database
@@ -98,7 +98,7 @@ def _move(session: Session, *, by_seconds: float | None) -> None:
 
 
 @contextmanager
-def _databases(config: CtlConfig) -> Iterator[dict[str, Connection]]:
+def _databases(config: CtlConfig) -> Iterator[dict[str, Any]]:
     """A transaction in every service's database; they are committed together at the end."""
     with ExitStack() as stack:
         connections = {}
@@ -109,7 +109,7 @@ def _databases(config: CtlConfig) -> Iterator[dict[str, Connection]]:
         yield connections
 
 
-def _state(connections: dict[str, Connection]) -> ClockState:
+def _state(connections: dict[str, Any]) -> ClockState:
     shifts = {service: chassis_clock.shift_seconds(connection) for service, connection in connections.items()}
     return ClockState(
         shift_seconds=max(shifts.values(), key=abs),

@@ -58,7 +58,7 @@ def _flatten(plain: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
 
 
 def _cell(value: Any) -> str:
-    if value is None or value in ((), [], {}):
+    if value is None or value in ("", (), [], {}):
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -1,13 +1,9 @@
 """`quarantine`: messages that no service could handle."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import click
-from pika.exceptions import AMQPError
 
 from chassis import quarantine as chassis_quarantine
-from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
+from contracts.errors import NOT_FOUND, ApiError
 from ctl.session import Session, pass_session
 
 
@@ -20,8 +16,7 @@ def quarantine() -> None:
 @pass_session
 def list_(session: Session) -> None:
     """List the messages in quarantine, with why and whence."""
-    with _broker():
-        found = chassis_quarantine.list_quarantined(session.config.amqp_url)
+    found = chassis_quarantine.list_quarantined(session.config.amqp_url)
     session.show_all(found, ("id", "quarantined_at", "queue", "size_bytes", "error"))
 
 
@@ -30,16 +25,6 @@ def list_(session: Session) -> None:
 @pass_session
 def replay(session: Session, quarantine_id: str) -> None:
     """Send message ID back to the queue it came from."""
-    with _broker():
-        done = chassis_quarantine.replay(session.config.amqp_url, quarantine_id)
-    if not done:
+    if not chassis_quarantine.replay(session.config.amqp_url, quarantine_id):
         raise ApiError(NOT_FOUND, "There is no such message in quarantine.")
     session.show({"id": quarantine_id, "replayed": True})
-
-
-@contextmanager
-def _broker() -> Iterator[None]:
-    try:
-        yield
-    except (AMQPError, OSError) as error:
-        raise ApiError(SERVICE_UNAVAILABLE, "The broker does not answer.", retry_after_seconds=1) from error

@@ -1,9 +1,9 @@
 """The two things asked of the local stack's simulator: a platform account, and to move its clock."""
 
+import urllib.request
 from typing import Any
 
 import msgspec
-import requests
 
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError, ErrorRow
 from contracts.record import Record
@@ -46,11 +46,11 @@ def set_clock(config: CtlConfig, shift_seconds: float) -> None:
 
 
 def _post(url: str, body: dict[str, Any]) -> bytes:
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(url, msgspec.json.encode(body), headers, method="POST")
     try:
-        answer = requests.post(url, json=body, timeout=_TIMEOUT_SECONDS)
-        answer.raise_for_status()
-    except requests.RequestException as error:
-        raise ApiError(
-            SERVICE_UNAVAILABLE, f"The simulator failed: {error}", retry_after_seconds=1
-        ) from error
-    return answer.content
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:
+            return bytes(answer.read())
+    except OSError as error:
+        reason = f"The simulator failed: {error}"
+        raise ApiError(SERVICE_UNAVAILABLE, reason, retry_after_seconds=1) from error

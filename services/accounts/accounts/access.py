@@ -1,8 +1,7 @@
 """Who may call what, and what most use cases begin and end with."""
 
-from sqlalchemy import Connection
-
 from accounts import fields
+from accounts.store import Connection
 from accounts.store.brands import BrandStore
 from accounts.store.users import UserStore
 from chassis import outbox

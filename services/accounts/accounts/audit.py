@@ -1,8 +1,7 @@
 """The audit log of a brand: its collaborators, their tokens, and the operator's acts."""
 
-from sqlalchemy import Connection
-
 from accounts import access, fields
+from accounts.store import Connection
 from accounts.store.audit import AuditStore
 from contracts.accounts import AuditEntry, AuditLog, ListAudit, RecordAudit
 from contracts.caller import Caller

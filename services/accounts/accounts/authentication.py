@@ -1,8 +1,7 @@
 """From a token's hash to its caller: the hot path, one statement; and the count of uses, in batches."""
 
-from sqlalchemy import Connection
-
 from accounts import fields
+from accounts.store import Connection
 from accounts.store.tokens import Credential, TokenStore
 from contracts.accounts import Authenticate, Authenticated, RecordUse
 from contracts.caller import Caller

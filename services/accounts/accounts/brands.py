@@ -2,9 +2,8 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection
-
 from accounts import access, fields
+from accounts.store import Connection
 from accounts.store.brands import BrandStore
 from chassis.cursor import decode_cursor, encode_cursor
 from chassis.ids import new_id
@@ -45,7 +44,7 @@ def list_brands(connection: Connection, caller: Caller, request: ListBrands) -> 
     if not 1 <= request.limit <= MAX_LIMIT:
         raise invalid("limit", f"must be between 1 and {MAX_LIMIT}")
     found = BrandStore(connection).list_newest_first(
-        _account_of(caller, request),
+        _account_of(connection, caller, request),
         caller.brand_ids,
         limit=request.limit + 1,
         before=None if request.cursor is None else _read_cursor(request.cursor),
@@ -58,12 +57,12 @@ def list_brands(connection: Connection, caller: Caller, request: ListBrands) -> 
     )
 
 
-def _account_of(caller: Caller, request: ListBrands) -> str:
+def _account_of(connection: Connection, caller: Caller, request: ListBrands) -> str:
     if not access.is_operator(caller):
         return caller.account_id
     if request.user_id is None:
         raise ApiError(MISSING_FIELD, field="user_id")
-    return fields.known_id(request.user_id, field="user_id")
+    return access.account(connection, request.user_id).id
 
 
 def _read_cursor(cursor: str) -> tuple[datetime, str]:

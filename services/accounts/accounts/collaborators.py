@@ -1,8 +1,7 @@
 """Collaborators of a brand. Their role decides over the tokens they issued (spec "Token validity")."""
 
-from sqlalchemy import Connection
-
 from accounts import access, fields, tokens
+from accounts.store import Connection
 from accounts.store.audit import AuditStore
 from accounts.store.collaborators import CollaboratorStore
 from accounts.store.tokens import TokenStore

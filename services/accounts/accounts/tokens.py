@@ -4,11 +4,10 @@ Every change holds the account's row, so the active-key limit is exact and a col
 cannot slip in one last token. How a presented token is judged is in authentication.py.
 """
 
-from sqlalchemy import Connection
-
 from accounts import access, fields, minting
 from accounts.config import AccountsConfig
 from accounts.scopes import check_scopes
+from accounts.store import Connection
 from accounts.store.audit import AuditStore
 from accounts.store.brands import BrandStore
 from accounts.store.collaborators import CollaboratorStore

@@ -1,10 +1,9 @@
 """Users: sign-up with the sandbox token of every new account, and the plan of an account."""
 
-from sqlalchemy import Connection
-
 from accounts import access, fields, minting, passwords
 from accounts.config import AccountsConfig
 from accounts.scopes import SANDBOX_SCOPES
+from accounts.store import Connection
 from accounts.store.tokens import TokenStore
 from accounts.store.users import UserStore
 from chassis.database import Database
