@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from local import demo, lock, servers, trial, watch
 from local.environment import operator_env, read_env
@@ -14,11 +15,12 @@ from local.paths import ROOT, RUN, RUN_TEST
 from local.processes import NotReady, stop_supervisor, supervisor_pid
 from local.stack import Stack
 
+#: Programs of .venv.
 LINT = (
-    ("ruff", "check", "."),
-    ("ruff", "format", "--check", "."),
+    ("ruff", "check", "--output-format", "concise"),
+    ("ruff", "format", "--check"),
     ("mypy",),
-    ("importlinter.cli", "lint"),
+    ("lint-imports", "--no-logo"),
 )
 
 
@@ -74,7 +76,8 @@ def ctl(arguments: Sequence[str]) -> int:
 
 def lint(arguments: Sequence[str]) -> int:
     """ruff, mypy and the import rules"""
-    codes = [subprocess.run([sys.executable, "-m", *command], cwd=ROOT).returncode for command in LINT]
+    programs = Path(sys.executable).parent
+    codes = [subprocess.run([programs / name, *options], cwd=ROOT).returncode for name, *options in LINT]
     return int(any(codes))
 
 

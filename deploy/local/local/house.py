@@ -10,10 +10,12 @@ from local.processes import Process
 
 #: Started as `python -m chassis.run <name>`; the value is what only this service is told.
 SERVICES: dict[str, tuple[str, ...]] = {
-    "accounts": (),
+    "accounts": ("TOKEN_SECRET",),
     "quota": (),
     "publishing": ("CREDENTIAL_KEYS", "FACEBOOK_API_URL", "INSTAGRAM_API_URL", "OUTBOUND_HOST_MAP"),
 }
+#: Keys the runner makes up, once for each run directory.
+SECRETS = ("CREDENTIAL_KEYS", "TOKEN_SECRET")
 #: Who keeps a database of its own, with migrations.
 DATABASES = ("accounts", "quota", "publishing", "gateway")
 #: Usual ports of the local stack (our choice); taken ones are replaced, see `.run/env`.
@@ -33,13 +35,14 @@ SAMPLES = {
 }
 
 
-def settings(port: Mapping[str, int], *, amqp_url: str, credential_keys: str, strict: bool) -> dict[str, str]:
+def settings(
+    port: Mapping[str, int], *, amqp_url: str, secrets: Mapping[str, str], strict: bool
+) -> dict[str, str]:
     """Everything a process of the local stack may be told besides its own database and port."""
     simulator = f"http://127.0.0.1:{port['simulator']}"
     return {
         "AMQP_URL": amqp_url,
         "CLOCK_SHIFT_ALLOWED": "true",
-        "CREDENTIAL_KEYS": credential_keys,
         "EVENTLET_NO_GREENDNS": "yes",
         "FACEBOOK_API_URL": simulator,
         "INSTAGRAM_API_URL": simulator,
@@ -49,6 +52,7 @@ def settings(port: Mapping[str, int], *, amqp_url: str, credential_keys: str, st
         "PYTHONUNBUFFERED": "1",
         "RECONCILE_FIRST_SECONDS": "5",
         "WEBHOOK_ALLOWED_CIDRS": "" if strict else "127.0.0.1/32",
+        **secrets,
     }
 
 
@@ -86,7 +90,7 @@ def processes(
                 [*servers, f"migrate-{name}"],
             )
         )
-    own = {"DATABASE_URL": database_urls["gateway"], "PORT": str(port["gateway"])}
+    own = {"DATABASE_URL": database_urls["gateway"], "HOST": "127.0.0.1", "PORT": str(port["gateway"])}
     check = f"http://127.0.0.1:{port['gateway']}/healthz"
     rows.append(Process("gateway", [*python, "gateway"], common | own, check, [*servers, "migrate-gateway"]))
     return rows

@@ -32,6 +32,8 @@ apt-get install -y -q --no-install-recommends rabbitmq-server
 #: The stack has a memory budget; publishers are held back above this.
 MEMORY_BYTES = 256 * 2**20
 FREE_DISK_BYTES = 50 * 2**20
+#: There once the node has been up. Interrupted before that, its tables are half made and it never starts again.
+STARTED_ONCE = "started-once"
 #: In a test run beside the services' own (`/`): tests declare the same queues and must not meet.
 TEST_VHOSTS = tuple(f"tests-{number}" for number in range(16))
 
@@ -59,6 +61,8 @@ def prepare(run: Path, *, port: int, test_vhosts: bool) -> None:
     """Write the node's configuration."""
     home = run / "rabbitmq"
     home.mkdir(mode=0o700, exist_ok=True)
+    if not (home / STARTED_ONCE).exists():
+        shutil.rmtree(home / "data", ignore_errors=True)
     (home / "rabbitmq.conf").write_text(
         f"listeners.tcp.local = 127.0.0.1:{port}\n"
         f"vm_memory_high_watermark.absolute = {MEMORY_BYTES}\n"
@@ -75,6 +79,12 @@ def prepare(run: Path, *, port: int, test_vhosts: bool) -> None:
     }
     (home / "definitions.json").write_text(json.dumps(definitions, indent=1))
     (home / "plugins").write_text("[].\n")
+
+
+def note_started(run: Path) -> None:
+    """The node is up: from now on its data are worth keeping."""
+    if (run / "rabbitmq").exists():
+        (run / "rabbitmq" / STARTED_ONCE).touch()
 
 
 def url(port: int) -> str:

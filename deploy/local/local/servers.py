@@ -26,6 +26,7 @@ def up(run: Path, tell: Callable[[str], None], *, owner_pid: int | None = None) 
         write_env(run, {SOURCED: str(run), "AMQP_URL": rabbitmq.url(port["amqp"])})
         start_supervisor(run, owner_pid=owner_pid)
     wait_ready(run, seconds=60, tell=tell)
+    rabbitmq.note_started(run)
     return test_env(run)
 
 

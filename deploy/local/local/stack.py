@@ -57,6 +57,7 @@ class Stack:
             started = self.start(tell, owner_pid)
             try:
                 wait_ready(self.run, seconds=READY_SECONDS, tell=tell if started else lambda _: None)
+                rabbitmq.note_started(self.run)
                 wait_answers(read_env(self.run)["BASE_URL"].removesuffix("/api/v1") + "/readyz")
                 account.complete(self.run, tell)
             except BaseException:
@@ -103,9 +104,7 @@ class Stack:
         if amqp_url == rabbitmq.url(port["amqp"]):
             table += rabbitmq.processes(self.run, port)
         servers = [row.name for row in table if row.name in ("databases", "rabbitmq")]
-        told = house.settings(
-            port, amqp_url=amqp_url, credential_keys=self.credential_keys(), strict=self.strict
-        )
+        told = house.settings(port, amqp_url=amqp_url, secrets=self.secrets(), strict=self.strict)
         table += house.processes(port, told, urls, servers)
         env = {
             SOURCED: str(self.run),
@@ -120,13 +119,16 @@ class Stack:
     def choose_ports(self) -> dict[str, int]:
         return ports.choose(self.run, house.PORTS if self.usual_ports else dict.fromkeys(house.PORTS))
 
-    def credential_keys(self) -> str:
-        """The key that encrypts page credentials: made once, readable by the owner alone."""
+    def secrets(self) -> dict[str, str]:
+        """Keys of this stack: made once, readable by the owner alone."""
         path = self.run / "secrets"
-        if not path.exists():
-            path.touch(mode=0o600)
-            path.write_text(f"CREDENTIAL_KEYS={base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()}\n")
-        return path.read_text().strip().partition("=")[2]
+        path.touch(mode=0o600)
+        there = dict(line.split("=", 1) for line in path.read_text().splitlines())
+        if missing := [name for name in house.SECRETS if name not in there]:
+            # 32 random bytes in this spelling are what Fernet takes; any other secret may look the same
+            there |= {name: base64.urlsafe_b64encode(secrets.token_bytes(32)).decode() for name in missing}
+            path.write_text("".join(f"{name}={value}\n" for name, value in there.items()))
+        return there
 
     def make_folder(self) -> None:
         self.run.mkdir(parents=True, exist_ok=True)
