@@ -48,7 +48,7 @@ class Settings(Record):
             publish_window_seconds=config.number("PUBLISH_WINDOW_SECONDS", DAY_SECONDS),
             reconcile_first_seconds=config.number("RECONCILE_FIRST_SECONDS", 30),
             reconcile_settle_seconds=config.number("RECONCILE_SETTLE_SECONDS", 90),
-            lease_seconds=config.number("LEASE_SECONDS", 30),
+            lease_seconds=config.number("LEASE_SECONDS", 20),
             lanes=config.integer("PUBLISH_LANES", 48),
             posts_per_lane=config.integer("PUBLISH_POSTS_PER_LANE", 10),
             max_media_bytes=config.integer("MAX_MEDIA_BYTES", 1024 * 2**20),

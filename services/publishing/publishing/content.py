@@ -25,9 +25,9 @@ def findings(content: PostContent, platform: str, routed_hosts: Mapping[str, str
         return
     yield from _media(content, routed_hosts)
     yield from _foreign(content, platform)
-    yield from check_content(
-        platform, content.message or "", [media_type_of(url) for url in content.media_urls]
-    )
+    types = [media_type_of(url) for url in content.media_urls]
+    own = getattr(content, settings_field(platform))
+    yield from check_content(platform, content.message or "", types, content.first_comment, own)
 
 
 def check(content: PostContent, platform: str, routed_hosts: Mapping[str, str]) -> None:

@@ -21,6 +21,7 @@ from publishing.platforms.base import (
     Published,
     Refusal,
 )
+from publishing.platforms.limits import check_content
 from publishing.records import PageRow, Post
 from publishing.retries import wait_before_next
 from publishing.store.sending import Claim, Recorded, Sending
@@ -92,6 +93,8 @@ def checkpoint_of(house: House, post: Post) -> Checkpoint:
 def _checked_media(house: House, post: Post) -> tuple[MediaSource, ...]:
     """Raises PlatformRefusal, ClaimLost."""
     sources = media.resolve(house.settings, post.media_urls)
+    for error in check_content(post.platform, post.message or "", [source.type for source in sources]):
+        raise PlatformRefusal(Refusal.REJECTED, error.code, error.message)
     if sources:
         with house.database.transaction() as connection:
             claim = Claim(post.id, post.fence)

@@ -1,5 +1,7 @@
 """Outcomes that are not known: looked up on the platform until they are. Nothing is sent from here."""
 
+from dataclasses import replace
+
 import structlog
 
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN
@@ -67,7 +69,9 @@ def conclude(house: House, look: Look, outcome: Outcome) -> Recorded:
     if isinstance(outcome, NotPublished):
         settled = outcome.settled or look.unknown_seconds >= house.settings.reconcile_settle_seconds
         if settled:
-            return refused(post, outcome.refusal or _NOT_KEPT, "not_published").record
+            record = refused(post, outcome.refusal or _NOT_KEPT, "not_published").record
+            # The wait for the next attempt runs from this one, not from now.
+            return replace(record, wait_seconds=max(record.wait_seconds - look.unknown_seconds, 0.0))
     if look.unknown_seconds >= GIVE_UP_SECONDS:
         return Recorded(
             id=post.id,

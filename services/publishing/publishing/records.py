@@ -14,7 +14,10 @@ PENDING = ("queued", "sending", "unknown")
 #: States in which a post counts as gone out: it has, or it may have.
 OUT = ("sending", "unknown", "published")
 
-_VIDEO_ENDINGS = (".mp4", ".mov", ".m4v", ".webm")
+_ENDINGS = {
+    "photo": (".jpg", ".jpeg", ".png", ".gif", ".webp"),
+    "video": (".mp4", ".mov", ".m4v", ".webm"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,7 @@ class Post(Row):
 
     @property
     def media(self) -> tuple[api.MediaItem, ...]:
-        types = self.media_types or [media_type_of(url) for url in self.media_urls]
+        types = self.media_types or [media_type_of(url) or "photo" for url in self.media_urls]
         return tuple(
             api.MediaItem(src=url, type=kind) for url, kind in zip(self.media_urls, types, strict=True)
         )
@@ -195,7 +198,7 @@ def is_id(value: str) -> bool:
     return value.isascii() and value.replace("_", "").isalnum() and len(value) <= 64
 
 
-def media_type_of(url: str) -> str:
-    """photo or video, as the address's ending says; what is fetched when publishing decides by its bytes."""
+def media_type_of(url: str) -> str | None:
+    """photo or video by the address's ending, if it tells; when publishing, the file's bytes decide."""
     ending = posixpath.splitext(urlsplit(url).path)[1].lower()
-    return "video" if ending in _VIDEO_ENDINGS else "photo"
+    return next((kind for kind, endings in _ENDINGS.items() if ending in endings), None)

@@ -1,7 +1,7 @@
 """The publishing service on the bus: calls, events and worker loops. No rules."""
 
 from chassis.service import DatabaseProvider, loop, on_event, rpc
-from contracts import publishing as api
+from contracts import publishing as contract
 from contracts.caller import Caller
 from contracts.events import Event
 from publishing import comments, due, engagement, first_comments, listing, lookups, pages, posts, publish
@@ -11,7 +11,7 @@ from publishing.store import Connection
 
 class PublishingService:
     name = "publishing"
-    api = api.PublishingApi
+    api = contract.PublishingApi
     database = DatabaseProvider()
 
     @property
@@ -19,75 +19,79 @@ class PublishingService:
         return house_of(self.database)
 
     @rpc
-    def list_pages(self, caller: Caller, request: api.ListPages) -> api.PageList:
+    def list_pages(self, caller: Caller, request: contract.ListPages) -> contract.PageList:
         return pages.show_list(self.house, caller, request)
 
     @rpc
-    def get_page(self, caller: Caller, request: api.GetPage) -> api.Page:
+    def get_page(self, caller: Caller, request: contract.GetPage) -> contract.Page:
         return pages.show(self.house, caller, request)
 
     @rpc
-    def count_pages(self, caller: Caller, request: api.CountPages) -> api.PageCounts:
+    def count_pages(self, caller: Caller, request: contract.CountPages) -> contract.PageCounts:
         return pages.count(self.house, caller, request)
 
     @rpc
-    def link_page(self, caller: Caller, request: api.LinkPage) -> api.Page:
+    def link_page(self, caller: Caller, request: contract.LinkPage) -> contract.Page:
         return pages.link(self.house, caller, request)
 
     @rpc
-    def expire_page(self, caller: Caller, request: api.GetPage) -> api.Page:
+    def expire_page(self, caller: Caller, request: contract.GetPage) -> contract.Page:
         return pages.expire(self.house, caller, request)
 
     @rpc
-    def schedule_post(self, caller: Caller, request: api.SchedulePost) -> api.ScheduledPost:
+    def schedule_post(self, caller: Caller, request: contract.SchedulePost) -> contract.ScheduledPost:
         return posts.schedule(self.house, caller, request)
 
     @rpc
-    def publish_post(self, caller: Caller, request: api.PublishPost) -> api.PublishResult:
+    def publish_post(self, caller: Caller, request: contract.PublishPost) -> contract.PublishResult:
         return publish.publish(self.house, caller, request)
 
     @rpc
-    def validate_post(self, caller: Caller, request: api.ValidatePost) -> api.Validation:
+    def validate_post(self, caller: Caller, request: contract.ValidatePost) -> contract.Validation:
         return posts.validate(self.house, caller, request)
 
     @rpc
-    def list_scheduled_posts(self, caller: Caller, request: api.ListScheduledPosts) -> api.ScheduledPostList:
+    def list_scheduled_posts(
+        self, caller: Caller, request: contract.ListScheduledPosts
+    ) -> contract.ScheduledPostList:
         return listing.scheduled(self.house, caller, request)
 
     @rpc
-    def get_scheduled_post(self, caller: Caller, request: api.PostId) -> api.ScheduledPost:
+    def get_scheduled_post(self, caller: Caller, request: contract.PostId) -> contract.ScheduledPost:
         return posts.show(self.house, caller, request)
 
     @rpc
-    def edit_post(self, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
+    def edit_post(self, caller: Caller, request: contract.EditPost) -> contract.ScheduledPost:
         return posts.edit(self.house, caller, request)
 
     @rpc
-    def cancel_post(self, caller: Caller, request: api.PostId) -> api.Cancelled:
+    def cancel_post(self, caller: Caller, request: contract.PostId) -> contract.Cancelled:
         return posts.cancel(self.house, caller, request)
 
     @rpc
-    def retry_post(self, caller: Caller, request: api.PostId) -> api.ScheduledPost:
+    def retry_post(self, caller: Caller, request: contract.PostId) -> contract.ScheduledPost:
         return posts.retry(self.house, caller, request)
 
     @rpc
-    def bring_post_due(self, caller: Caller, request: api.PostId) -> api.ScheduledPost:
+    def bring_post_due(self, caller: Caller, request: contract.PostId) -> contract.ScheduledPost:
         return posts.bring_due(self.house, caller, request)
 
     @rpc
-    def list_published_posts(self, caller: Caller, request: api.ListPublishedPosts) -> api.PublishedPostList:
+    def list_published_posts(
+        self, caller: Caller, request: contract.ListPublishedPosts
+    ) -> contract.PublishedPostList:
         return listing.published(self.house, caller, request)
 
     @rpc
-    def get_engagement(self, caller: Caller, request: api.PostId) -> api.Engagement:
+    def get_engagement(self, caller: Caller, request: contract.PostId) -> contract.Engagement:
         return engagement.read(self.house, caller, request)
 
     @rpc
-    def list_comments(self, caller: Caller, request: api.ListComments) -> api.CommentList:
+    def list_comments(self, caller: Caller, request: contract.ListComments) -> contract.CommentList:
         return comments.show_list(self.house, caller, request)
 
     @rpc
-    def reply_to_comment(self, caller: Caller, request: api.ReplyToComment) -> api.Reply:
+    def reply_to_comment(self, caller: Caller, request: contract.ReplyToComment) -> contract.Reply:
         return comments.reply(self.house, caller, request)
 
     @on_event("brand.changed")
@@ -98,7 +102,7 @@ class PublishingService:
     def publish_due_posts(self) -> int:
         return due.publish_due_posts(self.house)
 
-    @loop(interval_seconds=5.0)
+    @loop(interval_seconds=2.0)
     def renew_claims(self) -> int:
         self.house.scribe.renew()
         return 0
