@@ -54,7 +54,7 @@ def needs_stack(arguments: Sequence[str]) -> bool:
 def run_directory(kind: str, tell: Tell) -> Iterator[Path]:
     """A fresh run directory. At the end, however it comes, everything in it is stopped; the logs stay."""
     RUN_TEST.mkdir(exist_ok=True)
-    for old in RUN_TEST.glob(f"{kind}-*"):
+    for old in RUN_TEST.glob(f"{kind}-[0-9]*"):
         if supervisor_pid(old) is None and not psutil.pid_exists(int(old.name.rpartition("-")[2])):
             Stack(old).remove()
     for number in (signal.SIGTERM, signal.SIGHUP):

@@ -1,0 +1,159 @@
+"""The process table of the whole house, the demo account, and RabbitMQ's folder."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local import account, house, rabbitmq
+from local.environment import read_env
+from local.processes import NotReady, Process
+from local.stack import Stack
+
+PORT = {name: number for number, name in enumerate(house.PORTS, 1)}
+
+
+def ignore(_line: str) -> None:
+    """Progress is not looked at here."""
+
+
+def table(run: Path, *, strict: bool = False) -> dict[str, Process]:
+    _, rows = Stack(run, strict=strict).plan(PORT)
+    return {row.name: row for row in rows}
+
+
+@pytest.fixture(autouse=True)
+def no_servers_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AMQP_URL", "POSTHASTE_RUN", *(f"DATABASE_URL_{name.upper()}" for name in house.DATABASES)):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_whatever_a_process_depends_on_is_in_the_table(tmp_path: Path) -> None:
+    rows = table(tmp_path)
+    assert {name for row in rows.values() for name in row.depends} <= rows.keys()
+
+
+def test_every_service_migrates_first_and_has_its_own_database(tmp_path: Path) -> None:
+    rows = table(tmp_path)
+    urls = {name: rows[name].env["DATABASE_URL"] for name in house.DATABASES}
+    assert len(set(urls.values())) == len(house.DATABASES)
+    for name, url in urls.items():
+        assert f"migrate-{name}" in rows[name].depends
+        assert rows[f"migrate-{name}"].env["DATABASE_URL"] == url
+
+
+def test_a_secret_is_told_to_the_service_that_needs_it_and_to_no_other(tmp_path: Path) -> None:
+    rows = table(tmp_path)
+    for secret, owner in {"CREDENTIAL_KEYS": "publishing", "TOKEN_SECRET": "accounts"}.items():
+        assert [name for name, row in rows.items() if secret in row.env] == [owner]
+
+
+def test_secrets_stay_the_same_and_are_private(tmp_path: Path) -> None:
+    stack = Stack(tmp_path)
+    assert stack.secrets() == stack.secrets()
+    assert (tmp_path / "secrets").stat().st_mode & 0o077 == 0
+
+
+def test_loopback_webhooks_are_allowed_unless_strict(tmp_path: Path) -> None:
+    assert table(tmp_path)["publishing"].env["WEBHOOK_ALLOWED_CIDRS"] == "127.0.0.1/32"
+    assert table(tmp_path, strict=True)["publishing"].env["WEBHOOK_ALLOWED_CIDRS"] == ""
+
+
+def test_a_server_brought_along_is_told_to_everybody_and_not_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AMQP_URL", "amqp://elsewhere/")
+    monkeypatch.setenv("DATABASE_URL_QUOTA", "postgresql://elsewhere/quota")
+    rows = table(tmp_path)
+    assert "rabbitmq" not in rows
+    assert rows["quota"].env["AMQP_URL"] == "amqp://elsewhere/"
+    assert rows["quota"].env["DATABASE_URL"] == "postgresql://elsewhere/quota"
+    assert rows["databases"].argv[-3:] == ["accounts", "publishing", "gateway"]
+
+
+class Operator:
+    """Stands for the operator's command line; breaks down after `calls_left`."""
+
+    def __init__(self, calls_left: int = 100) -> None:
+        self.calls_left = calls_left
+        self.calls: list[tuple[str, ...]] = []
+
+    def __call__(self, run: Path, *arguments: str) -> Any:
+        if len(self.calls) == self.calls_left:
+            raise NotReady("broke down")
+        self.calls.append(arguments)
+        if arguments[:2] == ("user", "create"):
+            return {"user": {"id": "usr_1"}, "sandbox_api_token": "svc_test_1"}
+        return {"id": f"id_{len(self.calls)}", "api_token": "svc_live_1"}
+
+
+def test_the_demo_account_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    operator = Operator()
+    monkeypatch.setattr(account, "ctl", operator)
+    account.complete(tmp_path, ignore)
+    made, env = list(operator.calls), read_env(tmp_path)
+    account.complete(tmp_path, ignore)
+    assert operator.calls == made
+    assert read_env(tmp_path) == env
+    linked = {call[-1] for call in made if call[:2] == ("page", "link")}
+    assert linked == {"FB", "IG", "LN", "TT", "TW", "YT"}
+
+
+@pytest.mark.parametrize("calls_before", range(1, 11))
+def test_an_interrupted_demo_account_goes_on_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls_before: int
+) -> None:
+    first, second, whole = Operator(calls_before), Operator(), Operator()
+    monkeypatch.setattr(account, "ctl", first)
+    with pytest.raises(NotReady):
+        account.complete(tmp_path, ignore)
+    monkeypatch.setattr(account, "ctl", second)
+    account.complete(tmp_path, ignore)
+    monkeypatch.setattr(account, "ctl", whole)
+    (tmp_path / "env").unlink()
+    account.complete(tmp_path, ignore)
+    done = [call[:2] for call in first.calls + second.calls]
+    assert done == [call[:2] for call in whole.calls]
+
+
+def test_a_demo_user_whose_tokens_are_lost_is_made_anew_under_another_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator = Operator()
+
+    def taken_once(run: Path, *arguments: str) -> Any:
+        if account.EMAIL in arguments:
+            raise account.Refused(arguments, {"code": "EMAIL_TAKEN"}, "taken")
+        return operator(run, *arguments)
+
+    monkeypatch.setattr(account, "ctl", taken_once)
+    account.complete(tmp_path, ignore)
+    assert read_env(tmp_path)["SANDBOX_TOKEN"] == "svc_test_1"
+
+
+def test_a_node_interrupted_on_its_first_start_begins_anew(tmp_path: Path) -> None:
+    rabbitmq.prepare(tmp_path, port=1, test_vhosts=False)
+    half_made = tmp_path / "rabbitmq" / "data" / "schema"
+    half_made.mkdir(parents=True)
+    rabbitmq.prepare(tmp_path, port=1, test_vhosts=False)
+    assert not half_made.exists()
+
+
+def test_a_node_that_was_up_keeps_its_data(tmp_path: Path) -> None:
+    rabbitmq.prepare(tmp_path, port=1, test_vhosts=False)
+    queue = tmp_path / "rabbitmq" / "data" / "queue"
+    queue.mkdir(parents=True)
+    rabbitmq.note_started(tmp_path)
+    rabbitmq.prepare(tmp_path, port=1, test_vhosts=False)
+    assert queue.exists()
+
+
+def test_where_rabbitmq_cannot_be_installed_the_message_names_package_and_compose_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rabbitmq, "server_script", lambda: None)
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    with pytest.raises(NotReady) as told:
+        rabbitmq.install(ignore)
+    assert "rabbitmq-server" in str(told.value)
+    assert "docker-compose.yml" in str(told.value)
