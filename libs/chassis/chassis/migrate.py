@@ -1,7 +1,7 @@
 """`python -m chassis.migrate <service>`: brings the service's database to its newest revision.
 
-The versions lie beside the service's package, in `migrations/`. Replicas may start it at the same time:
-an advisory lock lets one go first. Each statement gives up after 10 s of waiting for a lock.
+The versions lie beside the service's package, in `migrations/`; an installed service has them inside it.
+Replicas may start it at the same time: an advisory lock lets one go first. Each statement gives up after 10 s of waiting for a lock.
 """
 
 import importlib.util
@@ -22,7 +22,9 @@ def migrations_of(service: str) -> Path:
     spec = importlib.util.find_spec(service)
     if spec is None or spec.origin is None:
         raise SystemExit(f"there is no service named {service!r}")
-    return Path(spec.origin).parent.parent / "migrations"
+    package = Path(spec.origin).parent
+    installed = package / "migrations"
+    return installed if installed.is_dir() else package.parent / "migrations"
 
 
 def migrate(service: str, url: str) -> None:
