@@ -1,7 +1,8 @@
 """`python -m chassis.migrate <service>`: brings the service's database to its newest revision.
 
 The versions lie beside the service's package, in `migrations/`; an installed service has them inside it.
-Replicas may start it at the same time: an advisory lock lets one go first. Each statement gives up after 10 s of waiting for a lock.
+Replicas may start it at the same time: an advisory lock lets one go first. Each statement gives up after 10 s
+of waiting for a lock.
 """
 
 import importlib.util
