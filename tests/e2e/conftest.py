@@ -1,0 +1,102 @@
+"""Fixtures of the end-to-end tests, and the order they run in.
+
+Tests marked `alone` move the clock or kill processes: they come last, and never beside another one.
+"""
+
+import fcntl
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent
+sys.path.append(str(FOLDER))
+
+from e2e_kit.api import Api  # noqa: E402
+from e2e_kit.operator import Account, Accounts, Clock, Operator  # noqa: E402
+from e2e_kit.simulator import Simulator  # noqa: E402
+from e2e_kit.stack import Stack  # noqa: E402
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "alone: moves the clock or kills processes; no other test runs beside it"
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if FOLDER in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
+    items.sort(key=lambda item: item.get_closest_marker("alone") is not None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Under xdist the others wait while a test runs that wants to be alone."""
+    is_alone = item.get_closest_marker("alone") is not None
+    with (Stack.running().run / "e2e.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
+        return (yield)
+
+
+@pytest.fixture(scope="session")
+def stack() -> Stack:
+    return Stack.running()
+
+
+@pytest.fixture(scope="session")
+def operator(stack: Stack) -> Iterator[Operator]:
+    operator = Operator(stack)
+    yield operator
+    operator.close()
+
+
+@pytest.fixture(scope="session")
+def simulator(stack: Stack) -> Iterator[Simulator]:
+    simulator = Simulator(stack.env["SIMULATOR_URL"])
+    yield simulator
+    simulator.close()
+
+
+@pytest.fixture(scope="module")
+def accounts(operator: Operator, stack: Stack) -> Iterator[Accounts]:
+    accounts = Accounts(operator, stack.base_url)
+    yield accounts
+    accounts.close()
+
+
+@pytest.fixture(scope="module")
+def shared(accounts: Accounts) -> Account:
+    """One Elite account for the tests of a file that leave nothing behind that another would notice."""
+    return accounts.new(pages=("FB", "IG", "LN", "TT", "TW", "YT"))
+
+
+@pytest.fixture
+def account(accounts: Accounts) -> Account:
+    """A fresh Elite account with a page on Facebook and one on Instagram."""
+    return accounts.new(pages=("FB", "IG"))
+
+
+@pytest.fixture
+def api(account: Account) -> Api:
+    return account.api
+
+
+@pytest.fixture
+def clock(operator: Operator) -> Iterator[Clock]:
+    """The shared clock; back at real time afterwards. For tests marked `alone`."""
+    clock = Clock(operator)
+    yield clock
+    clock.reset()
+
+
+@pytest.fixture
+def photo(stack: Stack) -> str:
+    return stack.env["SAMPLE_PHOTO_URL"]
+
+
+@pytest.fixture
+def video(stack: Stack) -> str:
+    return stack.env["SAMPLE_VIDEO_URL"]

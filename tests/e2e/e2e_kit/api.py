@@ -1,0 +1,89 @@
+"""A client of the REST API with one token, and what every refusal looks like."""
+
+import datetime as dt
+from typing import Any
+
+import requests
+
+TIMEOUT_SECONDS = 90.0
+
+Json = dict[str, Any]
+
+
+class Api:
+    """Paths are relative to the base path. Close it: its connections are kept open between requests."""
+
+    def __init__(self, base_url: str, token: str | None = None, pool_size: int = 10) -> None:
+        self.base_url = base_url
+        self.token = token
+        self.session = requests.Session()
+        self.session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=pool_size))
+
+    def call(self, method: str, path: str, *, key: str | None = None, **options: Any) -> requests.Response:
+        """`key` is the Idempotency-Key; everything else as `requests` takes it."""
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        if key is not None:
+            headers["Idempotency-Key"] = key
+        headers |= options.pop("headers", {})
+        options.setdefault("timeout", TIMEOUT_SECONDS)
+        return self.session.request(method, self.base_url + path, headers=headers, **options)
+
+    def get(self, path: str, status: int = 200, /, **query: Any) -> Json:
+        """A GET that has to answer with this status: its body."""
+        return body_of(self.call("GET", path, params=query), status)
+
+    def post(self, path: str, body: Any = None, status: int = 201, key: str | None = None) -> Json:
+        return body_of(self.call("POST", path, json={} if body is None else body, key=key), status)
+
+    def patch(self, path: str, body: Any, status: int = 200, key: str | None = None) -> Json:
+        return body_of(self.call("PATCH", path, json=body, key=key), status)
+
+    def delete(self, path: str, status: int = 200, key: str | None = None) -> Json:
+        return body_of(self.call("DELETE", path, key=key), status)
+
+    def close(self) -> None:
+        self.session.close()
+
+
+def body_of(answer: requests.Response, status: int) -> Json:
+    """The JSON body of an answer that has to have this status."""
+    assert answer.status_code == status, told(answer)
+    body = answer.json()
+    assert isinstance(body, dict | list), told(answer)
+    return body
+
+
+def refused(answer: requests.Response, status: int, code: str, **extras: Any) -> Json:
+    """The body of a refusal, which has to be the documented error with these extra fields."""
+    assert (answer.status_code, error_code(answer)) == (status, code), told(answer)
+    body: Json = answer.json()
+    assert isinstance(body["error"], str), body
+    assert body["error"], body
+    assert body["request_id"] == answer.headers["X-Request-Id"], body
+    assert {name: body.get(name) for name in extras} == extras, body
+    return body
+
+
+def error_code(answer: requests.Response) -> str | None:
+    """None for what is not the documented error."""
+    try:
+        body = answer.json()
+    except ValueError:
+        return None
+    return body.get("code") if isinstance(body, dict) else None
+
+
+def told(answer: requests.Response) -> str:
+    """An answer in one line, for a failed assertion."""
+    return f"{answer.request.method} {answer.request.path_url} → {answer.status_code} {answer.text[:1500]}"
+
+
+def stamp(at: dt.datetime) -> str:
+    """A time as the API writes it."""
+    return at.astimezone(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def instant(text: str) -> dt.datetime:
+    """A time as the API writes it: UTC, ending in Z."""
+    assert text.endswith("Z"), text
+    return dt.datetime.fromisoformat(text)

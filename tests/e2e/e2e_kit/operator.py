@@ -1,0 +1,146 @@
+"""The operator's command line, and the accounts that tests are made of."""
+
+import datetime as dt
+import json
+import os
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from e2e_kit.api import Api, Json
+from e2e_kit.stack import Stack
+
+
+class Refused(AssertionError):
+    """A command was refused; `error` is the API's own error, if it was one."""
+
+    def __init__(self, arguments: Sequence[str], code: int, output: str) -> None:
+        super().__init__(f"ctl {' '.join(arguments)} ended with {code}: {output}")
+        self.exit_code = code
+        try:
+            self.error: Json = json.loads(output)
+        except ValueError:
+            self.error = {}
+
+
+class Operator:
+    """Runs `ctl --json …`. Thread safe, one command at a time."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._lock = threading.Lock()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", Path(__file__).with_name("ctl_loop.py")],  # -P: this folder hides nothing
+            env=os.environ | stack.env | {"CLOCK_SHIFT_ALLOWED": "true"},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def __call__(self, *arguments: str) -> Any:
+        """What the command prints, decoded. Raises Refused."""
+        with self._lock:
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
+            self._process.stdin.write(json.dumps(["--json", *arguments]) + "\n")
+            self._process.stdin.flush()
+            done = json.loads(self._process.stdout.readline())
+        if done["code"] != 0:
+            raise Refused(arguments, done["code"], done["output"])
+        return json.loads(done["output"])
+
+    def close(self) -> None:
+        with self._process:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+
+
+@dataclass
+class Account:
+    """A user with a brand, a token for everything and some pages."""
+
+    user_id: str
+    email: str
+    sandbox_token: str
+    brand_id: str
+    token_id: str
+    api: Api
+    #: Page records as `page link` prints them, by platform; the last one of each.
+    pages: dict[str, Json] = field(default_factory=dict)
+
+    def page_id(self, platform: str = "FB") -> str:
+        page_id: str = self.pages[platform]["id"]
+        return page_id
+
+
+class Accounts:
+    """Makes accounts, brands, pages and tokens; closes the clients it handed out."""
+
+    def __init__(self, operator: Operator, base_url: str) -> None:
+        self.operator = operator
+        self.base_url = base_url
+        self._clients: list[Api] = []
+
+    def new(
+        self, tier: str = "elite", pages: Sequence[str] = ("FB",), scopes: str = "*", pool_size: int = 10
+    ) -> Account:
+        email = f"{uuid.uuid4().hex}@example.test"
+        created = self.operator("user", "create", "--email", email, "--tier", tier, "--firstname", "Ada")
+        user_id = created["user"]["id"]
+        brand_id = self.brand(user_id)["id"]
+        token = self.token(user_id, scopes)
+        account = Account(
+            user_id=user_id,
+            email=email,
+            sandbox_token=created["sandbox_api_token"],
+            brand_id=brand_id,
+            token_id=token["token"]["id"],
+            api=self.client(token["api_token"], pool_size),
+        )
+        for platform in pages:
+            account.pages[platform] = self.page(brand_id, platform)
+        return account
+
+    def brand(self, user_id: str, name: str = "Corner Bakery") -> Json:
+        return self.operator(
+            "brand", "create", "--user", user_id, "--name", name, "--timezone", "Europe/Berlin"
+        )
+
+    def page(self, brand_id: str, platform: str = "FB") -> Json:
+        return self.operator("page", "link", "--brand", brand_id, "--platform", platform)
+
+    def token(self, user_id: str, scopes: str = "*", *options: str) -> Json:
+        """{token, api_token}; options as `token create` takes them."""
+        return self.operator("token", "create", "--user", user_id, "--scopes", scopes, *options)
+
+    def client(self, token: str | None, pool_size: int = 10) -> Api:
+        api = Api(self.base_url, token, pool_size)
+        self._clients.append(api)
+        return api
+
+    def close(self) -> None:
+        while self._clients:
+            self._clients.pop().close()
+
+
+class Clock:
+    """The stack's shared clock."""
+
+    def __init__(self, operator: Operator) -> None:
+        self._operator = operator
+
+    def now(self) -> dt.datetime:
+        return dt.datetime.fromisoformat(self._operator("clock", "show")["now"])
+
+    def shift(self, **forward: float) -> dt.datetime:
+        """Moves it, as `timedelta` takes it; the time it then shows."""
+        seconds = dt.timedelta(**forward).total_seconds()
+        return dt.datetime.fromisoformat(self._operator("clock", "shift", str(seconds))["now"])
+
+    def shift_to(self, at: dt.datetime) -> dt.datetime:
+        return self.shift(seconds=(at - self.now()).total_seconds())
+
+    def reset(self) -> None:
+        self._operator("clock", "reset")

@@ -1,0 +1,51 @@
+"""The simulator's control API: what the platforms hold, and what goes wrong there."""
+
+from typing import Any
+
+import requests
+
+from e2e_kit.api import Json
+
+TIMEOUT_SECONDS = 30.0
+
+
+class Simulator:
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._session = requests.Session()
+
+    def fault(self, mode: str, page: Json, operation: str = "publish", times: int = 1) -> None:
+        """The next `times` such calls for this page's account go wrong."""
+        self._ask(
+            "POST", "/_sim/faults", platform=page["platform"], operation=operation, mode=mode, times=times,
+            account_id=page["account_id"],
+        )  # fmt: skip
+
+    def clear_faults(self) -> None:
+        self._ask("DELETE", "/_sim/faults")
+
+    def posts(self, page: Json | None = None) -> list[Json]:
+        """What the platforms hold, in the order it was made; of one page, or all."""
+        query = {} if page is None else {"platform": page["platform"], "account_id": page["account_id"]}
+        answer = self._session.get(f"{self._url}/_sim/posts", params=query, timeout=TIMEOUT_SECONDS)
+        answer.raise_for_status()
+        posts: list[Json] = answer.json()["posts"]
+        return posts
+
+    def comment(self, platform: str, remote_id: str, text: str, visitor: str = "Vera Visitor") -> str:
+        """A visitor comments: the platform's id of the comment."""
+        body = {"platform": platform, "post_id": remote_id, "from": visitor, "text": text}
+        made: str = self._ask("POST", "/_sim/comments", **body)["id"]
+        return made
+
+    def metrics(self, platform: str, remote_id: str, **counts: int) -> None:
+        self._ask("POST", "/_sim/metrics", platform=platform, post_id=remote_id, **counts)
+
+    def close(self) -> None:
+        self._session.close()
+
+    def _ask(self, method: str, path: str, **body: Any) -> Json:
+        answer = self._session.request(method, self._url + path, json=body, timeout=TIMEOUT_SECONDS)
+        assert answer.ok, f"{method} {path} {body} → {answer.status_code} {answer.text}"
+        decoded: Json = answer.json()
+        return decoded

@@ -1,0 +1,59 @@
+"""The running stack: its addresses, and its processes for tests that kill them."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import requests
+
+from e2e_kit.waiting import until
+
+
+class Stack:
+    """Read from the run directory that `./dev test` names."""
+
+    def __init__(self, run: Path) -> None:
+        self.run = run
+        lines = (run / "env").read_text().splitlines() if (run / "env").exists() else []
+        self.env = dict(line.split("=", 1) for line in lines if "=" in line)
+        assert "BASE_URL" in self.env, f"no stack in {run}: run these tests with ./dev test"
+
+    @classmethod
+    def running(cls) -> "Stack":
+        return cls(Path(os.environ.get("TEST_RUN_DIR", ".run")))
+
+    @property
+    def base_url(self) -> str:
+        return self.env["BASE_URL"]
+
+    @property
+    def root_url(self) -> str:
+        return self.base_url.removesuffix("/api/v1")
+
+    def starts(self, name: str) -> int:
+        """How often a process was started."""
+        try:
+            state = json.loads((self.run / "state.json").read_text())
+        except ValueError:
+            return 0  # it is being written
+        return int(state[name]["starts"])
+
+    def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> int:
+        """Sends a signal to a process of the stack; how often it had been started."""
+        starts = self.starts(name)
+        os.kill(int((self.run / "pids" / name).read_text()), number)
+        return starts
+
+    def await_restart(self, name: str, starts: int, seconds: float = 30.0) -> None:
+        until(lambda: self.starts(name) > starts, seconds, f"{name} is started again")
+
+    def is_ready(self) -> bool:
+        """Whether every service answers through the bus."""
+        try:
+            return requests.get(f"{self.root_url}/readyz", timeout=3).status_code == 200
+        except requests.RequestException:
+            return False
+
+    def await_ready(self, seconds: float) -> None:
+        until(self.is_ready, seconds, "/readyz answers 200")

@@ -1,0 +1,21 @@
+"""Waiting for something that takes its time: asked again and again until a deadline, never slept for."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_FIRST_PAUSE_SECONDS = 0.02
+_LAST_PAUSE_SECONDS = 0.25
+
+
+def until(look: Callable[[], T], seconds: float, what: str = "") -> T:
+    """The first result of `look` that is true in itself. Raises AssertionError with the last one."""
+    end = time.monotonic() + seconds
+    pause = _FIRST_PAUSE_SECONDS
+    while not (found := look()):
+        assert time.monotonic() < end, f"not within {seconds} s: {what or look} (last: {found!r})"
+        time.sleep(pause)
+        pause = min(pause * 1.5, _LAST_PAUSE_SECONDS)
+    return found
