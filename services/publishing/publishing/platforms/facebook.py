@@ -34,8 +34,8 @@ from publishing.platforms.meta_errors import MISSING, PHOTOS_ALREADY_POSTED
 
 _URL = re.compile(r"https?://[^\s<>\"]+")
 _TOLD_OF_A_POST = "id,permalink_url,created_time"
-#: Attachment types of posts with photos of their own; a shared link has others, whatever picture it shows.
-_PHOTO_TYPES = ("photo", "album")
+#: Attachment types of shared links, whatever picture or film they show: such a post has no media of its own.
+_SHARED_TYPES = ("share", "video_share", "video_share_youtube", "video_share_highlighted")
 
 
 class FacebookConnector(FacebookReading):
@@ -235,15 +235,18 @@ def _video_problem(status: Answer) -> tuple[str, str]:
 
 
 def _is_like(post: Answer, content: Content, photo_ids: set[str]) -> bool:
-    """Whether a post can be this content's. The staged photos prove it; else text and kind of media must agree."""
+    """Whether a post can be this content's. The staged photos prove it; else text and media must agree."""
     shown = _attachments(post)
-    targets = {str((row.get("target") or {}).get("id")) for row in shown}
-    if photo_ids & targets:
+    if photo_ids & {str((row.get("target") or {}).get("id")) for row in shown}:
         return True
-    photos = sum(row.get("type") in _PHOTO_TYPES for row in shown)
-    if any(source.type == "video" for source in content.media):
-        return photos == 0 and same_text(content.message, post.get("message"))
-    return photos == len(content.media) and same_text(content.message, post.get("message"))
+    if not same_text(content.message, post.get("message")):
+        return False
+    # What a link shows is Facebook's affair: it may even be a photo of Facebook's own.
+    if not content.media and _link(content):
+        return True
+    own = [row for row in shown if row.get("type") not in _SHARED_TYPES]
+    kinds = sorted(row["media_type"] for row in own if row.get("media_type") in ("photo", "video"))
+    return kinds == sorted(source.type for source in content.media)
 
 
 def _attachments(post: Answer) -> list[Answer]:

@@ -165,7 +165,11 @@ def _judged(response: requests.Response, visible: bool) -> Answer:
         raise _transient(f"HTTP_{response.status_code}", "The platform did not answer as it should.")
     if visible and (response.status_code >= 500 or error.get("code") in BROKEN_CODES):
         raise OutcomeUnknown(f"HTTP {response.status_code}, code {error.get('code')}")
-    raise refusal_from(error, response.headers)
+    refusal = refusal_from(error, response.headers)
+    if response.status_code >= 500:
+        # A platform in trouble may say anything; a page is not cut off for it.
+        refusal.kind = Refusal.TRANSIENT
+    raise refusal
 
 
 def _no_answer(error: requests.RequestException, visible: bool) -> Exception:

@@ -1,0 +1,123 @@
+"""The connectors against the simulator: a process of its own for these tests, an account of its own for each."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import requests
+
+from publishing.platforms.base import Account, Checkpoint, Connector, Content, Outcome
+from publishing.platforms.meta import MetaSettings
+from publishing.platforms.registry import Registry
+
+START_SECONDS = 20.0
+
+
+class Simulator:
+    """The simulator's control API."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._session = requests.Session()
+
+    def call(self, method: str, path: str, **body: Any) -> Any:
+        response = self._session.request(method, f"{self.url}/_sim/{path}", json=body or None, timeout=10)
+        response.raise_for_status()
+        return response.json()
+
+    def account(self, platform: str) -> Account:
+        made = self.call("POST", "accounts", platform=platform)
+        return Account(made["account_id"], made["access_token"])
+
+    def fault(self, account: Account, operation: str, mode: str, times: int = 1) -> None:
+        platform = next(
+            row["platform"] for row in self.accounts() if row["account_id"] == account.remote_account_id
+        )
+        self.call(
+            "POST", "faults", platform=platform, operation=operation, mode=mode, times=times,
+            account_id=account.remote_account_id,
+        )  # fmt: skip
+
+    def accounts(self) -> list[dict[str, Any]]:
+        return self.call("GET", "accounts")["accounts"]  # type: ignore[no-any-return]
+
+    def posts(self, account: Account) -> list[dict[str, Any]]:
+        return self.call("GET", f"posts?account_id={account.remote_account_id}")["posts"]  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def simulator() -> Iterator[Simulator]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "simulator", "--port", str(port)],
+        env={
+            **os.environ,
+            "OUTBOUND_HOST_MAP": f"media.posthaste.test=127.0.0.1:{port}",
+            "SIMULATOR_PROCESSING_SECONDS": "0.2",
+        },
+    )
+    try:
+        running = Simulator(f"http://127.0.0.1:{port}")
+        until = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                running.call("GET", "faults")
+                break
+            except requests.ConnectionError:
+                assert process.poll() is None, "the simulator ended"
+                assert time.monotonic() < until, "the simulator does not start"
+                time.sleep(0.05)
+        yield running
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@pytest.fixture(scope="session")
+def settings(simulator: Simulator) -> MetaSettings:
+    return MetaSettings(
+        facebook_url=simulator.url,
+        instagram_url=simulator.url,
+        read_timeout_seconds=2.0,
+        poll_seconds=0.05,
+        poll_limit_seconds=10.0,
+    )
+
+
+@pytest.fixture(scope="session")
+def registry(settings: MetaSettings) -> Registry:
+    return Registry(settings)
+
+
+class Attempts:
+    """Publishes and look-ups of one account, with the checkpoint stored in between as the service does it."""
+
+    def __init__(self, connector: Connector, account: Account) -> None:
+        self.connector = connector
+        self.account = account
+        self.began_at = datetime.now(UTC)
+        self.stored: dict[str, Any] = {}
+
+    def publish(self, content: Content) -> Any:
+        return self.connector.publish(self.account, content, Checkpoint(self.stored, self._store))
+
+    def look_up(self, content: Content, *known: str) -> Outcome:
+        return self.connector.look_up(
+            self.account, content, Checkpoint(self.stored), began_at=self.began_at, known_remote_ids=known
+        )
+
+    def _store(self, values: dict[str, Any]) -> None:
+        self.stored = values
+
+
+@pytest.fixture
+def attempts(registry: Registry, simulator: Simulator) -> Callable[[str], Attempts]:
+    return lambda platform: Attempts(registry.connector(platform), simulator.account(platform))
