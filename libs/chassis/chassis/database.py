@@ -5,8 +5,9 @@ Statements are SQLAlchemy Core; a service's store is a concrete class over the `
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -22,11 +23,20 @@ class Database:
     """A pool of connections to one PostgreSQL database."""
 
     def __init__(self, url: str, *, pool_size: int = 16, pool_timeout_seconds: float = 5.0) -> None:
-        self.engine = create_engine(
-            url,
+        self._url, self._pool_timeout_seconds = url, pool_timeout_seconds
+        self.engine = self._engine(pool_size)
+        # A pool of its own: switching a connection to autocommit and back costs more than a small query.
+        self._autocommit = self._engine(
+            max(pool_size // 2, 1), isolation_level="AUTOCOMMIT", pool_reset_on_return=None
+        )
+        self._after_commit: dict[str, Callable[[], None]] = {}
+
+    def _engine(self, pool_size: int, **options: Any) -> Engine:
+        return create_engine(
+            self._url,
             pool_size=pool_size,
             max_overflow=0,
-            pool_timeout=pool_timeout_seconds,
+            pool_timeout=self._pool_timeout_seconds,
             pool_use_lifo=True,
             connect_args={
                 "options": _SESSION_OPTIONS,
@@ -35,9 +45,8 @@ class Database:
                 "keepalives_interval": 2,
                 "keepalives_count": 3,
             },
+            **options,
         )
-        self._autocommit = self.engine.execution_options(isolation_level="AUTOCOMMIT")
-        self._after_commit: dict[str, Callable[[], None]] = {}
 
     def on_commit(self, mark: str, callback: Callable[[], None]) -> None:
         """Call back after every commit of a transaction that set `connection.info[mark]` (so the outbox wakes)."""
@@ -72,6 +81,7 @@ class Database:
 
     def close(self) -> None:
         self.engine.dispose()
+        self._autocommit.dispose()
 
 
 @contextmanager

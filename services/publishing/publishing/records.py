@@ -3,7 +3,8 @@
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import datetime
+from functools import cache
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -22,15 +23,17 @@ _ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A table row; times in UTC."""
+    """A table row; times in UTC, as chassis' connections give them."""
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> Self:
-        return cls(**{f.name: _utc(row[f.name]) for f in fields(cls)})
+        return cls(*[row[name] for name in column_names(cls)])
 
 
-def _utc(value: Any) -> Any:
-    return value.astimezone(UTC) if isinstance(value, datetime) else value
+@cache
+def column_names(kind: type[Row]) -> tuple[str, ...]:
+    """The columns of a row's table that it holds, in its order."""
+    return tuple(field.name for field in fields(kind))
 
 
 @dataclass(frozen=True, slots=True)

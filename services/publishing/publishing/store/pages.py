@@ -8,7 +8,10 @@ from sqlalchemy.dialects.postgresql import insert
 
 from chassis.clock import clock_now
 from publishing.models import pages
-from publishing.records import PageRow, is_id
+from publishing.records import PageRow, column_names, is_id
+
+#: In the order of PageRow's fields.
+_ALL = select(*(pages.c[name] for name in column_names(PageRow)))
 
 
 class Pages:
@@ -69,7 +72,7 @@ class Pages:
         limit: int,
     ) -> list[PageRow]:
         """Newest first; `after` is the last row's (created_at, id)."""
-        statement = select(pages).where(pages.c.account_id == account_id)
+        statement = _ALL.where(pages.c.account_id == account_id)
         if brand_ids is not None:
             statement = statement.where(pages.c.brand_id.in_(brand_ids))
         if platform is not None:
@@ -77,7 +80,7 @@ class Pages:
         if after is not None:
             statement = statement.where(tuple_(pages.c.created_at, pages.c.id) < after)
         statement = statement.order_by(pages.c.created_at.desc(), pages.c.id.desc()).limit(limit)
-        return [PageRow.of(row) for row in self._connection.execute(statement).mappings()]
+        return [PageRow(*row) for row in self._connection.execute(statement)]
 
     def has_brand(self, account_id: str, brand_id: str) -> bool:
         """Whether any page of the account is in that brand: all this service knows of brands."""
