@@ -3,33 +3,11 @@
 import datetime as dt
 
 import pytest
-from e2e_kit.api import Api, Json, instant, refused, stamp
+from e2e_kit.api import Json, instant, refused, stamp
 from e2e_kit.operator import Account, Operator
+from e2e_kit.posting import PUBLISH_SECONDS, await_post, schedule, tomorrow
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
-
-#: From due to published, on a machine that is busy with other tests.
-PUBLISH_SECONDS = 20.0
-
-
-def tomorrow(**later: float) -> str:
-    return stamp(dt.datetime.now(dt.UTC) + dt.timedelta(days=1, **later))
-
-
-def schedule(account: Account, platform: str = "FB", **content: object) -> Json:
-    body = {"page_id": account.page_id(platform), "scheduled_at": tomorrow(), **content}
-    post: Json = account.api.post("/posts/schedule", body)["scheduled_post"]
-    return post
-
-
-def await_status(api: Api, post_id: str, status: str, seconds: float = PUBLISH_SECONDS) -> Json:
-    """The post, once it has this status."""
-
-    def look() -> Json | None:
-        post: Json = api.get(f"/posts/scheduled/{post_id}")["scheduled_post"]
-        return post if post["status"] == status else None
-
-    return until(look, seconds, f"{post_id} is {status}")
 
 
 def test_a_text_is_published_at_once(account: Account, simulator: Simulator) -> None:
@@ -163,7 +141,7 @@ def test_a_due_post_is_published_and_appears_in_the_published_list(
     page = account.pages["IG"]
     post_id = schedule(account, "IG", message="On time", media_urls=[photo])["id"]
     operator("post", "due", post_id)
-    post = await_status(account.api, post_id, "published")
+    post = await_post(account.api, post_id, status="published")
     [held] = simulator.posts(page)
     assert held["text"] == "On time"
     assert post["remote_id"] == held["id"]

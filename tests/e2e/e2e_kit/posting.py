@@ -1,0 +1,43 @@
+"""Scheduling a post and waiting for what becomes of it."""
+
+import datetime as dt
+
+from e2e_kit.api import Api, Json, stamp
+from e2e_kit.operator import Account
+from e2e_kit.waiting import until
+
+#: From due to published, on a machine that is busy with other tests.
+PUBLISH_SECONDS = 20.0
+
+
+def from_now(**later: float) -> str:
+    return stamp(dt.datetime.now(dt.UTC) + dt.timedelta(**later))
+
+
+def tomorrow(**later: float) -> str:
+    return from_now(**{"days": 1, **later})
+
+
+def schedule(account: Account, platform: str = "FB", **content: object) -> Json:
+    """A post for tomorrow, unless `scheduled_at` says otherwise."""
+    body = {"page_id": account.page_id(platform), "scheduled_at": tomorrow(), **content}
+    post: Json = account.api.post("/posts/schedule", body)["scheduled_post"]
+    return post
+
+
+def shown(api: Api, post_id: str) -> Json:
+    post: Json = api.get(f"/posts/scheduled/{post_id}")["scheduled_post"]
+    return post
+
+
+def await_post(api: Api, post_id: str, seconds: float = PUBLISH_SECONDS, **fields: object) -> Json:
+    """The post, once it shows these fields."""
+
+    def look() -> Json | None:
+        post = shown(api, post_id)
+        return post if {name: post[name] for name in fields} == fields else None
+
+    try:
+        return until(look, seconds)
+    except AssertionError:
+        raise AssertionError(f"not {fields} within {seconds} s: {shown(api, post_id)}") from None
