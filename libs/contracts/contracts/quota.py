@@ -38,6 +38,26 @@ class Admitted(Record):
     refused_extras: dict[str, object] = {}
 
 
+class Arrival(Record, omit_defaults=True):
+    """One of several requests at the door at the same moment; the fields of Admission, and who asks."""
+
+    caller: Caller
+    meter: str = ""
+    units: int = 1
+
+
+class Arrivals(Record):
+    """Requests that a gateway process brings together, each judged by itself."""
+
+    arrivals: tuple[Arrival, ...]
+
+
+class Verdicts(Record):
+    """One verdict per arrival, in order."""
+
+    verdicts: tuple[Admitted, ...]
+
+
 class Refund(Record):
     """Gives back the month units of a call that failed. `year_month` as admission returned it."""
 
@@ -91,6 +111,7 @@ class QuotaApi(Protocol):
     """RPC surface of the quota service."""
 
     def admit(self, caller: Caller, request: Admission) -> Admitted: ...
+    def admit_all(self, caller: Caller, request: Arrivals) -> Verdicts: ...
     def refund(self, caller: Caller, request: Refund) -> Nothing: ...
     def charge_unit(self, caller: Caller, request: ChargeUnit) -> Charged: ...
     def get_usage(self, caller: Caller, request: Nothing) -> Usage: ...

@@ -12,7 +12,7 @@ from chassis.database import Database
 from contracts import errors, plans
 from contracts.caller import Caller
 from contracts.events import QuotaWarning
-from contracts.quota import Admission, Admitted, Charged, ChargeUnit
+from contracts.quota import Admission, Admitted, Arrival, Charged, ChargeUnit
 from quota import windows
 from quota.batches import Batches
 from quota.config import QuotaConfig
@@ -35,7 +35,14 @@ class Admissions:
 
         Raises ApiError VALIDATION_ERROR, SERVICE_UNAVAILABLE.
         """
-        decision = self._batches.submit(demand_of(caller, request.meter, request.units))
+        return self._verdict(self._batches.submit(demand_of(caller, request.meter, request.units)))
+
+    def admit_all(self, arrivals: Iterable[Arrival]) -> tuple[Admitted, ...]:
+        """The same for requests that come together, one after the other in their order. Raises the same."""
+        demands = [demand_of(one.caller, one.meter, one.units) for one in arrivals]
+        return tuple(map(self._verdict, self._decide_together(demands))) if demands else ()
+
+    def _verdict(self, decision: Decision) -> Admitted:
         extras = decision.extras
         if decision.refused is errors.SANDBOX_EXHAUSTED:
             extras = {"upgrade_url": self._config.upgrade_url}

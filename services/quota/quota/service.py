@@ -7,7 +7,18 @@ from chassis.database import Database
 from chassis.service import DatabaseProvider, loop, on_event, rpc
 from contracts.caller import Caller
 from contracts.events import Event
-from contracts.quota import Admission, Admitted, Charged, ChargeUnit, QuotaApi, Refund, SetSandboxUse, Usage
+from contracts.quota import (
+    Admission,
+    Admitted,
+    Arrivals,
+    Charged,
+    ChargeUnit,
+    QuotaApi,
+    Refund,
+    SetSandboxUse,
+    Usage,
+    Verdicts,
+)
 from contracts.record import Nothing
 from quota import usage
 from quota.admission import Admissions
@@ -31,6 +42,10 @@ class QuotaService:
     @rpc
     def admit(self, caller: Caller, request: Admission) -> Admitted:
         return _door(self.database).admit(caller, request)
+
+    @rpc
+    def admit_all(self, caller: Caller, request: Arrivals) -> Verdicts:
+        return Verdicts(verdicts=_door(self.database).admit_all(request.arrivals))
 
     @rpc
     def charge_unit(self, caller: Caller, request: ChargeUnit) -> Charged:

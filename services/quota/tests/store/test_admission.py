@@ -15,7 +15,7 @@ from chassis.database import Database
 from chassis.schema import outbox
 from contracts.caller import Caller
 from contracts.events import Event, QuotaWarning
-from contracts.quota import Admission, Admitted, BucketUse, ChargeUnit, Usage
+from contracts.quota import Admission, Admitted, Arrival, BucketUse, ChargeUnit, Usage
 from quota import usage
 from quota.admission import Admissions
 from quota.decision import Counters, roll
@@ -258,3 +258,22 @@ def test_usage_of_an_account_that_never_came_is_all_zeroes(database: Database) -
     assert (nobody.year_month, nobody.resets_at) == ("2026-11", datetime(2026, 12, 1, tzinfo=UTC))
     assert nobody.publishes == BucketUse(used=0, limit=60, remaining=60)
     assert nobody.writes == BucketUse(used=0, limit=None, remaining=None)
+
+
+def test_requests_that_come_together_are_judged_one_after_the_other(
+    database: Database, replicas: tuple[Admissions, Admissions]
+) -> None:
+    free = Caller(account_id="usr_free", user_id="usr_free", tier="free")
+    move_clock(database, MID_MINUTE)
+    prepare(database, "usr_free", minute_count=4)
+    groups = [[Arrival(caller=free, meter="reads")] * 3, [Arrival(caller=ELITE, meter="reads")] * 3] * 4
+    barrier = threading.Barrier(len(groups))
+
+    def together(index: int) -> tuple[Admitted, ...]:
+        barrier.wait()
+        return replicas[index % 2].admit_all(groups[index])
+
+    with ThreadPoolExecutor(len(groups)) as pool:
+        verdicts = [verdict for found in pool.map(together, range(len(groups))) for verdict in found]
+    refused = Counter(verdict.refused_code for verdict in verdicts)
+    assert refused == {None: 6 + 12, "RATE_LIMITED": 6}
