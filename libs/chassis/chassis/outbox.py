@@ -5,6 +5,9 @@ when the broker has confirmed it. An event may be sent twice (a crash between co
 have an inbox. Every replica runs a relay; row locks share the work.
 """
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import msgspec
 from sqlalchemy import Connection, delete, insert, select
 
@@ -21,25 +24,47 @@ STAGED = "outbox_staged"
 _BATCH = 200
 
 
+class Staging(NamedTuple):
+    """An event of contracts.events to be staged; `data` is the event's own record."""
+
+    event: str
+    data: Record
+    account_id: str
+    brand_id: str | None = None
+
+
 def stage(
     connection: Connection, event: str, data: Record, *, account_id: str, brand_id: str | None = None
 ) -> Event:
     """Stages an event of contracts.events in this transaction. `data` is the event's own record."""
-    if event not in EVENTS:
-        raise KeyError(f"{event} is not in contracts.events.EVENTS")
-    envelope = Event(
-        id=new_id("evt"),
-        event=event,
-        created_at=clock.now(connection),
-        account_id=account_id,
-        brand_id=brand_id,
-        data=msgspec.to_builtins(data),
-    )
+    return stage_all(connection, [Staging(event, data, account_id, brand_id)])[0]
+
+
+def stage_all(connection: Connection, stagings: Sequence[Staging]) -> list[Event]:
+    """Stages several events in two round trips, however many they are."""
+    for staging in stagings:
+        if staging.event not in EVENTS:
+            raise KeyError(f"{staging.event} is not in contracts.events.EVENTS")
+    if not stagings:
+        return []
+    created_at = clock.now(connection)
+    envelopes = [
+        Event(
+            id=new_id("evt"),
+            event=staging.event,
+            created_at=created_at,
+            account_id=staging.account_id,
+            brand_id=staging.brand_id,
+            data=msgspec.to_builtins(staging.data),
+        )
+        for staging in stagings
+    ]
     connection.execute(
-        insert(outbox).values(event_id=envelope.id, event=event, body=msgspec.json.encode(envelope))
+        insert(outbox),
+        [{"event_id": e.id, "event": e.event, "body": msgspec.json.encode(e)} for e in envelopes],
     )
     connection.info[STAGED] = True
-    return envelope
+    return envelopes
 
 
 def relay_once(database: Database, link: Link, limit: int = _BATCH) -> int:

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 
 import structlog
 
+from chassis.batches import Batches
 from chassis.database import Database
 from contracts import errors, plans
 from contracts.caller import Caller
 from contracts.events import QuotaWarning
 from contracts.quota import Admission, Admitted, Arrival, Charged, ChargeUnit
 from quota import windows
-from quota.batches import Batches
 from quota.config import QuotaConfig
 from quota.decision import TIER_LIMITS, Decision, Demand, decide_all, demand_of
 from quota.store import Locked, Store, UnitCharge

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from chassis.batches import MAX_BATCH, Batches, _Call
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from quota.batches import MAX_BATCH, Batches, _Call
 
 PATIENCE_SECONDS = 10
 
