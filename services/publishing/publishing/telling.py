@@ -1,8 +1,8 @@
 """Which events a post's end gives rise to, staged in the transaction that ends it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from chassis import outbox
+from chassis.outbox import Staging, stage_all
 from contracts.events import PostFailed, PostPublished, UnitReturned
 from publishing.records import Post
 from publishing.store import Connection
@@ -14,19 +14,18 @@ def tell(connection: Connection, posts: Iterable[Post], *, after_answer: bool = 
     A publish at once is told of only when its outcome became known after its answer (decisions); if it was
     not published, its month unit goes back.
     """
-    for post in posts:
-        if post.origin == "scheduled" or after_answer:
-            _tell_one(connection, post)
+    ended = [post for post in posts if post.origin == "scheduled" or after_answer]
+    stage_all(connection, [event for post in ended for event in _events_of(post)])
 
 
-def _tell_one(connection: Connection, post: Post) -> None:
-    owner = {"account_id": post.account_id, "brand_id": post.brand_id}
+def _events_of(post: Post) -> Iterator[Staging]:
     about = {"user_id": post.account_id, "brand_id": post.brand_id, "post": post.scheduled_view()}
     if post.state == "published":
-        outbox.stage(connection, "post.published", PostPublished(**about), **owner)
+        yield Staging("post.published", PostPublished(**about), post.account_id, post.brand_id)
     elif post.state == "failed":
         assert post.error is not None
         failed = PostFailed(**about, error=post.error, attempts=post.attempts)
-        outbox.stage(connection, "post.failed", failed, **owner)
+        yield Staging("post.failed", failed, post.account_id, post.brand_id)
         if post.origin == "immediate" and post.operation_id is not None:
-            outbox.stage(connection, "unit.returned", UnitReturned(operation_id=post.operation_id), **owner)
+            unit = UnitReturned(operation_id=post.operation_id)
+            yield Staging("unit.returned", unit, post.account_id, post.brand_id)

@@ -15,25 +15,25 @@ from sqlalchemy import Connection, text
 from publishing.records import OUT, Post
 
 _LOCK_BRANDS = text("SELECT pg_advisory_xact_lock(hashtextextended(b, 0)) FROM unnest(:brands) AS b")
+#: Pages on which a scheduled post is on its way. NOT IN: read once, whatever the planner knows about the tables.
+_BUSY = "SELECT page_id FROM posts WHERE state = 'sending' AND origin = 'scheduled'"
 #: Pages with something due and nothing on its way, the longest waiting first. The row lock makes the lane ours.
 _FREE_LANES = text(
-    """
+    f"""
     SELECT id, brand_id, platform, expired FROM pages WHERE id IN (
-        SELECT page_id FROM posts due WHERE state = 'queued' AND out_at <= clock_now() AND NOT EXISTS (
-            SELECT FROM posts s WHERE s.page_id = due.page_id AND s.state = 'sending' AND s.origin = 'scheduled')
+        SELECT page_id FROM posts WHERE state = 'queued' AND out_at <= clock_now() AND page_id NOT IN ({_BUSY})
         GROUP BY page_id ORDER BY min(out_at) LIMIT :lanes)
     FOR NO KEY UPDATE SKIP LOCKED
     """
 )
 #: Asks again whether the lane is free: another worker may have claimed it before the lock was ours.
 _DUE = text(
-    """
-    SELECT id, page_id, out_at FROM (
-        SELECT id, page_id, out_at, scheduled_at,
-            row_number() OVER (PARTITION BY page_id ORDER BY scheduled_at, id) AS place
-        FROM posts due WHERE page_id = ANY(:pages) AND state = 'queued' AND out_at <= clock_now() AND NOT EXISTS (
-            SELECT FROM posts s WHERE s.page_id = due.page_id AND s.state = 'sending' AND s.origin = 'scheduled')
-    ) placed WHERE place <= :per_lane ORDER BY page_id, place
+    f"""
+    SELECT lane.page_id, due.id, due.out_at FROM unnest(:pages) AS lane(page_id), LATERAL (
+        SELECT id, out_at, scheduled_at FROM posts p
+        WHERE p.page_id = lane.page_id AND state = 'queued' AND out_at <= clock_now()
+        ORDER BY scheduled_at, id LIMIT :per_lane) due
+    WHERE lane.page_id NOT IN ({_BUSY}) ORDER BY lane.page_id, due.scheduled_at, due.id
     """
 )
 _WENT_OUT = text(
@@ -109,11 +109,15 @@ _RELEASE = text(
         AND NOT EXISTS (SELECT FROM attempts a WHERE a.post_id = p.id AND a.outcome IS NULL)
     """
 )
+#: Rows that are being written at this moment are left out: waiting for them in another order would be a deadlock.
 _RENEW = text(
     """
-    UPDATE posts p SET lease_until = clock_timestamp() + make_interval(secs => :lease)
-    FROM unnest(:ids, CAST(:fences AS bigint[])) AS v(id, fence)
-    WHERE p.id = v.id AND p.fence = v.fence AND p.state IN ('sending', 'unknown') AND p.lease_until > clock_timestamp()
+    UPDATE posts p SET lease_until = clock_timestamp() + make_interval(secs => :lease) FROM (
+        SELECT o.id FROM posts o JOIN unnest(:ids, CAST(:fences AS bigint[])) AS v(id, fence)
+            ON o.id = v.id AND o.fence = v.fence
+        WHERE o.state IN ('sending', 'unknown') AND o.lease_until > clock_timestamp()
+        FOR UPDATE OF o SKIP LOCKED) held
+    WHERE p.id = held.id
     """
 )
 #: A claim whose holder is gone: never called, it goes back; called, nobody knows.
