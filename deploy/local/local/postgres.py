@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -72,13 +73,20 @@ def url(run: Path, database: str) -> str:
 
 def as_owner(*argv: str) -> list[str]:
     """The command as somebody whom PostgreSQL accepts: nobody instead of root."""
-    if os.geteuid() != 0:
-        return list(argv)
+    return [*step_down(), *argv] if os.geteuid() == 0 else list(argv)
+
+
+@cache
+def step_down() -> list[str]:
+    """Root becomes nobody, and may pass closed folders (a checkout in /root) where the kernel lets it keep that."""
     if shutil.which("setpriv") is None:
         raise NotReady("setpriv (package util-linux) is needed to start PostgreSQL as root")
     owner = pwd.getpwnam("nobody")
-    return ["setpriv", f"--reuid={owner.pw_uid}", f"--regid={owner.pw_gid}", "--clear-groups",
-            "--inh-caps=+dac_override", "--ambient-caps=+dac_override", "--", *argv]  # fmt: skip
+    plain = ["setpriv", f"--reuid={owner.pw_uid}", f"--regid={owner.pw_gid}", "--clear-groups"]
+    # access(2) forgets the capability of a process that is not root, unless told not to by this bit
+    able = ["--securebits=+no_setuid_fixup", "--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
+    kept = subprocess.run([*plain, *able, "true"], capture_output=True).returncode == 0
+    return [*plain, *able, "--"] if kept else [*plain, "--"]
 
 
 def own(folder: Path) -> None:
