@@ -176,6 +176,42 @@ def test_an_event_whose_handler_fails_is_tried_again_and_leaves_no_half_effect(l
     assert listening_probe.count(CALLER, Words(text="poison")).count == 0
 
 
+def test_an_event_whose_handler_fails_for_good_is_quarantined(listening_probe, virtual_host):
+    event = Event(
+        id="evt_2",
+        event="brand.changed",
+        created_at=datetime.now(UTC),
+        account_id="usr_1",
+        data={"name": "poison"},
+    )
+    tried_often = pika.BasicProperties(headers={"x-attempt": len(topology.RETRY_SECONDS)})
+    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+        channel = connection.channel()
+        channel.basic_publish("", topology.event_queue("probe"), msgspec.json.encode(event), tried_often)
+    until(lambda: len(quarantine.list_quarantined(virtual_host)) == 1)
+    assert "poison" in quarantine.list_quarantined(virtual_host)[0].error
+
+
+def test_requests_and_replies_are_transient_and_requests_expire_with_their_deadline(own_probe, virtual_host):
+    own_probe.kill()
+    pending = own_probe.bus.service("probe", ProbeApi).echo.start(CALLER, Words(), timeout_seconds=5.0)
+    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+        channel = connection.channel()
+        request = None
+        while request is None:
+            _, request, body = channel.basic_get(topology.rpc_queue("probe"), auto_ack=True)
+        assert request.delivery_mode != 2
+        assert 0 < int(request.expiration) <= 5000
+        own_probe.restart()
+        mailbox = channel.queue_declare("", exclusive=True).method.queue
+        again = pika.BasicProperties(reply_to=mailbox)
+        channel.basic_publish("", topology.rpc_queue("probe"), body, again)
+        _, reply, _ = next(channel.consume(mailbox, auto_ack=True, inactivity_timeout=5))
+        assert reply.delivery_mode == 1
+    with pytest.raises(ApiError):
+        pending.result()
+
+
 def test_an_event_nobody_can_read_is_quarantined_and_can_be_replayed(listening_probe, virtual_host):
     with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
         connection.channel().basic_publish("", topology.event_queue("probe"), b"{not json")
@@ -188,6 +224,10 @@ def test_an_event_nobody_can_read_is_quarantined_and_can_be_replayed(listening_p
 
 def test_a_worker_loop_runs_on_its_own(probe):
     until(lambda: probe.count(CALLER, Words(text="tick")).count == 1)
+
+
+def test_a_loop_whose_tick_hangs_goes_on_after_the_deadline(probe):
+    until(lambda: probe.count(CALLER, Words(text="went on")).count == 1)
 
 
 def test_sigterm_lets_the_running_call_answer(own_probe):

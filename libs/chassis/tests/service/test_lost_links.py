@@ -1,14 +1,17 @@
 """What happens when the link to the broker is cut, refused or frozen, on the service's side and on the caller's."""
 
+import socket
 import time
 from urllib.parse import urlsplit, urlunsplit
 
 import pika
 import pytest
+import requests
 from probe.api import ProbeApi, Words
 
 from chassis import topology
 from chassis.faulty_link import FaultyLink
+from chassis.link import Link, Message, NotConfirmed
 from chassis.rpc import connect
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
@@ -99,6 +102,61 @@ def test_a_call_in_flight_when_the_caller_s_link_is_cut_fails_at_once(faulty, fa
     assert caught.value.code == "SERVICE_UNAVAILABLE"
     assert time.monotonic() - began < 2.0
     answers_within(5.0, lambda: far_probe.echo(CALLER, Words(), timeout_seconds=0.5))
+
+
+def test_a_write_whose_service_lost_its_link_in_the_middle_runs_once(faulty, probe_behind):
+    pending = probe_behind.bus.service("probe", ProbeApi).write.start(
+        CALLER, Words(text="once", seconds=1.0), timeout_seconds=3.0
+    )
+    probe_behind.echo(CALLER, Words())
+    faulty[0].cut()
+    pending.result()  # the reply goes out over the new link
+    counted = answers_within(5.0, lambda: probe_behind.count(CALLER, Words(text="once"), timeout_seconds=0.5))
+    assert counted.count == 1
+
+
+def test_health_says_so_while_the_consumers_are_not_attached(faulty, running_service):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    running_service("probe", env={"AMQP_URL": faulty[1], "HEALTH_PORT": str(port)}, api=ProbeApi)
+    url = f"http://127.0.0.1:{port}/healthz"
+    assert requests.get(url, timeout=5).status_code == 200
+    faulty[0].refuse(True)
+    faulty[0].cut()
+    until(lambda: requests.get(url, timeout=5).status_code == 503)
+    faulty[0].refuse(False)
+    until(lambda: requests.get(url, timeout=5).status_code == 200)
+
+
+def test_publishing_over_a_frozen_link_ends_in_time(faulty):
+    link = Link(faulty[1], "publisher", lambda _channel: None)
+    link.start()
+    assert link.wait_open(5.0)
+    faulty[0].freeze()
+    began = time.monotonic()
+    with pytest.raises(NotConfirmed):
+        link.publish_confirmed([Message("", "quarantine", b"{}")], timeout_seconds=1.0)
+    assert time.monotonic() - began < 2.0
+    faulty[0].thaw()
+    link.stop()
+
+
+def test_a_message_that_finds_no_queue_is_not_taken_for_sent(virtual_host):
+    link = Link(virtual_host, "publisher", lambda _channel: None)
+    link.start()
+    assert link.wait_open(5.0)
+    with pytest.raises(NotConfirmed, match="no queue"):
+        link.publish_confirmed([Message("", "nobody.there", b"{}", message_id="m1")])
+    link.publish_confirmed([Message("", "quarantine", b"{}", message_id="m2")])
+    link.stop()
+
+
+def until(condition, timeout_seconds=15.0):
+    """Waits for a condition; fails when it does not come true."""
+    deadline = time.monotonic() + timeout_seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.02)
 
 
 def test_a_frozen_link_costs_a_caller_its_deadline_and_no_more(faulty, far_probe):

@@ -11,6 +11,8 @@ from contracts.events import BrandChanged
 from contracts.record import Nothing
 from probe.api import Count, ProbeApi
 
+HANGS: list[float] = []
+
 
 class ProbeService:
     name = "probe"
@@ -67,12 +69,24 @@ class ProbeService:
         if event.data["name"].startswith("poison"):
             raise ZeroDivisionError("poison")
 
+    @loop(interval_seconds=0.1, deadline_seconds=0.5)
+    def hang_once(self):
+        if not HANGS:
+            HANGS.append(time.monotonic())
+            time.sleep(3600)
+        with self.database.transaction() as connection:
+            note_once(connection, "went on")
+        return 0
+
     @loop(interval_seconds=0.2)
     def tick(self):
         with self.database.transaction() as connection:
-            connection.execute(
-                text(
-                    "INSERT INTO notes (text) SELECT 'tick' WHERE NOT EXISTS (SELECT FROM notes WHERE text = 'tick')"
-                )
-            )
+            note_once(connection, "tick")
         return 0
+
+
+def note_once(connection, note):
+    statement = text(
+        "INSERT INTO notes (text) SELECT :t WHERE NOT EXISTS (SELECT FROM notes WHERE text = :t)"
+    )
+    connection.execute(statement, {"t": note})
