@@ -1,0 +1,46 @@
+"""The documents say what is there: links lead somewhere, the glossary's files exist, quoted code is the code."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from local.paths import ROOT
+
+DOCS = sorted(
+    path
+    for pattern in ("*.md", "docs/*.md", "libs/*/*.md", "services/*/*.md", "simulator/*.md", "deploy/**/*.md")
+    for path in ROOT.glob(pattern)
+)
+PACKAGES = {folder.name: folder / folder.name for folder in (*ROOT.glob("libs/*"), *ROOT.glob("services/*"))}
+GUIDE = ROOT / "docs" / "adding-an-endpoint.md"
+#: A path on a line of its own, or a block of Python: which belongs to the path before it.
+PATH_OR_BLOCK = re.compile(r"^`(?P<path>\S+\.py)`$|^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_to_a_file(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)\)", page.read_text())
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_file_the_glossary_names_exists() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text()
+    names = re.findall(rf"`({'|'.join(PACKAGES)})/([\w./]*)`", text)
+    assert len(names) > 30
+    assert [f"{room}/{rest}" for room, rest in names if not (PACKAGES[room] / rest).exists()] == []
+
+
+def quotations() -> list[tuple[str, str]]:
+    """(path, code) of each block of the guide."""
+    found, path = [], ""
+    for match in PATH_OR_BLOCK.finditer(GUIDE.read_text()):
+        path = match["path"] or path
+        if match["code"]:
+            found.append((path, match["code"]))
+    return found
+
+
+@pytest.mark.parametrize(("path", "code"), quotations())
+def test_the_code_in_the_guide_is_the_code(path: str, code: str) -> None:
+    assert code in (ROOT / path).read_text(), f"{path} has changed: change {GUIDE.relative_to(ROOT)} as well"
