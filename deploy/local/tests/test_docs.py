@@ -1,10 +1,14 @@
-"""The documents say what is there: links lead somewhere, the glossary's files exist, quoted code is the code."""
+"""The documents say what is there: links, files in the glossary, libraries, and quoted code that is the code."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
+from local import lock
 from local.paths import ROOT
 
 DOCS = sorted(
@@ -29,6 +33,17 @@ def test_every_file_the_glossary_names_exists() -> None:
     names = re.findall(rf"`({'|'.join(PACKAGES)})/([\w./]*)`", text)
     assert len(names) > 30
     assert [f"{room}/{rest}" for room, rest in names if not (PACKAGES[room] / rest).exists()] == []
+
+
+def test_every_library_we_ask_for_says_what_it_is_for() -> None:
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"].values()
+    asked = {requirement for group in groups for requirement in group}
+    for name, folder in lock.packages().items():
+        project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+        asked |= lock.third_party(name, project.get("optional-dependencies", {}))
+    rows = re.findall(r"^\| ([^|]+) \|", (ROOT / "docs" / "dependencies.md").read_text(), re.MULTILINE)
+    told = {canonicalize_name(word) for row in rows for word in re.findall(r"[A-Za-z][\w.-]*", row)}
+    assert {canonicalize_name(Requirement(it).name) for it in asked} - told == set()
 
 
 def quotations() -> list[tuple[str, str]]:
