@@ -90,11 +90,13 @@ def step_down() -> list[str]:
 
 
 def own(folder: Path) -> None:
-    """Make a folder that only the server's user enters."""
+    """Make a folder that only the server's user enters. Raises NotReady when somebody else put one there."""
+    owner = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else os.geteuid()
     folder.mkdir(mode=0o700, exist_ok=True)
-    if os.geteuid() == 0:
-        owner = pwd.getpwnam("nobody")
-        os.chown(folder, owner.pw_uid, owner.pw_gid)
+    if os.geteuid() == 0 and folder.lstat().st_uid == 0:
+        os.chown(folder, owner, -1, follow_symlinks=False)
+    if folder.is_symlink() or folder.stat().st_uid != owner:
+        raise NotReady(f"{folder} belongs to another user; remove it")
 
 
 def prepare(run: Path, *, durable: bool) -> None:

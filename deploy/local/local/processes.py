@@ -7,6 +7,7 @@ Holds no process of its own: `supervise.py` is the loop. What lies in a run dire
 import fcntl
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -61,6 +62,14 @@ def read_state(run: Path) -> dict[str, dict[str, object]]:
     path = run / "state.json"
     state: dict[str, dict[str, object]] = json.loads(path.read_text()) if path.exists() else {}
     return state
+
+
+def bound_to_parent(argv: list[str], number: int) -> list[str]:
+    """The command, signalled by the kernel when the process that started it is gone, whatever ended that."""
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        return argv
+    return [setpriv, "--pdeathsig", signal.Signals(number).name.removeprefix("SIG"), "--", *argv]
 
 
 def supervisor_pid(run: Path) -> int | None:

@@ -11,13 +11,12 @@ import contextlib
 import fcntl
 import json
 import os
-import shutil
 import signal
 import sys
 import time
 from pathlib import Path
 
-from local.processes import Process, read_table
+from local.processes import Process, bound_to_parent, read_table
 
 # All figures: our choice.
 FIRST_RETRY_SECONDS = 0.2
@@ -110,7 +109,8 @@ class Keeper:
         log = open_log(self.supervisor.run / "logs" / f"{self.row.name}.log")
         try:
             self.process = await asyncio.create_subprocess_exec(
-                *bound_to_parent(self.row), cwd=self.supervisor.run, env=os.environ | self.row.env,
+                *bound_to_parent(self.row.argv, self.row.stop_signal),
+                cwd=self.supervisor.run, env=os.environ | self.row.env,
                 stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         except OSError as error:
@@ -168,14 +168,6 @@ class Keeper:
         self.kill_group()
         (self.supervisor.run / "pids" / self.row.name).unlink(missing_ok=True)
         self.note("stopped")
-
-
-def bound_to_parent(row: Process) -> list[str]:
-    """The command, signalled by the kernel should the supervisor itself be killed."""
-    setpriv = shutil.which("setpriv")
-    if setpriv is None:
-        return row.argv
-    return [setpriv, "--pdeathsig", signal.Signals(row.stop_signal).name.removeprefix("SIG"), "--", *row.argv]
 
 
 class Supervisor:

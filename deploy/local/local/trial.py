@@ -12,7 +12,7 @@ import psutil
 
 from local import servers
 from local.paths import ROOT, RUN_TEST
-from local.processes import supervisor_pid
+from local.processes import bound_to_parent, supervisor_pid
 from local.stack import Stack, Tell
 
 #: What asks the running stack over HTTP; a run that names none of these gets servers alone.
@@ -72,7 +72,7 @@ def run_directory(kind: str, tell: Tell) -> Iterator[Path]:
 
 def child(argv: list[str], env: dict[str, str]) -> int:
     """Run in the foreground; its exit code. Interrupted, the child ends first."""
-    process = subprocess.Popen(argv, cwd=ROOT, env=os.environ | env)
+    process = subprocess.Popen(bound_to_parent(argv, signal.SIGTERM), cwd=ROOT, env=os.environ | env)
     try:
         return process.wait()
     except BaseException:
