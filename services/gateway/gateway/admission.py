@@ -2,13 +2,18 @@
 
 import threading
 from collections import deque
-from typing import Any
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from contracts.caller import Caller
 from contracts.errors import ERRORS, ApiError
 from contracts.quota import Admission, Admitted, QuotaApi, Refund
+
+if TYPE_CHECKING:
+    from gateway.exchange import Exchange
 
 log = structlog.get_logger()
 
@@ -17,6 +22,8 @@ _RETURNED = frozenset({"publishes", "replies"})
 #: Refunds that wait for quota to come back; the oldest give way. Our choice.
 _MOST_WAITING = 10_000
 _TIMEOUT_SECONDS = 2.0
+#: Tokens remembered as over a limit. Our choice.
+_MOST_BRAKES = 10_000
 
 
 def admission_of(meter: str) -> Admission:
@@ -32,6 +39,24 @@ def refused(admitted: Admitted) -> ApiError | None:
         return None
     extras: dict[str, Any] = admitted.refused_extras
     return ApiError(ERRORS[admitted.refused_code], **extras)
+
+
+class Brakes:
+    """Tokens that met a limit in this minute: their reads wait for quota's verdict before they cost anything."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._until: dict[str, datetime] = {}
+
+    def note(self, exchange: "Exchange") -> None:
+        if len(self._until) >= _MOST_BRAKES:
+            self._until = {}
+        if exchange.admitted is not None:
+            self._until[exchange.identity.token.id] = exchange.admitted.window.resets_at
+
+    def holds(self, exchange: "Exchange") -> bool:
+        until = self._until.get(exchange.identity.token.id)
+        return until is not None and self._now() < until
 
 
 class Refunds:

@@ -7,6 +7,10 @@ from contracts.errors import INVALID_JSON, PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_
 
 #: decisions "Errors".
 MAX_BODY_BYTES = 2**20
+#: What is read and thrown away of a body that is too large: a client that is still sending would not see
+#: the answer. Our choice.
+_MAX_DISCARDED_BYTES = 32 * 2**20
+_PIECE_BYTES = 2**18
 
 
 def take_body(environ: Mapping[str, Any], *, is_json: bool) -> bytes:
@@ -16,11 +20,13 @@ def take_body(environ: Mapping[str, Any], *, is_json: bool) -> bytes:
     if length is None and "HTTP_TRANSFER_ENCODING" not in environ:
         return b""
     if length is not None and length > MAX_BODY_BYTES:
+        _discard(environ["wsgi.input"])
         raise ApiError(PAYLOAD_TOO_LARGE)
     if is_json and length != 0:
         _check_content_type(environ.get("CONTENT_TYPE", ""))
     body = _read(environ["wsgi.input"], MAX_BODY_BYTES + 1 if length is None else length)
     if len(body) > MAX_BODY_BYTES:
+        _discard(environ["wsgi.input"])
         raise ApiError(PAYLOAD_TOO_LARGE)
     if length is not None and len(body) < length:
         raise ApiError(INVALID_JSON, "The body broke off, or took too long to arrive.")
@@ -36,6 +42,12 @@ def _check_content_type(value: str) -> None:
         and not (kind.startswith("application/") and kind.endswith("+json"))
     ):
         raise ApiError(UNSUPPORTED_MEDIA_TYPE)
+
+
+def _discard(stream: Any) -> None:
+    discarded = 0
+    while discarded < _MAX_DISCARDED_BYTES and (piece := _read(stream, _PIECE_BYTES)):
+        discarded += len(piece)
 
 
 def _read(stream: Any, most: int) -> bytes:

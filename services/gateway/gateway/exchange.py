@@ -28,8 +28,8 @@ class Exchange:
     """Created per request; steps fill it in, handlers use `caller`, `house` and `ask`."""
 
     __slots__ = (
-        "_deadline", "admitted", "authenticated", "body", "caller", "claim", "endpoint", "environ", "handled",
-        "house", "meter", "path_values", "request_id",
+        "_deadline", "admission", "admitted", "authenticated", "body", "caller", "claim", "endpoint", "environ",
+        "handled", "house", "meter", "path_values", "request_id",
     )  # fmt: skip
 
     def __init__(
@@ -44,6 +44,8 @@ class Exchange:
         self.authenticated: Authenticated | None = None
         self.caller = Caller(account_id="", user_id="", request_id=self.request_id)
         self.claim: Claim | None = None
+        #: Quota's verdict on its way.
+        self.admission: Any = None
         self.admitted: Admitted | None = None
         #: The month bucket admission took a unit of; "" for none.
         self.meter = ""
@@ -89,6 +91,10 @@ class Exchange:
     def ask(self, method: Callable[..., Result], request: object) -> Result:
         """Calls a service within what is left of the deadline. Raises ApiError."""
         return method(self.caller, request, timeout_seconds=self.remaining_seconds)
+
+    def begin(self, method: Any, request: object) -> Any:
+        """The same without waiting: what it gives has a `result()`."""
+        return method.start(self.caller, request, timeout_seconds=self.remaining_seconds)
 
 
 def request_id_of(environ: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from contracts.errors import ApiError
 from contracts.events import CallerChanged, Event
 from contracts.publishing import PublishingApi
 from contracts.quota import QuotaApi
-from gateway.admission import Refunds
+from gateway.admission import Brakes, Refunds
 from gateway.arrivals import ARRIVALS
 from gateway.callers import CallerCache
 from gateway.clock import GatewayClock
@@ -45,6 +45,7 @@ class House:
         self.clock = GatewayClock(self.database)
         self.callers = CallerCache(self._authenticate, config.caller_cache_seconds)
         self.keys = IdempotencyKeys(self.database, required=config.idempotency_key_required)
+        self.brakes = Brakes(self.clock.now)
         self.refunds = Refunds(self.quota)
         self.uses = UseBatches(self._record_use)
         self.description = describe(ENDPOINTS)

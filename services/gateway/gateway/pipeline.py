@@ -85,11 +85,21 @@ def admit(exchange: Exchange) -> None:
     runs = exchange.claim is None or exchange.claim.verdict is Verdict.CLAIMED
     meter = exchange.endpoint.meter if exchange.holds_scope and runs else ""
     exchange.meter = meter  # before the call: it may be counted and the answer lost
-    admitted = exchange.ask(exchange.house.quota.admit, admission_of(meter))
-    exchange.admitted = admitted
-    error = refused(admitted)
+    exchange.admission = exchange.begin(exchange.house.quota.admit, admission_of(meter))
+    if exchange.is_write or not exchange.holds_scope or exchange.house.brakes.holds(exchange):
+        await_admission(exchange)
+
+
+def await_admission(exchange: Exchange) -> None:
+    """A read runs while quota decides: it changes nothing, and its answer is kept back until it is admitted."""
+    if exchange.admission is None:
+        return
+    admission, exchange.admission = exchange.admission, None
+    exchange.admitted = admission.result()
+    error = refused(exchange.admitted)
     if error is not None:
         exchange.meter = ""
+        exchange.house.brakes.note(exchange)
         raise error
 
 
@@ -127,10 +137,12 @@ def handle(exchange: Exchange) -> Answer:
     """400 for what is wrong with the request itself, then the endpoint's own work."""
     endpoint = exchange.endpoint
     query = exchange.environ.get("QUERY_STRING", "")
-    request = endpoint.reader.read(exchange.path_values, query, exchange.body)
-    exchange.handled = True
-    result = endpoint.handler(exchange, request)
-    return success(endpoint.status, result)
+    try:
+        request = endpoint.reader.read(exchange.path_values, query, exchange.body)
+        exchange.handled = True
+        return success(endpoint.status, endpoint.handler(exchange, request))
+    finally:
+        await_admission(exchange)  # a limit is told before whatever the read itself met
 
 
 STEPS: tuple[Step, ...] = (

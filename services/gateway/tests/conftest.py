@@ -138,6 +138,10 @@ class _Proxy:
             assert timeout_seconds > 0
             return self._bus.call(method, caller, request)
 
+        def start(caller: Caller, request: Any, *, timeout_seconds: float = 10.0) -> Any:
+            return SimpleNamespace(result=lambda: call(caller, request, timeout_seconds=timeout_seconds))
+
+        call.start = start  # type: ignore[attr-defined]
         return call
 
 

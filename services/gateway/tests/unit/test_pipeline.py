@@ -88,6 +88,21 @@ class TestOrder:
         bus.answers["authenticate"] = kit.identity()
         assert code(client.post(SCHEDULE, json={})) == (400, "MISSING_FIELD")
 
+    def test_a_limit_is_told_before_what_a_read_itself_met(self, client, bus, kit) -> None:
+        bus.answers["admit"] = kit.admitted(refused_code="DAILY_LIMIT_EXCEEDED")
+        assert code(client.get("/api/v1/pages?limit=0")) == (429, "DAILY_LIMIT_EXCEEDED")
+        bus.answers["list_pages"] = ApiError(errors.NOT_FOUND)
+        assert code(client.get("/api/v1/pages")) == (429, "DAILY_LIMIT_EXCEEDED")
+
+    def test_a_read_over_its_limit_reaches_no_service_again_in_that_minute(self, client, bus, kit) -> None:
+        window = msgspec.structs.replace(
+            kit.admitted().window, resets_at=datetime.now(UTC) + timedelta(seconds=30)
+        )
+        bus.answers["admit"] = kit.admitted(refused_code="RATE_LIMITED", window=window)
+        for _ in range(3):
+            assert client.get("/api/v1/pages").status_code == 429
+        assert len(bus.asked("list_pages")) == 1
+
     def test_a_missing_scope_burns_no_month_unit(self, client, bus, kit) -> None:
         bus.answers["authenticate"] = kit.identity(scopes=("read:pages",))
         client.post(SCHEDULE, json=BODY)
