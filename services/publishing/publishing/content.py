@@ -87,9 +87,7 @@ def _media(content: PostContent, routed_hosts: Mapping[str, str]) -> Iterator[Ap
         try:
             check_url(url, routed_hosts)
         except UnsafeAddress as error:
-            yield ApiError(
-                INVALID_MEDIA_URL, f"media_urls[{number}]: {error.reason}", field=f"media_urls[{number}]"
-            )
+            yield ApiError(INVALID_MEDIA_URL, f"media_urls[{number}]: {error.reason}", field="media_urls")
     if content.media_ids:  # there are no uploads until there is a media service
         yield ApiError(NOT_FOUND, "There is no such media.", field="media_ids")
 

@@ -19,7 +19,7 @@ from publishing.planning import Plan, plan_lane
 from publishing.records import PageRow, Post
 from publishing.store import Connection
 from publishing.store.pages import Pages
-from publishing.store.sending import Claim, DueLane, Recorded, Sending
+from publishing.store.sending import Claim, DueLane, Sending
 
 log = structlog.get_logger()
 
@@ -66,26 +66,21 @@ def claim_lanes(house: House, lanes: int) -> tuple[list[tuple[PageRow, list[Post
 
 def run_lane(house: House, page: PageRow, posts: Sequence[Post]) -> None:
     """Sends a lane's posts in order; whatever is not begun is given back."""
-    scribe, waiting = house.scribe, [Claim(post.id, post.fence) for post in posts]
+    scribe, claims = house.scribe, [Claim(post.id, post.fence) for post in posts]
+    waiting = list(claims)
     done: Delivered | None = None
     try:
         for post in posts:
-            claim = waiting.pop(0)
-            _, has_begun = scribe.write(*_ended(done, claim))
-            done = None
-            if not has_begun:
-                scribe.let_go(claim)
-                continue
-            try:
-                done = deliver(house, page, replace(post, attempts=post.attempts + 1))
-            except ClaimLost:
-                log.warning("claim_lost", post_id=post.id, page_id=page.id)
-                scribe.let_go(claim)
+            record = done.record if done is not None else None
+            written, done = scribe.write(record, waiting.pop(0)), None
+            if written.has_begun:
+                done = _deliver(house, page, replace(post, attempts=post.attempts + 1))
             if done is not None and done.is_expired:
                 break
         if done is not None:
             scribe.write(done.record, expired_page=page.id if done.is_expired else None)
     finally:
+        scribe.let_go(*claims)
         scribe.release(*waiting)
         wake("publish_due_posts")  # the page may have more
 
@@ -96,8 +91,13 @@ def recover_claims(house: House) -> int:
         return Sending(connection).lapse(house.settings.reconcile_first_seconds)
 
 
-def _ended(done: Delivered | None, begin: Claim) -> tuple[Recorded | None, Claim]:
-    return (done.record if done is not None else None), begin
+def _deliver(house: House, page: PageRow, post: Post) -> Delivered | None:
+    """None when the claim was lost on the way: somebody else has the post now."""
+    try:
+        return deliver(house, page, post)
+    except ClaimLost:
+        log.warning("claim_lost", post_id=post.id, page_id=page.id)
+        return None
 
 
 def _plan(house: House, store: Sending, due: Sequence[DueLane], now: datetime) -> dict[str, Plan]:

@@ -18,6 +18,8 @@ from publishing.records import PageRow, Post
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 
+#: The field a finding is about where the error does not say.
+_FIELDS = {"SCHEDULE_OUT_OF_RANGE": "scheduled_at", "PAGE_EXPIRED": "page_id"}
 #: Spec "Schedule body", scheduled_at.
 SOONEST, LATEST = timedelta(minutes=10), timedelta(days=75)
 
@@ -229,6 +231,5 @@ def _collect(errors: list[ApiError], check: Any, *args: Any) -> Any:
 
 def _finding(error: ApiError) -> api.Finding:
     rows = error.extras.get("errors") or [{}]
-    return api.Finding(
-        code=error.code, message=error.message, field=rows[0].get("field", error.extras.get("field"))
-    )
+    field = rows[0].get("field") or error.extras.get("field") or _FIELDS.get(error.code)
+    return api.Finding(code=error.code, message=error.message, field=field)

@@ -1,0 +1,204 @@
+"""First comments, comment ids and replies: once each, whatever happens in the middle."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from contracts import publishing as api
+from contracts.errors import ApiError
+from publishing import comments, engagement, first_comments, publish
+from publishing.house import House
+from publishing.platforms.base import CommentPage, OutcomeUnknown, PlatformRefusal, Refusal, RemoteComment
+from publishing.store.comments import Comments
+
+SEEN_AT = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def published(world: Any, page: api.Page, **fields: Any) -> api.PublishResult:
+    request = api.PublishPost(page_id=page.id, message="hello", **fields)
+    return publish.publish(world.house, world.caller(), request)
+
+
+def tick(world: Any, after_seconds: float = 0) -> None:
+    """Everything due about first comments and replies happens, as if it had begun that long ago."""
+    world.run(
+        "UPDATE posts SET comment_wake_at = clock_timestamp(),"
+        " comment_began_at = comment_began_at - make_interval(secs => :s) WHERE comment_wake_at IS NOT NULL",
+        s=after_seconds,
+    )
+    world.run(
+        "UPDATE replies SET lease_until = clock_timestamp(),"
+        " unknown_since = unknown_since - make_interval(secs => :s) WHERE lease_until IS NOT NULL",
+        s=after_seconds,
+    )
+    first_comments.send_first_comments(world.house)
+    comments.look_up_replies(world.house)
+    assert world.house.side.wait_free(world.house.side.size, 5)
+
+
+def comment_state(world: Any) -> str:
+    return str(world.ask("SELECT comment_state FROM posts")[0].comment_state)
+
+
+def test_a_first_comment_is_made_once_after_the_post(world: Any, platform: Any) -> None:
+    result = published(world, world.page(), first_comment="first!")
+    tick(world)
+    tick(world)
+    assert platform.comments == [(result.platform_post_id, "first!")]
+    assert comment_state(world) == "done"
+
+
+def test_a_refused_first_comment_never_fails_the_post(world: Any, platform: Any) -> None:
+    platform.comment_script = [PlatformRefusal(Refusal.REJECTED, "100", "no")]
+    published(world, world.page(), first_comment="first!")
+    tick(world)
+    assert comment_state(world) == "failed"
+    assert world.ask("SELECT state FROM posts")[0].state == "published"
+
+
+def test_a_first_comment_is_tried_again_after_a_passing_refusal(world: Any, platform: Any) -> None:
+    platform.comment_script = [PlatformRefusal(Refusal.TRANSIENT, "2", "busy")]
+    published(world, world.page(), first_comment="first!")
+    tick(world)
+    assert comment_state(world) == "due"
+    tick(world)
+    assert comment_state(world) == "done"
+
+
+def test_a_first_comment_with_an_unknown_outcome_is_looked_up_before_anything_else(
+    world: Any, platform: Any
+) -> None:
+    platform.comment_script = [platform.keep(OutcomeUnknown("dropped"))]
+    published(world, world.page(), first_comment="first!")
+    tick(world)
+    assert comment_state(world) == "unknown"
+    tick(world)
+    assert comment_state(world) == "done"
+    assert len(platform.comments) == 1
+
+
+def test_a_first_comment_that_never_arrived_is_made_again_once_that_is_settled(
+    world: Any, platform: Any
+) -> None:
+    platform.comment_script = [OutcomeUnknown("lost")]
+    published(world, world.page(), first_comment="first!")
+    tick(world)
+    tick(world, after_seconds=50)
+    assert comment_state(world) == "unknown"
+    tick(world, after_seconds=50)
+    assert comment_state(world) == "due"
+    tick(world)
+    assert len(platform.comments) == 1
+
+
+@pytest.fixture
+def comment(world: Any) -> tuple[api.Page, str]:
+    """A page and our id of a visitor's comment under one of its posts."""
+    page = world.page()
+    result = published(world, page)
+    with world.database.transaction() as connection:
+        return page, Comments(connection).ids_for(result.post_id, ["r1"])["r1"]
+
+
+def reply(
+    world: Any, page: api.Page, comment_id: str, operation_id: str = "op", message: str = "thanks"
+) -> Any:
+    request = api.ReplyToComment(page_id=page.id, comment_id=comment_id, message=message)
+    try:
+        return comments.reply(world.house, world.caller(operation_id), request)
+    except ApiError as error:
+        return error
+
+
+def test_a_reply_is_sent_once_per_operation_and_told(world: Any, platform: Any, comment: Any) -> None:
+    page, comment_id = comment
+    first = reply(world, page, comment_id)
+    assert (first.parent_id, first.message) == (comment_id, "thanks")
+    assert reply(world, page, comment_id) == first
+    assert platform.comments == [("r1", "thanks")]
+    assert world.events() == ["comment.replied"]
+
+
+def test_a_refused_reply_may_run_again_under_the_same_operation(
+    world: Any, platform: Any, comment: Any
+) -> None:
+    page, comment_id = comment
+    platform.comment_script = [PlatformRefusal(Refusal.REJECTED, "100", "no")]
+    assert reply(world, page, comment_id).code == "PLATFORM_REJECTED"
+    assert reply(world, page, comment_id).message == "thanks"
+    assert len(platform.comments) == 1
+
+
+def test_a_reply_with_an_unknown_outcome_is_found_and_not_repeated(
+    world: Any, platform: Any, comment: Any
+) -> None:
+    page, comment_id = comment
+    platform.comment_script = [platform.keep(OutcomeUnknown("dropped"))]
+    assert reply(world, page, comment_id).code == "PLATFORM_OUTCOME_UNKNOWN"
+    assert reply(world, page, comment_id).code == "POST_IN_PROGRESS"
+    tick(world)
+    assert reply(world, page, comment_id).message == "thanks"
+    assert len(platform.comments) == 1
+    assert world.events() == ["comment.replied"]
+
+
+def test_a_reply_that_never_arrived_may_run_again_once_that_is_settled(
+    world: Any, platform: Any, comment: Any
+) -> None:
+    page, comment_id = comment
+    platform.comment_script = [OutcomeUnknown("lost")]
+    reply(world, page, comment_id)
+    tick(world)
+    assert reply(world, page, comment_id).code == "POST_IN_PROGRESS"
+    tick(world, after_seconds=90)
+    assert reply(world, page, comment_id).message == "thanks"
+    assert len(platform.comments) == 1
+
+
+@pytest.mark.parametrize("message", ["", "  ", "a\0b", "\ud800", "a" * 8_001])
+def test_a_reply_that_cannot_be_is_refused(world: Any, comment: Any, message: str) -> None:
+    page, comment_id = comment
+    assert reply(world, page, comment_id, message=message).code == "VALIDATION_ERROR"
+
+
+def test_a_comment_of_another_page_is_not_found(world: Any, comment: Any) -> None:
+    _, comment_id = comment
+    error = reply(world, world.page(), comment_id)
+    assert (error.code, error.extras) == ("NOT_FOUND", {"field": "comment_id"})
+
+
+def test_comments_keep_their_ids_over_readings(world: Any, house: House, platform: Any) -> None:
+    result = published(world, world.page())
+    found = CommentPage(
+        (
+            RemoteComment("r2", "an answer", "u2", "Ben", SEEN_AT, parent_id="r1"),
+            RemoteComment("r1", "hi", "u1", "Ann", SEEN_AT, reply_count=1),
+        ),
+        next_cursor="more",
+    )
+    platform.list_comments = lambda *args, **options: found
+    request = api.ListComments(post_id=result.post_id)
+    first, again = (comments.show_list(house, world.caller(), request) for _ in range(2))
+    assert first == again
+    assert first.comments[0].parent_id == first.comments[1].id
+    assert first.next_cursor is not None
+    made_up = api.ListComments(post_id=result.post_id, cursor="more")
+    with pytest.raises(ApiError) as refusal:
+        comments.show_list(house, world.caller(), made_up)
+    assert refusal.value.code == "VALIDATION_ERROR"
+
+
+def test_engagement_is_read_live_and_remembered_for_the_list(world: Any, house: House) -> None:
+    result = published(world, world.page())
+    shown = engagement.read(house, world.caller(), api.PostId(id=result.post_id))
+    assert (shown.engagement.likes, shown.engagement.comments, shown.engagement.shares) == (3, 2, 1)
+    assert shown.engagement.total_interactions == 6
+    assert world.ask("SELECT likes, comments, shares FROM posts")[0] == (3, 2, 1)
+
+
+def test_engagement_of_other_platforms_is_unsupported(world: Any, house: House) -> None:
+    result = published(world, world.page("LN"))
+    with pytest.raises(ApiError) as refusal:
+        engagement.read(house, world.caller(), api.PostId(id=result.post_id))
+    assert refusal.value.code == "UNSUPPORTED_PLATFORM"

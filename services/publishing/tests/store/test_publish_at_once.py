@@ -1,0 +1,139 @@
+"""Publish at once: answers, repeats, guardrails, and what becomes known later."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from contracts import publishing as api
+from contracts.errors import ApiError
+from publishing import due, lookups, publish
+from publishing.house import House
+from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
+
+
+def send(world: Any, page: api.Page, operation_id: str | None = None, message: str = "hello") -> Any:
+    """The result, or the error."""
+    request = api.PublishPost(page_id=page.id, message=message)
+    try:
+        return publish.publish(world.house, world.caller(operation_id), request)
+    except ApiError as error:
+        return error
+
+
+def test_a_repeat_of_a_published_operation_does_nothing(world: Any, platform: Any) -> None:
+    page = world.page()
+    first, again = send(world, page, "op"), send(world, page, "op")
+    assert (first.repeated, again.repeated) == (False, True)
+    assert (first.post_id, first.platform_post_id) == (again.post_id, again.platform_post_id)
+    assert len(platform.posts) == 1
+    assert world.events() == []
+
+
+def test_fifty_times_the_same_operation_at_once_publish_once(world: Any, platform: Any) -> None:
+    page = world.page()
+    with ThreadPoolExecutor(12) as pool:
+        results = list(pool.map(lambda _: send(world, page, "op"), range(50)))
+    assert len(platform.posts) == 1
+    for result in results:
+        assert getattr(result, "code", "POST_IN_PROGRESS") == "POST_IN_PROGRESS"
+    assert len({getattr(r, "post_id", None) or r.extras["post_id"] for r in results}) == 1
+
+
+def test_a_refused_post_stays_failed_and_its_operation_may_run_again(world: Any, platform: Any) -> None:
+    page = world.page()
+    platform.script = [PlatformRefusal(Refusal.TRANSIENT, "2", "busy")]
+    error = send(world, page, "op")
+    assert (error.code, error.extras["platform"]) == ("PLATFORM_REJECTED", "FB")
+    assert error.extras["platform_error"] == {"code": "2", "message": "busy", "retryable": True}
+    [row] = world.ask("SELECT * FROM posts")
+    assert (row.state, row.attempts) == ("failed", 1)
+    assert due.publish_due_posts(world.house) == 0
+    result = send(world, page, "op")
+    assert (result.post_id, result.repeated) == (row.id, False)
+    assert len(platform.posts) == 1
+
+
+def test_an_expired_connection_is_told_and_remembered(world: Any, platform: Any) -> None:
+    page = world.page()
+    platform.script = [PlatformRefusal(Refusal.EXPIRED, "190", "expired")]
+    assert send(world, page).code == "PAGE_EXPIRED"
+    assert send(world, page).code == "PAGE_EXPIRED"
+    assert platform.posts == []
+    assert len(world.ask("SELECT * FROM attempts")) == 1
+
+
+def test_an_unknown_outcome_is_found_published_later_and_told(world: Any, platform: Any) -> None:
+    page = world.page()
+    platform.script = [platform.keep(OutcomeUnknown("dropped"))]
+    error = send(world, page, "op")
+    assert error.code == "PLATFORM_OUTCOME_UNKNOWN"
+    running = send(world, page, "op")
+    assert (running.code, running.extras) == ("POST_IN_PROGRESS", {"post_id": error.extras["post_id"]})
+    world.look()
+    assert send(world, page, "op").post_id == error.extras["post_id"]
+    assert len(platform.posts) == 1
+    assert world.events() == ["post.published"]
+
+
+def test_an_unknown_outcome_found_not_published_gives_its_unit_back_and_may_run_again(
+    world: Any, platform: Any
+) -> None:
+    page = world.page()
+    platform.script = [OutcomeUnknown("never arrived")]
+    assert send(world, page, "op").code == "PLATFORM_OUTCOME_UNKNOWN"
+    world.look(after_seconds=90)
+    assert world.ask("SELECT state FROM posts")[0].state == "failed"
+    assert world.events() == ["post.failed", "unit.returned"]
+    assert send(world, page, "op").status == "published"
+    assert len(platform.posts) == 1
+
+
+def test_anything_unforeseen_in_a_call_counts_as_unknown(world: Any, platform: Any) -> None:
+    platform.script = [platform.keep(RuntimeError("a bug"))]
+    assert send(world, world.page()).code == "PLATFORM_OUTCOME_UNKNOWN"
+
+
+def test_what_went_out_fills_the_hour_and_queued_posts_do_not(world: Any) -> None:
+    page = world.page("LN")
+    world.schedule(page, world.in_minutes(20))
+    assert [send(world, page).status for _ in range(3)] == ["published"] * 3
+    error = send(world, page)
+    assert error.code == "PAGE_PUBLISH_GUARDRAIL"
+    assert 3_590 < error.extras["retry_after_seconds"] <= 3_600
+    world.shift(3_600)
+    assert send(world, page).status == "published"
+
+
+def test_twenty_publishes_at_once_never_break_the_cap(world: Any, platform: Any) -> None:
+    page = world.page("LN")
+    with ThreadPoolExecutor(10) as pool:
+        results = list(pool.map(lambda _: send(world, page), range(20)))
+    assert sum(isinstance(result, api.PublishResult) for result in results) == 3
+    assert len(platform.posts) == 3
+
+
+def test_a_refused_post_does_not_fill_the_hour(world: Any, platform: Any) -> None:
+    page = world.page("LN")
+    platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no") for _ in range(3)]
+    assert [send(world, page).code for _ in range(3)] == ["PLATFORM_REJECTED"] * 3
+    assert send(world, page).status == "published"
+
+
+def test_an_outcome_nobody_can_establish_is_given_up_and_never_sent_again(
+    world: Any, house: House, platform: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = world.page()
+    platform.script = [OutcomeUnknown("dropped")]
+    send(world, page, "op")
+    refuse = PlatformRefusal(Refusal.TRANSIENT, "2", "busy")
+
+    def no_look(*args: Any, **options: Any) -> Any:
+        raise refuse
+
+    monkeypatch.setattr(platform, "look_up", no_look)
+    world.look(after_seconds=3_600)
+    assert world.ask("SELECT state FROM posts")[0].state == "unknown"
+    world.look(after_seconds=lookups.GIVE_UP_SECONDS)
+    [row] = world.ask("SELECT state, error_code FROM posts")
+    assert tuple(row) == ("failed", "PLATFORM_OUTCOME_UNKNOWN")

@@ -1,0 +1,282 @@
+"""Schedule, edit, cancel, retry, validate and the lists over a real database."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from contracts import publishing as api
+from contracts.caller import Caller, operator
+from contracts.errors import ApiError
+from publishing import listing, pages, posts
+from publishing.house import House
+
+
+def refused(call: Any, *args: Any) -> ApiError:
+    with pytest.raises(ApiError) as refusal:
+        call(*args)
+    return refusal.value
+
+
+def test_a_scheduled_post_reads_back_as_it_was_made(world: Any, house: House) -> None:
+    page, at = world.page(), world.in_minutes(11)
+    made = world.schedule(
+        page, at, media_urls=("https://example.com/a.mp4",), first_comment="first", facebook_settings={"x": 1}
+    )
+    shown = posts.show(house, world.caller(), api.PostId(id=made.id))
+    assert shown == made
+    assert (shown.status, shown.scheduled_at, shown.next_attempt_at) == ("queued", at, at)
+    assert shown.media == (api.MediaItem(src="https://example.com/a.mp4", type="video"),)
+    assert shown.facebook_settings == {"x": 1}
+
+
+def test_the_same_operation_gets_the_post_it_made(world: Any, house: House) -> None:
+    caller = world.caller("op_1")
+    request = api.SchedulePost(page_id=world.page().id, scheduled_at=world.in_minutes(11), message="hi")
+    first = posts.schedule(house, caller, request)
+    world.shift(3600)  # by now the time itself would be refused
+    assert posts.schedule(house, caller, request) == first
+
+
+def test_fifty_times_the_same_operation_at_once_make_one_post(world: Any, house: House) -> None:
+    request = api.SchedulePost(page_id=world.page().id, scheduled_at=world.in_minutes(11), message="hi")
+    with ThreadPoolExecutor(12) as pool:
+        made = list(pool.map(lambda _: posts.schedule(house, world.caller("op_1"), request).id, range(50)))
+    assert len(set(made)) == 1
+
+
+@pytest.mark.parametrize("minutes", [9.9, 75 * 24 * 60 + 1, -5])
+def test_a_time_out_of_range_is_refused_with_the_range(world: Any, house: House, minutes: float) -> None:
+    error = refused(world.schedule, world.page(), world.in_minutes(minutes))
+    assert error.code == "SCHEDULE_OUT_OF_RANGE"
+    assert error.extras["earliest"].endswith("Z")
+    assert error.extras["earliest"] < error.extras["latest"]
+
+
+@pytest.mark.parametrize(
+    "at", [datetime(9999, 12, 31, 23, 59, tzinfo=timezone(-timedelta(hours=2))), datetime(2026, 1, 1)]
+)
+def test_times_beyond_the_calendar_or_without_a_zone_are_no_dates(world: Any, at: datetime) -> None:
+    assert refused(world.schedule, world.page(), at).code == "INVALID_DATE"
+
+
+def test_a_far_but_possible_time_is_out_of_range(world: Any) -> None:
+    error = refused(world.schedule, world.page(), datetime(9999, 1, 1, tzinfo=UTC))
+    assert error.code == "SCHEDULE_OUT_OF_RANGE"
+
+
+def test_posts_of_a_page_keep_a_minute_apart(world: Any) -> None:
+    page, at = world.page(), world.in_minutes(20)
+    world.schedule(page, at)
+    error = refused(world.schedule, page, at - timedelta(seconds=59))
+    assert error.code == "PAGE_PUBLISH_GUARDRAIL"
+    assert error.extras["retry_after_seconds"] == 119
+    assert datetime.fromisoformat(error.extras["next_allowed_at"]) == at + timedelta(seconds=60)
+    world.schedule(page, at + timedelta(seconds=60))
+
+
+def test_the_hour_of_a_page_is_full_after_its_cap(world: Any) -> None:
+    page = world.page("LN")
+    made = [world.schedule(page, world.in_minutes(20 + n)) for n in range(3)]
+    error = refused(world.schedule, page, world.in_minutes(50))
+    assert error.code == "PAGE_PUBLISH_GUARDRAIL"
+    next_allowed_at = datetime.fromisoformat(error.extras["next_allowed_at"])
+    assert next_allowed_at == made[0].scheduled_at + timedelta(hours=1)
+    world.schedule(page, next_allowed_at)
+
+
+def test_the_brand_is_full_after_500_posts_of_all_its_pages(world: Any, house: House) -> None:
+    page = world.page("YT", brand="brd_full")
+    at = world.in_minutes(600)
+    world.run(
+        "INSERT INTO posts (id, account_id, brand_id, page_id, platform, origin, media_ids, media_urls, created_at,"
+        " scheduled_at, state, out_at) SELECT 'pst_' || n, 'usr_a', 'brd_full', :page, 'YT', 'scheduled', '{}', '{}',"
+        " clock_now(), t, 'queued', t FROM (SELECT n, CAST(:at AS timestamptz) - make_interval(mins => n) AS t"
+        " FROM generate_series(1, 500) n) s",
+        page=page.id,
+        at=at,
+    )
+    other = world.page("YT", brand="brd_full")
+    error = refused(world.schedule, other, at + timedelta(minutes=1), "hi")
+    assert error.code == "UNSUPPORTED_PLATFORM"  # what the page cannot take comes first
+    video = {"message": "hi", "media_urls": ("https://example.com/a.mp4",)}
+    request = api.SchedulePost(page_id=other.id, scheduled_at=at + timedelta(minutes=1), **video)
+    error = refused(posts.schedule, house, world.caller(), request)
+    assert error.code == "BRAND_PUBLISH_GUARDRAIL"
+    assert datetime.fromisoformat(error.extras["next_allowed_at"]) == at - timedelta(minutes=500) + timedelta(
+        days=1
+    )
+
+
+def test_fifty_schedules_at_once_never_break_a_rule(world: Any) -> None:
+    page, start = world.page(), world.in_minutes(20)
+
+    def attempt(n: int) -> str:
+        try:
+            return str(world.schedule(page, start + timedelta(seconds=20 * n)).id)
+        except ApiError as error:
+            return error.code
+
+    with ThreadPoolExecutor(12) as pool:
+        results = list(pool.map(attempt, range(50)))
+    assert {result for result in results if not result.startswith("pst_")} == {"PAGE_PUBLISH_GUARDRAIL"}
+    times = [row.out_at for row in world.ask("SELECT out_at FROM posts ORDER BY out_at")]
+    gaps = [later - sooner for sooner, later in zip(times, times[1:], strict=False)]
+    assert min(gaps) >= timedelta(seconds=60)
+    assert 2 <= len(times) <= 10
+
+
+def test_an_expired_page_takes_no_posts(world: Any) -> None:
+    page = world.page()
+    world.run("UPDATE pages SET expired = true")
+    error = refused(world.schedule, page, world.in_minutes(11))
+    assert (error.code, error.extras["page_id"]) == ("PAGE_EXPIRED", page.id)
+    assert page.id in error.extras["reconnect_url"]
+
+
+def test_pages_and_posts_of_others_are_not_there(world: Any, house: House) -> None:
+    page = world.page()
+    post = world.schedule(page, world.in_minutes(11))
+    stranger = Caller(account_id="usr_b", user_id="usr_b")
+    request = api.SchedulePost(page_id=page.id, scheduled_at=world.in_minutes(30), message="hi")
+    error = refused(posts.schedule, house, stranger, request)
+    assert (error.code, error.extras) == ("NOT_FOUND", {"field": "page_id"})
+    assert refused(posts.show, house, stranger, api.PostId(id=post.id)).code == "NOT_FOUND"
+    assert refused(posts.show, house, stranger, api.PostId(id="pst_\0")).code == "NOT_FOUND"
+    narrow = Caller(account_id="usr_a", user_id="usr_a", brand_ids=("brd_other",))
+    assert refused(posts.cancel, house, narrow, api.PostId(id=post.id)).code == "BRAND_NOT_AUTHORIZED"
+
+
+def test_an_edit_asks_the_rules_again_for_what_it_changes(world: Any, house: House) -> None:
+    page = world.page()
+    first = world.schedule(page, world.in_minutes(20))
+    second = world.schedule(page, world.in_minutes(30))
+    near = api.EditPost(id=second.id, scheduled_at=first.scheduled_at + timedelta(seconds=30))
+    assert refused(posts.edit, house, world.caller(), near).code == "PAGE_PUBLISH_GUARDRAIL"
+    beside_itself = api.EditPost(id=second.id, scheduled_at=second.scheduled_at + timedelta(seconds=30))
+    assert posts.edit(house, world.caller(), beside_itself).scheduled_at == beside_itself.scheduled_at
+    empty = api.EditPost(id=second.id, message=None)
+    assert refused(posts.edit, house, world.caller(), empty).code == "VALIDATION_ERROR"
+    edited = posts.edit(
+        house, world.caller(), api.EditPost(id=second.id, message="new", first_comment="and more")
+    )
+    assert (edited.message, edited.first_comment) == ("new", "and more")
+    assert posts.edit(house, world.caller(), api.EditPost(id=second.id)) == edited
+
+
+def test_a_cancelled_post_is_gone_for_every_change(world: Any, house: House) -> None:
+    post = world.schedule(world.page(), world.in_minutes(11))
+    assert posts.cancel(house, world.caller(), api.PostId(id=post.id)) == api.Cancelled(
+        success=True, id=post.id
+    )
+    for call in (
+        lambda: posts.cancel(house, world.caller(), api.PostId(id=post.id)),
+        lambda: posts.edit(house, world.caller(), api.EditPost(id=post.id, message="new")),
+        lambda: posts.retry(house, world.caller(), api.PostId(id=post.id)),
+    ):
+        assert refused(call).code == "NOT_FOUND"
+    assert posts.show(house, world.caller(), api.PostId(id=post.id)).status == "cancelled"
+
+
+def test_a_queued_post_cannot_be_retried(world: Any, house: House) -> None:
+    post = world.schedule(world.page(), world.in_minutes(11))
+    assert refused(posts.retry, house, world.caller(), api.PostId(id=post.id)).code == "POST_IN_PROGRESS"
+
+
+def test_validate_tells_everything_at_once_and_stores_nothing(world: Any, house: House) -> None:
+    page = world.page("IG")
+    request = api.ValidatePost(
+        page_id=page.id, message="a" * 2_300, tiktok_settings={}, scheduled_at=world.in_minutes(1)
+    )
+    found = posts.validate(house, world.caller(), request)
+    assert not found.valid
+    assert {finding.code for finding in found.errors} == {
+        "SCHEDULE_OUT_OF_RANGE",
+        "VALIDATION_ERROR",
+        "UNSUPPORTED_PLATFORM",
+    }
+    assert {finding.field for finding in found.errors} >= {"scheduled_at", "tiktok_settings", "message"}
+    good = api.ValidatePost(page_id=page.id, media_urls=("https://example.com/a.jpg",))
+    assert posts.validate(house, world.caller(), good) == api.Validation(valid=True)
+    assert world.ask("SELECT * FROM posts") == []
+    unknown = api.ValidatePost(page_id="pag_unknown", message="hi")
+    assert refused(posts.validate, house, world.caller(), unknown).code == "NOT_FOUND"
+
+
+def test_scheduled_posts_are_listed_soonest_first_page_by_page(world: Any, house: House) -> None:
+    page, other = world.page(), world.page(brand="brd_b")
+    made = [world.schedule(page, world.in_minutes(40 - 2 * n)) for n in range(5)]
+    elsewhere = world.schedule(other, world.in_minutes(100))
+    found: list[api.ScheduledPost] = []
+    cursor = None
+    while True:
+        request = api.ListScheduledPosts(limit=2, cursor=cursor)
+        answer = listing.scheduled(house, world.caller(), request)
+        found += answer.scheduled_posts
+        cursor = answer.next_cursor
+        if cursor is None:
+            break
+    assert [post.id for post in found] == [post.id for post in [*reversed(made), elsewhere]]
+    narrow = Caller(account_id="usr_a", user_id="usr_a", brand_ids=("brd_b",))
+    assert listing.scheduled(house, narrow, api.ListScheduledPosts()).scheduled_posts == (elsewhere,)
+    posts.cancel(house, world.caller(), api.PostId(id=made[0].id))
+    statuses = {"queued": 5, "cancelled": 1, "queued,cancelled": 6, "all": 6, "failed": 0}
+    for status, count in statuses.items():
+        answer = listing.scheduled(house, world.caller(), api.ListScheduledPosts(status=status))
+        assert len(answer.scheduled_posts) == count
+
+
+@pytest.mark.parametrize("cursor", ["nonsense", "", "WyJhIiwiYiJd", "WzEsMl0", "é"])
+def test_a_made_up_cursor_is_refused(world: Any, house: House, cursor: str) -> None:
+    for call, request in (
+        (listing.scheduled, api.ListScheduledPosts(cursor=cursor)),
+        (listing.published, api.ListPublishedPosts(cursor=cursor)),
+        (pages.show_list, api.ListPages(cursor=cursor)),
+    ):
+        assert refused(call, house, world.caller(), request).code == "VALIDATION_ERROR"
+
+
+def test_published_posts_are_listed_newest_first_and_filtered(world: Any, house: House) -> None:
+    facebook, instagram = world.page(), world.page("LN")
+    world.fill(facebook, 3)
+    world.schedule(instagram, world.in_minutes(11), "on ln")
+    world.shift(3600)
+    world.send()
+    answer = listing.published(house, world.caller(), api.ListPublishedPosts())
+    times = [post.published_at for post in answer.published_posts]
+    assert len(times) == 4
+    assert times == sorted(times, reverse=True)
+    by_platform = listing.published(house, world.caller(), api.ListPublishedPosts(platform="LinkedIn"))
+    assert [post.message for post in by_platform.published_posts] == ["on ln"]
+    by_page = listing.published(house, world.caller(), api.ListPublishedPosts(page_id=facebook.id, limit=2))
+    assert [post.message for post in by_page.published_posts] == [f"{facebook.id} 2", f"{facebook.id} 1"]
+    since = listing.published(house, world.caller(), api.ListPublishedPosts(since=times[1]))
+    assert len(since.published_posts) == 1
+    error = refused(listing.published, house, world.caller(), api.ListPublishedPosts(page_id="pag_x"))
+    assert (error.code, error.extras) == ("NOT_FOUND", {"field": "page_id"})
+    error = refused(listing.published, house, world.caller(), api.ListPublishedPosts(platform="myspace"))
+    assert error.code == "VALIDATION_ERROR"
+
+
+def test_linking_a_page_again_repairs_it(world: Any, house: House) -> None:
+    page = world.page()
+    world.run("UPDATE pages SET expired = true")
+    request = api.LinkPage(
+        owner_account_id="usr_a",
+        brand_id="brd_a",
+        brand_name="Brand",
+        platform="fb",
+        remote_account_id=page.account_id,
+        access_token="new token",
+        name="New name",
+    )
+    again = pages.link(house, operator(), request)
+    assert (again.id, again.name, again.expired, again.created_at) == (
+        page.id,
+        "New name",
+        False,
+        page.created_at,
+    )
+    assert "new token" not in world.ask("SELECT access_token FROM pages")[0].access_token
+    assert refused(pages.link, house, world.caller(), request).code == "MISSING_SCOPE"
