@@ -22,6 +22,7 @@ LINT = (
     ("mypy",),
     ("lint-imports", "--no-logo"),
 )
+HELP = {"-h", "--help"}
 
 
 def tell(line: str) -> None:
@@ -68,8 +69,8 @@ def run_demo(arguments: Sequence[str]) -> int:
 
 def ctl(arguments: Sequence[str]) -> int:
     """…: the operator's command line (./dev ctl --help)"""
-    if not read_env(RUN):
-        raise NotReady("there is no stack yet: ./dev up --detach")
+    if arguments and not HELP & {*arguments} and supervisor_pid(RUN) is None:
+        raise NotReady("nothing is running: ./dev up --detach first")
     os.chdir(ROOT)
     os.execve(sys.executable, [sys.executable, "-m", "ctl", *arguments], operator_env(RUN))
 
@@ -166,13 +167,16 @@ def usage() -> str:
 def main() -> int:
     """Exit code: 0 done, 1 it did not work (the reason is on standard error), 2 wrong usage."""
     arguments = sys.argv[1:]
-    if not arguments or arguments[0] in ("-h", "--help", "help"):
+    if not arguments or arguments[0] in {*HELP, "help"}:
         print(usage())
         return 0
     command = COMMANDS.get(arguments[0])
     if command is None:
         print(f"dev: there is no command {arguments[0]!r}\n\n{usage()}", file=sys.stderr)
         return 2
+    if HELP & {*arguments[1:]} and command not in (up, ctl, test):  # which have their own
+        print(f"./dev {arguments[0]}  {(command.__doc__ or '').strip()}")
+        return 0
     try:
         return command(arguments[1:])
     except NotReady as error:

@@ -77,3 +77,10 @@ def test_an_incomplete_venv_module_names_the_package_to_install(fresh: Path, too
     done = run(fresh / "dev", path=tools)
     assert done.returncode == 1
     assert "python3.99-venv" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["down", "demo", "bench", "servers"])
+def test_asking_what_a_command_does_does_not_do_it(command: str) -> None:
+    done = run(ROOT / "dev", command, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"./dev {command}  ")
