@@ -1,11 +1,17 @@
 """Records as JSON, as lines or as a table; refusals as the API's error."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from contracts.errors import ApiError
+
+
+def plain(record: Any) -> Any:
+    """A record as JSON values, times as the API writes them (decisions "Timestamps out")."""
+    return _stamped(msgspec.to_builtins(record, builtin_types=(datetime,)))
 
 
 def as_json(plain: Any) -> str:
@@ -45,6 +51,15 @@ def refusal_text(error: ApiError) -> str:
     lines = [f"{error.code}: {error.message}"]
     lines += [f"  {name}: {_cell(value)}" for name, value in error.extras.items() if name != "errors"]
     return "\n".join([*lines, f"  What to do: {error.row.recommended_fix}"])
+
+
+def _stamped(value: Any) -> Any:
+    if isinstance(value, datetime):
+        precision = "milliseconds" if value.microsecond else "seconds"
+        return value.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
+    if isinstance(value, dict):
+        return {key: _stamped(item) for key, item in value.items()}
+    return [_stamped(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _flatten(plain: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 import click
-import msgspec
 
 from chassis.ids import new_id
 from chassis.rpc import connect
@@ -51,12 +50,12 @@ class Session:
 
     def show(self, record: Any) -> None:
         """One record: a JSON object, or a line per field."""
-        plain = msgspec.to_builtins(record)
+        plain = output.plain(record)
         click.echo(output.as_json(plain) if self.as_json else output.fields(plain))
 
     def show_all(self, records: Iterable[Any], columns: Sequence[str]) -> None:
         """Several: a JSON array with every field, or a table of some."""
-        plain = [msgspec.to_builtins(record) for record in records]
+        plain = [output.plain(record) for record in records]
         click.echo(output.as_json(plain) if self.as_json else output.table(plain, columns))
 
 

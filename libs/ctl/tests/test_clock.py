@@ -1,5 +1,6 @@
 """The clock of every service's database, and of the simulator, moves at once."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -62,3 +63,7 @@ def test_when_the_simulator_does_not_answer_no_clock_moves(
     monkeypatch.setenv("SIMULATOR_URL", "http://127.0.0.1:9")
     assert line.json("clock", "shift", "60", exit_code=1)["code"] == "SERVICE_UNAVAILABLE"
     assert shifts(databases) == [0, 0]
+
+
+def test_times_are_written_as_the_api_writes_them(line: Any, databases: Any) -> None:
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z", line.json("clock", "show")["now"])
