@@ -25,16 +25,18 @@ log = structlog.get_logger()
 
 #: Our code (decisions "A post found due more than 24 h late").
 PUBLISH_WINDOW_MISSED = "PUBLISH_WINDOW_MISSED"
-#: How long a tick waits for places in the pool before it is begun anew. Our choice.
-_TICK_SECONDS = 2.0
+#: How long a tick waits for many places in the pool, and then for any at all. Our choice.
+_GATHER_SECONDS, _TICK_SECONDS = 0.1, 2.0
 
 
 def publish_due_posts(house: House) -> int:
     """One tick: as many lanes as there are places for; how many posts were claimed, put off or given up.
 
-    Waits for a good part of the pool to be free, so that claims are made for many pages at once.
+    Waits a moment for a good part of the pool to be free, so that claims are made for many pages at once.
     """
-    if not house.lanes.wait_free(max(house.lanes.size // 3, 1), _TICK_SECONDS):
+    if not house.lanes.wait_free(house.lanes.size // 3, _GATHER_SECONDS) and not house.lanes.wait_free(
+        1, _TICK_SECONDS
+    ):
         return 1
     claimed, settled = claim_lanes(house, house.lanes.free)
     for page, posts in claimed:

@@ -59,7 +59,7 @@ posts = Table(
     Column("media_types", ARRAY(Text)),
     Column("first_comment", Text),
     #: `facebook_settings` … by name, as the client sent them.
-    Column("settings", JSONB),
+    Column("settings", JSONB(none_as_null=True)),
     Column("created_at", _TIME, nullable=False),
     #: As asked for; an immediate post's creation.
     Column("scheduled_at", _TIME, nullable=False),

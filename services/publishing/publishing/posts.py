@@ -25,17 +25,29 @@ SOONEST, LATEST = timedelta(minutes=10), timedelta(days=75)
 
 
 def schedule(house: House, caller: Caller, request: api.SchedulePost) -> api.ScheduledPost:
-    """Queues a post; the same operation again gets the post it made."""
+    """Queues a post; the same operation again gets the post it made, whatever would be refused by now."""
     scheduled_at = instant(request.scheduled_at)
     with house.database.reading() as connection:
-        page, now = Pages(connection).get_with_time(request.page_id)
-        repeated = Posts(connection).of_operation(caller.operation_id)
-    page = reach.page(caller, page)
-    if repeated is not None:
-        return repeated.scheduled_view()
-    check_page(house, page)
-    check_time(scheduled_at, now)
-    content.check(request, page.platform, house.settings.outbound_host_map)
+        found, now = Pages(connection).get_with_time(request.page_id)
+    page = reach.page(caller, found)
+    try:
+        check_page(house, page)
+        check_time(scheduled_at, now)
+        content.check(request, page.platform, house.settings.outbound_host_map)
+        post = _queue(house, caller, page, request, scheduled_at)
+    except ApiError:
+        with house.database.reading() as connection:
+            repeated = Posts(connection).of_operation(caller.operation_id)
+        if repeated is None:
+            raise
+        post = repeated
+    return post.scheduled_view()
+
+
+def _queue(
+    house: House, caller: Caller, page: PageRow, request: api.SchedulePost, scheduled_at: datetime
+) -> Post:
+    """Asks the guardrails and stores the post, in one transaction."""
     with house.database.transaction() as connection:
         store = Posts(connection)
         breach, repeated_id = limiting.breach_of_schedule(
@@ -43,13 +55,13 @@ def schedule(house: House, caller: Caller, request: api.SchedulePost) -> api.Sch
         )
         if breach is not None:
             raise limiting.refusal(breach, scheduled_at)
-        post = (
-            store.get(repeated_id)
-            if repeated_id
-            else store.add(new_post(caller, page, request, scheduled_at))
-        )
-    assert post is not None
-    return post.scheduled_view()
+        if repeated_id is not None:
+            post = store.get(repeated_id)
+        else:
+            post = store.add(new_post(caller, page, request, scheduled_at))
+    if post is None:  # the same operation on another page, at the same moment
+        raise ApiError(POST_IN_PROGRESS)
+    return post
 
 
 def new_post(

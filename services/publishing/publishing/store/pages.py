@@ -1,9 +1,9 @@
 """Pages: statements."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, select, tuple_, update
+from sqlalchemy import Connection, bindparam, func, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.clock import clock_now
@@ -12,6 +12,9 @@ from publishing.records import PageRow, column_names, is_id
 
 #: In the order of PageRow's fields.
 _ALL = select(*(pages.c[name] for name in column_names(PageRow)))
+# Built once: composing a statement costs as much as running it.
+_ONE = _ALL.where(pages.c.id == bindparam("id"))
+_ONE_WITH_TIME = _ONE.add_columns(clock_now().label("now"))
 
 
 class Pages:
@@ -24,14 +27,13 @@ class Pages:
         """The page and the time, in one round trip; without a page the time means nothing."""
         if not is_id(page_id):
             return None, datetime.min
-        statement = select(pages, clock_now().label("now")).where(pages.c.id == page_id)
-        row = self._connection.execute(statement).mappings().first()
-        return (PageRow.of(row), row["now"].astimezone(UTC)) if row else (None, datetime.min)
+        row = self._connection.execute(_ONE_WITH_TIME, {"id": page_id}).mappings().first()
+        return (PageRow.of(row), row["now"]) if row else (None, datetime.min)
 
     def get(self, page_id: str) -> PageRow | None:
         if not is_id(page_id):
             return None
-        row = self._connection.execute(select(pages).where(pages.c.id == page_id)).mappings().first()
+        row = self._connection.execute(_ONE, {"id": page_id}).mappings().first()
         return PageRow.of(row) if row else None
 
     def many(self, page_ids: list[str]) -> dict[str, PageRow]:

@@ -2,20 +2,26 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, select, text, tuple_, update
+from sqlalchemy import Connection, RowMapping, bindparam, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.clock import clock_now
 from contracts.platforms import DAY_SECONDS, MIN_SCHEDULE_GAP_SECONDS
 from publishing.models import posts
-from publishing.records import OUT, PENDING, Post, is_id
+from publishing.records import OUT, PENDING, Post, column_names, is_id
 
 #: Whom the guardrails of a schedule call count, and those of a publish call (decisions "Guardrail windows").
 COUNTED_FOR_SCHEDULE = ("queued", *OUT)
 COUNTED_FOR_PUBLISH = OUT
+
+#: The columns of a new post that its maker gives.
+GIVEN = (
+    "id", "operation_id", "account_id", "brand_id", "page_id", "platform", "origin", "scheduled_at", "out_at",
+    "message", "media_ids", "media_urls", "first_comment", "settings",
+)  # fmt: skip
 
 #: Two statements in one message: the second sees what the lock's last holder committed.
 _AROUND = text(
@@ -44,6 +50,19 @@ _ALL_LATER = text(
 )
 
 
+# Built once: composing a statement costs as much as running it.
+_POST = tuple(posts.c[name] for name in column_names(Post))
+_ONE = select(*_POST).where(posts.c.id == bindparam("id"))
+_OF_OPERATION = select(*_POST).where(posts.c.operation_id == bindparam("operation_id"))
+#: Takes the values of `posts.new_post`.
+_ADD = (
+    insert(posts)
+    .values(created_at=clock_now(), state="queued", **{name: bindparam(name) for name in GIVEN})
+    .on_conflict_do_nothing(index_elements=["operation_id"])
+    .returning(*_POST)
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Neighbours:
     """The posts around a time that the guardrails count; `brand` only when it was asked for."""
@@ -64,13 +83,13 @@ class Posts:
     def get(self, post_id: str) -> Post | None:
         if not is_id(post_id):
             return None
-        return self._one(select(posts).where(posts.c.id == post_id))
+        return self._one(_ONE, {"id": post_id})
 
     def of_operation(self, operation_id: str | None) -> Post | None:
         """What this operation created, if it did."""
         if operation_id is None:
             return None
-        return self._one(select(posts).where(posts.c.operation_id == operation_id))
+        return self._one(_OF_OPERATION, {"operation_id": operation_id})
 
     def lock_around(
         self,
@@ -121,8 +140,7 @@ class Posts:
 
     def add(self, values: dict[str, Any]) -> Post | None:
         """Adds a queued post; None when its operation has already made one."""
-        statement = insert(posts).values(created_at=clock_now(), state="queued", **values)
-        return self._one(statement.on_conflict_do_nothing(index_elements=["operation_id"]).returning(posts))
+        return self._one(_ADD, values)
 
     def change(self, post_id: str, values: dict[str, Any]) -> Post | None:
         """Changes a queued post; None when it no longer is."""
@@ -204,8 +222,8 @@ class Posts:
             update(posts).where(posts.c.id == post_id).values(likes=likes, comments=comments, shares=shares)
         )
 
-    def _one(self, statement: Any) -> Post | None:
-        row: RowMapping | None = self._connection.execute(statement).mappings().first()
+    def _one(self, statement: Any, parameters: dict[str, Any] | None = None) -> Post | None:
+        row: RowMapping | None = self._connection.execute(statement, parameters).mappings().first()
         return Post.of(row) if row else None
 
     def _all(self, statement: Any) -> list[Post]:
@@ -213,4 +231,4 @@ class Posts:
 
 
 def _times(values: list[datetime] | None) -> list[datetime]:
-    return [value.astimezone(UTC) for value in values or ()]
+    return list(values or ())

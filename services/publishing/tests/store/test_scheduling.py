@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -122,7 +123,7 @@ def test_fifty_schedules_at_once_never_break_a_rule(world: Any) -> None:
         results = list(pool.map(attempt, range(50)))
     assert {result for result in results if not result.startswith("pst_")} == {"PAGE_PUBLISH_GUARDRAIL"}
     times = [row.out_at for row in world.ask("SELECT out_at FROM posts ORDER BY out_at")]
-    gaps = [later - sooner for sooner, later in zip(times, times[1:], strict=False)]
+    gaps = [later - sooner for sooner, later in pairwise(times)]
     assert min(gaps) >= timedelta(seconds=60)
     assert 2 <= len(times) <= 10
 
