@@ -59,16 +59,8 @@ class PendingCall:
     """A call on its way: `result()` waits for it."""
 
     __slots__ = (
-        "_done",
-        "_error",
-        "_method",
-        "_raw",
-        "call",
-        "deadline",
-        "forget",
-        "frame_id",
-        "sent",
-        "service",
+        *("_done", "_error", "_method", "_raw"),
+        *("call", "deadline", "forget", "frame_id", "sent", "service", "then"),
     )
 
     def __init__(self, service: str, method: Method, call: Call, deadline: float) -> None:
@@ -78,6 +70,8 @@ class PendingCall:
         self.sent = False
         self.frame_id = 0
         self.forget: Callable[[int], None] = lambda _id: None
+        #: Called in the I/O thread once the answer is there; must be quick, and may start further calls.
+        self.then: Callable[[PendingCall], None] | None = None
         self._method = method
         self._done = threading.Lock()
         self._done.acquire()
@@ -87,6 +81,8 @@ class PendingCall:
     def finish(self, raw: Raw, error: ApiError | None) -> None:
         self._raw, self._error = raw, error
         self._done.release()
+        if self.then is not None:
+            self.then(self)
 
     def result(self) -> Any:
         """The service's answer as the contract's record. Raises ApiError."""
@@ -135,9 +131,15 @@ class Bus:
         self.link.stop()
 
     def start(
-        self, service: str, method: Method, caller: Caller, request: Any, timeout_seconds: float
+        self,
+        service: str,
+        method: Method,
+        caller: Caller,
+        request: Any,
+        timeout_seconds: float,
+        then: Callable[[PendingCall], None] | None = None,
     ) -> PendingCall:
-        """Sends a call without waiting for its answer."""
+        """Sends a call without waiting for its answer; `then` is for who does not want to wait at all."""
         call = Call(
             id=next(self._ids),
             method=method.name,
@@ -146,7 +148,7 @@ class Bus:
             request=Raw(encode(request)),
         )
         pending = PendingCall(service, method, call, time.monotonic() + timeout_seconds)
-        pending.forget = self._forget
+        pending.forget, pending.then = self._forget, then
         self._pending[call.id] = pending
         line = self._lines.get(service) or self._lines.setdefault(service, _Line(self, service))
         line.add(pending)
@@ -317,6 +319,11 @@ class _BoundMethod:
         return self._bus.start(self._service, self._method, caller, request, timeout_seconds).result()
 
     def start(
-        self, caller: Caller, request: Any, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+        self,
+        caller: Caller,
+        request: Any,
+        *,
+        timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+        then: Callable[[PendingCall], None] | None = None,
     ) -> PendingCall:
-        return self._bus.start(self._service, self._method, caller, request, timeout_seconds)
+        return self._bus.start(self._service, self._method, caller, request, timeout_seconds, then)

@@ -10,7 +10,7 @@ import structlog
 
 from contracts.caller import Caller
 from contracts.errors import ERRORS, ApiError
-from contracts.quota import Admission, Admitted, QuotaApi, Refund
+from contracts.quota import Admitted, QuotaApi, Refund
 
 if TYPE_CHECKING:
     from gateway.exchange import Exchange
@@ -24,13 +24,6 @@ _MOST_WAITING = 10_000
 _TIMEOUT_SECONDS = 2.0
 #: Tokens remembered as over a limit. Our choice.
 _MOST_BRAKES = 10_000
-
-
-def admission_of(meter: str) -> Admission:
-    return _ADMISSIONS.get(meter) or Admission(meter=meter)
-
-
-_ADMISSIONS = {meter: Admission(meter=meter) for meter in ("", "reads", "publishes", "replies", "writes")}
 
 
 def refused(admitted: Admitted) -> ApiError | None:

@@ -12,6 +12,7 @@ from contracts.accounts import Authenticated
 from contracts.caller import Caller
 from contracts.quota import Admitted
 from gateway.addresses import Address, client_address
+from gateway.door import Ticket
 from gateway.endpoint import Endpoint
 from gateway.idempotency import Claim
 
@@ -45,7 +46,7 @@ class Exchange:
         self.caller = Caller(account_id="", user_id="", request_id=self.request_id)
         self.claim: Claim | None = None
         #: Quota's verdict on its way.
-        self.admission: Any = None
+        self.admission: Ticket | None = None
         self.admitted: Admitted | None = None
         #: The month bucket admission took a unit of; "" for none.
         self.meter = ""
@@ -91,10 +92,6 @@ class Exchange:
     def ask(self, method: Callable[..., Result], request: object) -> Result:
         """Calls a service within what is left of the deadline. Raises ApiError."""
         return method(self.caller, request, timeout_seconds=self.remaining_seconds)
-
-    def begin(self, method: Any, request: object) -> Any:
-        """The same without waiting: what it gives has a `result()`."""
-        return method.start(self.caller, request, timeout_seconds=self.remaining_seconds)
 
 
 def request_id_of(environ: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ from gateway.arrivals import ARRIVALS
 from gateway.callers import CallerCache
 from gateway.clock import GatewayClock
 from gateway.config import Config
+from gateway.door import Door
 from gateway.idempotency import IdempotencyKeys
 from gateway.openapi import describe
 from gateway.rate import PerMinute
@@ -45,6 +46,7 @@ class House:
         self.clock = GatewayClock(self.database)
         self.callers = CallerCache(self._authenticate, config.caller_cache_seconds)
         self.keys = IdempotencyKeys(self.database, required=config.idempotency_key_required)
+        self.door = Door(self.quota.admit_all)
         self.brakes = Brakes(self.clock.now)
         self.refunds = Refunds(self.quota)
         self.uses = UseBatches(self._record_use)

@@ -20,7 +20,7 @@ from contracts.errors import (
 )
 from gateway import body
 from gateway.addresses import is_allowed
-from gateway.admission import admission_of, refused
+from gateway.admission import refused
 from gateway.answers import Answer, refusal, success
 from gateway.arrivals import ARRIVALS
 from gateway.exchange import Exchange
@@ -85,7 +85,7 @@ def admit(exchange: Exchange) -> None:
     runs = exchange.claim is None or exchange.claim.verdict is Verdict.CLAIMED
     meter = exchange.endpoint.meter if exchange.holds_scope and runs else ""
     exchange.meter = meter  # before the call: it may be counted and the answer lost
-    exchange.admission = exchange.begin(exchange.house.quota.admit, admission_of(meter))
+    exchange.admission = exchange.house.door.enter(exchange.caller, meter, exchange.remaining_seconds)
     if exchange.is_write or not exchange.holds_scope or exchange.house.brakes.holds(exchange):
         await_admission(exchange)
 

@@ -122,6 +122,10 @@ class FakeBus:
         return [(caller, request) for name, caller, request in self.calls if name == method]
 
     def call(self, method: str, caller: Caller, request: Any) -> Any:
+        if method == "admit_all":
+            return quota.Verdicts(
+                verdicts=tuple(self.call("admit", one.caller, one) for one in request.arrivals)
+            )
         self.calls.append((method, caller, request))
         answer = self.answers[method]
         if isinstance(answer, Exception):
@@ -138,8 +142,11 @@ class _Proxy:
             assert timeout_seconds > 0
             return self._bus.call(method, caller, request)
 
-        def start(caller: Caller, request: Any, *, timeout_seconds: float = 10.0) -> Any:
-            return SimpleNamespace(result=lambda: call(caller, request, timeout_seconds=timeout_seconds))
+        def start(caller: Caller, request: Any, *, timeout_seconds: float = 10.0, then: Any = None) -> Any:
+            pending = SimpleNamespace(result=lambda: call(caller, request, timeout_seconds=timeout_seconds))
+            if then is not None:
+                then(pending)
+            return pending
 
         call.start = start  # type: ignore[attr-defined]
         return call
