@@ -5,7 +5,7 @@ from typing import Any
 
 from contracts.errors import ApiError
 
-#: All services together. Issue of record: our choice.
+#: All services together. Our choice.
 READY_SECONDS = 2.0
 
 
