@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import structlog
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
@@ -13,6 +14,8 @@ from gateway.endpoint import Endpoint
 from gateway.exchange import Exchange, request_id_of
 from gateway.house import House
 from gateway.routes import ENDPOINTS
+
+log = structlog.get_logger()
 
 View = Callable[..., Response]
 
@@ -70,9 +73,24 @@ def _view(house: House, endpoint: Endpoint) -> View:
     def view(**path_values: str) -> Response:
         exchange = Exchange(house, endpoint, request.environ, path_values)
         answer = pipeline.run(exchange)
+        _log(exchange, answer)
         return _response(answer, exchange.request_id, _identity_headers(exchange))
 
     return view
+
+
+def _log(exchange: Exchange, answer: Answer) -> None:
+    """Writes and failures always; reads when asked for (a line costs as much as a tenth of a read)."""
+    tell = log.info if exchange.is_write or answer.status >= 500 else log.debug
+    endpoint, token = exchange.endpoint, exchange.authenticated and exchange.authenticated.token.id
+    tell(
+        "request",
+        request_id=exchange.request_id,
+        method=endpoint.method,
+        path=endpoint.path,
+        status=answer.status,
+        token_id=token,
+    )
 
 
 def _identity_headers(exchange: Exchange) -> list[tuple[str, str]]:

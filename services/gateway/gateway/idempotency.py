@@ -75,16 +75,17 @@ def fingerprint_of(method: str, path: str, body: bytes) -> bytes:
     return hashlib.sha256(b"\0".join((method.encode(), path.encode(errors="surrogateescape"), body))).digest()
 
 
-def leaves_outcome_open(error: ApiError) -> bool:
-    """Whether the operation may have happened, or may still: then its unit and its key stay with it."""
-    return error.code in _OUTCOME_OPEN or is_being_looked_up(error)
+def leaves_outcome_open(error: ApiError, *, sends: bool) -> bool:
+    """Whether the operation may have happened, or may still: then its key stays bound to it."""
+    return error.code in _OUTCOME_OPEN or is_being_looked_up(error, sends=sends)
 
 
-def is_being_looked_up(error: ApiError) -> bool:
-    """Whether there is a record of the operation, whose outcome is being established."""
-    return error.code == PLATFORM_OUTCOME_UNKNOWN.code or (
-        error.code == POST_IN_PROGRESS.code and "post_id" in error.extras
-    )
+def is_being_looked_up(error: ApiError, *, sends: bool) -> bool:
+    """Whether there is a record of the operation whose outcome is being established: it keeps its unit too.
+
+    `sends`: the call publishes or replies. To an edit or a cancellation POST_IN_PROGRESS is a plain refusal.
+    """
+    return error.code == PLATFORM_OUTCOME_UNKNOWN.code or (sends and error.code == POST_IN_PROGRESS.code)
 
 
 class IdempotencyKeys:

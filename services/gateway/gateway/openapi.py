@@ -124,7 +124,7 @@ def _parameters(row: Endpoint) -> Iterator[dict[str, Any]]:
             "name": "Idempotency-Key",
             "in": "header",
             "required": False,
-            "schema": {"type": "string", "minLength": 1, "maxLength": 120, "pattern": "^[!-~]+$"},
+            "schema": {"type": "string", "minLength": 1, "maxLength": 120},
         }
 
 

@@ -210,13 +210,14 @@ def _keep(exchange: Exchange, answer: Answer) -> None:
 
 def _after_error(exchange: Exchange, error: ApiError) -> Answer:
     """Unit first, key last: a repetition must find the unit given back before it takes one."""
-    if exchange.meter and not is_being_looked_up(error):
+    sends = exchange.endpoint.meter in ("publishes", "replies")
+    if exchange.meter and not is_being_looked_up(error, sends=sends):
         admitted = exchange.admitted
         year_month = admitted.year_month if admitted else f"{exchange.house.clock.now():%Y-%m}"
         exchange.house.refunds.give_back(exchange.caller, exchange.meter, year_month)
     claim = exchange.claim
     if claim is not None and claim.verdict is Verdict.CLAIMED:
-        open_ = leaves_outcome_open(error) if exchange.handled else claim.taken_over
+        open_ = leaves_outcome_open(error, sends=sends) if exchange.handled else claim.taken_over
         try:
             exchange.house.keys.give_up(claim, outcome_open=open_)
         except Exception:

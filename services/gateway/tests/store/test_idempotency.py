@@ -142,6 +142,12 @@ class TestErrors:
         assert len(ids) == 1
         assert client.post(PUBLISH, json=BODY, headers=KEY).headers["Idempotency-Replayed"] == "true"
 
+    def test_to_an_edit_in_progress_is_a_plain_refusal(self, client, bus, database) -> None:
+        bus.answers["edit_post"] = ApiError(errors.POST_IN_PROGRESS)
+        response = client.patch("/api/v1/posts/scheduled/pst_1", json={"message": "x"}, headers=KEY)
+        assert response.json["code"] == "POST_IN_PROGRESS"
+        assert count(database) == 0
+
     def test_of_admission_do_not_loosen_a_key_whose_operation_may_have_happened(
         self, client, bus, kit
     ) -> None:
