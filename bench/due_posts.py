@@ -88,7 +88,7 @@ def _send(stack: Stack, shift_seconds: float) -> float:
     began = time.monotonic()
     try:
         while time.monotonic() - began < _PATIENCE_SECONDS:
-            rows = stack.query("publishing", "SELECT count(*) FROM posts WHERE status = 'published'")
+            rows = stack.query("publishing", "SELECT count(*) FROM posts WHERE state = 'published'")
             if int(str(rows[0][0])) >= _TOTAL:
                 break
             time.sleep(0.1)
