@@ -1,9 +1,14 @@
 """Who is let in: token headers, states, scopes, address lists, sandbox."""
 
 import datetime as dt
+import threading
+import time
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import requests
 from e2e_kit.api import Api, refused, stamp
 from e2e_kit.operator import Account, Accounts, Operator, Refused
 from e2e_kit.waiting import until
@@ -247,3 +252,34 @@ def test_uses_of_a_token_are_counted(account: Account, accounts: Accounts, opera
         return row["request_count"] == 5 and row["last_used_at"] is not None
 
     until(count, 15.0, "the batch of uses is written")
+
+
+def test_a_token_revoked_under_load_is_refused_by_every_gateway_process_within_a_second(
+    account: Account, accounts: Accounts, operator: Operator
+) -> None:
+    made = accounts.token(account.user_id)
+    headers = {"Authorization": f"Bearer {made['api_token']}"}
+    url, stop = f"{accounts.base_url}/me", threading.Event()
+
+    def ask() -> list[tuple[float, int]]:
+        """When each request was sent, and its answer; every one comes over a connection of its own."""
+        seen = []
+        while not stop.wait(0.05):
+            seen.append((time.monotonic(), requests.get(url, headers=headers, timeout=10).status_code))
+        return seen
+
+    with ThreadPoolExecutor(6) as crowd:
+        clients = [crowd.submit(ask) for _ in range(6)]
+        try:
+            until(lambda: account.api.get("/account")["quota"]["monthly"]["reads"]["used"] > 60, 10.0, "load")
+            operator("token", "revoke", made["token"]["id"])
+            revoked_at = time.monotonic()
+            until(lambda: time.monotonic() > revoked_at + 2.5, 5.0)
+        finally:
+            stop.set()
+        seen = [answer for client in clients for answer in client.result()]
+    before = Counter(status for at, status in seen if at < revoked_at - 0.5)
+    after = Counter(status for at, status in seen if at > revoked_at + 1)
+    assert set(before) == {200}, before
+    assert set(after) == {401}, after
+    assert after[401] > 20

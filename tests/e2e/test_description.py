@@ -1,0 +1,119 @@
+"""Whatever fits the description, or nearly, gets an answer that the description knows: no 5xx, nothing undeclared."""
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+import schemathesis
+from e2e_kit.operator import Account, Accounts
+from e2e_kit.posting import schedule
+from e2e_kit.simulator import Simulator
+from e2e_kit.stack import Stack
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import booleans
+from schemathesis.checks import not_a_server_error
+from schemathesis.generation import GenerationMode
+from schemathesis.schemas import BaseSchema
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+CHECKS = (
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+)
+#: Of each operation that fit, and as many that do not.
+EXAMPLES = 40
+#: Sign-ups are limited per client address.
+FEW_EXAMPLES = 8
+#: They take turns, so that none runs into its 300 requests a minute.
+ACCOUNTS = 12
+
+#: Nothing about a request to these can be wrong.
+PUBLIC = ("GET /", "GET /errors", "GET /openapi.json")
+OPERATIONS = (
+    *PUBLIC, "GET /me", "GET /account", "GET /account/credits", "GET /brands",
+    "GET /brands/{id}", "GET /brands/{id}/pages", "GET /pages", "GET /pages/{id}", "POST /posts/schedule",
+    "POST /posts/publish", "POST /posts/validate", "GET /posts/scheduled", "GET /posts/scheduled/{id}",
+    "PATCH /posts/scheduled/{id}", "DELETE /posts/scheduled/{id}", "POST /posts/scheduled/{id}/retry",
+    "GET /posts/published", "GET /posts/published/{id}/engagement", "GET /comments", "POST /comments/reply",
+    "POST /auth/signup",
+)  # fmt: skip
+
+Turns = Iterator[tuple[Account, dict[str, str]]]
+
+
+@pytest.fixture(scope="module")
+def description(stack: Stack) -> BaseSchema:
+    return schemathesis.openapi.from_url(f"{stack.base_url}/openapi.json")
+
+
+@pytest.fixture(scope="module")
+def turns(accounts: Accounts, simulator: Simulator) -> Turns:
+    """Accounts in turn, each with the ids of things it has."""
+    made = []
+    for _ in range(ACCOUNTS):
+        account = accounts.new(pages=("FB",))
+        published = account.api.post("/posts/publish", {"page_id": account.page_id(), "message": "first"})
+        simulator.comment("FB", published["platform_post_id"], "hello")
+        [comment] = account.api.get("/comments", post_id=published["post_id"])["comments"]
+        ids = {
+            "/brands": account.brand_id, "/pages": account.page_id(), "page_id": account.page_id(),
+            "brand_id": account.brand_id, "post_id": published["post_id"], "comment_id": comment["id"],
+            "/posts/scheduled": schedule(account, message="queued")["id"], "/posts/published": published["post_id"],
+        }  # fmt: skip
+        made.append((account, ids))
+    return itertools.cycle(made)
+
+
+def with_real_ids(case: schemathesis.Case, ids: dict[str, str]) -> None:
+    """Puts ids of the account where the case has made-up ones: what lies behind a 404 is tried too."""
+    for place, thing_id in ids.items():
+        if case.operation.path.startswith(place + "/{id}") and case.path_parameters:
+            case.path_parameters["id"] = thing_id
+    for values in (case.query, case.body):
+        if isinstance(values, dict):
+            values.update({name: ids[name] for name in values if name in ids})
+
+
+def test_the_description_has_every_operation_and_no_other(description: BaseSchema) -> None:
+    paths = description.raw_schema["paths"]
+    described = {f"{method.upper()} {path}" for path, operations in paths.items() for method in operations}
+    assert described == set(OPERATIONS)
+
+
+@pytest.mark.parametrize("label", OPERATIONS)
+def test_a_request_that_fits_gets_an_answer_the_description_knows(
+    description: BaseSchema, turns: Turns, label: str
+) -> None:
+    ask(description, label, GenerationMode.POSITIVE, turns)
+
+
+@pytest.mark.parametrize("label", OPERATIONS[len(PUBLIC) :])
+def test_a_request_that_does_not_fit_gets_an_answer_the_description_knows(
+    description: BaseSchema, turns: Turns, label: str
+) -> None:
+    ask(description, label, GenerationMode.NEGATIVE, turns)
+
+
+def ask(description: BaseSchema, label: str, mode: GenerationMode, turns: Turns) -> None:
+    method, path = label.split()
+    examples = FEW_EXAMPLES if path == "/auth/signup" else EXAMPLES
+
+    @given(case=description[path][method].as_strategy(mode), is_real=booleans())
+    @settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    def run(case: schemathesis.Case, is_real: bool) -> None:
+        account, ids = next(turns)
+        if is_real:
+            with_real_ids(case, ids)
+        headers = {"Authorization": f"Bearer {account.api.token}"}
+        answer = case.call(headers=headers, session=account.api.session, timeout=60)
+        case.validate_response(answer, checks=list(CHECKS), headers=headers)
+
+    run()
