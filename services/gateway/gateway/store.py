@@ -67,11 +67,14 @@ def _claim() -> Any:
 
 
 def _mine(statement: Any) -> Any:
+    """Of the request that holds the lock, without waiting for the disk: a crash that loses this leaves a claimed key,
+    which the same request takes over with the same operation id. The claim itself does wait."""
     return statement.where(
         keys.c.token_id == bindparam("of_token_id"),
         keys.c.key == bindparam("of_key"),
         keys.c.fence == bindparam("of_fence"),
         keys.c.status.is_(None),
+        func.set_config("synchronous_commit", "off", True) == "off",
     )
 
 
