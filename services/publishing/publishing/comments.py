@@ -1,6 +1,7 @@
 """Comments on published posts, read live, and replies to them. First comments are `first_comments.py`."""
 
 from datetime import UTC
+from functools import partial
 
 import structlog
 
@@ -106,7 +107,7 @@ def look_up_replies(house: House) -> int:
     with house.database.transaction() as connection:
         claimed = Comments(connection).claim_replies(free, _LEASE_SECONDS)
     for row in claimed:
-        house.side.start(lambda row=row: look_up(house, row))
+        house.side.start(partial(look_up, house, row))
     return len(claimed)
 
 

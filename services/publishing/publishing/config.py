@@ -27,6 +27,8 @@ class Settings(Record):
     #: Pages sent to at once, and posts claimed for one of them at a time. Our choice.
     lanes: int
     posts_per_lane: int
+    #: Calls to platforms with a client waiting, at once; well below MAX_WORKERS. Our choice.
+    live_calls: int
     #: Largest file a media URL may lead to, and how long its beginning may take. Our choice.
     max_media_bytes: int
     media_timeout_seconds: float
@@ -51,6 +53,7 @@ class Settings(Record):
             lease_seconds=config.number("LEASE_SECONDS", 20),
             lanes=config.integer("PUBLISH_LANES", 48),
             posts_per_lane=config.integer("PUBLISH_POSTS_PER_LANE", 10),
+            live_calls=config.integer("PUBLISH_LIVE_CALLS", 40),
             max_media_bytes=config.integer("MAX_MEDIA_BYTES", 1024 * 2**20),
             media_timeout_seconds=config.number("MEDIA_TIMEOUT_SECONDS", 20),
         )

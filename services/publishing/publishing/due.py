@@ -6,6 +6,7 @@ A lane is a page: one worker at a time, in scheduled order. Unclaimed work is an
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 import structlog
 
@@ -18,6 +19,7 @@ from publishing.house import House
 from publishing.planning import Plan, plan_lane
 from publishing.records import PageRow, Post
 from publishing.store import Connection
+from publishing.store.looks import Looks
 from publishing.store.pages import Pages
 from publishing.store.sending import Claim, DueLane, Sending
 
@@ -40,7 +42,7 @@ def publish_due_posts(house: House) -> int:
         return 1
     claimed, settled = claim_lanes(house, house.lanes.free)
     for page, posts in claimed:
-        house.lanes.start(lambda page=page, posts=posts: run_lane(house, page, posts))
+        house.lanes.start(partial(run_lane, house, page, posts))
     return sum(len(posts) for _, posts in claimed) + settled
 
 
@@ -90,7 +92,7 @@ def run_lane(house: House, page: PageRow, posts: Sequence[Post]) -> None:
 def recover_claims(house: House) -> int:
     """Takes up what a dead process left claimed; how many posts."""
     with house.database.transaction() as connection:
-        return Sending(connection).lapse(house.settings.reconcile_first_seconds)
+        return Looks(connection).lapse(house.settings.reconcile_first_seconds)
 
 
 def _deliver(house: House, page: PageRow, post: Post) -> Delivered | None:

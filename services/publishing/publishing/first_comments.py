@@ -3,6 +3,8 @@
 claim → call → record, like a post: a call whose outcome is unknown is looked up under the post before it is repeated.
 """
 
+from functools import partial
+
 import structlog
 
 from contracts.platforms import DAY_SECONDS
@@ -29,7 +31,7 @@ def send_first_comments(house: House) -> int:
         claimed = Comments(connection).claim_first_comments(free, _LEASE_SECONDS)
         pages = Pages(connection).many([first.post.page_id for first in claimed])
     for first in claimed:
-        house.side.start(lambda first=first: run(house, pages[first.post.page_id], first))
+        house.side.start(partial(run, house, pages[first.post.page_id], first))
     return len(claimed)
 
 

@@ -1,9 +1,12 @@
 """What the use cases share, made once per process: settings, vault, connectors, scribe, pools."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, cached_property
 
 from chassis.database import Database
-from contracts.errors import PAGE_EXPIRED, ApiError
+from contracts.errors import PAGE_EXPIRED, SERVICE_UNAVAILABLE, ApiError
 from publishing.config import Settings
 from publishing.credentials import UnreadableCredential, Vault
 from publishing.platforms.base import Account, PlatformRefusal, Refusal
@@ -12,8 +15,10 @@ from publishing.pool import Pool
 from publishing.records import PageRow
 from publishing.scribe import Scribe
 
-#: Look-ups, first comments at once. Our choice.
+#: Look-ups and first comments at once. Our choice.
 _SIDE_POOL = 12
+#: A call that has to wait longer for its turn at the platforms is refused. Our choice.
+_TURN_SECONDS = 2.0
 
 
 class House:
@@ -25,6 +30,7 @@ class House:
         self.vault = Vault(settings.credential_keys)
         self.registry = registry or Registry(settings.meta)
         self.scribe = Scribe(database, settings.lease_seconds)
+        self._turns = threading.BoundedSemaphore(settings.live_calls)
 
     @cached_property
     def lanes(self) -> Pool:
@@ -33,6 +39,19 @@ class House:
     @cached_property
     def side(self) -> Pool:
         return Pool("side", _SIDE_POOL)
+
+    @contextmanager
+    def live_call(self) -> Iterator[None]:
+        """Around what calls a platform while a client waits: platforms that hang leave workers for everything else.
+
+        Raises SERVICE_UNAVAILABLE when all turns are taken.
+        """
+        if not self._turns.acquire(timeout=_TURN_SECONDS):
+            raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5)
+        try:
+            yield
+        finally:
+            self._turns.release()
 
     def account(self, page: PageRow) -> Account:
         """The page's credentials for one call. Raises PlatformRefusal when they cannot be read any more."""

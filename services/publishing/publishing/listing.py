@@ -5,7 +5,7 @@ from datetime import datetime
 from chassis.cursor import decode_cursor, encode_cursor
 from contracts import publishing as api
 from contracts.caller import Caller
-from contracts.errors import invalid
+from contracts.errors import INVALID_DATE, ApiError, invalid
 from contracts.platforms import parse_platform
 from publishing import reach
 from publishing.house import House
@@ -41,6 +41,8 @@ def scheduled(house: House, caller: Caller, request: api.ListScheduledPosts) -> 
 def published(house: House, caller: Caller, request: api.ListPublishedPosts) -> api.PublishedPostList:
     """Newest first."""
     platform = platform_code(request.platform)
+    if request.since is not None and request.since.tzinfo is None:
+        raise ApiError(INVALID_DATE, field="since")
     with house.database.reading() as connection:
         _check_page(connection, caller, request.page_id)
         found = Posts(connection).published(

@@ -1,6 +1,7 @@
 """Outcomes that are not known: looked up on the platform until they are. Nothing is sent from here."""
 
 from dataclasses import replace
+from functools import partial
 
 import structlog
 
@@ -22,8 +23,9 @@ from publishing.platforms.base import (
 )
 from publishing.records import PageRow
 from publishing.retries import wait_before_look
+from publishing.store.looks import Look, Looks
 from publishing.store.pages import Pages
-from publishing.store.sending import Claim, Look, Recorded, Sending
+from publishing.store.sending import Claim, Recorded, Sending
 
 log = structlog.get_logger()
 
@@ -37,11 +39,11 @@ def look_up_posts(house: House) -> int:
     if free == 0:
         return 0
     with house.database.transaction() as connection:
-        looks = Sending(connection).claim_looks(free, house.settings.lease_seconds)
+        looks = Looks(connection).claim_looks(free, house.settings.lease_seconds)
         pages = Pages(connection).many([look.post.page_id for look in looks])
     house.scribe.hold(*(Claim(look.post.id, look.post.fence) for look in looks))
     for look in looks:
-        house.side.start(lambda look=look: run_look(house, pages[look.post.page_id], look))
+        house.side.start(partial(run_look, house, pages[look.post.page_id], look))
     return len(looks)
 
 
@@ -52,10 +54,10 @@ def run_look(house: House, page: PageRow, look: Look) -> None:
         outcome = _look(house, page, look)
         record = conclude(house, look, outcome)
         with house.database.transaction() as connection:
-            store = Sending(connection)
-            if record.state == "published" and store.is_doubtful(look.post.id, record.remote_id or ""):
+            looks = Looks(connection)
+            if record.state == "published" and looks.is_doubtful(look.post.id, record.remote_id or ""):
                 record = _again(house, look)
-            telling.tell(connection, store.record([record]), after_answer=True)
+            telling.tell(connection, Sending(connection).record([record]), after_answer=True)
         log.info("outcome_looked_up", post_id=look.post.id, state=record.state)
     finally:
         house.scribe.let_go(claim)
@@ -94,7 +96,7 @@ def _look(house: House, page: PageRow, look: Look) -> Outcome:
     post = look.post
     try:
         with house.database.reading() as connection:
-            others = Sending(connection).remote_ids_of_others(post)
+            others = Looks(connection).remote_ids_of_others(post)
         connector, account = connection_to(house, page)
         sources = tuple(MediaSource(type=item.type, url=item.src) for item in post.media)
         return connector.look_up(

@@ -116,20 +116,44 @@ def edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledPo
         page, now = Pages(connection).get_with_time(post.page_id)
     assert page is not None
     check_page(house, page)
-    values = _changes(house, post, request)
     with house.database.transaction() as connection:
         store = Posts(connection)
-        if request.scheduled_at is not UNSET:
-            scheduled_at = instant(request.scheduled_at)
-            check_time(scheduled_at, now)
-            breach, _ = limiting.breach_of_schedule(store, page, scheduled_at, without=post.id)
-            if breach is not None:
-                raise limiting.refusal(breach, scheduled_at)
-            values |= {"scheduled_at": scheduled_at, "out_at": scheduled_at}
-        changed = store.change(post.id, values) if values else store.get(post.id)
-        if changed is None or changed.state != "queued":
-            raise _not_queued(store.get(post.id))
+        time = _new_time(store, page, post, request, now)
+        current = store.lock(post.id)
+        if current is None or current.state != "queued":
+            raise _not_queued(current)
+        values = time | _new_content(house, current, request)
+        changed = store.change(post.id, values) if values else current
+    assert changed is not None
     return changed.scheduled_view()
+
+
+def _new_time(
+    store: Posts, page: PageRow, post: Post, request: api.EditPost, now: datetime
+) -> dict[str, Any]:
+    """The columns of a new time, after asking the rules of times again."""
+    if request.scheduled_at is UNSET:
+        return {}
+    scheduled_at = instant(request.scheduled_at)
+    check_time(scheduled_at, now)
+    breach, _ = limiting.breach_of_schedule(store, page, scheduled_at, without=post.id)
+    if breach is not None:
+        raise limiting.refusal(breach, scheduled_at)
+    return {"scheduled_at": scheduled_at, "out_at": scheduled_at}
+
+
+def _new_content(house: House, post: Post, request: api.EditPost) -> dict[str, Any]:
+    """The columns of changed content, after asking the content rules again."""
+    sent = {
+        name: getattr(request, name)
+        for name in api.PostContent.__struct_fields__
+        if getattr(request, name) is not UNSET
+    }
+    if not sent:
+        return {}
+    changed = msgspec.structs.replace(post.content, **sent)
+    content.check(changed, post.platform, house.settings.outbound_host_map)
+    return content.columns(changed) | {"media_types": None}
 
 
 def cancel(house: House, caller: Caller, request: api.PostId) -> api.Cancelled:
@@ -213,20 +237,6 @@ def instant(value: datetime) -> datetime:
     except OverflowError:
         raise ApiError(INVALID_DATE, field="scheduled_at") from None
     return value.replace(microsecond=value.microsecond // 1000 * 1000)
-
-
-def _changes(house: House, post: Post, request: api.EditPost) -> dict[str, Any]:
-    """The columns that an edit of the content changes, after asking the content rules again."""
-    sent = {
-        name: getattr(request, name)
-        for name in api.PostContent.__struct_fields__
-        if getattr(request, name) is not UNSET
-    }
-    if not sent:
-        return {}
-    changed = msgspec.structs.replace(post.content, **sent)
-    content.check(changed, post.platform, house.settings.outbound_host_map)
-    return content.columns(changed) | {"media_types": None}
 
 
 def _not_queued(post: Post | None) -> ApiError:

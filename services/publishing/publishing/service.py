@@ -44,7 +44,8 @@ class PublishingService:
 
     @rpc
     def publish_post(self, caller: Caller, request: contract.PublishPost) -> contract.PublishResult:
-        return publish.publish(self.house, caller, request)
+        with self.house.live_call():
+            return publish.publish(self.house, caller, request)
 
     @rpc
     def validate_post(self, caller: Caller, request: contract.ValidatePost) -> contract.Validation:
@@ -84,15 +85,18 @@ class PublishingService:
 
     @rpc
     def get_engagement(self, caller: Caller, request: contract.PostId) -> contract.Engagement:
-        return engagement.read(self.house, caller, request)
+        with self.house.live_call():
+            return engagement.read(self.house, caller, request)
 
     @rpc
     def list_comments(self, caller: Caller, request: contract.ListComments) -> contract.CommentList:
-        return comments.show_list(self.house, caller, request)
+        with self.house.live_call():
+            return comments.show_list(self.house, caller, request)
 
     @rpc
     def reply_to_comment(self, caller: Caller, request: contract.ReplyToComment) -> contract.Reply:
-        return comments.reply(self.house, caller, request)
+        with self.house.live_call():
+            return comments.reply(self.house, caller, request)
 
     @on_event("brand.changed")
     def on_brand_changed(self, connection: Connection, event: Event) -> None:

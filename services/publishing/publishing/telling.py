@@ -19,13 +19,14 @@ def tell(connection: Connection, posts: Iterable[Post], *, after_answer: bool = 
 
 
 def _events_of(post: Post) -> Iterator[Staging]:
-    about = {"user_id": post.account_id, "brand_id": post.brand_id, "post": post.scheduled_view()}
+    owner, brand, view = post.account_id, post.brand_id, post.scheduled_view()
     if post.state == "published":
-        yield Staging("post.published", PostPublished(**about), post.account_id, post.brand_id)
+        yield Staging("post.published", PostPublished(user_id=owner, brand_id=brand, post=view), owner, brand)
     elif post.state == "failed":
         assert post.error is not None
-        failed = PostFailed(**about, error=post.error, attempts=post.attempts)
-        yield Staging("post.failed", failed, post.account_id, post.brand_id)
+        failed = PostFailed(
+            user_id=owner, brand_id=brand, post=view, error=post.error, attempts=post.attempts
+        )
+        yield Staging("post.failed", failed, owner, brand)
         if post.origin == "immediate" and post.operation_id is not None:
-            unit = UnitReturned(operation_id=post.operation_id)
-            yield Staging("unit.returned", unit, post.account_id, post.brand_id)
+            yield Staging("unit.returned", UnitReturned(operation_id=post.operation_id), owner, brand)

@@ -53,6 +53,7 @@ _ALL_LATER = text(
 # Built once: composing a statement costs as much as running it.
 _POST = tuple(posts.c[name] for name in column_names(Post))
 _ONE = select(*_POST).where(posts.c.id == bindparam("id"))
+_LOCKED = _ONE.with_for_update()
 _OF_OPERATION = select(*_POST).where(posts.c.operation_id == bindparam("operation_id"))
 #: Takes the values of `posts.new_post`.
 _ADD = (
@@ -84,6 +85,10 @@ class Posts:
         if not is_id(post_id):
             return None
         return self._one(_ONE, {"id": post_id})
+
+    def lock(self, post_id: str) -> Post | None:
+        """The post as it is now, and stays until the transaction ends."""
+        return self._one(_LOCKED, {"id": post_id})
 
     def of_operation(self, operation_id: str | None) -> Post | None:
         """What this operation created, if it did."""

@@ -134,6 +134,7 @@ def settings() -> Settings:
         lease_seconds=30,
         lanes=8,
         posts_per_lane=10,
+        live_calls=2,
         max_media_bytes=1_000_000,
         media_timeout_seconds=5,
     )

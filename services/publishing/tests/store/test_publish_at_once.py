@@ -120,6 +120,18 @@ def test_a_refused_post_does_not_fill_the_hour(world: Any, platform: Any) -> Non
     assert send(world, page).status == "published"
 
 
+def test_a_client_waits_its_turn_at_the_platforms_only_so_long(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("publishing.house._TURN_SECONDS", 0.01)
+    with house.live_call(), house.live_call():
+        with pytest.raises(ApiError) as refusal, house.live_call():
+            pass
+        assert refusal.value.code == "SERVICE_UNAVAILABLE"
+    with house.live_call():
+        """There is room again."""
+
+
 def test_an_outcome_nobody_can_establish_is_given_up_and_never_sent_again(
     world: Any, house: House, platform: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

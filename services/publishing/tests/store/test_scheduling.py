@@ -166,6 +166,19 @@ def test_an_edit_asks_the_rules_again_for_what_it_changes(world: Any, house: Hou
     assert posts.edit(house, world.caller(), api.EditPost(id=second.id)) == edited
 
 
+def test_edits_of_different_fields_at_once_lose_nothing(world: Any, house: House) -> None:
+    post = world.schedule(world.page(), world.in_minutes(20))
+    edits = [
+        api.EditPost(id=post.id, message="new"),
+        api.EditPost(id=post.id, first_comment="comment"),
+        api.EditPost(id=post.id, facebook_settings={"a": 1}),
+    ] * 5
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda edit: posts.edit(house, world.caller(), edit), edits))
+    edited = posts.show(house, world.caller(), api.PostId(id=post.id))
+    assert (edited.message, edited.first_comment, edited.facebook_settings) == ("new", "comment", {"a": 1})
+
+
 def test_a_cancelled_post_is_gone_for_every_change(world: Any, house: House) -> None:
     post = world.schedule(world.page(), world.in_minutes(11))
     assert posts.cancel(house, world.caller(), api.PostId(id=post.id)) == api.Cancelled(

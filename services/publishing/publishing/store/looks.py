@@ -1,0 +1,78 @@
+"""Outcomes that are not known: claims that lapsed, posts to look up, and what keeps equal texts apart. Statements only.
+
+Look-ups run in real time (`clock_timestamp()`), like leases.
+"""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import Connection, text
+
+from publishing.records import Post
+
+#: A claim whose holder is gone: never called, it goes back; called, nobody knows.
+_LAPSE = text(
+    """
+    WITH lapsed AS (
+        SELECT id, EXISTS (SELECT FROM attempts a WHERE a.post_id = p.id AND a.outcome IS NULL) AS called
+        FROM posts p WHERE state = 'sending' AND lease_until <= clock_timestamp()
+        ORDER BY lease_until LIMIT :limit FOR UPDATE SKIP LOCKED)
+    UPDATE posts p SET fence = p.fence + 1,
+        state = CASE WHEN called THEN 'unknown' ELSE 'queued' END,
+        out_at = CASE WHEN called THEN p.out_at ELSE clock_now() END,
+        unknown_since = CASE WHEN called THEN clock_timestamp() END,
+        lease_until = CASE WHEN called THEN clock_timestamp() + make_interval(secs => :first) END
+    FROM lapsed WHERE p.id = lapsed.id RETURNING p.id
+    """
+)
+_CLAIM_LOOKS = text(
+    """
+    UPDATE posts p SET fence = fence + 1, lease_until = clock_timestamp() + make_interval(secs => :lease)
+    WHERE id IN (SELECT id FROM posts WHERE state = 'unknown' AND lease_until <= clock_timestamp()
+        ORDER BY lease_until LIMIT :limit FOR UPDATE SKIP LOCKED)
+    RETURNING p.*, extract(epoch FROM clock_timestamp() - unknown_since)::float8 AS unknown_seconds,
+        (SELECT began_at FROM attempts a WHERE a.post_id = p.id AND a.outcome IS NULL) AS began_at
+    """
+)
+_OF_OTHERS = text(
+    """
+    SELECT remote_id FROM posts WHERE page_id = :page_id AND id <> :id AND remote_id IS NOT NULL
+    ORDER BY out_at DESC NULLS LAST LIMIT 500
+    """
+)
+#: Found on the platform, yet perhaps another post of ours with the same words, which is on its way or recorded.
+_DOUBTFUL = text(
+    """
+    SELECT EXISTS (SELECT FROM posts o, posts p WHERE p.id = :id AND o.page_id = p.page_id AND o.id <> p.id
+        AND (o.remote_id = :remote_id OR o.state = 'sending' AND o.message IS NOT DISTINCT FROM p.message))
+    """
+)
+
+
+class Look(NamedTuple):
+    """A post whose outcome is to be looked up. Real time."""
+
+    post: Post
+    unknown_seconds: float
+    began_at: datetime
+
+
+class Looks:
+    """The looking side of posts over an open connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def lapse(self, first_look_seconds: float, limit: int = 500) -> int:
+        return len(self._connection.execute(_LAPSE, {"first": first_look_seconds, "limit": limit}).all())
+
+    def claim_looks(self, limit: int, lease_seconds: float) -> list[Look]:
+        rows = self._connection.execute(_CLAIM_LOOKS, {"limit": limit, "lease": lease_seconds}).mappings()
+        return [Look(Post.of(row), row["unknown_seconds"], row["began_at"]) for row in rows]
+
+    def remote_ids_of_others(self, post: Post) -> set[str]:
+        return set(self._connection.execute(_OF_OTHERS, {"page_id": post.page_id, "id": post.id}).scalars())
+
+    def is_doubtful(self, post_id: str, remote_id: str) -> bool:
+        """Whether what was found may belong to another post of ours."""
+        return bool(self._connection.execute(_DOUBTFUL, {"id": post_id, "remote_id": remote_id}).scalar_one())
