@@ -84,13 +84,6 @@ class Pages:
         statement = statement.order_by(pages.c.created_at.desc(), pages.c.id.desc()).limit(limit)
         return [PageRow(*row) for row in self._connection.execute(statement)]
 
-    def has_brand(self, account_id: str, brand_id: str) -> bool:
-        """Whether any page of the account is in that brand: all this service knows of brands."""
-        statement = (
-            select(pages.c.id).where(pages.c.account_id == account_id, pages.c.brand_id == brand_id).limit(1)
-        )
-        return self._connection.execute(statement).first() is not None
-
     def counts(self, account_id: str, brand_ids: tuple[str, ...]) -> dict[str, int]:
         statement = (
             select(pages.c.brand_id, func.count().label("pages"))
