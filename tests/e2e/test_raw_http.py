@@ -122,6 +122,7 @@ def test_two_requests_in_one_packet_get_two_answers(stack: Stack, shared: Accoun
     assert received.count(b"HTTP/1.1 200") == 2
 
 
+@pytest.mark.alone
 def test_slow_bodies_are_cut_off_and_meanwhile_the_others_are_served(stack: Stack, shared: Account) -> None:
     with ExitStack() as clients:
         slow = [clients.enter_context(closing(connect(stack, CUT_OFF_SECONDS))) for _ in range(150)]
