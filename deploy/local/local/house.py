@@ -22,6 +22,7 @@ DATABASES = ("accounts", "quota", "publishing", "gateway")
 PORTS = {
     "gateway": 8080,
     "simulator": 8090,
+    "s3": 8091,
     "amqp": 5682,
     "amqp_node": 5683,
     "amqp_names": 5684,

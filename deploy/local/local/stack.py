@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from local import account, house, ports, postgres, rabbitmq
+from local import account, house, ports, postgres, rabbitmq, storage
 from local.environment import SOURCED, read_env, write_env
 from local.processes import (
     NotReady,
@@ -87,6 +87,7 @@ class Stack:
             rabbitmq.prepare(self.run, port=port["amqp"], test_vhosts=not self.durable)
         if "postgres" in names:
             postgres.prepare(self.run, durable=self.durable)
+        storage.prepare(self.run)
         write_env(self.run, read_env(self.run) | env)
         start_supervisor(self.run, owner_pid=owner_pid)
         return True
@@ -103,6 +104,7 @@ class Stack:
             table += postgres.processes(self.run, own)
         if amqp_url == rabbitmq.url(port["amqp"]):
             table += rabbitmq.processes(self.run, port)
+        table += storage.processes(self.run, port["s3"], self.secrets())
         servers = [row.name for row in table if row.name in ("databases", "rabbitmq")]
         told = house.settings(port, amqp_url=amqp_url, secrets=self.secrets(), strict=self.strict)
         table += house.processes(port, told, urls, servers)
@@ -110,6 +112,8 @@ class Stack:
             SOURCED: str(self.run),
             "BASE_URL": f"http://127.0.0.1:{port['gateway']}/api/v1",
             "SIMULATOR_URL": f"http://127.0.0.1:{port['simulator']}",
+            "S3_URL": storage.url(port["s3"]),
+            **{name: self.secrets()[name] for name in storage.SECRETS},
             "AMQP_URL": amqp_url,
             **{f"DATABASE_URL_{name.upper()}": url for name, url in urls.items()},
             **house.SAMPLES,
@@ -124,9 +128,9 @@ class Stack:
         path = self.run / "secrets"
         path.touch(mode=0o600)
         there = dict(line.split("=", 1) for line in path.read_text().splitlines())
-        if missing := [name for name in house.SECRETS if name not in there]:
-            # 32 random bytes in this spelling are what Fernet takes; any other secret may look the same
-            there |= {name: base64.urlsafe_b64encode(secrets.token_bytes(32)).decode() for name in missing}
+        made = dict.fromkeys(house.SECRETS, _fernet_key) | dict.fromkeys(storage.SECRETS, secrets.token_hex)
+        if missing := [name for name in made if name not in there]:
+            there |= {name: made[name]() for name in missing}
             path.write_text("".join(f"{name}={value}\n" for name, value in there.items()))
         return there
 
@@ -148,6 +152,11 @@ class Stack:
         """Take the run directory away; nothing may run in it."""
         shutil.rmtree(postgres.socket_folder(self.run), ignore_errors=True)
         shutil.rmtree(self.run, ignore_errors=True)
+
+
+def _fernet_key() -> str:
+    """32 random bytes in the spelling that Fernet takes; any other secret may look the same."""
+    return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
 
 
 def given(name: str) -> str | None:
