@@ -9,6 +9,9 @@ from collections.abc import Callable
 
 #: A socket, by identity.
 Socket = socket.socket
+#: Patience while requests that are still arriving hold more than half of the threads. Our choice: the others
+#: must not wait for long, and /healthz is one of them.
+CROWDED_SECONDS = 2.0
 
 
 class Arrivals:
@@ -27,11 +30,12 @@ class Arrivals:
         if client is not None:
             self._since.pop(client, None)
 
-    def cut_late(self, after_seconds: float) -> int:
+    def cut_late(self, after_seconds: float, threads: int) -> int:
         """Ends the reading side of connections that take longer; their readers see the end of the stream."""
-        late = [
-            client for client, since in list(self._since.items()) if self._monotonic() - since > after_seconds
-        ]
+        arriving = list(self._since.items())
+        if 2 * len(arriving) > threads:
+            after_seconds = min(after_seconds, CROWDED_SECONDS)
+        late = [client for client, since in arriving if self._monotonic() - since > after_seconds]
         for client in late:
             self._since.pop(client, None)
             try:

@@ -28,7 +28,7 @@ class Config(Record):
     idempotency_key_required: bool = False
     #: A change is told by broadcast at once; this bounds a broadcast that was missed.
     caller_cache_seconds: float = 5.0
-    #: Head and body of a request must have arrived within it.
+    #: Head and body of a request must have arrived within it; sooner while many are slow (`arrivals.py`).
     read_seconds: float = 15.0
     #: Sign-ups per client address and minute in each process; 0: no limit.
     signups_per_minute: int = 60

@@ -63,7 +63,7 @@ class House:
             Repeating(1.0, self.refunds.send_waiting).start(),
             Repeating(INTERVAL_SECONDS, self.uses.flush).start(),
             Repeating(60.0, self.keys.forget_old).start(),
-            Repeating(1.0, lambda: ARRIVALS.cut_late(self.config.read_seconds)).start(),
+            Repeating(1.0, self._cut_late).start(),
         ]
 
     def close(self) -> None:
@@ -74,6 +74,9 @@ class House:
         self.refunds.send_waiting()
         self.bus.close()
         self.database.close()
+
+    def _cut_late(self) -> None:
+        ARRIVALS.cut_late(self.config.read_seconds, self.config.threads)
 
     def _authenticate(self, token_sha256: str) -> Authenticated:
         return self.accounts.authenticate(GATEWAY, Authenticate(token_sha256=token_sha256))
