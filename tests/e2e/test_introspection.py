@@ -110,6 +110,12 @@ def test_what_a_caller_does_is_counted(account: Account) -> None:
     assert after["total_requests"] > before["total_requests"]
 
 
+def test_the_account_view_counts_itself(accounts: Accounts) -> None:
+    api = accounts.new(pages=()).api
+    for number in range(1, 6):
+        assert api.get("/account")["quota"]["monthly"]["reads"]["used"] == number
+
+
 def test_the_credit_balance_has_costs_and_packs(shared: Account) -> None:
     balance = shared.api.get("/account/credits")
     assert balance["credits"]["available"] == 2400

@@ -10,6 +10,7 @@ from gateway import API_VERSION
 from gateway.credits import balance
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
+from gateway.pipeline import await_admission
 from gateway.views import (
     Account,
     AccountQuota,
@@ -83,6 +84,7 @@ def me(exchange: Exchange, _request: Nothing) -> Me:
 @endpoint("GET", "/account", scope="read:account", meter="reads", result=Account)
 def account(exchange: Exchange, _request: Nothing) -> Account:
     """Account, key and what is left of the quotas."""
+    await_admission(exchange)  # the counters include this request
     user, token, caller = exchange.identity.user, exchange.identity.token, exchange.caller
     plan = PLANS[caller.tier]
     return Account(
