@@ -5,6 +5,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import requests
 from e2e_kit.api import error_code, instant, refused, stamp
 from e2e_kit.operator import Accounts, Clock, Operator
 
@@ -114,3 +115,28 @@ def test_a_months_publishes_end_and_come_back_with_the_next_month(accounts: Acco
     clock.shift_to(resets_at + dt.timedelta(seconds=5))
     account.api.post("/posts/publish", {"page_id": account.page_id(), "message": "a new month"})
     assert account.api.get("/account")["quota"]["monthly"]["publishes"]["used"] == 1
+
+
+def test_a_brand_publishes_500_times_in_24_hours_whatever_its_pages_allow(
+    accounts: Accounts, clock: Clock
+) -> None:
+    account = accounts.new(pages=())
+    pages = [accounts.page(account.brand_id, platform)["id"] for platform in ("TW", "TW", "YT")]
+    begin = begin_minute(clock) + dt.timedelta(days=2)
+
+    def schedule(page_id: str, at: dt.datetime) -> requests.Response:
+        body = {"page_id": page_id, "message": "x", "scheduled_at": stamp(at)}
+        if page_id == pages[2]:
+            body["media_urls"] = ["https://example.com/a.mp4"]
+        return account.api.call("POST", "/posts/schedule", json=body)
+
+    for page_id in pages[:2]:
+        for number in range(250):
+            assert schedule(page_id, begin + dt.timedelta(minutes=5 * number)).status_code == 201
+        clock.shift(minutes=1)
+    answer = schedule(pages[2], begin + dt.timedelta(hours=23))
+    error = refused(answer, 429, "BRAND_PUBLISH_GUARDRAIL")
+    next_allowed_at = instant(error["next_allowed_at"])
+    assert next_allowed_at == begin + dt.timedelta(hours=24), "when the first two are a day old"
+    assert error["retry_after_seconds"] == 3600
+    assert schedule(pages[2], next_allowed_at).status_code == 201
