@@ -201,7 +201,7 @@ class Bus:
             self._lines[service].answered(pending.frame_id)
             pending.finish(reply.result, error_of(reply.error) if reply.error is not None else None)
         if service:
-            self._lines[service].flush()
+            self._lines[service].flush_if_free()
 
     def _on_return(self, _channel: Channel, method: Any, _properties: Any, body: bytes) -> None:
         """The service has no queue: it was never started on this broker."""
@@ -258,15 +258,19 @@ class _Line:
 
     def _asked(self) -> None:
         self._flush_asked = False
-        if len(self._unanswered) < FRAMES_ON_THEIR_WAY:
-            self.flush()
-        elif not self._timer_set:
+        self.flush_if_free()
+        if self._waiting and not self._timer_set:
             self._timer_set = True
             self._bus.link.call_later(GATHER_SECONDS, self._time_is_up)
 
     def _time_is_up(self) -> None:
         self._timer_set = False
         self.flush()
+
+    def flush_if_free(self) -> None:
+        """Sends what waits, unless enough frames are on their way: then it gathers."""
+        if len(self._unanswered) < FRAMES_ON_THEIR_WAY:
+            self.flush()
 
     def flush(self) -> None:
         channel = self._bus.link.channel

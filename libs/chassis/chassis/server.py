@@ -11,10 +11,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
+import eventlet
 import msgspec
 import pika
 import structlog
 from eventlet.queue import LightQueue
+from eventlet.semaphore import Semaphore
 from msgspec import Raw
 from nameko.extensions import Entrypoint, ProviderCollector, SharedExtension, register_entrypoint
 from pika.channel import Channel
@@ -43,6 +45,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: Frames a process holds unacknowledged: the rest waits at the broker for any replica. Our choice.
 PREFETCH_FRAMES = 16
+#: The longest a reply waits for neighbours that are about to be ready. Our choice: half of what calls may wait.
+GATHER_SECONDS = 0.001
 
 
 class ServiceLink(SharedExtension):
@@ -82,7 +86,8 @@ class RpcServer(SharedExtension, ProviderCollector):
         self.methods: dict[str, tuple[Any, Method]] = {}
         self._frames: LightQueue = LightQueue()
         self._ready: dict[str, list[Reply]] = defaultdict(list)
-        self._flush_asked = False
+        self._running = 0
+        self._to_flush = Semaphore(0)
         self._consumer_tag = ""
         self.ping: Callable[[], None] = lambda: None
 
@@ -101,6 +106,7 @@ class RpcServer(SharedExtension, ProviderCollector):
         if missing:
             raise TypeError(f"{self.container.service_name} does not implement {sorted(missing)}")
         self.container.spawn_managed_thread(self._dispatch, identifier="rpc-dispatch")
+        self.container.spawn_managed_thread(self._gather_replies, identifier="rpc-replies")
         self.service_link.start()
 
     def stop(self) -> None:
@@ -119,7 +125,6 @@ class RpcServer(SharedExtension, ProviderCollector):
 
     def _on_open(self, channel: Channel) -> None:
         self._ready.clear()
-        self._flush_asked = False
         queue = topology.rpc_queue(self.container.service_name)
         self._consumer_tag = channel.basic_consume(queue, self._on_frame)
 
@@ -127,7 +132,6 @@ class RpcServer(SharedExtension, ProviderCollector):
         self._frames.put((channel, method.delivery_tag, properties, body))
 
     def _flush(self) -> None:
-        self._flush_asked = False
         ready, self._ready = self._ready, defaultdict(list)
         channel = self.service_link.link.channel
         if channel is None:
@@ -186,6 +190,7 @@ class RpcServer(SharedExtension, ProviderCollector):
                 reply_to, Reply(id=call.id, error=Failure(VALIDATION_ERROR.code, str(error), {"errors": []}))
             )
             return
+        self._running += 1
         provider.run(caller, request, partial(self._on_result, reply_to, call.id, caller, method))
 
     def _answer_ping(self, reply_to: str, call_id: int) -> None:
@@ -205,6 +210,7 @@ class RpcServer(SharedExtension, ProviderCollector):
         result: Any,
         exc_info: Any,
     ) -> tuple[Any, None]:
+        self._running -= 1
         if exc_info is None:
             self.answer(reply_to, Reply(id=call_id, result=Raw(encode(result))))
         elif isinstance(exc_info[1], ApiError):
@@ -216,8 +222,15 @@ class RpcServer(SharedExtension, ProviderCollector):
 
     def answer(self, reply_to: str, reply: Reply) -> None:
         self._ready[reply_to].append(reply)
-        if not self._flush_asked:
-            self._flush_asked = True
+        if self._to_flush.counter < 1:
+            self._to_flush.release()
+
+    def _gather_replies(self) -> None:
+        """Replies leave at once when no other call runs; else after at most GATHER_SECONDS, with their neighbours."""
+        while True:
+            self._to_flush.acquire()
+            if self._running:
+                eventlet.sleep(GATHER_SECONDS)
             self.service_link.link.call_soon(self._flush)
 
 
