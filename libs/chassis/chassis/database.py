@@ -15,8 +15,14 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
 #: A statement or a wait for a lock never outlasts a caller's patience (10 s by default). Our choice.
 #: Times come in UTC, whatever the server's own zone.
-_SESSION_OPTIONS = (
-    "-c timezone=UTC -c statement_timeout=10000 -c lock_timeout=5000 -c idle_in_transaction_session_timeout=15000"
+_SESSION_OPTIONS = " ".join(
+    f"-c {setting}"
+    for setting in (
+        "timezone=UTC",
+        "statement_timeout=10000",
+        "lock_timeout=5000",
+        "idle_in_transaction_session_timeout=15000",
+    )
 )
 
 

@@ -8,11 +8,21 @@ import structlog
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
+def _named(service: str) -> structlog.types.Processor:
+    """Every line says whose it is, from whichever thread it comes."""
+
+    def name(_logger: object, _method: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
+        event["service"] = service
+        return event
+
+    return name
+
+
 def configure(service: str, level: str = "info") -> None:
     """Sets up structlog and quietens libraries that log what we log ourselves."""
     structlog.configure(
         processors=[
-            structlog.contextvars.merge_contextvars,
+            _named(service),
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
@@ -22,7 +32,6 @@ def configure(service: str, level: str = "info") -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stdout),
         cache_logger_on_first_use=True,
     )
-    structlog.contextvars.bind_contextvars(service=service)
     logging.basicConfig(level=logging.WARNING, stream=sys.stdout)
     logging.getLogger("nameko").setLevel(logging.CRITICAL)
     logging.getLogger("pika").setLevel(logging.CRITICAL)

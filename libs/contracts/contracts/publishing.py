@@ -189,8 +189,6 @@ class PublishResult(Record):
     platform_post_id: str | None
     published_at: datetime
     permalink: str | None
-    #: True when the operation id had already published: nothing was done now.
-    repeated: bool = False
 
 
 class Finding(Record):

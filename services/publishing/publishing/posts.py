@@ -11,9 +11,17 @@ from chassis.ids import new_id
 from chassis.loops import wake
 from contracts import publishing as api
 from contracts.caller import Caller
-from contracts.errors import INVALID_DATE, NOT_FOUND, POST_IN_PROGRESS, SCHEDULE_OUT_OF_RANGE, ApiError
+from contracts.errors import (
+    INVALID_DATE,
+    NOT_FOUND,
+    POST_IN_PROGRESS,
+    SCHEDULE_OUT_OF_RANGE,
+    UNSUPPORTED_PLATFORM,
+    ApiError,
+)
 from publishing import content, limiting, reach
 from publishing.house import House
+from publishing.platforms.base import NotConnected
 from publishing.records import PageRow, Post
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
@@ -93,6 +101,8 @@ def validate(house: House, caller: Caller, request: api.ValidatePost) -> api.Val
     at = None if request.scheduled_at is None else _collect(errors, instant, request.scheduled_at)
     if at is not None:
         _collect(errors, check_time, at, now)
+    warnings = [] if request.scheduled_at is None else _connected(house, page)
+    errors += _connected(house, page) if request.scheduled_at is None else []
     errors += content.findings(request, page.platform, house.settings.outbound_host_map)
     with house.database.transaction() as connection:
         store = Posts(connection)
@@ -102,7 +112,15 @@ def validate(house: House, caller: Caller, request: api.ValidatePost) -> api.Val
             breach, _ = limiting.breach_of_schedule(store, page, at) if at else (None, None)
     if breach is not None:
         errors.append(limiting.refusal(breach, at or now))
-    return api.Validation(valid=not errors, errors=tuple(_finding(error) for error in errors))
+    return api.Validation(
+        valid=not errors, errors=tuple(map(_finding, errors)), warnings=tuple(map(_finding, warnings))
+    )
+
+
+def _connected(house: House, page: PageRow) -> list[ApiError]:
+    errors: list[ApiError] = []
+    _collect(errors, check_connected, house, page)
+    return errors
 
 
 def show(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost:
@@ -217,6 +235,14 @@ def check_page(house: House, page: PageRow) -> None:
     """Raises PAGE_EXPIRED."""
     if page.expired:
         raise house.expired(page.id)
+
+
+def check_connected(house: House, page: PageRow) -> None:
+    """Raises UNSUPPORTED_PLATFORM. A schedule is not refused for it: the connector may be there by then."""
+    try:
+        house.registry.connector(page.platform)
+    except NotConnected as error:
+        raise ApiError(UNSUPPORTED_PLATFORM, str(error), platform=page.platform) from error
 
 
 def check_time(scheduled_at: datetime, now: datetime) -> None:

@@ -9,7 +9,7 @@ from publishing import content, limiting, reach
 from publishing.delivery import ClaimLost, Delivered, deliver
 from publishing.house import House
 from publishing.platforms.base import PlatformRefusal, Refusal
-from publishing.posts import check_page, new_post
+from publishing.posts import check_connected, check_page, new_post
 from publishing.records import PageRow, Post
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
@@ -19,7 +19,7 @@ from publishing.store.sending import Claim, Sending
 def publish(house: House, caller: Caller, request: api.PublishPost) -> api.PublishResult:
     """Publishes now and answers when the platform has.
 
-    Raises what schedule does without the time's rules, and PLATFORM_REJECTED, PAGE_EXPIRED,
+    Raises what schedule does without the time's rules, and UNSUPPORTED_PLATFORM, PLATFORM_REJECTED, PAGE_EXPIRED,
     PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the same operation is on its way or being looked up.
     """
     with house.database.reading() as connection:
@@ -29,10 +29,11 @@ def publish(house: House, caller: Caller, request: api.PublishPost) -> api.Publi
     if repeated is not None and repeated.state != "failed":
         return _repeat(repeated)
     check_page(house, page)
+    check_connected(house, page)
     content.check(request, page.platform, house.settings.outbound_host_map)
     post = _claim(house, caller, page, request)
     if post.state == "published":
-        return post.result_view(repeated=True)
+        return post.result_view()
     claim = Claim(post.id, post.fence)
     house.scribe.hold(claim)
     try:
@@ -74,7 +75,7 @@ def _claim(house: House, caller: Caller, page: PageRow, request: api.PublishPost
 def _repeat(post: Post) -> api.PublishResult:
     """What the same operation gets for a post that has not failed."""
     if post.state == "published":
-        return post.result_view(repeated=True)
+        return post.result_view()
     raise ApiError(POST_IN_PROGRESS, post_id=post.id)
 
 

@@ -178,7 +178,7 @@ class Post(Row):
             metrics=api.Metrics(likes=self.likes, comments=self.comments, shares=self.shares),
         )
 
-    def result_view(self, *, repeated: bool = False) -> api.PublishResult:
+    def result_view(self) -> api.PublishResult:
         assert self.out_at is not None
         return api.PublishResult(
             post_id=self.id,
@@ -192,7 +192,6 @@ class Post(Row):
             platform_post_id=self.remote_id,
             published_at=self.out_at,
             permalink=self.permalink,
-            repeated=repeated,
         )
 
 

@@ -22,6 +22,7 @@ from publishing.platforms.base import (
     CommentPage,
     Connector,
     Counts,
+    NotConnected,
     NotPublished,
     Profile,
     Published,
@@ -113,6 +114,8 @@ class OneConnector:
         self.platform = platform
 
     def connector(self, code: str) -> FakePlatform:
+        if code == "TW":
+            raise NotConnected(code, "twitter")
         return self.platform
 
 

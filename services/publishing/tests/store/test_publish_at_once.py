@@ -1,13 +1,14 @@
 """Publish at once: answers, repeats, guardrails, and what becomes known later."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing import due, lookups, publish
+from publishing import due, lookups, posts, publish
 from publishing.house import House
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
 
@@ -24,7 +25,6 @@ def send(world: Any, page: api.Page, operation_id: str | None = None, message: s
 def test_a_repeat_of_a_published_operation_does_nothing(world: Any, platform: Any) -> None:
     page = world.page()
     first, again = send(world, page, "op"), send(world, page, "op")
-    assert (first.repeated, again.repeated) == (False, True)
     assert (first.post_id, first.platform_post_id) == (again.post_id, again.platform_post_id)
     assert len(platform.posts) == 1
     assert world.events() == []
@@ -50,7 +50,7 @@ def test_a_refused_post_stays_failed_and_its_operation_may_run_again(world: Any,
     assert (row.state, row.attempts) == ("failed", 1)
     assert due.publish_due_posts(world.house) == 0
     result = send(world, page, "op")
-    assert (result.post_id, result.repeated) == (row.id, False)
+    assert result.post_id == row.id
     assert len(platform.posts) == 1
 
 
@@ -149,3 +149,16 @@ def test_an_outcome_nobody_can_establish_is_given_up_and_never_sent_again(
     world.look(after_seconds=lookups.GIVE_UP_SECONDS)
     [row] = world.ask("SELECT state, error_code FROM posts")
     assert tuple(row) == ("failed", "PLATFORM_OUTCOME_UNKNOWN")
+
+
+def test_a_platform_without_a_connector_is_refused_at_once_and_takes_a_schedule(world: Any) -> None:
+    page = world.page(platform="TW")
+    error = send(world, page)
+    assert (error.code, error.extras) == ("UNSUPPORTED_PLATFORM", {"platform": "TW"})
+    assert world.ask("SELECT * FROM posts") == []
+    now = posts.validate(world.house, world.caller(), api.ValidatePost(page_id=page.id, message="hello"))
+    assert [finding.code for finding in now.errors] == ["UNSUPPORTED_PLATFORM"]
+    at = datetime.now(UTC) + timedelta(hours=1)
+    later = api.ValidatePost(page_id=page.id, message="hello", scheduled_at=at)
+    found = posts.validate(world.house, world.caller(), later)
+    assert (found.valid, [finding.code for finding in found.warnings]) == (True, ["UNSUPPORTED_PLATFORM"])
