@@ -19,10 +19,6 @@ class Stack:
         self.env = dict(line.split("=", 1) for line in lines if "=" in line)
         assert "BASE_URL" in self.env, f"no stack in {run}: run these tests with ./dev test"
 
-    @classmethod
-    def running(cls) -> "Stack":
-        return cls(Path(os.environ.get("TEST_RUN_DIR", ".run")))
-
     @property
     def base_url(self) -> str:
         return self.env["BASE_URL"]
