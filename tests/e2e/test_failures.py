@@ -112,6 +112,19 @@ def test_a_post_under_way_can_be_neither_changed_nor_cancelled(
     await_post(account.api, post_id, LOOK_UP_SECONDS, status="published")
 
 
+def await_failed_attempt(account: Account, post_id: str, attempts: int, clock: Clock) -> dt.timedelta:
+    """Until this many attempts have failed: how long it is to the next."""
+
+    def look() -> dt.timedelta | None:
+        post = shown(account.api, post_id)
+        if post["attempts"] < attempts or not post["next_attempt_at"]:
+            return None  # it is being sent
+        left = instant(post["next_attempt_at"]) - clock.now()
+        return left if left > dt.timedelta() else None
+
+    return until(look, PUBLISH_SECONDS, f"attempt {attempts} has failed and the next has a time")
+
+
 @pytest.mark.alone
 def test_a_retryable_failure_is_tried_again_after_1_5_and_15_minutes(
     account: Account, simulator: Simulator, operator: Operator, clock: Clock
@@ -120,14 +133,7 @@ def test_a_retryable_failure_is_tried_again_after_1_5_and_15_minutes(
     simulator.fault("rate_limit", page, times=3)
     operator("post", "due", post_id)
     for attempts, wait in enumerate(RETRY_WAITS, 1):
-        await_post(account.api, post_id, attempts=attempts)
-
-        def next_in() -> dt.timedelta | None:
-            at = shown(account.api, post_id)["next_attempt_at"]
-            left = instant(at) - clock.now() if at else dt.timedelta()
-            return left if left > dt.timedelta() else None
-
-        left = until(next_in, PUBLISH_SECONDS, "the next attempt has a time")
+        left = await_failed_attempt(account, post_id, attempts, clock)
         assert wait - dt.timedelta(seconds=20) < left <= wait
         clock.shift_to(clock.now() + left + dt.timedelta(seconds=1))
     post = await_post(account.api, post_id, status="published")
@@ -142,10 +148,9 @@ def test_the_fourth_failure_is_the_last(
     page, post_id = account.pages["FB"], schedule(account, message="no luck")["id"]
     simulator.fault("rate_limit", page, times=10)
     operator("post", "due", post_id)
-    for attempts, wait in enumerate(RETRY_WAITS, 1):
-        await_post(account.api, post_id, attempts=attempts)
-        until(lambda: instant(shown(account.api, post_id)["next_attempt_at"]) > clock.now(), PUBLISH_SECONDS)
-        clock.shift_to(clock.now() + wait + dt.timedelta(seconds=1))
+    for attempts in range(1, 4):
+        left = await_failed_attempt(account, post_id, attempts, clock)
+        clock.shift_to(clock.now() + left + dt.timedelta(seconds=1))
     post = await_post(account.api, post_id, status="failed")
     assert (post["attempts"], post["error"]["code"]) == (4, "PLATFORM_REJECTED")
     assert simulator.posts(page) == []
@@ -183,3 +188,18 @@ def test_a_due_post_that_would_break_a_cap_waits_until_it_fits(
     clock.shift(hours=1, seconds=5)
     await_post(account.api, post_id, status="published")
     assert len(simulator.posts(account.pages["FB"])) == 11
+
+
+@pytest.mark.alone
+def test_posts_of_a_page_that_are_due_together_go_out_in_their_order(
+    account: Account, simulator: Simulator, clock: Clock
+) -> None:
+    begin = clock.now() + dt.timedelta(minutes=30)
+    texts = [f"number {number}" for number in range(8)]
+    for number in (3, 0, 7, 1, 5, 2, 6, 4):
+        schedule(account, message=texts[number], scheduled_at=stamp(begin + dt.timedelta(minutes=number)))
+    clock.shift_to(begin + dt.timedelta(minutes=10))
+    until(lambda: len(simulator.posts(account.pages["FB"])) == len(texts), PUBLISH_SECONDS, "all are out")
+    assert [held["text"] for held in simulator.posts(account.pages["FB"])] == texts
+    published = account.api.get("/posts/published")["published_posts"]
+    assert [post["message"] for post in published] == texts[::-1], "newest first"

@@ -48,8 +48,8 @@ class Api:
 def body_of(answer: requests.Response, status: int) -> Json:
     """The JSON body of an answer that has to have this status."""
     assert answer.status_code == status, told(answer)
-    body = answer.json()
-    assert isinstance(body, dict | list), told(answer)
+    body: Json = answer.json()
+    assert isinstance(body, dict), told(answer)
     return body
 
 

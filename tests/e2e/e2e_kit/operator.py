@@ -103,15 +103,15 @@ class Accounts:
             account.pages[platform] = self.page(brand_id, platform)
         return account
 
-    def brand(self, user_id: str, name: str = "Corner Bakery") -> Json:
+    def brand(self, user_id: str, name: str = "Corner Bakery") -> Any:
         return self.operator(
             "brand", "create", "--user", user_id, "--name", name, "--timezone", "Europe/Berlin"
         )
 
-    def page(self, brand_id: str, platform: str = "FB") -> Json:
+    def page(self, brand_id: str, platform: str = "FB") -> Any:
         return self.operator("page", "link", "--brand", brand_id, "--platform", platform)
 
-    def token(self, user_id: str, scopes: str = "*", *options: str) -> Json:
+    def token(self, user_id: str, scopes: str = "*", *options: str) -> Any:
         """{token, api_token}; options as `token create` takes them."""
         return self.operator("token", "create", "--user", user_id, "--scopes", scopes, *options)
 

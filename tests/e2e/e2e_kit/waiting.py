@@ -10,7 +10,7 @@ _FIRST_PAUSE_SECONDS = 0.02
 _LAST_PAUSE_SECONDS = 0.25
 
 
-def until(look: Callable[[], T], seconds: float, what: str = "") -> T:
+def until(look: Callable[[], T | None], seconds: float, what: str = "") -> T:
     """The first result of `look` that is true in itself. Raises AssertionError with the last one."""
     end = time.monotonic() + seconds
     pause = _FIRST_PAUSE_SECONDS
