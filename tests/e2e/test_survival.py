@@ -96,8 +96,7 @@ def test_a_restart_of_postgresql_is_a_503_and_nothing_else(crowd: Crowd, stack: 
     print(
         f"postgres: ready {seconds:.1f} s after its start; {len(writing.posts)} keys, {dict(writing.statuses)}"
     )
-    assert set(writing.statuses) <= {201, 503, 409}, writing.statuses
-    assert writing.statuses[503] > 0
+    assert set(writing.statuses) == {201, 503}
     crowd.check(writing)
 
 

@@ -63,6 +63,7 @@ class House:
             Repeating(1.0, self.refunds.send_waiting).start(),
             Repeating(INTERVAL_SECONDS, self.uses.flush).start(),
             Repeating(60.0, self.keys.forget_old).start(),
+            Repeating(0.5, self.keys.give_up_waiting).start(),
             Repeating(1.0, self._cut_late).start(),
         ]
 

@@ -6,6 +6,7 @@ unlocked after it. It is left locked only by a process that was killed; then the
 
 import hashlib
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from enum import Enum
 
@@ -38,6 +39,8 @@ LOCK_MARGIN_SECONDS = 2.0
 #: After these the outcome is open: the key stays bound to its operation id, so that nothing is done twice.
 _OUTCOME_OPEN = frozenset(row.code for row in (PLATFORM_OUTCOME_UNKNOWN, SERVICE_UNAVAILABLE, SERVER_ERROR))
 _FORGET_AT_ONCE = 500
+#: Keys to be given up when the database is back; the oldest give way, their locks run out. Our choice.
+_MOST_WAITING = 10_000
 #: Seconds between looks at a running request's key: quick at first, then rarely.
 _POLLS = (0.02, 0.03, 0.05, 0.1, 0.2)
 
@@ -103,6 +106,7 @@ class IdempotencyKeys:
         self._required = required
         self._sleep = sleep
         self._monotonic = monotonic
+        self._waiting: deque[tuple[Claim, bool]] = deque(maxlen=_MOST_WAITING)
 
     def claim(self, token_id: str, key: str | None, fingerprint: bytes, lock_seconds: float) -> Claim | None:
         """None: no key was sent, none is required. Never raises: a refusal waits for its turn."""
@@ -162,10 +166,29 @@ class IdempotencyKeys:
             )
 
     def give_up(self, claim: Claim, *, outcome_open: bool) -> None:
-        """After an error: forget the key, or leave it bound to its operation id for the same request."""
-        with self._database.reading() as connection:
-            store = Store(connection)
-            (store.unlock if outcome_open else store.release)(claim.token_id, claim.key, claim.fence)
+        """After an error: forget the key, or leave it bound to its operation id for the same request.
+
+        With the database away that is done when it is back: a repetition need not wait for the lock to run out.
+        """
+        if not self._has_given_up(claim, outcome_open):
+            self._waiting.append((claim, outcome_open))
+
+    def give_up_waiting(self) -> None:
+        """What could not be given up before, oldest first, until the database does not answer."""
+        for _ in range(len(self._waiting)):
+            claim, outcome_open = self._waiting.popleft()
+            if not self._has_given_up(claim, outcome_open):
+                self._waiting.appendleft((claim, outcome_open))
+                return
+
+    def _has_given_up(self, claim: Claim, outcome_open: bool) -> bool:
+        try:
+            with self._database.reading() as connection:
+                store = Store(connection)
+                (store.unlock if outcome_open else store.release)(claim.token_id, claim.key, claim.fence)
+        except ApiError:
+            return False
+        return True
 
     def forget_old(self) -> int:
         """Removes keys older than 24 hours, a few at a time; returns how many."""

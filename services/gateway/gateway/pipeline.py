@@ -26,6 +26,7 @@ from gateway.arrivals import ARRIVALS
 from gateway.exchange import Exchange
 from gateway.idempotency import (
     STORED_STATUSES,
+    Claim,
     Verdict,
     fingerprint_of,
     is_being_looked_up,
@@ -206,6 +207,14 @@ def _keep(exchange: Exchange, answer: Answer) -> None:
     except Exception:
         # It happened all the same. A repetition takes the key over and finds the operation done.
         log.exception("answer_not_stored", request_id=exchange.request_id)
+        _give_up(exchange, exchange.claim, outcome_open=True)
+
+
+def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
+    try:
+        exchange.house.keys.give_up(claim, outcome_open=outcome_open)
+    except Exception:
+        log.exception("key_not_released", request_id=exchange.request_id)  # until its lock runs out
 
 
 def _after_error(exchange: Exchange, error: ApiError) -> Answer:
@@ -218,8 +227,5 @@ def _after_error(exchange: Exchange, error: ApiError) -> Answer:
     claim = exchange.claim
     if claim is not None and claim.verdict is Verdict.CLAIMED:
         open_ = leaves_outcome_open(error, sends=sends) if exchange.handled else claim.taken_over
-        try:
-            exchange.house.keys.give_up(claim, outcome_open=open_)
-        except Exception:
-            log.exception("key_not_released", request_id=exchange.request_id)  # until its lock runs out
+        _give_up(exchange, claim, outcome_open=open_)
     return refusal(error, exchange.request_id)

@@ -181,6 +181,31 @@ class TestKilledGateway:
         keys.give_up(slow, outcome_open=False)
         assert count(database) == 1
 
+    def test_a_key_that_cannot_be_given_up_is_free_when_the_database_is_back(self, database) -> None:
+        class Link:
+            is_away = False
+
+            def reading(self) -> Any:
+                if self.is_away:
+                    raise ApiError(errors.SERVICE_UNAVAILABLE)
+                return database.reading()
+
+        link = Link()
+        keys = IdempotencyKeys(link)  # type: ignore[arg-type]
+        claims = [keys.claim("tok_1", key, b"f", 60.0) for key in ("failed", "open")]
+        link.is_away = True
+        for claim, outcome_open in zip(claims, (False, True), strict=True):
+            assert claim is not None
+            keys.give_up(claim, outcome_open=outcome_open)
+        keys.give_up_waiting()
+        link.is_away = False
+        keys.give_up_waiting()
+        failed, open_ = (keys.claim("tok_1", key, b"f", 60.0) for key in ("failed", "open"))
+        assert failed is not None
+        assert open_ is not None
+        assert (failed.verdict, failed.taken_over) == (Verdict.CLAIMED, False)
+        assert (open_.verdict, open_.taken_over) == (Verdict.CLAIMED, True)
+
     def test_another_request_does_not_take_it_over(self, keys, database) -> None:
         keys.claim("tok_1", "k", b"f", 60.0)
         run_out_locks(database)
