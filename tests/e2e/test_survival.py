@@ -84,19 +84,30 @@ def test_a_killed_process_loses_nothing_and_repeats_nothing(crowd: Crowd, stack:
 
 
 def test_a_restart_of_postgresql_is_a_503_and_nothing_else(crowd: Crowd, stack: Stack) -> None:
-    seconds = 0.0
+    seconds, read = 0.0, set()
+    reader = crowd.members[0].account.api
+
+    def reads() -> bool:
+        status = reader.call("GET", "/pages").status_code
+        read.add(status)
+        return status == 200
 
     def during() -> None:
         nonlocal seconds
-        seconds = restart(stack, "postgres", signal.SIGINT)
-        reader = crowd.members[0].account.api
-        until(lambda: reader.call("GET", "/pages").status_code == 200, READY_SECONDS)
+        starts = stack.kill("postgres", signal.SIGINT)
+        until(lambda: not reads(), READY_SECONDS, "a read notices")
+        stack.await_restart("postgres", starts)
+        begin = time.monotonic()
+        stack.await_ready(READY_SECONDS)
+        until(reads, READY_SECONDS, "reads work again")
+        seconds = time.monotonic() - begin
 
     writing = crowd.write(during)
     print(
         f"postgres: ready {seconds:.1f} s after its start; {len(writing.posts)} keys, {dict(writing.statuses)}"
     )
     assert set(writing.statuses) == {201, 503}
+    assert read == {200, 503}
     crowd.check(writing)
 
 
