@@ -22,6 +22,13 @@ def test_neither_message_nor_media_is_refused(message: str | None) -> None:
     assert codes(message=message) == ["VALIDATION_ERROR"]
 
 
+def test_a_message_over_5000_characters_is_refused_beside_what_else_is_wrong() -> None:
+    assert codes(message="x" * 5_000) == []
+    assert codes(message="x" * 5_001) == ["VALIDATION_ERROR"]
+    wrong = codes(message="x" * 5_001, media_urls=("http://127.0.0.1/a.jpg",))
+    assert sorted(wrong) == ["INVALID_MEDIA_URL", "VALIDATION_ERROR"]
+
+
 def test_eleven_media_items_are_refused_before_the_platform_is_asked() -> None:
     assert codes(media_urls=(PHOTO,) * 11) == ["VALIDATION_ERROR"]
 
