@@ -10,7 +10,8 @@ from contracts.record import Record
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
 #: Spec "Request field limits"; the platform's own limit comes on top.
-Message = Annotated[str, Meta(max_length=5_000)]
+MAX_MESSAGE_LENGTH = 5_000
+Message = Annotated[str, Meta(max_length=MAX_MESSAGE_LENGTH)]
 ReplyMessage = Annotated[str, Meta(min_length=1, max_length=8_000)]
 #: decisions: media_ids and media_urls together at most 10, then the platform's own limit.
 MAX_MEDIA_PER_POST = 10
@@ -110,9 +111,11 @@ class PublishPost(PostContent, kw_only=True):
 
 
 class ValidatePost(PostContent, kw_only=True):
-    """A dry run. Without scheduled_at it is judged as a publish at once."""
+    """A dry run. Without scheduled_at it is judged as a publish at once. What is too long is one of its findings."""
 
     page_id: str
+    message: str | None = None
+    first_comment: str | None = None
     scheduled_at: datetime | None = None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from chassis.addresses import UnsafeAddress, check_url
 from contracts.errors import INVALID_MEDIA_URL, NOT_FOUND, ApiError, invalid
 from contracts.platforms import PLATFORMS
-from contracts.publishing import MAX_MEDIA_PER_POST, PostContent
+from contracts.publishing import MAX_MEDIA_PER_POST, MAX_MESSAGE_LENGTH, PostContent
 from publishing.platforms.limits import check_content
 from publishing.records import media_type_of
 
@@ -23,6 +23,8 @@ def findings(content: PostContent, platform: str, routed_hosts: Mapping[str, str
     yield from basic
     if any(True for error in basic if _field(error) in ("message", "media_urls", "media_ids")):
         return
+    if len(content.message or "") > MAX_MESSAGE_LENGTH:  # only a dry run comes so far with it
+        yield invalid("message", f"must have at most {MAX_MESSAGE_LENGTH} characters")
     yield from _media(content, routed_hosts)
     yield from _foreign(content, platform)
     types = [media_type_of(url) for url in content.media_urls]

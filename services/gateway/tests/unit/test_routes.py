@@ -37,6 +37,14 @@ def test_platform_filters_take_codes_and_names_in_any_case(client, bus, value) -
     assert bus.asked("list_pages")[0][1].platform == "FB"
 
 
+def test_what_is_too_long_is_a_finding_of_a_dry_run_and_refused_elsewhere(client, bus) -> None:
+    bus.answers["validate_post"] = publishing.Validation(valid=False)
+    body = {"page_id": "pag_1", "message": "x" * 5_001, "first_comment": "x" * 8_001}
+    assert client.post("/api/v1/posts/validate", json=body).status_code == 200
+    assert bus.asked("validate_post")[0][1].message == body["message"]
+    assert client.post("/api/v1/posts/publish", json=body).json["code"] == "VALIDATION_ERROR"
+
+
 @pytest.mark.parametrize("path", ["/pages", "/posts/published"])
 def test_another_platform_is_a_validation_error(client, path) -> None:
     response = client.get(f"/api/v1{path}?platform=myspace")
