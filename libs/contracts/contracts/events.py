@@ -65,7 +65,7 @@ class BrandChanged(Record):
 
 
 class UnitReturned(Record):
-    """A publish whose outcome was unknown turned out not to have happened: its month unit goes back."""
+    """A publish or reply whose outcome was unknown turned out not to have happened: its month unit goes back."""
 
     operation_id: str
 

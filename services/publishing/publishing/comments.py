@@ -18,7 +18,7 @@ from contracts.errors import (
     ApiError,
     invalid,
 )
-from contracts.events import CommentReplied
+from contracts.events import CommentReplied, UnitReturned
 from contracts.platforms import DAY_SECONDS, PLATFORMS
 from publishing import reach
 from publishing.content import check_text
@@ -112,7 +112,7 @@ def look_up_replies(house: House) -> int:
 
 
 def look_up(house: House, row: ReplyRow) -> None:
-    """One look at one reply. Not there once settled: it failed, and its operation may run again."""
+    """One look at one reply. Not there once settled: it failed, its unit goes back, its operation may run again."""
     settings, unknown_seconds = house.settings, row.unknown_seconds or 0.0
     with house.database.reading() as connection:
         comments = Comments(connection)
@@ -141,6 +141,11 @@ def look_up(house: House, row: ReplyRow) -> None:
         ended = Comments(connection).end_reply(row, state, remote_id=remote_id, wait_seconds=wait)
         if ended is not None and state == "done":
             _tell(connection, page, post, ended)
+        elif ended is not None and state == "failed" and row.operation_id is not None:
+            returned = UnitReturned(operation_id=row.operation_id)
+            outbox.stage(
+                connection, "unit.returned", returned, account_id=page.account_id, brand_id=page.brand_id
+            )
 
 
 def _send(house: House, page: PageRow, post: Post, comment: CommentRow, row: ReplyRow) -> api.Reply:
