@@ -161,7 +161,8 @@ def _new_time(
 
 
 def _new_content(house: House, post: Post, request: api.EditPost) -> dict[str, Any]:
-    """The columns of changed content, after asking the content rules again."""
+    """The columns of changed content, after asking the content rules again. What was staged for the old is forgotten:
+    a look-up would take it for the new one's."""
     sent = {
         name: getattr(request, name)
         for name in api.PostContent.__struct_fields__
@@ -171,7 +172,7 @@ def _new_content(house: House, post: Post, request: api.EditPost) -> dict[str, A
         return {}
     changed = msgspec.structs.replace(post.content, **sent)
     content.check(changed, post.platform, house.settings.outbound_host_map)
-    return content.columns(changed) | {"media_types": None}
+    return content.columns(changed) | {"media_types": None, "checkpoint": None}
 
 
 def cancel(house: House, caller: Caller, request: api.PostId) -> api.Cancelled:

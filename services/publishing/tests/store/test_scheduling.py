@@ -166,6 +166,15 @@ def test_an_edit_asks_the_rules_again_for_what_it_changes(world: Any, house: Hou
     assert posts.edit(house, world.caller(), api.EditPost(id=second.id)) == edited
 
 
+def test_what_was_staged_for_other_content_is_forgotten_with_it(world: Any, house: House) -> None:
+    post = world.schedule(world.page(), world.in_minutes(20))
+    world.run("""UPDATE posts SET checkpoint = '{"video_id": "1"}'""")
+    posts.edit(house, world.caller(), api.EditPost(id=post.id, scheduled_at=world.in_minutes(30)))
+    assert posts.get_post(house, world.caller(), post.id).checkpoint == {"video_id": "1"}
+    posts.edit(house, world.caller(), api.EditPost(id=post.id, message="new"))
+    assert posts.get_post(house, world.caller(), post.id).checkpoint is None
+
+
 def test_edits_of_different_fields_at_once_lose_nothing(world: Any, house: House) -> None:
     post = world.schedule(world.page(), world.in_minutes(20))
     edits = [
