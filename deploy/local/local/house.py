@@ -52,6 +52,7 @@ def settings(
         "PUBLIC_BASE_URL": f"http://127.0.0.1:{port['gateway']}",
         "PYTHONUNBUFFERED": "1",
         "RECONCILE_FIRST_SECONDS": "5",
+        "RECONCILE_SETTLE_SECONDS": "60",
         "WEBHOOK_ALLOWED_CIDRS": "" if strict else "127.0.0.1/32",
         **secrets,
     }

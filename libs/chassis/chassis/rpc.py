@@ -4,8 +4,8 @@
 Works in real threads (the gateway) and in green ones (services). The only exception is ApiError:
 the service's own refusal, or SERVICE_UNAVAILABLE when no answer came in time or the broker is away.
 
-Gathering is adaptive: a call leaves at once while fewer than two frames to its service are unanswered;
-otherwise it waits for the next reply or 2 ms, whichever is first, and leaves with its neighbours.
+Gathering is adaptive: a call leaves at once while no frame to its service is unanswered; otherwise it waits for
+that answer or 2 ms, whichever is first, and leaves with its neighbours.
 """
 
 import itertools
@@ -42,8 +42,9 @@ from contracts.services import SERVICES
 
 log = structlog.get_logger()
 
-#: Frames to one service that may be unanswered before calls gather. Architecture, "Speed".
-FRAMES_ON_THEIR_WAY = 2
+#: Frames to one service that may be unanswered before calls gather. Architecture "Speed" says one or two: with two,
+#: a read at 64 connections cost a fifth more CPU.
+FRAMES_ON_THEIR_WAY = 1
 #: The longest a call waits for neighbours. Architecture, "Speed".
 GATHER_SECONDS = 0.002
 DEFAULT_TIMEOUT_SECONDS = 10.0

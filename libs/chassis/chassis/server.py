@@ -45,8 +45,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: Frames a process holds unacknowledged: the rest waits at the broker for any replica. Our choice.
 PREFETCH_FRAMES = 16
-#: The longest a reply waits for neighbours that are about to be ready. Our choice: half of what calls may wait.
-GATHER_SECONDS = 0.001
+#: The longest a reply waits for neighbours that are about to be ready. As long as calls may wait.
+GATHER_SECONDS = 0.002
 
 
 class ServiceLink(SharedExtension):
