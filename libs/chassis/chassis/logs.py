@@ -22,6 +22,7 @@ def configure(service: str, level: str = "info") -> None:
     """Sets up structlog and quietens libraries that log what we log ourselves."""
     structlog.configure(
         processors=[
+            structlog.contextvars.merge_contextvars,
             _named(service),
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),

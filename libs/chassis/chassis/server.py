@@ -8,7 +8,7 @@ operation id. Replies are transient and unconfirmed; those that are ready at the
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from typing import Any, TypeVar
 
 import eventlet
@@ -270,6 +270,15 @@ class Rpc(Entrypoint):
 
 
 def rpc(function: F) -> F:
-    """Marks a service method `def name(self, caller, request) -> result` as callable over the bus."""
-    register_entrypoint(function, Rpc())
-    return function
+    """Marks a service method `def name(self, caller, request) -> result` as callable over the bus.
+
+    What it logs carries the caller's request id: each call has a green thread, and so a context, of its own.
+    """
+
+    @wraps(function)
+    def call(self: Any, caller: Caller, request: Any) -> Any:
+        structlog.contextvars.bind_contextvars(request_id=caller.request_id)
+        return function(self, caller, request)
+
+    register_entrypoint(call, Rpc())
+    return call  # type: ignore[return-value]

@@ -80,8 +80,8 @@ def _view(house: House, endpoint: Endpoint) -> View:
 
 
 def _log(exchange: Exchange, answer: Answer) -> None:
-    """Writes and failures always; reads when asked for (a line costs as much as a tenth of a read)."""
-    tell = log.info if exchange.is_write or answer.status >= 500 else log.debug
+    """Writes and refusals always; reads that went well when asked for (a line costs a tenth of a read)."""
+    tell = log.info if exchange.is_write or answer.status >= 400 else log.debug
     endpoint, token = exchange.endpoint, exchange.authenticated and exchange.authenticated.token.id
     tell(
         "request",

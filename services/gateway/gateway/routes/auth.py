@@ -11,14 +11,15 @@ from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.views import SignedUp
 
-Name = Annotated[str, Meta(max_length=200)]
+#: As accounts has them.
+Name = Annotated[str, Meta(max_length=100)]
 
 
 class SignUp(Record):
     """What a newcomer gives; anything else of an account (its tier) is not theirs to choose."""
 
     email: Annotated[str, Meta(max_length=254)]
-    password: Annotated[str, Meta(max_length=1024)]
+    password: Annotated[str, Meta(min_length=8, max_length=256)]
     firstname: Name = ""
     lastname: Name = ""
 

@@ -53,8 +53,9 @@ class MetaSettings:
     read_timeout_seconds: float = 30.0
     #: First wait between two looks at a container or video; doubles up to 5 s. Our choice.
     poll_seconds: float = 0.5
-    #: Longest a publish waits for processing (platforms.md 3: Meta says five minutes).
-    poll_limit_seconds: float = 300.0
+    #: Longest one attempt waits for processing. A publish at once has to answer within the gateway's 60 s. Meta may
+    #: take five minutes (platforms.md 3): the next attempt of a scheduled post goes on with what is staged. Our choice.
+    poll_limit_seconds: float = 25.0
 
 
 class Graph:
