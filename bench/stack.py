@@ -6,6 +6,7 @@ from pathlib import Path
 import requests
 from sqlalchemy import create_engine, text
 
+from chassis.ids import new_id
 from chassis.rpc import Bus, connect
 from contracts.accounts import CreateBrand, CreateToken, CreateUser
 from contracts.caller import operator
@@ -45,7 +46,7 @@ class Stack:
         for number in range(count):
             user = accounts.create_user(
                 _OPERATOR,
-                CreateUser(email=f"bench-{os.getpid()}-{platform}-{number}@posthaste.test", tier="elite"),
+                CreateUser(email=f"{new_id('bench')}@posthaste.test", tier="elite"),
             ).user
             brand = accounts.create_brand(_OPERATOR, CreateBrand(user_id=user.id, name=f"Brand {number}"))
             token = accounts.create_token(_OPERATOR, CreateToken(user_id=user.id, scopes=("*",))).api_token

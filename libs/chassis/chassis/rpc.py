@@ -47,6 +47,8 @@ log = structlog.get_logger()
 FRAMES_ON_THEIR_WAY = 1
 #: The longest a call waits for neighbours. Architecture, "Speed".
 GATHER_SECONDS = 0.002
+#: A frame that is unanswered for longer holds up nobody: its calls are slow, or nobody will ever answer. Our choice.
+FRESH_SECONDS = 0.02
 DEFAULT_TIMEOUT_SECONDS = 10.0
 _REPLY_TO = "amq.rabbitmq.reply-to"
 
@@ -235,7 +237,8 @@ class _Line:
         self._bus = bus
         self._queue = topology.rpc_queue(service)
         self._waiting: deque[PendingCall] = deque()
-        self._unanswered: set[int] = set()
+        #: Frames on their way, and when they left.
+        self._unanswered: dict[int, float] = {}
         self._frame_ids = itertools.count(1)
         self._timer_set = False
         self._flush_asked = False
@@ -248,7 +251,7 @@ class _Line:
             self._bus.link.call_soon(self._asked)
 
     def answered(self, frame_id: int) -> None:
-        self._unanswered.discard(frame_id)
+        self._unanswered.pop(frame_id, None)
 
     def reset(self) -> None:
         """On a new connection."""
@@ -270,6 +273,10 @@ class _Line:
 
     def flush_if_free(self) -> None:
         """Sends what waits, unless enough frames are on their way: then it gathers."""
+        recently = time.monotonic() - FRESH_SECONDS
+        for frame_id, sent_at in list(self._unanswered.items()):
+            if sent_at < recently:
+                self.answered(frame_id)
         if len(self._unanswered) < FRAMES_ON_THEIR_WAY:
             self.flush()
 
@@ -294,7 +301,7 @@ class _Line:
             size += len(bytes(pending.call.request)) + 512
         if not calls:
             return
-        self._unanswered.add(frame_id)
+        self._unanswered[frame_id] = now
         properties = pika.BasicProperties(
             content_type="application/json", reply_to=_REPLY_TO, expiration=str(int(longest * 1000) or 1)
         )
