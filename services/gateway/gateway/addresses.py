@@ -18,6 +18,10 @@ def client_address(remote: str, forwarded_for: str, trusted_hops: int) -> Addres
     return parse_address(entries[-min(trusted_hops, len(entries))])
 
 
+#: IPv4-mapped addresses are ::ffff:0:0/96.
+_MAPPED_PREFIX = 96
+
+
 @lru_cache(maxsize=4096)
 def parse_address(text: str) -> Address | None:
     """An address, with or without port, brackets and zone; IPv4-mapped ones as IPv4. None when it is none."""
@@ -47,9 +51,8 @@ def _holds(block: str, address: Address) -> bool:
         return False  # accounts checks blocks when a token is made
     if address in network:
         return True
-    if (
-        network.version == 6 and address.version == 4
-    ):  # a block written in the mapped form, ::ffff:10.0.0.0/104
+    if network.version == 6 and address.version == 4 and network.prefixlen >= _MAPPED_PREFIX:
+        # A block written in the mapped form, ::ffff:10.0.0.0/104; a wider one, ::/0, says nothing of IPv4.
         return IPv6Address(f"::ffff:{address}") in network
     return False
 

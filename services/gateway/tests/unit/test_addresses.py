@@ -47,6 +47,7 @@ def test_reads_addresses_in_every_spelling_proxies_use(text: str, expected: str)
         ("2001:db8::5", "2001:db8::/32", True),
         ("1.2.3.4", "2001:db8::/32", False),
         ("unknown", "0.0.0.0/0", False),
+        ("203.0.113.9", "::/0", False),
     ],
 )
 def test_an_allowlist_holds_addresses_and_blocks(address: str, block: str, expected: bool) -> None:
