@@ -119,7 +119,10 @@ class Keeper:
         finally:
             os.close(log)
         self.starts += 1
-        (self.supervisor.run / "pids" / self.row.name).write_text(f"{self.process.pid}\n")
+        # In one step: whoever reads it finds the old number or the new one.
+        fresh = self.supervisor.run / "pids" / f".{self.row.name}"
+        fresh.write_text(f"{self.process.pid}\n")
+        fresh.replace(self.supervisor.run / "pids" / self.row.name)
         self.note("starting" if self.row.check or self.row.once else "ready")
         watch = asyncio.create_task(self.watch(self.row.check)) if self.row.check else None
         try:
