@@ -212,7 +212,12 @@ class RpcServer(SharedExtension, ProviderCollector):
     ) -> tuple[Any, None]:
         self._running -= 1
         if exc_info is None:
-            self.answer(reply_to, Reply(id=call_id, result=Raw(encode(result))))
+            try:
+                reply = Reply(id=call_id, result=Raw(encode(result)))
+            except (TypeError, ValueError):  # a lone surrogate, say: it must not take the service with it
+                log.exception("result_not_encodable", method=method.name)
+                reply = Reply(id=call_id, error=Failure(SERVER_ERROR.code, SERVER_ERROR.message))
+            self.answer(reply_to, reply)
         elif isinstance(exc_info[1], ApiError):
             self.answer(reply_to, Reply(id=call_id, error=failure_of(exc_info[1])))
         else:

@@ -46,6 +46,13 @@ def test_an_unexpected_exception_is_a_server_error_that_tells_nothing_of_itself(
     assert "secret" not in caught.value.message
 
 
+def test_a_result_that_cannot_be_sent_is_a_server_error_and_the_service_lives(probe):
+    with pytest.raises(ApiError) as caught:
+        probe.garble(CALLER, Words())
+    assert caught.value.code == "SERVER_ERROR"
+    assert probe.echo(CALLER, Words(text="alive")).text == "alive"
+
+
 def test_calls_made_at_once_all_get_their_own_answer(probe):
     answers = {}
 

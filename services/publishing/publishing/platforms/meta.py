@@ -166,7 +166,7 @@ def _multipart(fields: Answer, files: Any) -> tuple[bytes, str]:
 def _judged(response: urllib3.BaseHTTPResponse, visible: bool) -> Answer:
     """The body of a good answer. Raises what any other one says."""
     try:
-        body = response.json()
+        body = _storable(response.json())
     except ValueError:
         body = None
     error = body.get("error") if isinstance(body, dict) else None
@@ -188,6 +188,11 @@ def _judged(response: urllib3.BaseHTTPResponse, visible: bool) -> Answer:
         # A platform in trouble may say anything; a page is not cut off for it.
         refusal.kind = Refusal.TRANSIENT
     raise refusal
+
+
+def _storable(body: Any) -> Any:
+    """Without lone surrogates (`\\ud83d` cut from an emoji), which neither PostgreSQL nor a JSON answer takes."""
+    return json.loads(json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def _no_answer(error: Exception, visible: bool) -> Exception:

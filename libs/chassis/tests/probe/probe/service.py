@@ -9,7 +9,7 @@ from chassis.service import DatabaseProvider, loop, on_event, rpc
 from contracts.errors import NOT_FOUND, ApiError
 from contracts.events import BrandChanged
 from contracts.record import Nothing
-from probe.api import Count, ProbeApi
+from probe.api import Count, ProbeApi, Words
 
 HANGS: list[float] = []
 
@@ -41,6 +41,10 @@ class ProbeService:
     @rpc
     def break_down(self, caller, request):
         raise ZeroDivisionError(request.text)
+
+    @rpc
+    def garble(self, caller, request):
+        return Words(text="half an emoji: \ud83d")
 
     @rpc
     def write(self, caller, request):

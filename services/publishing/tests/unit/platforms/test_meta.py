@@ -344,3 +344,10 @@ def test_small_readers_take_what_comes() -> None:
     assert next_cursor({"paging": {"cursors": {"after": "x"}}}) is None
     assert same_text("", None)
     assert not same_text("a", "A")
+
+
+def test_half_an_emoji_in_an_answer_comes_as_a_question_mark(graph: _Server) -> None:
+    error = {"error": {"code": 368, "message": "blocked \ud83d here"}}
+    with pytest.raises(PlatformRefusal) as refusal:
+        _publish(_facebook(graph, (400, json.dumps(error).encode())))
+    assert refusal.value.message == "blocked ? here"
