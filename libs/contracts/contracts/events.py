@@ -6,6 +6,8 @@ published before a receiver's first start waits for it. Names seen by clients ar
 
 from datetime import datetime
 
+from contracts.ai import AiJob
+from contracts.media import Media
 from contracts.publishing import PostError, Reply, ScheduledPost
 from contracts.record import Record
 
@@ -41,6 +43,31 @@ class CommentReplied(Record, rename="camel"):
     page_id: str
     post_id: str
     reply: Reply
+
+
+class JobCompleted(Record, rename="camel"):
+    user_id: str
+    brand_id: str | None
+    job: AiJob
+    media: Media
+
+
+class JobFailed(Record, rename="camel"):
+    user_id: str
+    brand_id: str | None
+    job: AiJob
+
+
+class PostMedia(Record):
+    """What a post holds of media's files now; `revision` grows with every change of one post, so that an older word
+    that comes late is known as old. Sent for posts that have, or had, media_ids.
+    """
+
+    post_id: str
+    media_ids: tuple[str, ...]
+    #: pending (queued or being sent), published, or released (cancelled, failed, files taken away)
+    state: str
+    revision: int
 
 
 class QuotaWarning(Record, rename="camel"):
@@ -83,6 +110,9 @@ EVENTS: dict[str, Route] = {
     "post.failed": Route(sender="publishing"),
     "comment.replied": Route(sender="publishing"),
     "account.quota.warning": Route(sender="quota"),
+    "post.media": Route(sender="publishing", receivers=("media",)),
+    "ai.job.completed": Route(sender="ai"),
+    "ai.job.failed": Route(sender="ai"),
     "unit.returned": Route(sender="publishing", receivers=("quota",)),
     "brand.changed": Route(sender="accounts", receivers=("publishing",)),
     "caller.changed": Route(sender="accounts", broadcast=True),

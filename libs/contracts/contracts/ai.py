@@ -1,0 +1,235 @@
+"""The AI service's surface: credits, jobs, captions."""
+
+from datetime import datetime
+from typing import Annotated, Literal, Protocol
+
+from msgspec import Meta, field
+
+from contracts.caller import Caller
+from contracts.media import Media
+from contracts.record import Nothing, Record
+
+#: Spec "Request field limits".
+Prompt = Annotated[str, Meta(min_length=1, max_length=2_000)]
+ImageModel = Literal["flash", "pro"]
+JobKind = Literal["image", "image_edit", "video"]
+
+
+class ImageBody(Record):
+    """Spec "Image body"."""
+
+    prompt: Prompt
+    aspect_ratio: Literal["default", "1:1", "16:9", "9:16", "4:3", "3:4"] = "default"
+    model: ImageModel = "flash"
+    reference_image_urls: Annotated[tuple[str, ...], Meta(max_length=3)] = ()
+    reference_media_ids: Annotated[tuple[str, ...], Meta(max_length=3)] = ()
+    brand_id: str | None = None
+
+
+class GenerateImage(ImageBody, kw_only=True):
+    """`guidelines`: the brand's, as the gateway read them."""
+
+    guidelines: str | None = None
+
+
+class EditImage(Record):
+    """Spec "Image edit body": one of image_url and media_id."""
+
+    prompt: Prompt
+    image_url: str | None = None
+    media_id: str | None = None
+    model: ImageModel = "flash"
+
+
+class VideoBody(Record):
+    """Spec "Video body"; at most one of image_url and media_id."""
+
+    prompt: Prompt
+    aspect_ratio: Literal["default", "16:9", "9:16"] = "default"
+    image_url: str | None = None
+    media_id: str | None = None
+    brand_id: str | None = None
+
+
+class GenerateVideo(VideoBody, kw_only=True):
+    """`guidelines`: the brand's, as the gateway read them."""
+
+    guidelines: str | None = None
+
+
+class CaptionBody(Record):
+    """Spec "Caption body"."""
+
+    brand_id: str
+    instruction: Prompt
+    words: Annotated[int, Meta(ge=10, le=300)] = 60
+    edit_text: Annotated[str, Meta(max_length=5_000)] | None = None
+    custom_instructions: Annotated[str, Meta(max_length=2_000)] | None = None
+
+
+class WriteCaption(CaptionBody, kw_only=True):
+    """The brand's own words, as the gateway read them; custom_instructions override its guidelines."""
+
+    brand_name: str
+    brand_description: str | None = None
+    guidelines: str | None = None
+
+
+class JobParams(Record):
+    aspect_ratio: str | None = None
+    model: str | None = None
+    image_to_video: bool = False
+
+
+class AiJob(Record):
+    """Spec "AiJob"."""
+
+    job_id: str
+    kind: str
+    #: processing, completed or failed
+    status: str
+    prompt: str
+    url: str | None
+    media_id: str | None
+    #: photo or video
+    media_type: str
+    mime_type: str | None
+    size_bytes: int
+    credits_charged: int
+    params: JobParams
+    error: str | None
+    created_at: datetime
+    completed_at: datetime | None
+
+
+class CreditsAfterCharge(Record):
+    """Spec "CreditsAfterCharge"; `remaining` is also the header X-Credits-Remaining."""
+
+    charged: int
+    remaining: int
+    plan_remaining: int
+    bonus: int
+    plan: str
+
+
+class AiResult(Record):
+    """`media` is None while a video is still processing, and when it failed."""
+
+    job: AiJob
+    media: Media | None
+    credits: CreditsAfterCharge
+
+
+class ListJobs(Record):
+    limit: Annotated[int, Meta(ge=1, le=50)] = 20
+    kind: JobKind | None = None
+    cursor: str | None = None
+
+
+class JobList(Record):
+    jobs: tuple[AiJob, ...]
+    next_cursor: str | None
+    #: For the header.
+    credits_remaining: int
+
+
+class JobId(Record):
+    id: str
+
+
+class Caption(Record):
+    text: str
+    brand_id: str
+    words_requested: int
+    credits: CreditsAfterCharge
+
+
+class Credits(Record):
+    available: int
+    plan: str
+    plan_allowance: int
+    plan_used: int
+    plan_remaining: int
+    bonus: int
+    #: The part of bonus that came from referrals (decisions).
+    referral: int
+    next_reset_at: datetime | None
+
+
+class Cost(Record):
+    action: str
+    label: str
+    credits: int
+
+
+class Pack(Record):
+    id: str
+    name: str
+    credits: int
+    price_usd: float = field(name="priceUsd")
+    price_per_credit: float = field(name="pricePerCredit")
+    available: bool
+
+
+class AutoRefill(Record):
+    available: bool
+    enabled: bool
+    status: str
+    threshold: int | None
+    amount: int | None
+    unit_credits: int = field(name="unitCredits")
+    unit_price_usd: float = field(name="unitPriceUsd")
+    amounts: tuple[int, ...]
+
+
+class CreditsBalance(Record):
+    """Spec "CreditsBalance"."""
+
+    credits: Credits
+    costs: tuple[Cost, ...]
+    packs: tuple[Pack, ...]
+    auto_refill: AutoRefill
+    billing_url: str
+
+
+class GrantCredits(Record):
+    """Operator: bonus credits for an account, bought or from a referral. Once per operation id."""
+
+    account_id: str
+    #: The account's, as accounts says: it names the plan in the balance answered.
+    tier: str
+    amount: Annotated[int, Meta(ge=1, le=1_000_000)]
+    referral: bool = False
+
+
+class SetAutoRefill(Record):
+    """Operator, for the account's owner. `enabled` needs threshold and amount (500 to 5 000, in steps of 500)."""
+
+    account_id: str
+    tier: str
+    enabled: bool
+    threshold: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
+    amount: Annotated[int, Meta(ge=500, le=5_000)] | None = None
+
+
+class PaymentHook(Record):
+    """A payment provider's own call, raw: the signature is over the bytes."""
+
+    provider: str
+    body: str
+    signature: str
+
+
+class AiApi(Protocol):
+    """RPC surface of the AI service. From the operator alone: grant_credits, set_auto_refill."""
+
+    def generate_image(self, caller: Caller, request: GenerateImage) -> AiResult: ...
+    def edit_image(self, caller: Caller, request: EditImage) -> AiResult: ...
+    def generate_video(self, caller: Caller, request: GenerateVideo) -> AiResult: ...
+    def list_jobs(self, caller: Caller, request: ListJobs) -> JobList: ...
+    def get_job(self, caller: Caller, request: JobId) -> AiResult: ...
+    def write_caption(self, caller: Caller, request: WriteCaption) -> Caption: ...
+    def get_credits(self, caller: Caller, request: Nothing) -> CreditsBalance: ...
+    def grant_credits(self, caller: Caller, request: GrantCredits) -> CreditsBalance: ...
+    def set_auto_refill(self, caller: Caller, request: SetAutoRefill) -> CreditsBalance: ...
+    def payment_hook(self, caller: Caller, request: PaymentHook) -> Nothing: ...

@@ -1,0 +1,1 @@
+"""The AI service: credits, and what they are spent on."""

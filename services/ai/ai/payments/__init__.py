@@ -1,0 +1,1 @@
+"""Payment providers for credit packs and auto-refill, each behind the one interface of `base.py`."""

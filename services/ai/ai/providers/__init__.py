@@ -1,0 +1,1 @@
+"""The AI providers, each behind the one interface of `base.py`."""
