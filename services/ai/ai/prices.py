@@ -1,0 +1,44 @@
+"""What credits cost and what they are spent on. Figures and settings only; balances are `ledger.py`."""
+
+from collections.abc import Mapping
+
+from contracts.ai import Cost
+from contracts.record import Record
+
+CAPTION, IMAGE, IMAGE_EDIT, VIDEO = "caption", "image", "image_edit", "video"
+#: Spec "Limits", AI credits; labels: our choice.
+COSTS = (
+    Cost(action=CAPTION, label="Caption", credits=1),
+    Cost(action=IMAGE, label="Image", credits=10),
+    Cost(action=IMAGE_EDIT, label="Image edit", credits=10),
+    Cost(action=VIDEO, label="Video", credits=90),
+)
+COST_OF: Mapping[str, int] = {cost.action: cost.credits for cost in COSTS}
+
+#: Spec "AI credits" 3: refills of 500 to 5 000; in steps of 500: our choice.
+REFILL_UNIT = 500
+REFILL_AMOUNTS = tuple(range(REFILL_UNIT, 5_000 + 1, REFILL_UNIT))
+#: Spec "AI credits" 3. A day is a UTC day, and every try counts, paid or not: our choice.
+REFILLS_PER_DAY = 5
+REFILL_GAP_SECONDS = 600
+
+
+class CreditSettings(Record):
+    """What a deployment sets. Money in US dollars; `config.py` reads it from the environment."""
+
+    #: decisions "Packs": price of each pack by its size in credits. Our choice.
+    pack_prices_usd: Mapping[int, float] = {500: 9.0, 1_500: 25.0, 5_000: 79.0, 15_000: 199.0}
+    #: A pack's payment link by its size; `?client_reference_id=<account>` is added to it.
+    pack_links: Mapping[int, str] = {}
+    #: What a refill costs per REFILL_UNIT credits.
+    refill_unit_price_usd: float = 9.0
+    #: manual or stripe: see `payments/`.
+    payment_provider: str = "manual"
+    billing_url: str = "http://localhost:8000/dashboard/billing"
+    packs_url: str = "http://localhost:8000/dashboard/billing/packs"
+    auto_refill_url: str = "http://localhost:8000/dashboard/billing/auto-refill"
+
+    @property
+    def takes_payments(self) -> bool:
+        """Whether anything can be bought without the operator's hand."""
+        return self.payment_provider != "manual"
