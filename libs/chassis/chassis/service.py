@@ -1,4 +1,4 @@
-"""What a service's `service.py` needs: the entrypoints, its database, and ways to run work beside the event loop."""
+"""What a service's `service.py` needs: the entrypoints, its database, other services, work beside the event loop."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,10 +14,11 @@ from chassis.consumer import on_event
 from chassis.database import Database
 from chassis.link import NotConfirmed
 from chassis.loops import loop, wake
+from chassis.rpc import Bus, connect
 from chassis.server import RpcServer, ServiceLink, rpc
 from contracts.errors import ApiError
 
-__all__ = ["DatabaseProvider", "loop", "offload", "on_event", "rpc", "spawn_all", "wake"]
+__all__ = ["BusProvider", "DatabaseProvider", "loop", "offload", "on_event", "rpc", "spawn_all", "wake"]
 
 log = structlog.get_logger()
 
@@ -85,6 +86,27 @@ class DatabaseProvider(DependencyProvider):
                     inbox.sweep_once(connection)
             except Exception:
                 log.exception("inbox_sweep_failed")
+
+
+class BusProvider(DependencyProvider):
+    """Gives the service `self.bus`, the client of other services, on a connection of its own.
+
+    Who may call whom is the call graph in docs/architecture.md: without cycles, or workers wait for each other.
+    """
+
+    def __init__(self) -> None:
+        self.bus: Bus | None = None
+
+    def start(self) -> None:
+        self.bus = connect(self.container.config["AMQP_URL"], f"{self.container.service_name}-calls")
+
+    def get_dependency(self, _context: Any) -> Bus:
+        assert self.bus is not None
+        return self.bus
+
+    def stop(self) -> None:
+        if self.bus is not None:
+            self.bus.close()
 
 
 def spawn_all(functions: Sequence[Callable[[], Any]], size: int = 32) -> list[Any]:

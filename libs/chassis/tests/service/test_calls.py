@@ -53,6 +53,15 @@ def test_a_result_that_cannot_be_sent_is_a_server_error_and_the_service_lives(pr
     assert probe.echo(CALLER, Words(text="alive")).text == "alive"
 
 
+def test_a_service_calls_another_and_its_own_deadline_holds(probe):
+    assert probe.pass_on(CALLER, Words(text="hand to hand")) == Words(text="hand to hand")
+    began = time.monotonic()
+    with pytest.raises(ApiError) as caught:
+        probe.pass_on(CALLER, Words(seconds=3))
+    assert caught.value.code == "SERVICE_UNAVAILABLE"
+    assert time.monotonic() - began < 2
+
+
 def test_calls_made_at_once_all_get_their_own_answer(probe):
     answers = {}
 

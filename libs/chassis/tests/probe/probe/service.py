@@ -5,7 +5,7 @@ import time
 from sqlalchemy import text
 
 from chassis import outbox
-from chassis.service import DatabaseProvider, loop, on_event, rpc
+from chassis.service import BusProvider, DatabaseProvider, loop, on_event, rpc
 from contracts.errors import NOT_FOUND, ApiError
 from contracts.events import BrandChanged
 from contracts.record import Nothing
@@ -18,10 +18,18 @@ class ProbeService:
     name = "probe"
     api = ProbeApi
     database = DatabaseProvider()
+    bus = BusProvider()
 
     @rpc
     def echo(self, caller, request):
         return request
+
+    @rpc
+    def pass_on(self, caller, request):
+        probe = self.bus.service("probe", ProbeApi)
+        if request.seconds:
+            return probe.wait(caller, request, timeout_seconds=0.2)
+        return probe.echo(caller, request)
 
     @rpc
     def wait(self, caller, request):
