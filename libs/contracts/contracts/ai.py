@@ -169,6 +169,8 @@ class Pack(Record):
     price_usd: float = field(name="priceUsd")
     price_per_credit: float = field(name="pricePerCredit")
     available: bool
+    #: Where the account buys it; None while it is not available.
+    url: str | None = None
 
 
 class AutoRefill(Record):
@@ -210,6 +212,9 @@ class SetAutoRefill(Record):
     enabled: bool
     threshold: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
     amount: Annotated[int, Meta(ge=500, le=5_000)] | None = None
+    #: Who pays and how, as the payment provider names them (Stripe: `cus_…`, `pm_…`); unsaid: as before.
+    payment_customer: str | None = None
+    payment_method: str | None = None
 
 
 class PaymentHook(Record):

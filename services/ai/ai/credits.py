@@ -1,14 +1,21 @@
 """What the rest of the service does with credits: charge, refund, show. Rules are `ledger.py`, SQL `store/ledger.py`.
 
 Everything here works inside the caller's open transaction, so that a job and its charge are one thing. The customer's
-ledger is locked first; take no other lock before it that a second charge might hold.
+ledger is locked first and until the transaction ends: charge where the transaction begins to write, and be short.
 """
 
-from ai.prices import CreditSettings
+from ai import ledger
+from ai.ledger import Book
+from ai.offers import auto_refill, packs
+from ai.prices import COSTS, CreditSettings
 from ai.store import Connection
-from contracts.ai import CreditsAfterCharge, CreditsBalance, GrantCredits
-from contracts.caller import Caller
+from ai.store.ledger import Ledgers, Standing
+from ai.store.refills import AutoRefills, Refills
+from contracts import errors
+from contracts.ai import Credits, CreditsAfterCharge, CreditsBalance, GrantCredits
+from contracts.caller import OPERATOR_SCOPE, Caller
 from contracts.errors import ApiError
+from contracts.plans import PLANS
 
 
 def charge(
@@ -26,33 +33,135 @@ def charge(
     The same operation id again takes nothing and answers the charge it made, with what is left now.
     Raises ApiError INSUFFICIENT_CREDITS; AI_GENERATION_FAILED when the operation was refunded meanwhile.
     """
-    raise NotImplementedError
+    store = Ledgers(connection)
+    standing = store.lock(caller.account_id)
+    month = ledger.month_of(standing.now)
+    new = ledger.due(standing.book, month, PLANS[caller.tier].plan_credits)
+    book = standing.book.with_entries(new)
+    if (found := store.find("charge", operation_id)) is not None:
+        owner, charged = found
+        if owner != caller.account_id or store.find("refund", operation_id):
+            raise ApiError(errors.AI_GENERATION_FAILED)
+        return _left(book, caller.tier, charged.spent)
+    taken = ledger.charge(book, operation_id, month, credits, action=action, job_id=job_id)
+    if taken is None:
+        raise insufficient(
+            settings,
+            required=credits,
+            available=book.available,
+            plan_remaining=book.plan,
+            bonus=book.bonus,
+        )
+    book = book.with_entries([taken])
+    store.add(standing, [*new, taken])
+    if standing.refill_below is not None and book.available < standing.refill_below:
+        AutoRefills(connection).mark_due(caller.account_id, caller.tier)
+    return _left(book, caller.tier, credits)
 
 
 def refund(connection: Connection, operation_id: str) -> bool:
-    """Gives an operation's charge back to where it came from; False when there is none or it was given back already."""
-    raise NotImplementedError
+    """Gives an operation's charge back; False when there is none, or it was given back already."""
+    store = Ledgers(connection)
+    if (found := store.find("charge", operation_id)) is None:
+        return False
+    account_id, charged = found
+    standing = store.lock(account_id)
+    if store.find("refund", operation_id) is not None:
+        return False
+    store.add(standing, ledger.refund(standing.book, charged, ledger.month_of(standing.now)))
+    return True
 
 
 def after_charge(connection: Connection, account_id: str, tier: str, charged: int) -> CreditsAfterCharge:
-    """What is left now, beside what a job cost (decisions "GET /ai/jobs/{id} credits"). One query, nothing is written."""
-    raise NotImplementedError
+    """What is left now, beside what a job cost (decisions "GET /ai/jobs/{id} credits"). One query; writes nothing."""
+    return _left(settled(Ledgers(connection).read(account_id), tier), tier, charged)
 
 
 def balance(connection: Connection, settings: CreditSettings, caller: Caller) -> CreditsBalance:
-    """Spec "CreditsBalance". Nothing is written."""
-    raise NotImplementedError
+    """Spec "CreditsBalance". Two or three queries; writes nothing."""
+    standing = Ledgers(connection).read(caller.account_id)
+    book = settled(standing, caller.tier)
+    wish = AutoRefills(connection).find(caller.account_id)
+    return CreditsBalance(
+        credits=Credits(
+            available=book.available,
+            plan=PLANS[caller.tier].credit_plan,
+            plan_allowance=book.allowance,
+            plan_used=book.allowance - book.plan,
+            plan_remaining=book.plan,
+            bonus=book.bonus,
+            referral=book.referral,
+            next_reset_at=ledger.ends_at(ledger.open_month(book, ledger.month_of(standing.now))),
+        ),
+        costs=COSTS,
+        packs=packs(settings, caller.account_id),
+        auto_refill=auto_refill(settings, wish, wish and Refills(connection).newest(caller.account_id)),
+        billing_url=settings.billing_url,
+    )
 
 
-def grant(
-    connection: Connection, settings: CreditSettings, caller: Caller, request: GrantCredits
-) -> CreditsBalance:
-    """The operator's hand: bought or referral credits, once per `caller.operation_id`. Raises ApiError MISSING_SCOPE."""
-    raise NotImplementedError
+def grant(connection: Connection, caller: Caller, request: GrantCredits) -> None:
+    """The operator's hand: bought or referral credits, once per `caller.operation_id`.
+
+    Raises ApiError MISSING_SCOPE, VALIDATION_ERROR, MISSING_FIELD (no operation id).
+    """
+    check_operator(caller, request.tier)
+    if caller.operation_id is None:
+        raise ApiError(errors.MISSING_FIELD, field="operation_id")
+    give(
+        connection,
+        request.account_id,
+        "referral" if request.referral else "purchase",
+        caller.operation_id,
+        request.amount,
+    )
+
+
+def give(connection: Connection, account_id: str, kind: str, operation_id: str, amount: int) -> bool:
+    """Adds credits that stay (`purchase`, `auto_refill`, `referral`); False when this was done already."""
+    store = Ledgers(connection)
+    standing = store.lock(account_id)
+    if store.find(kind, operation_id) is not None:
+        return False
+    store.add(standing, [ledger.given(kind, operation_id, ledger.month_of(standing.now), amount)])
+    return True
+
+
+def check_operator(caller: Caller, tier: str) -> None:
+    """Raises ApiError MISSING_SCOPE, VALIDATION_ERROR."""
+    if OPERATOR_SCOPE not in caller.scopes:
+        raise ApiError(errors.MISSING_SCOPE, required_scope=OPERATOR_SCOPE, your_scopes=list(caller.scopes))
+    if tier not in PLANS:
+        raise errors.invalid("tier", "is not a tier")
 
 
 def insufficient(
     settings: CreditSettings, *, required: int, available: int, plan_remaining: int, bonus: int
 ) -> ApiError:
     """INSUFFICIENT_CREDITS with the fields of the spec ("Errors")."""
-    raise NotImplementedError
+    return ApiError(
+        errors.INSUFFICIENT_CREDITS,
+        required=required,
+        available=available,
+        plan_remaining=plan_remaining,
+        bonus=bonus,
+        billing_url=settings.billing_url,
+        packs_url=settings.packs_url,
+        auto_refill_url=settings.auto_refill_url,
+    )
+
+
+def settled(standing: Standing, tier: str) -> Book:
+    """The book as it is once this month's entries are in it; they are written with the next charge."""
+    new = ledger.due(standing.book, ledger.month_of(standing.now), PLANS[tier].plan_credits)
+    return standing.book.with_entries(new)
+
+
+def _left(book: Book, tier: str, charged: int) -> CreditsAfterCharge:
+    return CreditsAfterCharge(
+        charged=charged,
+        remaining=book.available,
+        plan_remaining=book.plan,
+        bonus=book.bonus,
+        plan=PLANS[tier].credit_plan,
+    )

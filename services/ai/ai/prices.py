@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from msgspec import field
+
 from contracts.ai import Cost
 from contracts.record import Record
 
@@ -21,13 +23,15 @@ REFILL_AMOUNTS = tuple(range(REFILL_UNIT, 5_000 + 1, REFILL_UNIT))
 #: Spec "AI credits" 3. A day is a UTC day, and every try counts, paid or not: our choice.
 REFILLS_PER_DAY = 5
 REFILL_GAP_SECONDS = 600
+#: Pack sizes: decisions "Packs". Prices in US dollars: our choice.
+PACK_PRICES_USD: Mapping[int, float] = {500: 9.0, 1_500: 25.0, 5_000: 79.0, 15_000: 199.0}
 
 
 class CreditSettings(Record):
     """What a deployment sets. Money in US dollars; `config.py` reads it from the environment."""
 
-    #: decisions "Packs": price of each pack by its size in credits. Our choice.
-    pack_prices_usd: Mapping[int, float] = {500: 9.0, 1_500: 25.0, 5_000: 79.0, 15_000: 199.0}
+    #: Price of each pack by its size in credits.
+    pack_prices_usd: Mapping[int, float] = field(default_factory=lambda: dict(PACK_PRICES_USD))
     #: A pack's payment link by its size; `?client_reference_id=<account>` is added to it.
     pack_links: Mapping[int, str] = {}
     #: What a refill costs per REFILL_UNIT credits.

@@ -1,8 +1,211 @@
 """Auto-refill: settings, the worker that asks for payment, and the provider's own calls (spec "AI credits" 3).
 
-For service.py:
-    @loop(interval_seconds=2.0, deadline_seconds=…)  `run_refills(database, settings.credits, settings.payments)` -> int
-    set_auto_refill  -> `set_auto_refill(database, settings.credits, caller, request)`
-    payment_hook     -> `take_hook(database, settings.credits, payments, request)`
-where `payments` is `ai.payments.registry.provider(name, stripe_settings)`, made once per process.
+For service.py, with `payments = ai.payments.registry.provider(settings.credits.payment_provider, settings.stripe)`
+made once per process:
+    @loop(interval_seconds=2.0)   run_refills(database, settings.credits, payments) -> int
+    set_auto_refill               set_auto_refill(database, caller, request), then answer `credits.balance`
+    payment_hook                  take_hook(database, settings.credits, payments, request)
+
+A charge that leaves too little marks the account (credits.py). The worker writes a refill, asks for the payment with
+the refill's id as idempotency key, and records the answer. An answer that does not come is asked for again, or told
+by the provider's own call. Whatever comes twice, the credits are given once: the entry's operation id is the refill's.
 """
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import structlog
+
+from ai.credits import check_operator, give, settled
+from ai.payments.base import (
+    BadSignature,
+    Order,
+    OutcomeUnknown,
+    PackSale,
+    Payment,
+    PaymentProvider,
+    PaymentState,
+)
+from ai.prices import REFILL_AMOUNTS, REFILL_GAP_SECONDS, REFILL_UNIT, REFILLS_PER_DAY, CreditSettings
+from ai.store import Connection
+from ai.store.ledger import Ledgers
+from ai.store.refills import AutoRefills, Refill, Refills, Wish
+from chassis.database import Database
+from chassis.ids import new_id
+from contracts import errors
+from contracts.ai import PaymentHook, SetAutoRefill
+from contracts.caller import Caller
+
+log = structlog.get_logger()
+
+#: Accounts looked at, and payments asked for, in one tick. Our choice: a tick of slow answers ends within minutes.
+_PER_TICK = 5
+#: A provider may forget an idempotency key after a day: after this a repetition might be paid twice. Our choice.
+_ASK_FOR = timedelta(hours=23)
+
+
+def set_auto_refill(database: Database, caller: Caller, request: SetAutoRefill) -> None:
+    """The operator, for the account's owner. What is not said stays as it was.
+
+    Raises ApiError MISSING_SCOPE, VALIDATION_ERROR.
+    """
+    check_operator(caller, request.tier)
+    with database.transaction() as connection:
+        Ledgers(connection).lock(request.account_id)
+        store = AutoRefills(connection)
+        store.save(_wish(request, store.find(request.account_id)))
+
+
+def _wish(request: SetAutoRefill, before: Wish | None) -> Wish:
+    threshold, amount, customer, payment_method = (
+        request.threshold, request.amount, request.payment_customer, request.payment_method,
+    )  # fmt: skip
+    if request.enabled and (threshold is None or amount is None):
+        raise errors.invalid(
+            "threshold" if threshold is None else "amount", "is needed to turn auto-refill on"
+        )
+    if amount is not None and amount not in REFILL_AMOUNTS:
+        raise errors.invalid("amount", f"must be one of {', '.join(map(str, REFILL_AMOUNTS))}")
+    return Wish(
+        account_id=request.account_id,
+        tier=request.tier,
+        enabled=request.enabled,
+        threshold=threshold if threshold is not None else before.threshold if before else 0,
+        credits=amount if amount is not None else before.credits if before else REFILL_UNIT,
+        customer=customer or (before.customer if before else None),
+        payment_method=payment_method or (before.payment_method if before else None),
+    )
+
+
+def run_refills(database: Database, settings: CreditSettings, payments: PaymentProvider) -> int:
+    """One tick: looks at accounts that are marked, asks for what is open; how many it dealt with."""
+    if not payments.available:
+        return 0
+    with database.reading() as connection:
+        due = AutoRefills(connection).due(_PER_TICK)
+    for account_id in due:
+        open_refill(database, settings, account_id)
+    asked = 0
+    while asked < _PER_TICK and ask_next(database, payments):
+        asked += 1
+    return len(due) + asked
+
+
+def open_refill(database: Database, settings: CreditSettings, account_id: str) -> None:
+    """Writes a refill if the balance is below the threshold and the limits allow one; else notes when to look again."""
+    with database.transaction() as connection:
+        standing = Ledgers(connection).lock(account_id)
+        wishes, store = AutoRefills(connection), Refills(connection)
+        wish = wishes.find(account_id)
+        if wish is None or wish.due_at is None or wish.due_at > standing.now:
+            return  # another replica was here
+        newest = store.newest(account_id)
+        is_open = newest is not None and newest.state == "open"
+        left = settled(standing, wish.tier).available
+        if is_open or left >= wish.threshold or not (wish.customer and wish.payment_method):
+            wishes.look_again(account_id, None)
+            return
+        allowed_at = next_allowed(store.times(account_id), standing.now)
+        if allowed_at > standing.now:
+            wishes.look_again(account_id, allowed_at)
+            return
+        price_cents = round(wish.credits / REFILL_UNIT * settings.refill_unit_price_usd * 100)
+        store.add(
+            Refill(
+                id=new_id("rfl"),
+                account_id=account_id,
+                credits=wish.credits,
+                price_cents=price_cents,
+                customer=wish.customer,
+                payment_method=wish.payment_method,
+            )
+        )
+        wishes.look_again(account_id, None)
+
+
+def next_allowed(times: Sequence[datetime], now: datetime) -> datetime:
+    """When the next refill may be asked for, after those asked for at `times` (in order, of 24 hours)."""
+    at = max(now, times[-1] + timedelta(seconds=REFILL_GAP_SECONDS)) if times else now
+    if sum(time.date() == at.date() for time in times) < REFILLS_PER_DAY:
+        return at
+    return at.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+
+
+def ask_next(database: Database, payments: PaymentProvider) -> bool:
+    """Claims one open refill, asks for it and records what became of it; False when none is waiting."""
+    with database.transaction() as connection:
+        refill = Refills(connection).claim()
+    if refill is None:
+        return False
+    order = Order(
+        id=refill.id,
+        account_id=refill.account_id,
+        price_cents=refill.price_cents,
+        customer=refill.customer,
+        payment_method=refill.payment_method,
+    )
+    try:
+        if refill.payment_id is not None:
+            payment = payments.look_up(refill.payment_id)
+        elif refill.age < _ASK_FOR:
+            payment = payments.pay(order)
+        else:
+            payment = Payment(PaymentState.FAILED, error="outcome_unknown")
+    except OutcomeUnknown as error:
+        log.warning("refill_outcome_unknown", refill_id=refill.id, reason=str(error))
+        return True  # the claim lapses, and it is asked for again
+    with database.transaction() as connection:
+        settle(connection, refill.id, payment)
+    return True
+
+
+def settle(connection: Connection, refill_id: str, payment: Payment) -> bool:
+    """Records what became of a refill, and gives the credits if it was paid; False when there is no such refill.
+
+    A payment that succeeds after all, in the provider's own time, counts whatever was recorded before.
+    """
+    store = Refills(connection)
+    if (refill := store.find(refill_id)) is None:
+        return False
+    Ledgers(connection).lock(refill.account_id)
+    if payment.state is PaymentState.PAID and payment.paid_cents != refill.price_cents:
+        log.error("refill_paid_wrongly", refill_id=refill_id, paid_cents=payment.paid_cents)
+        payment = replace(payment, state=PaymentState.FAILED, error="wrong_amount")
+    if payment.state is PaymentState.PAID:
+        give(connection, refill.account_id, "auto_refill", refill_id, refill.credits)
+        if (wish := AutoRefills(connection).find(refill.account_id)) is not None:
+            AutoRefills(connection).mark_due(refill.account_id, wish.tier)  # it may still be too little
+    state = "open" if payment.state is PaymentState.PENDING else payment.state.value
+    store.record(refill_id, state, payment.payment_id, payment.error)
+    return True
+
+
+def take_hook(
+    database: Database, settings: CreditSettings, payments: PaymentProvider, request: PaymentHook
+) -> None:
+    """The payment provider's own call; what is not about us is taken and forgotten.
+
+    Raises ApiError VALIDATION_ERROR when it is not the provider's: nothing was done then.
+    """
+    if request.provider != settings.payment_provider:
+        raise errors.invalid("provider", "is not configured")
+    try:
+        told = payments.read_hook(request.body.encode(), request.signature)
+    except BadSignature as error:
+        log.warning("payment_hook_refused", reason=str(error))
+        raise errors.invalid("signature", "is not valid") from None
+    if isinstance(told, PackSale):
+        sell_pack(database, settings, told)
+    elif told is not None and told.order_id:
+        with database.transaction() as connection:
+            settle(connection, told.order_id, told)
+
+
+def sell_pack(database: Database, settings: CreditSettings, sale: PackSale) -> None:
+    """A pack bought by its payment link: credited once per sale."""
+    if sale.credits not in settings.pack_links:
+        log.error("pack_unknown", sale_id=sale.sale_id, credits=sale.credits)
+        return
+    with database.transaction() as connection:
+        give(connection, sale.account_id, "purchase", sale.sale_id, sale.credits)

@@ -1,0 +1,172 @@
+"""The rules of credits: which entries a month, a charge and a refund make. Pure: no SQL, no clock.
+
+A customer has three pools. Plan credits are granted per month and lapse with it; referral credits and bought ones stay
+and are together what the API calls bonus. Plan credits are spent first (spec "AI credits" 2), then referral credits,
+and what was paid for last (our choice).
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+
+import msgspec
+
+from contracts.record import Record
+
+
+class Entry(Record):
+    """One line of the ledger. Its legs add up to zero: what leaves a book comes into another."""
+
+    kind: str
+    operation_id: str
+    #: First day of the month whose plan credits it is about.
+    month: date
+    plan: int = 0
+    referral: int = 0
+    bought: int = 0
+    issued: int = 0
+    lapsed: int = 0
+    spent: int = 0
+    job_id: str | None = None
+    action: str | None = None
+
+
+class Book(Record):
+    """What a customer's entries come to."""
+
+    account_id: str
+    plan: int = 0
+    referral: int = 0
+    bought: int = 0
+    #: The newest month that plan credits were granted for; None before the first.
+    month: date | None = None
+    #: Granted for that month, and carried into it by refunds of charges from before it.
+    granted: int = 0
+    carried: int = 0
+
+    @property
+    def bonus(self) -> int:
+        return self.referral + self.bought
+
+    @property
+    def available(self) -> int:
+        return self.plan + self.bonus
+
+    @property
+    def allowance(self) -> int:
+        return self.granted + self.carried
+
+    def with_entries(self, entries: Iterable[Entry]) -> "Book":
+        """The book after further entries."""
+        book = self
+        for entry in entries:
+            book = book._with(entry)
+        return book
+
+    def _with(self, entry: Entry) -> "Book":
+        changes: dict[str, object] = {
+            name: getattr(self, name) + getattr(entry, name) for name in ("plan", "referral", "bought")
+        }
+        if entry.kind in ("grant", "carry"):
+            new = self.month is None or entry.month > self.month
+            granted, carried = (0, 0) if new else (self.granted, self.carried)
+            changes["month"] = entry.month
+            changes["granted"] = granted + (entry.plan if entry.kind == "grant" else 0)
+            changes["carried"] = carried + (entry.plan if entry.kind == "carry" else 0)
+        return msgspec.structs.replace(self, **changes)
+
+
+def month_of(now: datetime) -> date:
+    """The calendar month (UTC), as its first day."""
+    return date(now.year, now.month, 1)
+
+
+def ends_at(month: date) -> datetime:
+    """When the month ends and its plan credits lapse (decisions)."""
+    return datetime(month.year + month.month // 12, month.month % 12 + 1, 1, tzinfo=UTC)
+
+
+def open_month(book: Book, month: date) -> date:
+    """The month that counts: a clock set back does not open an old month again."""
+    return month if book.month is None else max(book.month, month)
+
+
+def due(book: Book, month: date, plan_credits: int) -> list[Entry]:
+    """What the calendar and the plan ask for before anything else: last month's lapse, this month's grant.
+
+    A better plan within the month grants the difference at once; a smaller one leaves the month as it is (our choice).
+    """
+    month = open_month(book, month)
+    entries = _lapse_of_old_month(book, month)
+    missing = plan_credits - (book.granted if book.month == month else 0)
+    if missing > 0:
+        # The level is part of the name: a month's grant, and each step up, is posted once.
+        name = f"{book.account_id}:{month:%Y-%m}:{plan_credits}"
+        entries.append(Entry(kind="grant", operation_id=name, month=month, plan=missing, issued=-missing))
+    return entries
+
+
+def _lapse_of_old_month(book: Book, month: date) -> list[Entry]:
+    if book.month is None or book.month >= month or book.plan == 0:
+        return []
+    name = f"{book.account_id}:{book.month:%Y-%m}"
+    return [Entry(kind="lapse", operation_id=name, month=book.month, plan=-book.plan, lapsed=book.plan)]
+
+
+def charge(
+    book: Book, operation_id: str, month: date, amount: int, *, action: str, job_id: str | None
+) -> Entry | None:
+    """Takes `amount` from the pools in their order; None when they do not hold that much.
+
+    `book` must have the month's `due` entries in it.
+    """
+    if amount > book.available:
+        return None
+    plan = min(amount, book.plan)
+    referral = min(amount - plan, book.referral)
+    return Entry(
+        kind="charge",
+        operation_id=operation_id,
+        month=open_month(book, month),
+        plan=-plan,
+        referral=-referral,
+        bought=-(amount - plan - referral),
+        spent=amount,
+        action=action,
+        job_id=job_id,
+    )
+
+
+def refund(book: Book, charged: Entry, month: date) -> list[Entry]:
+    """The charge's exact mirror.
+
+    When its month is over, the plan part lapses again with that month and is carried into the present one: who lost
+    a call to a failure at the turn of a month does not lose its price too (our choice).
+    """
+    mirror = msgspec.structs.replace(
+        charged,
+        kind="refund",
+        plan=-charged.plan,
+        referral=-charged.referral,
+        bought=-charged.bought,
+        spent=-charged.spent,
+    )
+    month = open_month(book, month)
+    if charged.month >= month or mirror.plan == 0:
+        return [mirror]
+    lapse = Entry(
+        kind="lapse",
+        operation_id=charged.operation_id,
+        month=charged.month,
+        plan=-mirror.plan,
+        lapsed=mirror.plan,
+    )
+    carry = Entry(
+        kind="carry", operation_id=charged.operation_id, month=month, plan=mirror.plan, issued=-mirror.plan
+    )
+    return [*_lapse_of_old_month(book, month), mirror, lapse, carry]
+
+
+def given(kind: str, operation_id: str, month: date, amount: int) -> Entry:
+    """Credits that stay: kind `purchase`, `auto_refill` or `referral`."""
+    pool = "referral" if kind == "referral" else "bought"
+    return Entry(kind=kind, operation_id=operation_id, month=month, issued=-amount, **{pool: amount})

@@ -1,0 +1,75 @@
+"""What the service asks of a payment provider, and what it may answer.
+
+A payment is asked for by an order whose id is the idempotency key: the same order may be sent again whenever its
+outcome is not known, and is paid once.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class PaymentState(StrEnum):
+    PAID = "paid"
+    #: It was refused, and nothing was taken.
+    FAILED = "failed"
+    #: The provider has it and has not decided yet.
+    PENDING = "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be paid, in cents of a US dollar, and by whom in the provider's own names."""
+
+    id: str
+    account_id: str
+    price_cents: int
+    customer: str
+    payment_method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """What became of an order. `order_id` is empty where the provider does not repeat it."""
+
+    state: PaymentState
+    payment_id: str | None = None
+    error: str | None = None
+    order_id: str = ""
+    paid_cents: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PackSale:
+    """A pack somebody bought by its payment link; `sale_id` is unique."""
+
+    sale_id: str
+    account_id: str
+    credits: int
+
+
+class OutcomeUnknown(Exception):
+    """No usable answer came: ask again, with the same order."""
+
+
+class BadSignature(Exception):
+    """A call that says it is the provider's, and is not, or is too old."""
+
+
+class PaymentProvider(ABC):
+    """Thread-safe: one object serves all orders."""
+
+    #: Whether it can take payments at all.
+    available: bool = True
+
+    @abstractmethod
+    def pay(self, order: Order) -> Payment:
+        """Take the money without the customer present. Raises OutcomeUnknown."""
+
+    @abstractmethod
+    def look_up(self, payment_id: str) -> Payment:
+        """What became of a payment. Raises OutcomeUnknown."""
+
+    @abstractmethod
+    def read_hook(self, body: bytes, signature: str) -> Payment | PackSale | None:
+        """What the provider's own call says; None when it is about something else. Raises BadSignature."""

@@ -1,0 +1,161 @@
+"""Stripe over its HTTP API: off-session PaymentIntents, and its signed calls.
+
+A request that is repeated with the same Idempotency-Key and body within 24 hours is answered as the first was; what
+was refused before it began (409, 429) and what Stripe failed at (5xx) says nothing about the outcome.
+"""
+
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import certifi
+import urllib3
+from urllib3.exceptions import HTTPError
+
+from ai.payments.base import (
+    BadSignature,
+    Order,
+    OutcomeUnknown,
+    PackSale,
+    Payment,
+    PaymentProvider,
+    PaymentState,
+)
+
+#: Answers that leave the outcome open, besides 5xx.
+_OPEN_STATUSES = (408, 409, 425, 429)
+_STATES = {
+    "succeeded": PaymentState.PAID,
+    "processing": PaymentState.PENDING,
+    "requires_capture": PaymentState.PENDING,
+}
+#: The events that say what became of a payment (Stripe, "Types of events").
+_PAID, _FAILED = "payment_intent.succeeded", "payment_intent.payment_failed"
+_PACK_SOLD = ("checkout.session.completed", "checkout.session.async_payment_succeeded")
+
+
+@dataclass(frozen=True, slots=True)
+class StripeSettings:
+    """How to reach Stripe. Times in seconds."""
+
+    api_url: str = "https://api.stripe.com"
+    secret_key: str = field(default="", repr=False)
+    #: Signs Stripe's own calls (`whsec_…`).
+    webhook_secret: str = field(default="", repr=False)
+    connect_timeout_seconds: float = 5.0
+    read_timeout_seconds: float = 20.0
+    #: A signed call older than this is refused. Stripe's own libraries take the same.
+    tolerance_seconds: float = 300.0
+
+
+class Stripe(PaymentProvider):
+    """One Stripe account."""
+
+    def __init__(self, settings: StripeSettings) -> None:
+        self._settings = settings
+        self._base = settings.api_url.rstrip("/")
+        self._http = urllib3.PoolManager(
+            timeout=urllib3.Timeout(settings.connect_timeout_seconds, settings.read_timeout_seconds),
+            retries=False,
+            ca_certs=certifi.where(),
+        )
+
+    def pay(self, order: Order) -> Payment:
+        # The card alone: other methods may send the customer elsewhere, and he is not there.
+        fields = {
+            "amount": str(order.price_cents), "currency": "usd", "customer": order.customer,
+            "payment_method": order.payment_method, "payment_method_types[0]": "card",
+            "off_session": "true", "confirm": "true", "description": "AI credits, automatic refill",
+            "metadata[refill_id]": order.id, "metadata[account_id]": order.account_id,
+        }  # fmt: skip
+        return self._ask("POST", "/v1/payment_intents", fields, {"Idempotency-Key": order.id})
+
+    def look_up(self, payment_id: str) -> Payment:
+        return self._ask("GET", f"/v1/payment_intents/{quote(payment_id, safe='')}")
+
+    def _ask(
+        self, method: str, path: str, fields: Mapping[str, str] | None = None, headers: Mapping[str, str] = {}
+    ) -> Payment:
+        sent = {"Authorization": f"Bearer {self._settings.secret_key}", **headers}
+        if fields is not None:
+            sent["Content-Type"] = "application/x-www-form-urlencoded"
+        try:
+            response = self._http.request(
+                method, self._base + path, body=urlencode(fields) if fields else None, headers=sent
+            )
+            answer = json.loads(response.data)
+        except (HTTPError, ValueError) as error:
+            raise OutcomeUnknown(type(error).__name__) from error
+        if response.status >= 500 or response.status in _OPEN_STATUSES or not isinstance(answer, dict):
+            raise OutcomeUnknown(f"HTTP {response.status}")
+        if response.status < 300:
+            return _payment(answer)
+        if method == "GET":  # not being able to look says nothing about the payment
+            raise OutcomeUnknown(f"HTTP {response.status}")
+        return _refused(response.status, answer)
+
+    def read_hook(self, body: bytes, signature: str) -> Payment | PackSale | None:
+        self._check(body, signature)
+        try:
+            event = json.loads(body)
+            kind, thing = event["type"], event["data"]["object"]
+            if kind in (_PAID, _FAILED):
+                return _payment(thing)
+            return _pack_sale(thing) if kind in _PACK_SOLD else None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return None  # signed, but nothing we know how to read
+
+    def _check(self, body: bytes, signature: str) -> None:
+        """`t=<seconds>,v1=<hex>`, more than one v1 while a secret is being changed. Raises BadSignature."""
+        parts = [part.strip().partition("=") for part in signature.split(",")]
+        stamps = [value for name, _, value in parts if name == "t"]
+        if not stamps or not (stamps[0].isascii() and stamps[0].isdigit()):
+            raise BadSignature("no time")
+        signed = f"{stamps[0]}.".encode() + body
+        expected = hmac.new(self._settings.webhook_secret.encode(), signed, hashlib.sha256).hexdigest()
+        given = [value for name, _, value in parts if name == "v1"]
+        if not any(hmac.compare_digest(expected.encode(), value.encode()) for value in given):
+            raise BadSignature("no such signature")
+        if abs(time.time() - int(stamps[0])) > self._settings.tolerance_seconds:
+            raise BadSignature("too old")
+
+
+def _payment(intent: dict[str, Any]) -> Payment:
+    """A PaymentIntent as it is. One that waits for the customer has failed: he is not there."""
+    state = _STATES.get(str(intent.get("status")), PaymentState.FAILED)
+    failure = intent.get("last_payment_error") or {}
+    return Payment(
+        state=state,
+        payment_id=str(intent["id"]),
+        error=_reason(failure, str(intent.get("status"))) if state is PaymentState.FAILED else None,
+        order_id=str((intent.get("metadata") or {}).get("refill_id", "")),
+        paid_cents=int(intent.get("amount_received") or 0),
+    )
+
+
+def _refused(status: int, answer: dict[str, Any]) -> Payment:
+    error = answer.get("error") or {}
+    intent = error.get("payment_intent") or {}
+    return Payment(
+        state=PaymentState.FAILED,
+        payment_id=intent.get("id"),
+        error=_reason(error, f"HTTP {status}"),
+    )
+
+
+def _reason(failure: dict[str, Any], otherwise: str) -> str:
+    return str(failure.get("decline_code") or failure.get("code") or failure.get("type") or otherwise)
+
+
+def _pack_sale(session: dict[str, Any]) -> PackSale | None:
+    """A checkout by one of our payment links, which carries `metadata[credits]`."""
+    account_id = session.get("client_reference_id")
+    size = str((session.get("metadata") or {}).get("credits", ""))
+    if session.get("payment_status") != "paid" or not account_id or not (size.isascii() and size.isdigit()):
+        return None
+    return PackSale(sale_id=str(session["id"]), account_id=str(account_id), credits=int(size))

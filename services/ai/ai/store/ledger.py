@@ -1,0 +1,126 @@
+"""The ledger's statements: lock a customer's ledger and read what it comes to, add entries, close.
+
+Whoever adds entries has locked the ledger in the same transaction: entries of one customer stand in one order.
+Entries are never changed; the database refuses it.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, insert, select
+
+from ai.ledger import Book, Entry
+from ai.models import entries
+from contracts.record import Record
+
+#: Entries behind the last closing that a reader adds up at most. Our choice: a sum over so many takes about 0.1 ms.
+CLOSE_AFTER = 500
+
+# The last statement of a string is its answer; each sees what was committed when it began, so that the book is read
+# after the lock is held. One round trip: every charge passes here.
+_LOCK = """
+INSERT INTO ledgers (account_id) VALUES (%(account_id)s) ON CONFLICT DO NOTHING;
+SELECT FROM ledgers WHERE account_id = %(account_id)s FOR UPDATE;
+"""
+_BOOK = """
+SELECT clock_now() AS now, behind.newest_id, behind.count,
+    coalesce(closing.plan, 0) + behind.plan AS plan,
+    coalesce(closing.referral, 0) + behind.referral AS referral,
+    coalesce(closing.bought, 0) + behind.bought AS bought,
+    month.month, coalesce(month.granted, 0) AS granted, coalesce(month.carried, 0) AS carried,
+    wish.threshold AS refill_below
+FROM (VALUES (1)) AS always
+LEFT JOIN LATERAL (
+    SELECT through_id, plan, referral, bought FROM closings WHERE account_id = %(account_id)s
+    ORDER BY through_id DESC LIMIT 1) closing ON true
+CROSS JOIN LATERAL (
+    SELECT max(id) AS newest_id, count(*) AS count, coalesce(sum(plan), 0) AS plan,
+        coalesce(sum(referral), 0) AS referral, coalesce(sum(bought), 0) AS bought
+    FROM entries WHERE account_id = %(account_id)s AND id > coalesce(closing.through_id, 0)) behind
+LEFT JOIN LATERAL (
+    SELECT month, sum(plan) FILTER (WHERE kind = 'grant') AS granted,
+        sum(plan) FILTER (WHERE kind = 'carry') AS carried
+    FROM entries WHERE account_id = %(account_id)s AND kind IN ('grant', 'carry')
+    GROUP BY month ORDER BY month DESC LIMIT 1) month ON true
+LEFT JOIN auto_refills wish ON wish.account_id = %(account_id)s AND wish.enabled AND wish.due_at IS NULL
+"""
+_CLOSE = """
+INSERT INTO closings (account_id, through_id, plan, referral, bought)
+SELECT account_id, max(id), 0, 0, 0 FROM entries WHERE account_id = %(account_id)s GROUP BY account_id
+"""
+_SOUND = """
+SELECT count(*) FROM (
+    SELECT 1 FROM entries GROUP BY account_id
+        HAVING least(sum(plan), sum(referral), sum(bought)) < 0
+            OR sum(plan + referral + bought + issued + lapsed + spent) <> 0
+    UNION ALL
+    SELECT 1 FROM closings c, LATERAL (
+        SELECT sum(plan) AS plan, sum(referral) AS referral, sum(bought) AS bought
+        FROM entries e WHERE e.account_id = c.account_id AND e.id <= c.through_id) said
+    WHERE (c.plan, c.referral, c.bought) IS DISTINCT FROM (said.plan, said.referral, said.bought)) wrong
+"""
+
+
+class Standing(Record):
+    """A ledger as it stands: what it comes to, and when that was read."""
+
+    book: Book
+    now: datetime
+    #: Auto-refill is on, not due already, and wants to know of balances below this; else None.
+    refill_below: int | None
+    #: Entries that no closing holds yet.
+    unclosed_count: int
+
+
+class Ledgers:
+    """Ledgers over an open transaction; `read` alone does without one."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def lock(self, account_id: str) -> Standing:
+        """The ledger is ours until the transaction ends; it is opened if there is none."""
+        return self._standing(_LOCK + _BOOK, account_id)
+
+    def read(self, account_id: str) -> Standing:
+        """The ledger as it is at this moment, without waiting for anybody."""
+        return self._standing(_BOOK, account_id)
+
+    def _standing(self, statements: str, account_id: str) -> Standing:
+        row = self._connection.exec_driver_sql(statements, {"account_id": account_id}).one()
+        book = Book(
+            account_id=account_id,
+            **{
+                name: int(getattr(row, name)) for name in ("plan", "referral", "bought", "granted", "carried")
+            },
+            month=row.month,
+        )
+        return Standing(
+            book=book, now=row.now.astimezone(UTC), refill_below=row.refill_below, unclosed_count=row.count
+        )
+
+    def find(self, kind: str, operation_id: str) -> tuple[str, Entry] | None:
+        """An entry with the account it belongs to. Entries never change: no lock is needed."""
+        found = select(entries).where(entries.c.kind == kind, entries.c.operation_id == operation_id)
+        row = self._connection.execute(found).mappings().one_or_none()
+        return (row["account_id"], _entry(row)) if row else None
+
+    def add(self, standing: Standing, new: Iterable[Entry]) -> None:
+        """Adds entries to the ledger that is locked, and closes it when many stand open."""
+        account_id = standing.book.account_id
+        rows = [msgspec.structs.asdict(entry) | {"account_id": account_id} for entry in new]
+        if not rows:
+            return
+        self._connection.execute(insert(entries), rows)
+        if standing.unclosed_count + len(rows) > CLOSE_AFTER:
+            self._connection.exec_driver_sql(_CLOSE, {"account_id": account_id})
+
+    def wrong_count(self) -> int:
+        """Ledgers out of balance or below zero, and closings that their entries contradict; reads everything."""
+        return int(self._connection.exec_driver_sql(_SOUND).scalar_one())
+
+
+def _entry(row: Any) -> Entry:
+    return Entry(**{name: row[name] for name in Entry.__struct_fields__})

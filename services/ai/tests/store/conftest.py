@@ -1,0 +1,28 @@
+"""A fresh AI database, and the time it shows."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+
+import pytest
+
+from chassis import clock
+from chassis.database import Database
+
+
+@pytest.fixture
+def database(database_for: Callable[[str], str]) -> Iterator[Database]:
+    database = Database(database_for("ai"), pool_size=24)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def at(database: Database) -> Callable[[datetime], None]:
+    """`at(moment)` sets the clock."""
+
+    def set_clock(moment: datetime) -> None:
+        with database.transaction() as connection:
+            unshifted = clock.now(connection) - timedelta(seconds=clock.shift_seconds(connection))
+            clock.set_shift(connection, (moment - unshifted).total_seconds())
+
+    return set_clock
