@@ -1,4 +1,4 @@
-"""`credits` and `webhook`: their services are not part of this release; the commands say so."""
+"""`webhook`: its service is not part of this release; the command says so."""
 
 from typing import NoReturn
 
@@ -17,20 +17,6 @@ NOT_IN_THIS_RELEASE = ErrorRow(
 
 def _refuse(service: str) -> NoReturn:
     raise ApiError(NOT_IN_THIS_RELEASE, f"This release has no {service} service.", service=service)
-
-
-@click.group("credits")
-def credits_() -> None:
-    """AI credits (not in this release)."""
-
-
-@credits_.command()
-@click.option("--user", "user_id", required=True, help="The account.")
-@click.option("--amount", type=click.IntRange(min=1), required=True, help="How many bonus credits.")
-@click.option("--referral", is_flag=True, help="As credits from a referral.")
-def grant(user_id: str, amount: int, referral: bool) -> None:
-    """Grant bonus credits (not in this release)."""
-    _refuse("ai")
 
 
 @click.group()

@@ -8,7 +8,20 @@ import structlog
 
 from chassis.config import ConfigError
 from contracts.errors import ApiError
-from ctl import absent, audit, brands, clock, collaborators, output, pages, posts, quarantine, tokens, users
+from ctl import (
+    absent,
+    audit,
+    brands,
+    clock,
+    collaborators,
+    output,
+    pages,
+    posts,
+    quarantine,
+    tokens,
+    users,
+)
+from ctl.credits import credits_
 from ctl.session import Session
 
 
@@ -54,7 +67,7 @@ def cli(ctx: click.Context, as_json: bool) -> None:
 
 for group in (
     users.user, tokens.token, brands.brand, collaborators.collaborator, audit.audit, pages.page, posts.post,
-    absent.credits_, absent.webhook, clock.clock, quarantine.quarantine,
+    credits_, absent.webhook, clock.clock, quarantine.quarantine,
 ):  # fmt: skip
     cli.add_command(group)
 

@@ -8,6 +8,7 @@ import click
 from chassis.ids import new_id
 from chassis.rpc import connect
 from contracts.accounts import AccountsApi
+from contracts.ai import AiApi
 from contracts.caller import Caller, operator
 from contracts.publishing import PublishingApi
 from contracts.quota import QuotaApi
@@ -38,6 +39,10 @@ class Session:
     @property
     def quota(self) -> QuotaApi:
         return cast(QuotaApi, self._service("quota"))
+
+    @property
+    def ai(self) -> AiApi:
+        return cast(AiApi, self._service("ai"))
 
     def _service(self, name: str) -> Any:
         if self._bus is None:
