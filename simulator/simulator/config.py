@@ -19,6 +19,15 @@ class Settings:
     host_map: Mapping[str, str] = field(default_factory=dict)
     #: How long containers and videos stay in progress (local-stack.md, "Waiting times": 3 s at most).
     processing_seconds: float = 0.5
+    #: How long a Veo film is in progress (the same place).
+    film_seconds: float = 1.5
+    #: Keys that are let in. The local stack's; anything else is refused.
+    gemini_key: str = "local-gemini-key"
+    openai_key: str = "local-openai-key"
+    stripe_key: str = "local-stripe-key"
+    #: Where events about payments go (control API: POST /_sim/stripe/webhook), and what signs them.
+    stripe_webhook_url: str = ""
+    stripe_webhook_secret: str = "local-webhook-secret"  # noqa: S105 - lets nobody in anywhere else
     #: Posts an Instagram account may publish in 24 hours (platforms.md 3: 50 or 100; the stricter).
     instagram_quota: int = 50
     #: How long a `hang` fault keeps a connection open without a word.
@@ -46,5 +55,11 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
         meta_app_secret=environ.get("META_APP_SECRET", default.meta_app_secret),
         host_map=parse_host_map(environ.get("OUTBOUND_HOST_MAP", "")),
         processing_seconds=float(environ.get("SIMULATOR_PROCESSING_SECONDS", default.processing_seconds)),
+        film_seconds=float(environ.get("SIMULATOR_FILM_SECONDS", default.film_seconds)),
+        gemini_key=environ.get("GEMINI_API_KEY") or default.gemini_key,
+        openai_key=environ.get("OPENAI_API_KEY") or default.openai_key,
+        stripe_key=environ.get("STRIPE_SECRET_KEY") or default.stripe_key,
+        stripe_webhook_url=environ.get("STRIPE_WEBHOOK_URL", default.stripe_webhook_url),
+        stripe_webhook_secret=environ.get("STRIPE_WEBHOOK_SECRET") or default.stripe_webhook_secret,
         instagram_quota=int(environ.get("SIMULATOR_INSTAGRAM_QUOTA", default.instagram_quota)),
     )

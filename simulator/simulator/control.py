@@ -1,6 +1,7 @@
 """/_sim: what tests and operators ask of the simulator itself (local-stack.md, "Simulator control")."""
 
 import zlib
+from dataclasses import asdict
 from typing import Any, NoReturn
 
 from flask import Blueprint, Response, abort, jsonify, request
@@ -19,6 +20,7 @@ def blueprint(sim: Simulation) -> Blueprint:
     _add_accounts(control, sim)
     _add_faults(control, sim)
     _add_content(control, sim)
+    _add_works(control, sim)
 
     @control.get("/health")
     def health() -> Response:
@@ -36,9 +38,8 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @control.post("/reset")
     def reset() -> Response:
-        """Clears posts, comments and faults; accounts, tokens and the clock stay."""
-        sim.faults.clear()
-        sim.world.clear()
+        """Clears faults, posts, comments, works and payments; accounts, tokens, keys and the clock stay."""
+        sim.reset()
         return jsonify(status="ok")
 
     return control
@@ -138,6 +139,16 @@ def _add_content(control: Blueprint, sim: Simulation) -> None:
         post.comment_count = _number(body, "comments", int, post.comment_count)
         post.shares = _number(body, "shares", int, post.shares)
         return jsonify(likes=post.likes, comments=post.comment_count, shares=post.shares)
+
+
+def _add_works(control: Blueprint, sim: Simulation) -> None:
+    @control.get("/ai")
+    def list_works() -> Response:
+        """What the AI providers made: how many of each, and each of them."""
+        return jsonify(
+            counts=sim.works.counts(),
+            works=[{**asdict(work), "created_at": rfc3339(work.created_at)} for work in sim.works.rows()],
+        )
 
 
 def _shown_post(post: Post) -> dict[str, Any]:

@@ -16,7 +16,8 @@ T = TypeVar("T")
 SOCIAL_OPERATIONS = (
     "publish", "upload", "status", "comment", "comments", "reply", "engagement", "profile", "token",
 )  # fmt: skip
-OPERATIONS = (*SOCIAL_OPERATIONS, "image", "edit", "video", "caption")
+#: The AI providers' (they have `status` too, for a film on its way), and Stripe's.
+OPERATIONS = (*SOCIAL_OPERATIONS, "image", "edit", "video", "caption", "download", "payment")
 MODES = ("reject", "rate_limit", "server_error", "hang", "drop_after_accept", "expired", "slow")
 #: Modes the platform answers with an error of its own, its state unchanged.
 REFUSALS = ("reject", "rate_limit", "server_error", "expired")

@@ -44,8 +44,8 @@ PLATFORMS = {
         Platform("TT", "TikTok", "act.", lambda: "-000" + secrets.token_urlsafe(24)),
         Platform("TW", "X", "XAT", lambda: "1" + _digits(18)),
         Platform("YT", "YouTube", "ya29.", lambda: "UC" + secrets.token_urlsafe(16)),
-        Platform("gemini", "Gemini", "", None),
-        Platform("openai", "OpenAI", "", None),
-        Platform("stripe", "Stripe", "", None),
+        Platform("gemini", "Gemini", "", None, module="simulator.gemini"),
+        Platform("openai", "OpenAI", "", None, module="simulator.openai"),
+        Platform("stripe", "Stripe", "", None, module="simulator.stripe"),
     )
 }  # fmt: skip

@@ -1,5 +1,6 @@
 """The parts of one simulator, as its routes get them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from simulator.accounts import Accounts
@@ -8,6 +9,7 @@ from simulator.config import Settings
 from simulator.faults import Faults
 from simulator.fetching import Fetcher
 from simulator.platforms import PLATFORMS
+from simulator.studio.works import Works
 from simulator.world import Comment, Post, World
 
 
@@ -18,6 +20,9 @@ class Simulation:
     settings: Settings = field(default_factory=Settings)
     clock: Clock = field(default_factory=Clock)
     world: World = field(default_factory=World)
+    works: Works = field(default_factory=Works)
+    #: What a platform module keeps for itself and a reset clears.
+    on_reset: list[Callable[[], None]] = field(default_factory=list)
     accounts: Accounts = field(init=False)
     faults: Faults = field(init=False)
     fetcher: Fetcher = field(init=False)
@@ -26,6 +31,14 @@ class Simulation:
         self.accounts = Accounts(self.settings.seed)
         self.faults = Faults(self.settings.hang_seconds, self.settings.slow_seconds)
         self.fetcher = Fetcher(self.settings)
+
+    def reset(self) -> None:
+        """Forget what was planned, posted, made and paid; accounts, tokens, keys and the clock stay."""
+        self.faults.clear()
+        self.world.clear()
+        self.works.clear()
+        for clear in self.on_reset:
+            clear()
 
     def comment(
         self, post: Post, author_id: str, author: str, text: str, parent_id: str | None = None

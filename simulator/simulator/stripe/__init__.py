@@ -1,0 +1,19 @@
+"""The Stripe API (v1, form encoded): payments without the customer present, their look-ups, signed webhooks."""
+
+from flask import Blueprint
+
+from simulator.simulation import Simulation
+from simulator.stripe import routes
+from simulator.stripe.control import add_control
+from simulator.stripe.ledger import Ledger
+from simulator.stripe.webhooks import Webhooks
+
+
+def blueprint(sim: Simulation) -> Blueprint:
+    """Routes of one simulator, those of the control API for payments included."""
+    ledger, webhooks = Ledger(sim.clock), Webhooks(sim)
+    sim.on_reset += [ledger.clear, webhooks.clear]
+    stripe = Blueprint("stripe", __name__)
+    stripe.register_blueprint(routes.blueprint(sim, ledger, webhooks))
+    add_control(stripe, sim, ledger, webhooks)
+    return stripe

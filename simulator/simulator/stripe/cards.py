@@ -1,0 +1,47 @@
+"""Stripe's test cards: what each does when it is charged without its owner present."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Decline:
+    """Why a charge did not go through."""
+
+    code: str
+    message: str
+    decline_code: str | None = None
+
+
+DECLINED = Decline("card_declined", "Your card was declined.", "generic_decline")
+
+#: Payment method -> why it fails; None: it pays (docs.stripe.com/testing).
+CARDS: dict[str, Decline | None] = {
+    "pm_card_visa": None,
+    "pm_card_mastercard": None,
+    "pm_card_chargeDeclined": DECLINED,
+    "pm_card_visa_chargeDeclined": DECLINED,
+    "pm_card_chargeDeclinedInsufficientFunds": Decline(
+        "card_declined", "Your card has insufficient funds.", "insufficient_funds"
+    ),
+    "pm_card_chargeDeclinedExpiredCard": Decline("expired_card", "Your card has expired."),
+    "pm_card_authenticationRequired": Decline(
+        "authentication_required",
+        "Your card was declined. This transaction requires authentication.",
+        "authentication_required",
+    ),
+}
+
+
+def payment_method(method_id: str, customer: str | None, created: int) -> dict[str, Any]:
+    """A card as the API shows it."""
+    return {
+        "id": method_id,
+        "object": "payment_method",
+        "type": "card",
+        "card": {"brand": "visa", "last4": "4242", "exp_month": 8, "exp_year": 2040, "funding": "credit"},
+        "customer": customer,
+        "created": created,
+        "livemode": False,
+        "metadata": {},
+    }

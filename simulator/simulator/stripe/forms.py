@@ -1,0 +1,71 @@
+"""Reading Stripe's form encoding: `metadata[order]=7`, `payment_method_types[]=card`, `created[gte]=…`."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from simulator.stripe.errors import StripeError, missing, unknown
+
+_PATH = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])*)")
+
+
+def nested(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """The parameters as objects and lists. Raises StripeError for brackets that do not fit."""
+    tree: dict[str, Any] = {}
+    for name, value in pairs:
+        match = _PATH.fullmatch(name)
+        if match is None:
+            raise unknown(name)
+        first, *inner = [match[1], *re.findall(r"\[([^\[\]]*)\]", match[2])]
+        if inner in ([""], ["0"]):
+            tree.setdefault(first, []).append(value)
+        elif len(inner) == 1:
+            tree.setdefault(first, {})[inner[0]] = value
+        elif not inner:
+            tree[first] = value
+        else:
+            raise unknown(name)
+    return tree
+
+
+def only_known(params: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Raises StripeError for a parameter that there is not."""
+    for name in params:
+        if name not in names:
+            raise unknown(name)
+
+
+def text(params: Mapping[str, Any], name: str) -> str | None:
+    """A plain value; empty counts as absent."""
+    value = params.get(name)
+    if value is not None and not isinstance(value, str):
+        raise StripeError(400, f"Invalid string: {value}", "parameter_invalid_string", name)
+    return value or None
+
+
+def integer(params: Mapping[str, Any], name: str, default: int | None = None) -> int:
+    """A whole number. Raises StripeError; without a default it has to be there."""
+    value = text(params, name)
+    if value is None:
+        if default is None:
+            raise missing(name)
+        return default
+    if not re.fullmatch(r"-?\d{1,12}", value):
+        raise StripeError(400, f"Invalid integer: {value}", "parameter_invalid_integer", name)
+    return int(value)
+
+
+def flag(params: Mapping[str, Any], name: str) -> bool:
+    """true or false; false when it is not there."""
+    value = text(params, name)
+    if value not in (None, "true", "false"):
+        raise StripeError(400, f"Invalid boolean: {value}", "parameter_invalid_boolean", name)
+    return value == "true"
+
+
+def mapping(params: Mapping[str, Any], name: str) -> dict[str, str]:
+    """An object, such as metadata."""
+    value = params.get(name) or {}
+    if not isinstance(value, dict):
+        raise StripeError(400, "Invalid object", "parameter_invalid_object", name)
+    return value

@@ -1,0 +1,53 @@
+"""What the AI providers have made, for GET /_sim/ai: a charge can be held against a work, one to one."""
+
+import threading
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A picture, film or caption that was made, whether or not its answer arrived."""
+
+    #: gemini or openai.
+    provider: str
+    #: image, edit (a picture was given), video or caption.
+    operation: str
+    model: str
+    prompt: str
+    #: Pictures that came with the prompt.
+    references: int
+    #: Size of what was made.
+    bytes: int
+    created_at: datetime
+
+
+class Works:
+    """Works in the order they were made; a reset clears them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._works: list[Work] = []
+
+    def add(self, work: Work) -> None:
+        """Keep a work."""
+        with self._lock:
+            self._works.append(work)
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._works.clear()
+
+    def rows(self) -> list[Work]:
+        """All works."""
+        with self._lock:
+            return list(self._works)
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """How many, by provider and operation; without zeros."""
+        counted: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
+        for work in self.rows():
+            counted[work.provider][work.operation] += 1
+        return {provider: dict(operations) for provider, operations in counted.items()}
