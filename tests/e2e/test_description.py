@@ -46,6 +46,13 @@ OPERATIONS = (
     "POST /auth/signup",
 )  # fmt: skip
 
+#: Not asked yet: their services are being built.
+LATER = (
+    "POST /media/upload", "GET /media", "GET /media/{id}", "DELETE /media/{id}", "POST /media/uploads",
+    "POST /media/uploads/{id}/complete", "GET /media/{key}/{filename}", "POST /ai/images", "POST /ai/images/edit",
+    "POST /ai/videos", "GET /ai/jobs", "GET /ai/jobs/{id}", "POST /ai/captions", "POST /hooks/stripe",
+)  # fmt: skip
+
 Turns = Iterator[tuple[Account, dict[str, str]]]
 
 
@@ -85,7 +92,7 @@ def with_real_ids(case: schemathesis.Case, ids: dict[str, str]) -> None:
 def test_the_description_has_every_operation_and_no_other(description: BaseSchema) -> None:
     paths = description.raw_schema["paths"]
     described = {f"{method.upper()} {path}" for path, operations in paths.items() for method in operations}
-    assert described == set(OPERATIONS)
+    assert described == {*OPERATIONS, *LATER}
 
 
 @pytest.mark.parametrize("label", OPERATIONS)

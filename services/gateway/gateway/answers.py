@@ -4,6 +4,7 @@ What every answer carries (request id, rate, scopes) is added last, in `app`.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,12 +26,14 @@ def encode(value: Any) -> bytes:
 @dataclass(slots=True)
 class Answer:
     status: int
-    body: bytes
+    #: What is no bytes is streamed, then closed; such an answer is never kept for a repetition.
+    body: bytes | Iterable[bytes]
     headers: dict[str, str] = field(default_factory=dict)
+    content_type: str = "application/json"
 
 
-def success(status: int, result: Any) -> Answer:
-    return Answer(status, encode(result))
+def success(status: int, result: Any, headers: dict[str, str]) -> Answer:
+    return Answer(status, encode(result), dict(headers))
 
 
 def refusal(error: ApiError, request_id: str) -> Answer:

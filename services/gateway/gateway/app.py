@@ -1,6 +1,7 @@
 """The Flask application: a route per endpoint row, health, and answers turned into HTTP."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import structlog
@@ -14,6 +15,7 @@ from gateway.endpoint import Endpoint
 from gateway.exchange import Exchange, request_id_of
 from gateway.house import House
 from gateway.routes import ENDPOINTS
+from gateway.streams import discard_rest
 
 log = structlog.get_logger()
 
@@ -74,7 +76,10 @@ def _view(house: House, endpoint: Endpoint) -> View:
         exchange = Exchange(house, endpoint, request.environ, path_values)
         answer = pipeline.run(exchange)
         _log(exchange, answer)
-        return _response(answer, exchange.request_id, _identity_headers(exchange))
+        response = _response(answer, exchange.request_id, _identity_headers(exchange))
+        if endpoint.streams:
+            response.call_on_close(partial(discard_rest, request.environ))
+        return response
 
     return view
 
@@ -114,7 +119,7 @@ def _identity_headers(exchange: Exchange) -> list[tuple[str, str]]:
 
 def _response(answer: Answer, request_id: str, more: list[tuple[str, str]] | None = None) -> Response:
     headers = [("X-Request-Id", request_id), *answer.headers.items(), *(more or ())]
-    return Response(answer.body, answer.status, headers, content_type="application/json")
+    return Response(answer.body, answer.status, headers, content_type=answer.content_type)
 
 
 def _refuse(error: HTTPException) -> Response:

@@ -17,13 +17,14 @@ CROWDED_SECONDS = 2.0
 class Arrivals:
     """Thread safe: single dictionary operations."""
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic, side: int = socket.SHUT_RD) -> None:
         self._monotonic = monotonic
+        self._side = side
         self._since: dict[Socket, float] = {}
 
-    def begins(self, client: Socket) -> None:
+    def begins(self, client: Socket, since: float | None = None) -> None:
         """A thread begins to read a request."""
-        self._since[client] = self._monotonic()
+        self._since[client] = self._monotonic() if since is None else since
 
     def arrived(self, client: Socket | None) -> None:
         """The request is here, or will not be read any further."""
@@ -39,7 +40,7 @@ class Arrivals:
         for client in late:
             self._since.pop(client, None)
             try:
-                client.shutdown(socket.SHUT_RD)
+                client.shutdown(self._side)
             except OSError:
                 continue  # it is gone already
         return len(late)

@@ -30,6 +30,9 @@ class Config(Record):
     caller_cache_seconds: float = 5.0
     #: Head and body of a request must have arrived within it; sooner while many are slow (`arrivals.py`).
     read_seconds: float = 15.0
+    #: Files going through each process at once, in and out: the other threads stay free. Half as many uploads wait.
+    uploads_at_once: int = 24
+    downloads_at_once: int = 24
     #: Sign-ups per client address and minute in each process; 0: no limit.
     signups_per_minute: int = 60
     #: The services that must answer before /readyz says so.
@@ -60,6 +63,8 @@ class Config(Record):
             idempotency_key_required=config.flag("IDEMPOTENCY_KEY_REQUIRED"),
             caller_cache_seconds=config.number("CALLER_CACHE_SECONDS", default.caller_cache_seconds),
             read_seconds=config.number("READ_SECONDS", default.read_seconds),
+            uploads_at_once=config.integer("UPLOADS_AT_ONCE", default.uploads_at_once),
+            downloads_at_once=config.integer("DOWNLOADS_AT_ONCE", default.downloads_at_once),
             signups_per_minute=config.integer("SIGNUPS_PER_MINUTE", default.signups_per_minute),
             services=config.items("SERVICES", ",".join(default.services)),
             token_prefixes=(

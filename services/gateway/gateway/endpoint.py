@@ -29,7 +29,8 @@ class Endpoint:
     #: The month bucket a call uses: reads, publishes, replies, writes, or "" for minute and day alone.
     meter: str
     request: type
-    result: type
+    #: bytes: a file, and all that partial and conditional requests bring with them; None: an empty answer.
+    result: type | None
     status: int
     #: Whether an Idempotency-Key is honoured.
     idempotent: bool
@@ -40,6 +41,10 @@ class Endpoint:
     token: bool
     #: Not below the base path.
     outside: bool
+    #: A multipart body that the handler reads as it arrives.
+    streams: bool
+    #: Of its answers, besides those that every answer has.
+    headers: tuple[str, ...]
     reader: Reader = field(init=False)
 
     def __post_init__(self) -> None:
@@ -62,7 +67,7 @@ def endpoint(
     *,
     scope: str | None,
     meter: str,
-    result: type,
+    result: type | None,
     request: type = Nothing,
     status: int = 200,
     idempotent: bool | None = None,
@@ -70,6 +75,8 @@ def endpoint(
     errors: tuple[ErrorRow, ...] = (),
     token: bool = True,
     outside: bool = False,
+    streams: bool = False,
+    headers: tuple[str, ...] = (),
 ) -> Callable[[Callable[[Any, Any], Any]], Endpoint]:
     """Turns a handler `(exchange, request) -> result` into its row. Writes take keys unless it says no."""
 
@@ -89,6 +96,8 @@ def endpoint(
             errors=errors,
             token=token,
             outside=outside,
+            streams=streams,
+            headers=headers,
         )
 
     return row

@@ -30,7 +30,7 @@ class Exchange:
 
     __slots__ = (
         "_deadline", "admission", "admitted", "authenticated", "body", "caller", "claim", "endpoint", "environ",
-        "handled", "house", "meter", "path_values", "request_id",
+        "handled", "headers", "house", "meter", "path_values", "request_id",
     )  # fmt: skip
 
     def __init__(
@@ -42,6 +42,8 @@ class Exchange:
         self.path_values = path_values
         self.request_id = request_id_of(environ)
         self.body = b""
+        #: Of the answer, whether it goes well or not; kept with it for repetitions.
+        self.headers: dict[str, str] = {}
         self.authenticated: Authenticated | None = None
         self.caller = Caller(account_id="", user_id="", request_id=self.request_id)
         self.claim: Claim | None = None

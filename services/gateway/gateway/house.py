@@ -1,5 +1,6 @@
 """What every request of a process shares: the services, caches and chores, wired in one place."""
 
+import threading
 from typing import Any
 
 import msgspec
@@ -9,9 +10,11 @@ from chassis import rpc
 from chassis.clock import refuse_shifted
 from chassis.database import Database
 from contracts.accounts import AccountsApi, Authenticate, Authenticated, RecordUse
+from contracts.ai import AiApi
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.events import CallerChanged, Event
+from contracts.media import LocatedFile, LocateFile, MediaApi
 from contracts.publishing import PublishingApi
 from contracts.quota import QuotaApi
 from gateway.admission import Brakes, Refunds
@@ -20,11 +23,15 @@ from gateway.callers import CallerCache
 from gateway.clock import GatewayClock
 from gateway.config import Config
 from gateway.door import Door
+from gateway.files import DEPARTURES, Locations
 from gateway.idempotency import IdempotencyKeys
 from gateway.openapi import describe
 from gateway.rate import PerMinute
 from gateway.repeating import Repeating
 from gateway.routes import ENDPOINTS
+from gateway.storage import Storage
+from gateway.streams import STREAMS
+from gateway.uploads import Places
 from gateway.use_batches import INTERVAL_SECONDS, UseBatches
 
 log = structlog.get_logger()
@@ -43,6 +50,12 @@ class House:
         self.accounts: AccountsApi = self.bus.service("accounts")
         self.quota: QuotaApi = self.bus.service("quota")
         self.publishing: PublishingApi = self.bus.service("publishing")
+        self.media: MediaApi = self.bus.service("media", MediaApi)
+        self.ai: AiApi = self.bus.service("ai", AiApi)
+        self.storage = Storage(config.uploads_at_once + config.downloads_at_once)
+        self.upload_places = Places(config.uploads_at_once)
+        self.download_places = threading.BoundedSemaphore(config.downloads_at_once)
+        self.locations = Locations(self._locate)
         self.clock = GatewayClock(self.database)
         self.callers = CallerCache(self._authenticate, config.caller_cache_seconds)
         self.keys = IdempotencyKeys(self.database, required=config.idempotency_key_required)
@@ -74,10 +87,15 @@ class House:
         self.uses.flush()
         self.refunds.send_waiting()
         self.bus.close()
+        self.storage.close()
         self.database.close()
 
     def _cut_late(self) -> None:
-        ARRIVALS.cut_late(self.config.read_seconds, self.config.threads)
+        for moving in (ARRIVALS, STREAMS, DEPARTURES):
+            moving.cut_late(self.config.read_seconds, self.config.threads)
+
+    def _locate(self, request: LocateFile) -> LocatedFile:
+        return self.media.locate_file(GATEWAY, request)
 
     def _authenticate(self, token_sha256: str) -> Authenticated:
         return self.accounts.authenticate(GATEWAY, Authenticate(token_sha256=token_sha256))

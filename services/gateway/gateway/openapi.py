@@ -6,6 +6,7 @@ from typing import Any
 
 from contracts import errors
 from contracts.errors import ERRORS, ErrorRow
+from contracts.media import MIME_TYPES
 from gateway import API_VERSION, BASE_PATH
 from gateway.endpoint import Endpoint
 from gateway.reading import Field, Reader
@@ -48,12 +49,31 @@ _RATE_HEADERS = {
     "X-API-Tier": ("string", "The account's tier, or sandbox."),
     "X-API-Scopes": ("string", "The token's scopes, space-separated."),
 }
+#: Of single rows.
+_ROW_HEADERS = {
+    "X-Credits-Remaining": ("integer", "What is left of the AI credits, plan and bonus."),
+    "ETag": ("string", "Changes with the file."),
+}
+#: Besides 200, of a file at its public address.
+_OF_FILES = {
+    206: "The range asked for.",
+    304: "As the client has it.",
+    416: "The range begins behind the end.",
+}
+_BINARY = {"type": "string", "format": "binary"}
+#: Spec "Upload rules".
+_MULTIPART = {
+    "multipart/form-data": {
+        "schema": {"type": "object", "properties": {"file": _BINARY}, "required": ["file"]},
+        "encoding": {"file": {"contentType": ", ".join(MIME_TYPES)}},
+    }
+}
 
 
 def describe(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     """The whole description."""
     rows = list(endpoints)
-    schemas = Schemas(row.result for row in rows)
+    schemas = Schemas(row.result for row in rows if row.result not in (bytes, None))
     paths: dict[str, dict[str, Any]] = {}
     for row in rows:
         paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, schemas)
@@ -103,6 +123,13 @@ def _operation(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
     if row.reader.takes_body:
         schema = _body_schema(row.reader)
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    elif row.streams:
+        operation["requestBody"] = {"required": True, "content": _MULTIPART}
+    if row.result is bytes:
+        operation["responses"] |= {
+            str(status): {"description": text, "headers": _own_headers(row)}
+            for status, text in _OF_FILES.items()
+        }
     return operation
 
 
@@ -148,16 +175,24 @@ def _body_schema(reader: Reader) -> dict[str, Any]:
 
 
 def _success(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
+    success = {"description": HTTPStatus(row.status).phrase, "headers": _own_headers(row)}
+    if row.result is bytes:
+        success["content"] = {mime_type: {"schema": _BINARY} for mime_type in MIME_TYPES}
+    elif row.result is not None:
+        success["content"] = {"application/json": {"schema": schemas.of(row.result)}}
+    return success
+
+
+def _own_headers(row: Endpoint) -> dict[str, Any]:
     headers: dict[str, Any] = {"X-Request-Id": _header("string", "Of this request, as in our logs.")}
     if row.token:
         headers |= {name: _header(kind, text) for name, (kind, text) in _RATE_HEADERS.items()}
     if row.idempotent:
         headers["Idempotency-Replayed"] = _header("string", "true when the answer came from memory.")
-    return {
-        "description": HTTPStatus(row.status).phrase,
-        "headers": headers,
-        "content": {"application/json": {"schema": schemas.of(row.result)}},
-    }
+    for name in row.headers:
+        kind, text = _ROW_HEADERS[name]
+        headers[name] = _header(kind, text)
+    return headers
 
 
 def _header(kind: str, text: str) -> dict[str, Any]:

@@ -40,6 +40,8 @@ Step = Callable[[Exchange], Answer | None]
 
 def take_body(exchange: Exchange) -> None:
     """413 and 415: what is not worth reading."""
+    if exchange.endpoint.streams:
+        return
     exchange.body = body.take_body(exchange.environ, is_json=exchange.endpoint.reader.takes_body)
     ARRIVALS.arrived(exchange.environ.get("gunicorn.socket"))
 
@@ -141,7 +143,8 @@ def handle(exchange: Exchange) -> Answer:
     try:
         request = endpoint.reader.read(exchange.path_values, query, exchange.body)
         exchange.handled = True
-        return success(endpoint.status, endpoint.handler(exchange, request))
+        result = endpoint.handler(exchange, request)
+        return result if isinstance(result, Answer) else success(endpoint.status, result, exchange.headers)
     finally:
         await_admission(exchange)  # a limit is told before whatever the read itself met
 
@@ -228,4 +231,6 @@ def _after_error(exchange: Exchange, error: ApiError) -> Answer:
     if claim is not None and claim.verdict is Verdict.CLAIMED:
         open_ = leaves_outcome_open(error, sends=sends) if exchange.handled else claim.taken_over
         _give_up(exchange, claim, outcome_open=open_)
-    return refusal(error, exchange.request_id)
+    answer = refusal(error, exchange.request_id)
+    answer.headers.update(exchange.headers)
+    return answer

@@ -84,7 +84,7 @@ class KeyInAccount(KeyInMe, kw_only=True):
     request_count: int
 
 
-class Storage(Record):
+class StorageInAccount(Record):
     used_bytes: int
     limit_bytes: int
     remaining_bytes: int
@@ -108,7 +108,7 @@ class PublishGuardrails(Record):
 
 
 class AccountQuota(Record):
-    storage: Storage
+    storage: StorageInAccount
     rate_limit: RateLimit
     monthly: Usage
     publish_guardrails: PublishGuardrails

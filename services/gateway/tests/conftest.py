@@ -105,7 +105,7 @@ class FakeBus:
         self.on_event: Callable[[Any], None] = lambda event: None
         self.on_reset: Callable[[], None] = lambda: None
 
-    def service(self, name: str) -> Any:
+    def service(self, name: str, api: type | None = None) -> Any:
         return _Proxy(self)
 
     def subscribe(self, on_event: Callable[[Any], None], on_reset: Callable[[], None]) -> None:

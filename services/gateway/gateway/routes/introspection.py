@@ -24,7 +24,7 @@ from gateway.views import (
     Probe,
     PublishGuardrails,
     RateLimit,
-    Storage,
+    StorageInAccount,
     UserInAccount,
 )
 
@@ -103,7 +103,7 @@ def account(exchange: Exchange, _request: Nothing) -> Account:
             request_count=token.request_count,
         ),
         quota=AccountQuota(
-            storage=Storage(
+            storage=StorageInAccount(
                 used_bytes=0,
                 limit_bytes=plan.storage_bytes,
                 remaining_bytes=plan.storage_bytes,

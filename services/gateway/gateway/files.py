@@ -1,0 +1,115 @@
+"""Public files: GET and HEAD of /media/{key}/{filename}, streamed from storage without being held.
+
+Whoever has the address may fetch. What is served is a stranger's: nothing in it is to run in our name.
+"""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from werkzeug.http import dump_options_header, http_date, quote_etag
+
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.media import LocatedFile, LocateFile
+from gateway.answers import Answer
+from gateway.arrivals import Arrivals
+from gateway.exchange import Exchange
+from gateway.ranges import Unsatisfiable, is_known, span_of
+from gateway.storage import Download
+
+#: How long a file that was deleted may still be found. Our choice.
+_KNOWN_SECONDS = 60.0
+#: Entries; past it the memory starts anew. Our choice.
+_MOST_KNOWN = 10_000
+_HEADERS = {
+    "Accept-Ranges": "bytes",
+    "Cache-Control": "public, max-age=300",
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+
+#: Clients whose readiness for the next block is waited for.
+DEPARTURES = Arrivals(side=socket.SHUT_RDWR)
+
+
+class Locations:
+    """Where the files asked for of late lie. Thread safe: single dictionary operations."""
+
+    def __init__(
+        self, locate: Callable[[LocateFile], LocatedFile], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._locate = locate
+        self._monotonic = monotonic
+        self._known: dict[tuple[str, str], tuple[float, LocatedFile]] = {}
+
+    def find(self, request: LocateFile) -> LocatedFile:
+        """Raises ApiError NOT_FOUND, SERVICE_UNAVAILABLE; neither is remembered."""
+        name = (request.key, request.filename)
+        until, file = self._known.get(name, (0.0, None))
+        if file is None or until <= self._monotonic():
+            file = self._locate(request)
+            if len(self._known) >= _MOST_KNOWN:
+                self._known = {}
+            self._known[name] = (self._monotonic() + _KNOWN_SECONDS, file)
+        return file
+
+
+class Outgoing:
+    """The bytes of an answer on their way; `close` gives the place back."""
+
+    def __init__(self, download: Download, client: Any, places: threading.Semaphore) -> None:
+        self._download = download
+        self._client = client
+        self._places = places
+
+    def __iter__(self) -> Iterator[bytes]:
+        for block in self._download:
+            if self._client is not None:
+                DEPARTURES.begins(self._client)
+            yield block
+            DEPARTURES.arrived(self._client)
+
+    def close(self) -> None:
+        DEPARTURES.arrived(self._client)
+        self._download.close()
+        self._places.release()
+
+
+def serve(exchange: Exchange, request: LocateFile) -> Answer:
+    """200, 206, 304 or 416. Raises ApiError NOT_FOUND, SERVICE_UNAVAILABLE."""
+    environ = exchange.environ
+    file = exchange.house.locations.find(request)
+    headers = {
+        **_HEADERS,
+        "Content-Disposition": dump_options_header("inline", {"filename": request.filename}),
+        "ETag": quote_etag(file.etag),
+        "Last-Modified": http_date(file.created_at),
+    }
+    if is_known(environ, file.etag, file.created_at):
+        return Answer(304, b"", headers, file.mime_type)
+    try:
+        span = span_of(environ, file.etag, file.created_at, file.size_bytes)
+    except Unsatisfiable:
+        headers |= {"Content-Range": f"bytes */{file.size_bytes}"}
+        return Answer(416, b"", headers, file.mime_type)
+    if span is not None:
+        headers["Content-Range"] = f"bytes {span[0]}-{span[1]}/{file.size_bytes}"
+    first, last = span or (0, file.size_bytes - 1)
+    headers["Content-Length"] = str(last - first + 1)
+    body = b"" if environ["REQUEST_METHOD"] == "HEAD" else _open(exchange, file, first, last)
+    return Answer(206 if span else 200, body, headers, file.mime_type)
+
+
+def _open(exchange: Exchange, file: LocatedFile, first: int, last: int) -> Outgoing:
+    house = exchange.house
+    if not house.download_places.acquire(blocking=False):
+        raise ApiError(SERVICE_UNAVAILABLE, "Too many downloads at this moment.", retry_after_seconds=2)
+    try:
+        download = house.storage.get(file.source_url, first, last)
+    except BaseException:
+        house.download_places.release()
+        raise
+    return Outgoing(download, exchange.environ.get("gunicorn.socket"), house.download_places)

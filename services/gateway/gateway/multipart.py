@@ -1,0 +1,125 @@
+"""multipart/form-data (RFC 7578), read as it arrives and never held as a whole. Pure: bytes come from `read`."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from werkzeug.http import parse_options_header
+
+from contracts.errors import UPLOAD_ERROR, ApiError
+
+#: What is asked for in one read. Our choice: larger ones are no faster, twenty uploads hold twenty of them.
+BLOCK_BYTES = 2**18
+#: The head of a part. Our choice.
+MAX_HEAD_BYTES = 16 * 1024
+#: A value before the file, the preamble included. Our choice.
+MAX_SKIPPED_BYTES = 64 * 1024
+#: RFC 2046.
+_BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]", re.ASCII)
+_FOLDED = re.compile(rb"\r\n[ \t]+")
+
+
+def malformed(message: str) -> ApiError:
+    return ApiError(UPLOAD_ERROR, message)
+
+
+def boundary_of(content_type: str) -> bytes:
+    """Raises ApiError UPLOAD_ERROR when there is none."""
+    _, options = parse_options_header(content_type)
+    boundary = options.get("boundary", "")
+    if not _BOUNDARY.fullmatch(boundary):
+        raise malformed("The Content-Type names no boundary.")
+    return boundary.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The head of a part."""
+
+    name: str
+    #: None: a plain value.
+    filename: str | None
+    #: Lower case, without parameters; "" when there is none.
+    mime_type: str
+
+
+class Multipart:
+    """Alternately `next_part` and `content`, which has to be used up. Both raise ApiError UPLOAD_ERROR."""
+
+    def __init__(self, read: Callable[[int], bytes], boundary: bytes) -> None:
+        self.delimiter = b"\r\n--" + boundary
+        #: Bytes of the body that are parsed. The first boundary's line break may be missing: it is put there.
+        self.position = -2
+        self._read = read
+        self._buffer = b"\r\n"
+        self._begun = False
+
+    def next_part(self) -> Part | None:
+        """The head of the next part; None after the closing boundary."""
+        if not self._begun:
+            self._begun = True
+            self.skip()
+        self._fill_until(2)
+        if self._buffer.startswith(b"--"):
+            self._take(2)
+            return None
+        end = self._find_in_head(b"\r\n\r\n")
+        padding, _, head = bytes(self._take(end + 4)[:-4]).partition(b"\r\n")
+        if padding.strip(b" \t"):
+            raise malformed("A boundary is followed by something else than a line break.")
+        return _part(_FOLDED.sub(b" ", head))
+
+    def content(self) -> Iterator[memoryview]:
+        """The part's bytes, as they arrive, up to the next boundary."""
+        keep = len(self.delimiter) - 1
+        while (end := self._buffer.find(self.delimiter)) < 0:
+            if len(self._buffer) > keep:
+                yield self._take(len(self._buffer) - keep)
+            self._fill()
+        if end:
+            yield self._take(end)
+        self._take(len(self.delimiter))
+
+    def skip(self) -> int:
+        """Reads over the part's content; returns its size. At most 64 KiB."""
+        skipped = 0
+        for block in self.content():
+            skipped += len(block)
+            if skipped > MAX_SKIPPED_BYTES:
+                raise malformed("What comes before the part named file is too large; send the file first.")
+        return skipped
+
+    def _find_in_head(self, needle: bytes) -> int:
+        while (found := self._buffer.find(needle)) < 0:
+            if len(self._buffer) > MAX_HEAD_BYTES:
+                raise malformed("The head of a part is too large.")
+            self._fill()
+        return found
+
+    def _fill_until(self, size: int) -> None:
+        while len(self._buffer) < size:
+            self._fill()
+
+    def _fill(self) -> None:
+        block = self._read(BLOCK_BYTES)
+        if not block:
+            raise malformed("The body broke off before its closing boundary, or took too long to arrive.")
+        self._buffer += block
+
+    def _take(self, count: int) -> memoryview:
+        taken = memoryview(self._buffer)[:count]
+        self._buffer = self._buffer[count:]
+        self.position += count
+        return taken
+
+
+def _part(head: bytes) -> Part:
+    headers: dict[str, str] = {}
+    for line in head.decode(errors="replace").split("\r\n"):
+        name, _, value = line.partition(":")
+        headers[name.strip().lower()] = value.strip()
+    kind, options = parse_options_header(headers.get("content-disposition", ""))
+    if kind != "form-data" or "name" not in options:
+        raise malformed("A part has no Content-Disposition: form-data with a name.")
+    mime_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return Part(name=options["name"], filename=options.get("filename"), mime_type=mime_type)

@@ -1,0 +1,175 @@
+"""AI: images, edits, videos, captions and their jobs; each answer tells the credits left. And payments' own calls."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from contracts.accounts import Brand, GetBrand
+from contracts.ai import (
+    AiJob,
+    AiResult,
+    Caption,
+    CaptionBody,
+    CreditsAfterCharge,
+    EditImage,
+    GenerateImage,
+    GenerateVideo,
+    ImageBody,
+    JobId,
+    ListJobs,
+    PaymentHook,
+    VideoBody,
+    WriteCaption,
+)
+from contracts.errors import (
+    AI_GENERATION_FAILED,
+    AI_NOT_CONFIGURED,
+    BRAND_NOT_AUTHORIZED,
+    INSUFFICIENT_CREDITS,
+    INVALID_REFERENCE_MEDIA,
+    NOT_FOUND,
+    PLAN_REQUIRED,
+    QUOTA_EXCEEDED,
+    ApiError,
+    invalid,
+)
+from contracts.record import Nothing, Record
+from gateway import BASE_PATH
+from gateway.answers import Answer
+from gateway.endpoint import endpoint
+from gateway.exchange import Exchange
+
+#: Spec "AI generation".
+CREDITS_HEADER = "X-Credits-Remaining"
+
+_PAID = (INSUFFICIENT_CREDITS, AI_GENERATION_FAILED, AI_NOT_CONFIGURED)
+_BRAND = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
+_IMAGE = (INVALID_REFERENCE_MEDIA, PLAN_REQUIRED, QUOTA_EXCEEDED)
+#: What a provider may take, and what comes around it. Our choice.
+_IMAGE_SECONDS = 90.0
+_CAPTION_SECONDS = 60.0
+
+Result = TypeVar("Result")
+
+
+class AiJobAccepted(Record):
+    """Spec "AiJobAccepted"."""
+
+    job: AiJob
+    poll_url: str
+    credits: CreditsAfterCharge
+
+
+class JobListView(Record):
+    jobs: tuple[AiJob, ...]
+    next_cursor: str | None = None
+
+
+@endpoint(
+    "POST", "/ai/images", scope="write:ai", meter="writes", request=ImageBody, result=AiResult, status=201,
+    errors=(*_PAID, *_IMAGE, *_BRAND), deadline_seconds=_IMAGE_SECONDS, headers=(CREDITS_HEADER,),
+)  # fmt: skip
+def generate_image(exchange: Exchange, request: ImageBody) -> AiResult:
+    """Generate an image (10 credits)."""
+    brand = _brand(exchange, request.brand_id)
+    made = GenerateImage(**_fields(request), guidelines=brand and brand.image_guidelines)
+    return _spend(exchange, exchange.house.ai.generate_image, made)
+
+
+@endpoint(
+    "POST", "/ai/images/edit", scope="write:ai", meter="writes", request=EditImage, result=AiResult, status=201,
+    errors=(*_PAID, *_IMAGE), deadline_seconds=_IMAGE_SECONDS, headers=(CREDITS_HEADER,),
+)  # fmt: skip
+def edit_image(exchange: Exchange, request: EditImage) -> AiResult:
+    """Edit an image (10 credits)."""
+    return _spend(exchange, exchange.house.ai.edit_image, request)
+
+
+@endpoint(
+    "POST", "/ai/videos", scope="write:ai", meter="writes", request=VideoBody, result=AiJobAccepted, status=202,
+    errors=(*_PAID, *_IMAGE, *_BRAND), headers=(CREDITS_HEADER,),
+)  # fmt: skip
+def generate_video(exchange: Exchange, request: VideoBody) -> AiJobAccepted:
+    """Start a video (90 credits); poll its job."""
+    brand = _brand(exchange, request.brand_id)
+    made = GenerateVideo(**_fields(request), guidelines=brand and brand.image_guidelines)
+    result = _spend(exchange, exchange.house.ai.generate_video, made)
+    return AiJobAccepted(
+        job=result.job, poll_url=f"{BASE_PATH}/ai/jobs/{result.job.job_id}", credits=result.credits
+    )
+
+
+@endpoint(
+    "GET", "/ai/jobs", scope="write:ai", meter="reads", request=ListJobs, result=JobListView,
+    headers=(CREDITS_HEADER,),
+)  # fmt: skip
+def list_jobs(exchange: Exchange, request: ListJobs) -> JobListView:
+    """Jobs, newest first."""
+    found = exchange.ask(exchange.house.ai.list_jobs, request)
+    exchange.headers[CREDITS_HEADER] = str(found.credits_remaining)
+    return JobListView(jobs=found.jobs, next_cursor=found.next_cursor)
+
+
+@endpoint(
+    "GET", "/ai/jobs/{id}", scope="write:ai", meter="reads", request=JobId, result=AiResult,
+    errors=(NOT_FOUND,), headers=(CREDITS_HEADER,),
+)  # fmt: skip
+def get_job(exchange: Exchange, request: JobId) -> AiResult:
+    """One job, with its media once it is completed."""
+    return _spend(exchange, exchange.house.ai.get_job, request)
+
+
+@endpoint(
+    "POST", "/ai/captions", scope="write:ai", meter="writes", request=CaptionBody, result=Caption,
+    errors=(*_PAID, *_BRAND), deadline_seconds=_CAPTION_SECONDS, headers=(CREDITS_HEADER,),
+)  # fmt: skip
+def write_caption(exchange: Exchange, request: CaptionBody) -> Caption:
+    """Write a caption in a brand's voice (1 credit)."""
+    brand = _brand(exchange, request.brand_id)
+    assert brand is not None
+    made = WriteCaption(
+        **_fields(request),
+        brand_name=brand.name,
+        brand_description=brand.description,
+        guidelines=brand.caption_guidelines,
+    )
+    return _spend(exchange, exchange.house.ai.write_caption, made)
+
+
+@endpoint(
+    "POST", "/hooks/stripe", scope=None, meter="", result=None, idempotent=False, token=False, outside=True
+)
+def stripe_hook(exchange: Exchange, _request: Nothing) -> Answer:
+    """Stripe tells of a payment; its signature is checked over the body as it came."""
+    try:
+        body = exchange.body.decode()
+    except UnicodeDecodeError:
+        raise invalid("body", "Must be UTF-8") from None
+    signature = exchange.environ.get("HTTP_STRIPE_SIGNATURE", "")
+    hook = PaymentHook(provider="stripe", body=body, signature=signature)
+    exchange.ask(exchange.house.ai.payment_hook, hook)
+    return Answer(200, b"")
+
+
+def _brand(exchange: Exchange, brand_id: str | None) -> Brand | None:
+    """Raises ApiError NOT_FOUND, BRAND_NOT_AUTHORIZED."""
+    if brand_id is None:
+        return None
+    return exchange.ask(exchange.house.accounts.get_brand, GetBrand(brand_id=brand_id, field="brand_id"))
+
+
+def _fields(body: Record) -> dict[str, Any]:
+    return msgspec.structs.asdict(body)
+
+
+def _spend(exchange: Exchange, method: Callable[..., Result], request: Record) -> Result:
+    """Asks for what has `credits` in its result; they go into the header too, and so does what a refusal knows."""
+    try:
+        result = exchange.ask(method, request)
+    except ApiError as error:
+        if isinstance(known := error.extras.get("available"), int):
+            exchange.headers[CREDITS_HEADER] = str(known)
+        raise
+    exchange.headers[CREDITS_HEADER] = str(result.credits.remaining)  # type: ignore[attr-defined]
+    return result

@@ -1,0 +1,97 @@
+"""Media: upload through the gateway or straight into storage, list, look at, delete; and the public file itself."""
+
+from contracts.errors import (
+    FILE_TOO_LARGE,
+    INVALID_FILE_CONTENT,
+    MEDIA_IN_USE,
+    NO_FILE,
+    NOT_FOUND,
+    QUOTA_EXCEEDED,
+    UPLOAD_ERROR,
+)
+from contracts.media import (
+    BeginParts,
+    CompleteParts,
+    ListMedia,
+    LocateFile,
+    Media,
+    MediaDeleted,
+    MediaId,
+    MediaList,
+    UploadedMedia,
+    UploadParts,
+)
+from contracts.record import Nothing
+from gateway import files, uploads
+from gateway.answers import Answer
+from gateway.endpoint import endpoint
+from gateway.exchange import Exchange
+
+_FILE = (UPLOAD_ERROR, INVALID_FILE_CONTENT, FILE_TOO_LARGE, QUOTA_EXCEEDED)
+#: media looks at a file that was put in parts as at any other. Our choice.
+_COMPLETE_SECONDS = 120.0
+
+
+@endpoint(
+    "POST", "/media/upload", scope="write:media", meter="writes", result=UploadedMedia, status=201,
+    errors=(*_FILE, NO_FILE), idempotent=False, streams=True,
+)  # fmt: skip
+def upload_media(exchange: Exchange, _request: Nothing) -> UploadedMedia:
+    """Upload a file: multipart/form-data with a part named file, the last one."""
+    return uploads.receive(exchange)
+
+
+@endpoint("GET", "/media", scope="read:media", meter="reads", request=ListMedia, result=MediaList)
+def list_media(exchange: Exchange, request: ListMedia) -> MediaList:
+    """Uploaded and generated files, newest first."""
+    return exchange.ask(exchange.house.media.list_media, request)
+
+
+@endpoint(
+    "GET",
+    "/media/{id}",
+    scope="read:media",
+    meter="reads",
+    request=MediaId,
+    result=Media,
+    errors=(NOT_FOUND,),
+)
+def get_media(exchange: Exchange, request: MediaId) -> Media:
+    """One file."""
+    return exchange.ask(exchange.house.media.get_media, request)
+
+
+@endpoint(
+    "DELETE", "/media/{id}", scope="write:media", meter="writes", request=MediaId, result=MediaDeleted,
+    errors=(NOT_FOUND, MEDIA_IN_USE),
+)  # fmt: skip
+def delete_media(exchange: Exchange, request: MediaId) -> MediaDeleted:
+    """Delete a file that no pending post uses."""
+    return exchange.ask(exchange.house.media.delete_media, request)
+
+
+@endpoint(
+    "POST", "/media/uploads", scope="write:media", meter="writes", request=BeginParts, result=UploadParts,
+    status=201, errors=(UPLOAD_ERROR, FILE_TOO_LARGE, QUOTA_EXCEEDED),
+)  # fmt: skip
+def begin_parts(exchange: Exchange, request: BeginParts) -> UploadParts:
+    """Begin the upload of a large file that is put into storage in parts."""
+    return exchange.ask(exchange.house.media.begin_parts, request)
+
+
+@endpoint(
+    "POST", "/media/uploads/{id}/complete", scope="write:media", meter="writes", request=CompleteParts,
+    result=UploadedMedia, status=201, errors=(*_FILE, NOT_FOUND), deadline_seconds=_COMPLETE_SECONDS,
+)  # fmt: skip
+def complete_parts(exchange: Exchange, request: CompleteParts) -> UploadedMedia:
+    """Complete it: every part was put."""
+    return exchange.ask(exchange.house.media.complete_parts, request)
+
+
+@endpoint(
+    "GET", "/media/{key}/{filename}", scope=None, meter="", request=LocateFile, result=bytes,
+    errors=(NOT_FOUND,), token=False, outside=True, headers=("ETag",),
+)  # fmt: skip
+def get_file(exchange: Exchange, request: LocateFile) -> Answer:
+    """A file at its public address; Range and conditions are honoured."""
+    return files.serve(exchange, request)

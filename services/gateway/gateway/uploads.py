@@ -1,0 +1,162 @@
+"""An upload: from the client's multipart body straight into storage, a block at a time (spec "Upload rules").
+
+media says where to put a file of which size and looks at what came; the rules are media's. Here is only what can
+be said without knowing the bytes: where the file is in the body, and that it is not larger than the tier allows.
+"""
+
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from typing import IO, Any
+
+import structlog
+
+from contracts.errors import FILE_TOO_LARGE, NO_FILE, SERVICE_UNAVAILABLE, UNSUPPORTED_MEDIA_TYPE, ApiError
+from contracts.media import MIME_TYPES, BeginUpload, CommitUpload, UploadedMedia, UploadId, UploadTicket
+from contracts.plans import PLANS
+from gateway.exchange import Exchange
+from gateway.json_body import flaw_in
+from gateway.multipart import BLOCK_BYTES, Multipart, Part, boundary_of, malformed
+from gateway.streams import BodyStream
+
+log = structlog.get_logger()
+
+#: What stands behind the file when it is the last part: the closing boundary's dashes and a line break.
+_ENDING = b"--\r\n"
+#: Boundaries of clients that may leave out that line break: what they send is as long as it turns out to be.
+_BARE_ENDINGS = (b"----formdata-undici-",)
+#: media looks at the whole of some files. Our choice.
+_COMMIT_SECONDS = 120.0
+_ABORT_SECONDS = 5.0
+#: How long an upload waits for a place. Our choice.
+_PLACE_SECONDS = 10.0
+_UNFORESEEN = "The file must be the last part of the body, and a line break must follow the closing boundary."
+
+
+class Places:
+    """So many at once, half as many waiting: the other threads stay free for everything else."""
+
+    def __init__(self, count: int) -> None:
+        self._inside = threading.BoundedSemaphore(count)
+        self._around = threading.BoundedSemaphore(count + count // 2)
+
+    @contextmanager
+    def take(self) -> Iterator[None]:
+        """Raises ApiError SERVICE_UNAVAILABLE when none comes free in time."""
+        if not self._around.acquire(blocking=False):
+            raise self._full()
+        try:
+            if not self._inside.acquire(timeout=_PLACE_SECONDS):
+                raise self._full()
+            try:
+                yield
+            finally:
+                self._inside.release()
+        finally:
+            self._around.release()
+
+    @staticmethod
+    def _full() -> ApiError:
+        return ApiError(
+            SERVICE_UNAVAILABLE, "Too many uploads at this moment.", retry_after_seconds=int(_PLACE_SECONDS)
+        )
+
+
+def receive(exchange: Exchange) -> UploadedMedia:
+    """The whole upload. Raises ApiError, after which nothing of the file is kept."""
+    content_type = exchange.environ.get("CONTENT_TYPE", "")
+    most = PLANS[exchange.caller.tier].max_file_bytes
+    stream = BodyStream(exchange.environ)
+    if not content_type and stream.is_empty:
+        raise ApiError(NO_FILE)
+    if content_type.partition(";")[0].strip().lower() != "multipart/form-data":
+        raise ApiError(UNSUPPORTED_MEDIA_TYPE, "Send the file as multipart/form-data.")
+    boundary = boundary_of(content_type)
+    with exchange.house.upload_places.take():
+        parts = Multipart(stream.read, boundary)
+        part = _file_in(parts)
+        if stream.length is not None and not boundary.startswith(_BARE_ENDINGS):
+            size_bytes = stream.length - parts.position - len(parts.delimiter) - len(_ENDING)
+            if size_bytes > BLOCK_BYTES:
+                return _store(exchange, part, _checked(size_bytes, most), _foretold(parts, size_bytes))
+        with tempfile.SpooledTemporaryFile(BLOCK_BYTES) as spool:
+            size_bytes = _fill(spool, parts, most)
+            return _store(exchange, part, size_bytes, iter(lambda: spool.read(BLOCK_BYTES), b""))
+
+
+def _file_in(parts: Multipart) -> Part:
+    """The part named file, whatever comes before it. Raises ApiError NO_FILE, UPLOAD_ERROR."""
+    while (part := parts.next_part()) is not None:
+        if part.name == "file" and part.filename:
+            flaw = flaw_in(part.filename)
+            if flaw is not None:
+                raise malformed(f"The file's name: {flaw}.")
+            return part
+        parts.skip()
+    raise ApiError(NO_FILE)
+
+
+def _checked(size_bytes: int, most: int) -> int:
+    if size_bytes > most:
+        raise ApiError(FILE_TOO_LARGE, max_file_bytes=most)
+    return size_bytes
+
+
+def _foretold(parts: Multipart, size_bytes: int) -> Iterator[memoryview]:
+    """The file's bytes as they arrive. The last are let go only when the body ends as it was taken to end."""
+    sent, held = 0, memoryview(b"")
+    for block in parts.content():
+        if sent + len(held) + len(block) > size_bytes:
+            raise malformed(_UNFORESEEN)
+        if held:
+            yield held
+        sent, held = sent + len(held), block
+    if sent + len(held) < size_bytes or parts.next_part() is not None:
+        raise malformed(_UNFORESEEN)
+    yield held
+
+
+def _fill(spool: IO[bytes], parts: Multipart, most: int) -> int:
+    """Keeps a file whose size is not known beforehand for the length of this request; returns its size."""
+    size_bytes = 0
+    for block in parts.content():
+        size_bytes = _checked(size_bytes + len(block), most)
+        spool.write(block)
+    while parts.next_part() is not None:
+        parts.skip()
+    spool.seek(0)
+    return size_bytes
+
+
+def _store(exchange: Exchange, part: Part, size_bytes: int, blocks: Iterable[Any]) -> UploadedMedia:
+    media = exchange.house.media
+    begin = BeginUpload(filename=part.filename or "", mime_type=_type_of(part), size_bytes=size_bytes)
+    exchange.restart_deadline()  # the body may have taken its time
+    ticket = exchange.ask(media.begin_upload, begin)
+    try:
+        exchange.house.storage.put(ticket.url, ticket.headers, size_bytes, blocks)
+    except BaseException:
+        _abort(exchange, ticket)
+        raise
+    commit = CommitUpload(upload_id=ticket.upload_id, size_bytes=size_bytes)
+    return media.commit_upload(exchange.caller, commit, timeout_seconds=_COMMIT_SECONDS)  # type: ignore[call-arg]
+
+
+def _abort(exchange: Exchange, ticket: UploadTicket) -> None:
+    """At once, or by media's own sweep."""
+    try:
+        exchange.house.media.abort_upload(
+            exchange.caller, UploadId(upload_id=ticket.upload_id), timeout_seconds=_ABORT_SECONDS
+        )  # type: ignore[call-arg]
+    except ApiError as error:
+        log.warning("upload_not_aborted", upload_id=ticket.upload_id, code=error.code)
+
+
+def _type_of(part: Part) -> str:
+    """As declared; a part that declares none goes by its name's ending. Our choice."""
+    if part.mime_type:
+        return part.mime_type
+    ending = PurePosixPath(part.filename or "").suffix.lower()
+    return next((kind for kind, endings in MIME_TYPES.items() if ending in endings), "")
