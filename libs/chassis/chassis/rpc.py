@@ -89,12 +89,16 @@ class PendingCall:
 
     def result(self) -> Any:
         """The service's answer as the contract's record. Raises ApiError."""
+        return msgspec.json.decode(self.json(), type=self._method.result)
+
+    def json(self) -> Raw:
+        """The same as the service wrote it. Raises ApiError."""
         if not self._done.acquire(timeout=max(self.deadline - time.monotonic(), 0)):
             self.forget(self.call.id)
             raise unavailable(f"{self.service} did not answer in time")
         if self._error is not None:
             raise self._error
-        return msgspec.json.decode(self._raw, type=self._method.result)
+        return self._raw
 
 
 def unavailable(reason: str) -> ApiError:

@@ -1,4 +1,9 @@
-"""`python -m gateway`: gunicorn with threads, as `config.py` says."""
+"""`python -m gateway`: gunicorn with green threads, as `config.py` says."""
+
+# The patch comes before every other import: a module imported earlier would keep blocking sockets and locks.
+from chassis import green
+
+green.patch()
 
 from typing import Any
 
@@ -41,9 +46,8 @@ def _settings(config: Config, leave: Any) -> dict[str, Any]:
         "bind": f"{config.host}:{config.port}",
         "worker_class": "gateway.worker.Worker",
         "workers": config.workers,
-        "threads": config.threads,
-        "worker_connections": 2000,
-        "keepalive": 30,
+        "worker_connections": config.threads,
+        "keepalive": int(config.read_seconds) or 1,
         "graceful_timeout": config.graceful_seconds,
         "timeout": 60,
         "limit_request_line": 8190,

@@ -14,9 +14,9 @@ class Config(Record):
     database_url: str
     host: str = "127.0.0.1"
     port: int = 8000
-    #: gunicorn: processes, and requests at once in each.
+    #: gunicorn: processes, and connections (green threads) at once in each.
     workers: int = 2
-    threads: int = 64
+    threads: int = 1000
     #: How long requests that run may still take when the process is told to stop.
     graceful_seconds: int = 30
     database_pool_size: int = 8

@@ -1,11 +1,11 @@
-"""The gunicorn worker: threads, with a bound on slow clients and the API's own words for what is not HTTP."""
+"""The gunicorn worker: green threads, a bound on slow clients, the API's own words for what is not HTTP."""
 
+import socket
 from http import HTTPStatus
 from typing import Any
 
-from gunicorn import util
 from gunicorn.http.errors import ParseException
-from gunicorn.workers.gthread import ThreadWorker
+from gunicorn.workers.ggevent import GeventWorker
 
 from chassis.ids import new_id
 from contracts.errors import SERVER_ERROR, ApiError, invalid
@@ -13,15 +13,40 @@ from gateway.answers import refusal
 from gateway.arrivals import ARRIVALS
 
 
-class Worker(ThreadWorker):  # type: ignore[misc]
-    """gthread; see the module."""
+#: How much is read, and how long waited for, of what an unreadable request still sends. Our choice.
+_LINGER_SECONDS, _LINGER_BYTES = 1.0, 2**20
 
-    def handle(self, conn: Any) -> Any:
-        ARRIVALS.begins(conn.sock)
+
+class Worker(GeventWorker):  # type: ignore[misc]
+    """gevent; see the module. A connection that is idle, or sends its head, is cut by gunicorn's `keepalive`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._idle: set[socket.socket] = set()
+
+    def handle(self, listener: Any, client: socket.socket, address: Any) -> None:
+        self._idle.add(client)
         try:
-            return super().handle(conn)
+            super().handle(listener, client, address)
         finally:
-            ARRIVALS.arrived(conn.sock)
+            self._idle.discard(client)
+
+    def handle_request(self, listener_name: Any, req: Any, sock: socket.socket, address: Any) -> None:
+        self._idle.discard(sock)
+        ARRIVALS.begins(sock)
+        try:
+            super().handle_request(listener_name, req, sock, address)
+        finally:
+            ARRIVALS.arrived(sock)
+            self._idle.add(sock)
+            if not self.alive:
+                _end_reading(sock)
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Told to stop: connections that wait for a next request do not hold up the end."""
+        super().handle_exit(sig, frame)
+        for client in tuple(self._idle):
+            _end_reading(client)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answers what never became a request: malformed lines and headers, heads that are too long."""
@@ -38,6 +63,23 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             f"Content-Length: {len(answer.body)}\r\n\r\n"
         )
         try:
-            util.write_nonblock(client, head.encode("latin-1") + answer.body)
+            client.sendall(head.encode("latin-1") + answer.body)
+            _linger(client)
         except OSError:
             self.log.debug("The client did not wait for the error.")
+
+
+def _linger(client: socket.socket) -> None:
+    """Reads on for a moment: closing with unread bytes resets the connection before the answer is seen."""
+    client.shutdown(socket.SHUT_WR)
+    client.settimeout(_LINGER_SECONDS)
+    read = 0
+    while read < _LINGER_BYTES and (piece := client.recv(65_536)):
+        read += len(piece)
+
+
+def _end_reading(client: socket.socket) -> None:
+    try:
+        client.shutdown(socket.SHUT_RD)
+    except OSError:
+        return  # it is gone already

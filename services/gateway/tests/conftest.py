@@ -143,7 +143,10 @@ class _Proxy:
             return self._bus.call(method, caller, request)
 
         def start(caller: Caller, request: Any, *, timeout_seconds: float = 10.0, then: Any = None) -> Any:
-            pending = SimpleNamespace(result=lambda: call(caller, request, timeout_seconds=timeout_seconds))
+            def result() -> Any:
+                return call(caller, request, timeout_seconds=timeout_seconds)
+
+            pending = SimpleNamespace(result=result, json=lambda: msgspec.Raw(msgspec.json.encode(result())))
             if then is not None:
                 then(pending)
             return pending

@@ -21,7 +21,7 @@ def list_pages(exchange: Exchange, request: ListPages) -> PageList:
         request = msgspec.structs.replace(request, platform=platform_code(request.platform))
     if request.brand_id is not None:
         check_brand(exchange, request.brand_id, field="brand_id")
-    return exchange.ask(exchange.house.publishing.list_pages, request)
+    return exchange.relay(exchange.house.publishing.list_pages, request)
 
 
 @endpoint(
@@ -29,4 +29,4 @@ def list_pages(exchange: Exchange, request: ListPages) -> PageList:
 )
 def get_page(exchange: Exchange, request: GetPage) -> PageView:
     """One page."""
-    return PageView(page=exchange.ask(exchange.house.publishing.get_page, request))
+    return PageView(page=exchange.relay(exchange.house.publishing.get_page, request))

@@ -52,7 +52,7 @@ _ENGAGEMENT_SECONDS = 20.0
 )  # fmt: skip
 def schedule_post(exchange: Exchange, request: SchedulePost) -> ScheduledPostView:
     """Schedule a post."""
-    return ScheduledPostView(scheduled_post=exchange.ask(exchange.house.publishing.schedule_post, request))
+    return ScheduledPostView(scheduled_post=exchange.relay(exchange.house.publishing.schedule_post, request))
 
 
 @endpoint(
@@ -62,7 +62,7 @@ def schedule_post(exchange: Exchange, request: SchedulePost) -> ScheduledPostVie
 )  # fmt: skip
 def publish_post(exchange: Exchange, request: PublishPost) -> PublishResult:
     """Publish a post at once; answered when the platform has taken it."""
-    return exchange.ask(exchange.house.publishing.publish_post, request)
+    return exchange.relay(exchange.house.publishing.publish_post, request)
 
 
 @endpoint(
@@ -76,7 +76,7 @@ def publish_post(exchange: Exchange, request: PublishPost) -> PublishResult:
 )
 def validate_post(exchange: Exchange, request: ValidatePost) -> Validation:
     """All checks of schedule or publish; nothing is stored or counted."""
-    return exchange.ask(exchange.house.publishing.validate_post, request)
+    return exchange.relay(exchange.house.publishing.validate_post, request)
 
 
 @endpoint(
@@ -85,7 +85,7 @@ def validate_post(exchange: Exchange, request: ValidatePost) -> Validation:
 )  # fmt: skip
 def list_scheduled_posts(exchange: Exchange, request: ListScheduledPosts) -> ScheduledPostList:
     """Scheduled posts, soonest first."""
-    return exchange.ask(exchange.house.publishing.list_scheduled_posts, request)
+    return exchange.relay(exchange.house.publishing.list_scheduled_posts, request)
 
 
 @endpoint(
@@ -95,7 +95,7 @@ def list_scheduled_posts(exchange: Exchange, request: ListScheduledPosts) -> Sch
 def get_scheduled_post(exchange: Exchange, request: PostId) -> ScheduledPostView:
     """One scheduled post."""
     return ScheduledPostView(
-        scheduled_post=exchange.ask(exchange.house.publishing.get_scheduled_post, request)
+        scheduled_post=exchange.relay(exchange.house.publishing.get_scheduled_post, request)
     )
 
 
@@ -106,7 +106,7 @@ def get_scheduled_post(exchange: Exchange, request: PostId) -> ScheduledPostView
 )  # fmt: skip
 def edit_post(exchange: Exchange, request: EditPost) -> ScheduledPostView:
     """Reschedule or edit a queued post."""
-    return ScheduledPostView(scheduled_post=exchange.ask(exchange.house.publishing.edit_post, request))
+    return ScheduledPostView(scheduled_post=exchange.relay(exchange.house.publishing.edit_post, request))
 
 
 @endpoint(
@@ -115,7 +115,7 @@ def edit_post(exchange: Exchange, request: EditPost) -> ScheduledPostView:
 )  # fmt: skip
 def cancel_post(exchange: Exchange, request: PostId) -> Cancelled:
     """Cancel a queued post."""
-    return exchange.ask(exchange.house.publishing.cancel_post, request)
+    return exchange.relay(exchange.house.publishing.cancel_post, request)
 
 
 @endpoint(
@@ -124,7 +124,7 @@ def cancel_post(exchange: Exchange, request: PostId) -> Cancelled:
 )  # fmt: skip
 def retry_post(exchange: Exchange, request: PostId) -> ScheduledPostView:
     """Queue a failed post again."""
-    return ScheduledPostView(scheduled_post=exchange.ask(exchange.house.publishing.retry_post, request))
+    return ScheduledPostView(scheduled_post=exchange.relay(exchange.house.publishing.retry_post, request))
 
 
 @endpoint(
@@ -135,7 +135,7 @@ def list_published_posts(exchange: Exchange, request: ListPublishedPosts) -> Pub
     """Published posts, newest first."""
     if request.platform is not None:
         request = msgspec.structs.replace(request, platform=platform_code(request.platform))
-    return exchange.ask(exchange.house.publishing.list_published_posts, request)
+    return exchange.relay(exchange.house.publishing.list_published_posts, request)
 
 
 @endpoint(
@@ -145,4 +145,4 @@ def list_published_posts(exchange: Exchange, request: ListPublishedPosts) -> Pub
 )  # fmt: skip
 def get_engagement(exchange: Exchange, request: PostId) -> Engagement:
     """Live likes, comments and shares (FB and IG)."""
-    return exchange.ask(exchange.house.publishing.get_engagement, request)
+    return exchange.relay(exchange.house.publishing.get_engagement, request)
