@@ -12,7 +12,6 @@ from contracts.errors import SERVER_ERROR, ApiError, invalid
 from gateway.answers import refusal
 from gateway.arrivals import ARRIVALS
 
-
 #: How much is read, and how long waited for, of what an unreadable request still sends. Our choice.
 _LINGER_SECONDS, _LINGER_BYTES = 1.0, 2**20
 
