@@ -13,11 +13,15 @@ SERVICES: dict[str, tuple[str, ...]] = {
     "accounts": ("TOKEN_SECRET",),
     "quota": (),
     "publishing": ("CREDENTIAL_KEYS", "FACEBOOK_API_URL", "INSTAGRAM_API_URL", "OUTBOUND_HOST_MAP"),
+    "ai": (
+        *("AI_CAPTION_PROVIDER", "AI_IMAGE_PROVIDER", "AI_POLL_SECONDS", "AI_VIDEO_PROVIDER", "MAX_WORKERS"),
+        *("GEMINI_API_KEY", "GEMINI_API_URL", "OPENAI_API_KEY", "OPENAI_API_URL", "OUTBOUND_HOST_MAP"),
+    ),
 }
 #: Keys the runner makes up, once for each run directory.
 SECRETS = ("CREDENTIAL_KEYS", "TOKEN_SECRET")
 #: Who keeps a database of its own, with migrations.
-DATABASES = ("accounts", "quota", "publishing", "gateway")
+DATABASES = ("accounts", "quota", "publishing", "ai", "gateway")
 #: Usual ports of the local stack (our choice); taken ones are replaced, see `.run/env`.
 PORTS = {
     "gateway": 8080,
@@ -42,12 +46,21 @@ def settings(
     """Everything a process of the local stack may be told besides its own database and port."""
     simulator = f"http://127.0.0.1:{port['simulator']}"
     return {
+        "AI_CAPTION_PROVIDER": "openai",
+        "AI_IMAGE_PROVIDER": "gemini",
+        "AI_POLL_SECONDS": "1",
+        "AI_VIDEO_PROVIDER": "gemini",
         "AMQP_URL": amqp_url,
         "CLOCK_SHIFT_ALLOWED": "true",
         "EVENTLET_NO_GREENDNS": "yes",
         "FACEBOOK_API_URL": simulator,
+        "GEMINI_API_KEY": "local-gemini-key",
+        "GEMINI_API_URL": simulator,
         "INSTAGRAM_API_URL": simulator,
         "LOG_LEVEL": "info",
+        "MAX_WORKERS": "256",
+        "OPENAI_API_KEY": "local-openai-key",
+        "OPENAI_API_URL": simulator,
         "OUTBOUND_HOST_MAP": f"{MEDIA_HOST}=127.0.0.1:{port['simulator']}",
         "PUBLIC_BASE_URL": f"http://127.0.0.1:{port['gateway']}",
         "PYTHONUNBUFFERED": "1",

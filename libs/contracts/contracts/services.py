@@ -1,7 +1,13 @@
 """The services and their RPC surfaces: the one table clients and servers are derived from."""
 
 from contracts.accounts import AccountsApi
+from contracts.ai import AiApi
 from contracts.publishing import PublishingApi
 from contracts.quota import QuotaApi
 
-SERVICES: dict[str, type] = {"accounts": AccountsApi, "quota": QuotaApi, "publishing": PublishingApi}
+SERVICES: dict[str, type] = {
+    "accounts": AccountsApi,
+    "quota": QuotaApi,
+    "publishing": PublishingApi,
+    "ai": AiApi,
+}

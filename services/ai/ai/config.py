@@ -1,0 +1,168 @@
+"""The service's settings: the only reader of its environment."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from ai.payments.stripe import StripeSettings
+from ai.prices import PACK_PRICES_USD, CreditSettings
+from ai.providers.base import CAPTIONS, IMAGES, VIDEOS
+from ai.providers.gemini import GeminiSettings
+from ai.providers.openai import OpenAiSettings
+from chassis import config
+from contracts.record import Record
+
+T = TypeVar("T")
+
+#: chassis' own default, and how many workers are kept for everything that waits for no provider. Our choice.
+_DEFAULT_WORKERS, _SPARE_WORKERS = 64, 16
+
+
+class Settings(Record):
+    """Times in seconds, sizes in bytes. README.md has the table of variables."""
+
+    credits: CreditSettings
+    stripe: StripeSettings
+    gemini: GeminiSettings
+    openai: OpenAiSettings
+    #: A provider's name by images, videos, captions; empty: the first that has a key.
+    providers: Mapping[str, str]
+    upgrade_url: str
+    #: Hosts this deployment routes itself, past the address check (local-stack.md).
+    outbound_host_map: Mapping[str, str]
+    #: All of an image call, all of a caption call: below what the gateway waits (90 s, 60 s). Our choice.
+    image_seconds: float = 75.0
+    caption_seconds: float = 45.0
+    #: One step of a video: starting it, a look at it. Our choice.
+    step_seconds: float = 60.0
+    #: Bringing a finished video into storage. Our choice.
+    fetch_seconds: float = 300.0
+    #: Between two looks at a video on its way. Our choice.
+    poll_seconds: float = 5.0
+    #: A job that is not done by then is failed: none is `processing` for 30 minutes. Our choice.
+    job_limit_seconds: float = 29 * 60.0
+    #: A claim lapses this long after its process stopped renewing it. Our choice.
+    lease_seconds: float = 20.0
+    #: Calls that make a picture or caption, at once: so many wait here for their turn, so many are at the provider.
+    #: The first stays below MAX_WORKERS. Our choice.
+    live_calls: int = _DEFAULT_WORKERS - _SPARE_WORKERS
+    provider_calls: int = 24
+    #: Steps of videos at once. Our choice.
+    video_steps: int = 16
+    #: References: the largest, and how long all of a call may take. Our choice.
+    max_reference_bytes: int = 10 * 2**20
+    reference_seconds: float = 10.0
+    #: The largest video fetched from a provider. Our choice: Elite's largest file.
+    max_video_bytes: int = 250 * 2**20
+
+    @classmethod
+    def from_env(cls) -> "Settings":
+        every = config.text("AI_PROVIDER", "")
+        gemini, openai = GeminiSettings(), OpenAiSettings()
+        return cls(
+            credits=_credits(),
+            stripe=_stripe(),
+            gemini=GeminiSettings(
+                api_key=config.text("GEMINI_API_KEY", ""),
+                base_url=config.text("GEMINI_API_URL", gemini.base_url),
+                flash_image_model=config.text("GEMINI_FLASH_IMAGE_MODEL", gemini.flash_image_model),
+                pro_image_model=config.text("GEMINI_PRO_IMAGE_MODEL", gemini.pro_image_model),
+                video_model=config.text("GEMINI_VIDEO_MODEL", gemini.video_model),
+                text_model=config.text("GEMINI_TEXT_MODEL", gemini.text_model),
+            ),
+            openai=OpenAiSettings(
+                api_key=config.text("OPENAI_API_KEY", ""),
+                base_url=config.text("OPENAI_API_URL", openai.base_url),
+                flash_image_model=config.text("OPENAI_FLASH_IMAGE_MODEL", openai.flash_image_model),
+                pro_image_model=config.text("OPENAI_PRO_IMAGE_MODEL", openai.pro_image_model),
+                text_model=config.text("OPENAI_TEXT_MODEL", openai.text_model),
+            ),
+            providers={
+                IMAGES: config.text("AI_IMAGE_PROVIDER", every),
+                VIDEOS: config.text("AI_VIDEO_PROVIDER", every),
+                CAPTIONS: config.text("AI_CAPTION_PROVIDER", every),
+            },
+            upgrade_url=config.text("UPGRADE_URL", "https://posthaste.test/pricing"),
+            outbound_host_map=config.mapping("OUTBOUND_HOST_MAP"),
+            image_seconds=config.number("AI_IMAGE_SECONDS", 75),
+            caption_seconds=config.number("AI_CAPTION_SECONDS", 45),
+            step_seconds=config.number("AI_STEP_SECONDS", 60),
+            fetch_seconds=config.number("AI_FETCH_SECONDS", 300),
+            poll_seconds=config.number("AI_POLL_SECONDS", 5),
+            job_limit_seconds=config.number("AI_JOB_LIMIT_SECONDS", 29 * 60),
+            lease_seconds=config.number("AI_LEASE_SECONDS", 20),
+            live_calls=config.integer(
+                "AI_LIVE_CALLS", max(config.integer("MAX_WORKERS", _DEFAULT_WORKERS) - _SPARE_WORKERS, 1)
+            ),
+            provider_calls=config.integer("AI_PROVIDER_CALLS", 24),
+            video_steps=config.integer("AI_VIDEO_STEPS", 16),
+            max_reference_bytes=config.integer("AI_MAX_REFERENCE_BYTES", 10 * 2**20),
+            reference_seconds=config.number("AI_REFERENCE_SECONDS", 10),
+            max_video_bytes=config.integer("AI_MAX_VIDEO_BYTES", 250 * 2**20),
+        )
+
+
+def _credits() -> CreditSettings:
+    dashboard = config.text("DASHBOARD_URL", "http://localhost:8000/dashboard").rstrip("/")
+    prices = _by_size(
+        "PACK_PRICES_USD", ",".join(f"{size}={price}" for size, price in PACK_PRICES_USD.items())
+    )
+    default = CreditSettings()
+    return CreditSettings(
+        pack_prices_usd={size: _money("PACK_PRICES_USD", price) for size, price in prices.items()},
+        pack_links=_by_size("PACK_LINKS"),
+        refill_unit_price_usd=_money(
+            "REFILL_UNIT_PRICE_USD", config.text("REFILL_UNIT_PRICE_USD", str(default.refill_unit_price_usd))
+        ),
+        payment_provider=config.text("PAYMENT_PROVIDER", default.payment_provider),
+        billing_url=f"{dashboard}/billing",
+        packs_url=f"{dashboard}/billing/packs",
+        auto_refill_url=f"{dashboard}/billing/auto-refill",
+    )
+
+
+def _by_size(name: str, default: str = "") -> dict[int, str]:
+    """Pack size=value, comma-separated."""
+    pairs = config.mapping(name, default)
+    if not all(size.isdigit() for size in pairs):
+        raise config.ConfigError(f"{name} must be pack size=value, comma-separated")
+    return {int(size): value for size, value in pairs.items()}
+
+
+def _money(name: str, value: str) -> float:
+    try:
+        amount = float(value)
+    except ValueError:
+        amount = 0.0
+    if not 0.01 <= amount < 1_000_000:
+        raise config.ConfigError(f"{name}: {value!r} is no price")
+    return amount
+
+
+def _stripe() -> StripeSettings:
+    return StripeSettings(
+        api_url=config.text("STRIPE_API_URL", StripeSettings().api_url),
+        secret_key=config.text("STRIPE_SECRET_KEY", ""),
+        webhook_secret=config.text("STRIPE_WEBHOOK_SECRET", ""),
+    )
+
+
+def _credits() -> CreditSettings:
+    public = config.text("PUBLIC_BASE_URL", "http://localhost:8000").rstrip("/")
+    billing = config.text("BILLING_URL", config.text("DASHBOARD_URL", f"{public}/dashboard") + "/billing")
+    return CreditSettings(
+        pack_prices_usd={**PACK_PRICES_USD, **_by_size("PACK_PRICES_USD", float)},
+        pack_links=_by_size("PACK_LINKS", str),
+        refill_unit_price_usd=config.number("REFILL_UNIT_PRICE_USD", 9.0),
+        payment_provider=config.text("PAYMENT_PROVIDER", "manual"),
+        billing_url=billing,
+        packs_url=config.text("PACKS_URL", f"{billing}/packs"),
+        auto_refill_url=config.text("AUTO_REFILL_URL", f"{billing}/auto-refill"),
+    )
+
+
+def _by_size(name: str, kind: Callable[[str], T]) -> dict[int, T]:
+    """`500=…,1500=…`. Raises ConfigError."""
+    try:
+        return {int(size): kind(value) for size, value in config.mapping(name).items()}
+    except ValueError:
+        raise config.ConfigError(f"{name} must be size=value, comma-separated") from None

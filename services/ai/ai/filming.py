@@ -1,0 +1,205 @@
+"""Videos step by step: begun at the provider, looked at every few seconds, brought into storage, told of.
+
+Each step is claimed by a worker of any process and ends by saying when the next is due; a claim whose process died
+lapses, and the next worker goes on with what is written. Whoever lost his claim writes nothing any more.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain
+from tempfile import TemporaryFile
+
+import structlog
+
+from ai import jobs, keeping, references
+from ai.house import House
+from ai.images import one_source
+from ai.pictures import mime_type_of
+from ai.providers.base import VIDEOS, Clip, GenerationFailed, Provider
+from ai.records import Job
+from ai.store.jobs import Jobs
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.media import Media
+
+log = structlog.get_logger()
+
+#: A start whose outcome nobody knows (its process died) is tried once more: the provider cannot be asked for it.
+#: The customer pays once all the same. Our choice.
+_MOST_STARTS = 2
+_CHUNK_BYTES = 256 * 1024
+#: Enough of a file to tell its type.
+_HEAD_BYTES = 12
+
+
+class ClaimLost(Exception):
+    """The job has ended, or has another worker."""
+
+
+def make_videos(house: House) -> int:
+    """One tick: as many due steps as there are places for; how many were claimed. Waits for none of them."""
+    free = house.steps.free
+    if free < 1:
+        return 0
+    with house.database.transaction() as connection:
+        due = Jobs(connection).claim_videos(free, house.settings.lease_seconds)
+    for job in due:
+        house.steps.start(partial(_step, house, job))
+    return len(due)
+
+
+def _step(house: House, job: Job) -> None:
+    settings = house.settings
+    with house.holding(job.claim, time.monotonic() + settings.fetch_seconds + 2 * settings.step_seconds):
+        try:
+            _advance(house, job)
+        except ClaimLost:
+            log.info("claim_lost", job_id=job.id)
+        except GenerationFailed as error:
+            _end(house, job, error.reason)
+        except ApiError as error:
+            if (
+                error.row is SERVICE_UNAVAILABLE
+            ):  # media, or the database: again, until the job's time is over
+                log.info("video_waits", job_id=job.id)
+                _quietly(partial(_put_off, house, job))
+            else:
+                _end(house, job, error.message)
+        except Exception:
+            log.exception("video_failed", job_id=job.id)
+            _end(house, job, "Something went wrong on our side.")
+
+
+def _advance(house: House, job: Job) -> None:
+    """One step. Raises GenerationFailed for what ends the job, ClaimLost, ApiError."""
+    provider = house.provider(VIDEOS)
+    if job.provider_operation is None:
+        _begin(house, job, provider)
+        return
+    if provider.name != job.provider:
+        raise GenerationFailed("The AI provider was changed meanwhile.")
+    media = _stored_before(house, job)
+    try:
+        media = media or _finished(house, job, provider, job.provider_operation)
+    except GenerationFailed as error:
+        if not error.transient:
+            raise
+        log.info("video_step_again", job_id=job.id, reason=error.reason)
+    if media is None:
+        _put_off(house, job)
+        return
+    if jobs.complete(house, job.claim, media=media) is None:
+        keeping.discard(house, job.caller(), media)
+        raise ClaimLost
+
+
+def _begin(house: House, job: Job, provider: Provider) -> None:
+    if job.starts >= _MOST_STARTS:
+        raise GenerationFailed("The AI provider could not be asked for the video.")
+    deadline = time.monotonic() + house.settings.step_seconds
+    images = references.collect(
+        house, job.caller(), **one_source(job.source_url, job.source_media_id, required=False)
+    )
+    _held(house, lambda store: store.begin_start(job.claim, provider.name))
+    try:
+        operation = provider.start_video(
+            job.brief,
+            aspect_ratio=None if job.aspect_ratio == "default" else job.aspect_ratio,
+            image=images[0] if images else None,
+            deadline=deadline,
+        )
+    except GenerationFailed as error:
+        wait = error.wait_seconds
+        if wait is None:
+            raise
+        _held(house, lambda store: store.not_started(job.claim, wait))
+        return
+    _held(house, lambda store: store.started(job.claim, operation))
+    _put_off(house, job)
+
+
+def _stored_before(house: House, job: Job) -> Media | None:
+    """The file that an earlier worker had put into storage and had not seen committed; None if it is not there."""
+    if job.upload_id is None or job.upload_bytes is None:
+        return None
+    try:
+        return keeping.commit(house, job.caller(), job.upload_id, job.upload_bytes)
+    except ApiError as error:
+        if error.row is SERVICE_UNAVAILABLE:
+            raise
+        log.info("upload_gone", job_id=job.id, code=error.code)
+        return None
+
+
+def _finished(house: House, job: Job, provider: Provider, operation: str) -> Media | None:
+    """The finished video as media; None while it is being made."""
+    address = provider.poll_video(operation, deadline=time.monotonic() + house.settings.step_seconds)
+    if address is None:
+        return None
+    deadline = time.monotonic() + house.settings.fetch_seconds
+    with (
+        provider.fetch_video(address, deadline=deadline) as clip,
+        measured(clip, house.settings.max_video_bytes) as (size_bytes, chunks),
+    ):
+        head, mime_type = _type_of(chunks)
+        return keeping.keep(
+            house,
+            job.caller(),
+            job.id,
+            mime_type,
+            size_bytes,
+            chain((head,), chunks),
+            lambda upload_id: _held(house, lambda store: store.uploaded(job.claim, upload_id, size_bytes)),
+        )
+
+
+@contextmanager
+def measured(clip: Clip, max_bytes: int) -> Iterator[tuple[int, Iterator[bytes]]]:
+    """The clip with its size, which storage wants to know first: by way of a file where the provider does not tell."""
+    too_large = GenerationFailed(f"The video is larger than {max_bytes} bytes.")
+    if clip.size_bytes is not None:
+        if clip.size_bytes > max_bytes:
+            raise too_large
+        yield clip.size_bytes, iter(clip.chunks)
+        return
+    with TemporaryFile() as file:
+        for chunk in clip.chunks:
+            if file.tell() + len(chunk) > max_bytes:
+                raise too_large
+            file.write(chunk)
+        size_bytes = file.tell()
+        file.seek(0)
+        yield size_bytes, iter(lambda: file.read(_CHUNK_BYTES), b"")
+
+
+def _type_of(chunks: Iterator[bytes]) -> tuple[bytes, str]:
+    """The file's beginning, and what it says it is."""
+    head = b""
+    while len(head) < _HEAD_BYTES and (chunk := next(chunks, b"")):
+        head += chunk
+    if mime_type_of(head) != "video/mp4":
+        raise GenerationFailed("The AI provider made something that is no video.")
+    return head, "video/mp4"
+
+
+def _held(house: House, write: Callable[[Jobs], bool]) -> None:
+    """Writes under the claim. Raises ClaimLost."""
+    if not jobs.persist(house, lambda connection: write(Jobs(connection))):
+        raise ClaimLost
+
+
+def _put_off(house: House, job: Job) -> None:
+    _held(house, lambda store: store.put_off(job.claim, house.settings.poll_seconds))
+
+
+def _end(house: House, job: Job, reason: str) -> None:
+    """Who cannot write it leaves it to the next worker."""
+    _quietly(partial(jobs.fail, house, job.claim, reason))
+
+
+def _quietly(write: Callable[[], object]) -> None:
+    try:
+        write()
+    except (ApiError, ClaimLost) as error:
+        log.info("outcome_not_written", reason=str(error))

@@ -1,0 +1,108 @@
+"""What the use cases share, made once per process: settings, providers, clients, turns, claims that are held."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from ai import credits as ledger
+from ai.config import Settings
+from ai.payments.base import PaymentProvider
+from ai.pool import Pool
+from ai.providers.base import GenerationFailed, Provider
+from ai.providers.registry import Providers
+from ai.records import Claim
+from ai.storage import Storage
+from ai.store.jobs import Jobs
+from chassis.database import Database
+from contracts.caller import Caller
+from contracts.errors import AI_NOT_CONFIGURED, SERVICE_UNAVAILABLE, ApiError
+
+#: A call that has to wait longer to be let in at all is refused. Our choice.
+_LET_IN_SECONDS = 2.0
+
+
+class House:
+    """One process's working parts over one database. `media` has the methods of contracts.media.MediaApi."""
+
+    def __init__(
+        self,
+        database: Database,
+        settings: Settings,
+        media: Any,
+        providers: Providers,
+        payments: PaymentProvider,
+    ) -> None:
+        self.database = database
+        self.settings = settings
+        self.media = media
+        self.providers = providers
+        self.payments = payments
+        self.storage = Storage()
+        self._live_calls = threading.BoundedSemaphore(settings.live_calls)
+        self._turns = threading.BoundedSemaphore(settings.provider_calls)
+        self._held: dict[Claim, float] = {}
+
+    @cached_property
+    def steps(self) -> Pool:
+        return Pool(self.settings.video_steps)
+
+    def provider(self, work: str) -> Provider:
+        """Raises ApiError AI_NOT_CONFIGURED."""
+        found = self.providers.find(work)
+        if found is None:
+            raise ApiError(AI_NOT_CONFIGURED)
+        return found
+
+    @contextmanager
+    def live_call(self, caller: Caller) -> Iterator[None]:
+        """Around what spends credits while a client waits: a slow provider leaves workers for everything else. What is
+        refused tells the credits that are left (spec: every response has them).
+
+        Raises SERVICE_UNAVAILABLE when too many wait already; nothing has been charged then.
+        """
+        if not self._live_calls.acquire(timeout=_LET_IN_SECONDS):
+            raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5)
+        try:
+            yield
+        except ApiError as error:
+            if error.row is not SERVICE_UNAVAILABLE and "available" not in error.extras:
+                error.extras["available"] = self._credits_left(caller)
+            raise
+        finally:
+            self._live_calls.release()
+
+    def _credits_left(self, caller: Caller) -> int | None:
+        try:
+            with self.database.reading() as connection:
+                return ledger.after_charge(connection, caller.account_id, caller.tier, 0).remaining
+        except ApiError:
+            return None  # the refusal itself is what matters
+
+    @contextmanager
+    def turn(self, deadline: float) -> Iterator[None]:
+        """A place at the provider. Raises GenerationFailed when none came free in time."""
+        if not self._turns.acquire(timeout=max(deadline - time.monotonic(), 0)):
+            raise GenerationFailed("Too many pictures are being made at the moment.")
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+    @contextmanager
+    def holding(self, claim: Claim, deadline: float) -> Iterator[None]:
+        """The claim is renewed meanwhile, at most until the deadline (of `time.monotonic`)."""
+        self._held[claim] = deadline
+        try:
+            yield
+        finally:
+            self._held.pop(claim, None)
+
+    def renew_claims(self) -> None:
+        now = time.monotonic()
+        held = [claim for claim, deadline in list(self._held.items()) if now < deadline]
+        if held:
+            with self.database.transaction() as connection:
+                Jobs(connection).renew(held, self.settings.lease_seconds)

@@ -1,0 +1,182 @@
+"""How a job begins and ends: its charge with its row, its refund with its failure.
+
+What is done in between is `images.py`, `captions.py` and `filming.py`; who was left alone is `recovery.py`; what
+clients see of it is `listing.py`.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ai import credits as ledger
+from ai.house import House
+from ai.prices import COST_OF
+from ai.records import VIDEO, Claim, Job
+from ai.store import Connection
+from ai.store.jobs import Jobs
+from chassis.ids import new_id
+from chassis.outbox import stage
+from contracts import ai as api
+from contracts.caller import Caller
+from contracts.errors import (
+    AI_GENERATION_FAILED,
+    BRAND_NOT_AUTHORIZED,
+    ERRORS,
+    IDEMPOTENCY_IN_PROGRESS,
+    PLAN_REQUIRED,
+    SERVICE_UNAVAILABLE,
+    ApiError,
+    ErrorRow,
+)
+from contracts.events import JobCompleted, JobFailed
+from contracts.media import Media
+
+T = TypeVar("T")
+
+#: While the database is away an outcome is written again after this long. Our choice.
+_PAUSE_SECONDS = 0.5
+#: When a call that is still running may be asked for again. Our choice.
+_COME_AGAIN_SECONDS = 3
+
+
+def repeated(house: House, caller: Caller) -> Job | None:
+    """What this operation has made already. Raises what it was refused with, IDEMPOTENCY_IN_PROGRESS while it runs.
+
+    A video counts as made once it has begun.
+    """
+    with house.database.reading() as connection:
+        job = Jobs(connection).of_operation(caller.account_id, caller.operation_id)
+    return None if job is None else _settled(job)
+
+
+def _settled(job: Job) -> Job:
+    if job.state == "failed" and job.kind != VIDEO:
+        raise failure(job)
+    if job.state == "processing" and job.kind != VIDEO:
+        raise ApiError(IDEMPOTENCY_IN_PROGRESS, retry_after_seconds=_COME_AGAIN_SECONDS, job_id=job.id)
+    return job
+
+
+def check_elite(house: House, caller: Caller) -> None:
+    """Spec "Errors": pro images and videos. Raises PLAN_REQUIRED."""
+    if caller.tier != "elite":
+        raise ApiError(PLAN_REQUIRED, upgrade_url=house.settings.upgrade_url)
+
+
+def check_brand(caller: Caller, brand_id: str | None) -> None:
+    """The gateway knows whose brand it is. Raises BRAND_NOT_AUTHORIZED."""
+    if brand_id is not None and not caller.reaches(brand_id):
+        raise ApiError(BRAND_NOT_AUTHORIZED)
+
+
+def begin(
+    house: House,
+    caller: Caller,
+    kind: str,
+    *,
+    brand_id: str | None = None,
+    lease_seconds: float,
+    **values: Any,
+) -> tuple[Job, api.CreditsAfterCharge | None]:
+    """The job and its charge in one transaction; without credits when the operation had made it already.
+
+    Raises INSUFFICIENT_CREDITS, and what `repeated` does.
+    """
+    reach = caller.brand_ids
+    row = {
+        "id": new_id("job"),
+        "operation_id": caller.operation_id or new_id("op"),
+        "account_id": caller.account_id,
+        "user_id": caller.user_id,
+        "tier": caller.tier,
+        "token_brand_ids": None if reach is None else list(reach),
+        "brand_id": brand_id or (reach[0] if reach and len(reach) == 1 else None),
+        "kind": kind,
+        "credits": COST_OF[kind],
+        **values,
+    }
+    with house.database.transaction() as connection:
+        job = Jobs(connection).add(row, lease_seconds)
+        charged = None
+        if job is not None:
+            charged = ledger.charge(
+                connection,
+                house.settings.credits,
+                caller,
+                operation_id=job.operation_id,
+                job_id=job.id,
+                credits=row["credits"],
+                action=kind,
+            )
+    if job is not None:
+        return job, charged
+    earlier = repeated(house, caller)
+    if earlier is None:  # another account's operation: ids are ours, so that this is nobody's honest call
+        raise ApiError(IDEMPOTENCY_IN_PROGRESS, retry_after_seconds=_COME_AGAIN_SECONDS)
+    return earlier, None
+
+
+def complete(
+    house: House, claim: Claim, *, media: Media | None = None, caption: str | None = None
+) -> Job | None:
+    """The job's end, with its event. None when it has ended otherwise. Raises SERVICE_UNAVAILABLE."""
+
+    def write(connection: Connection) -> Job | None:
+        store = Jobs(connection)
+        job = store.complete(claim, media=media, caption=caption)
+        if job is None:  # unless an earlier try was committed although its answer was lost
+            return store.completed_by(claim)
+        if job.kind == VIDEO and job.media is not None:
+            done = JobCompleted(
+                user_id=job.account_id, brand_id=job.brand_id, job=job.view(), media=job.media
+            )
+            stage(connection, "ai.job.completed", done, account_id=job.account_id, brand_id=job.brand_id)
+        return job
+
+    return persist(house, write)
+
+
+def fail(house: House, claim: Claim, error: str, row: ErrorRow = AI_GENERATION_FAILED) -> Job | None:
+    """The job's end, with its refund and event. None when it has ended otherwise. Raises SERVICE_UNAVAILABLE."""
+    return persist(
+        house, lambda connection: refunded(connection, Jobs(connection).fail(claim, row.code, error))
+    )
+
+
+def give_up(house: House, job: Job, reason: str, row: ErrorRow = AI_GENERATION_FAILED) -> ApiError:
+    """Fails the job; the error to be raised to its client. Who cannot write it leaves it to `recovery.py`."""
+    try:
+        failed = fail(house, job.claim, reason, row)
+    except ApiError as error:
+        return error
+    return ApiError(AI_GENERATION_FAILED, job_id=job.id) if failed is None else failure(failed)
+
+
+def refunded(connection: Connection, job: Job | None) -> Job | None:
+    """Gives back what a job that has just failed had cost, and tells of it, in the transaction of the failure."""
+    if job is None:
+        return None
+    ledger.refund(connection, job.operation_id)
+    if job.kind == VIDEO:
+        failed = JobFailed(user_id=job.account_id, brand_id=job.brand_id, job=job.view())
+        stage(connection, "ai.job.failed", failed, account_id=job.account_id, brand_id=job.brand_id)
+    return job
+
+
+def persist(house: House, write: Callable[[Connection], T]) -> T:
+    """Writes an outcome in a transaction of its own; while the database is away it waits, as long as a claim lasts."""
+    give_up_at = time.monotonic() + house.settings.lease_seconds
+    while True:
+        try:
+            with house.database.transaction() as connection:
+                return write(connection)
+        except ApiError as error:
+            if error.row is not SERVICE_UNAVAILABLE or time.monotonic() > give_up_at:
+                raise
+        time.sleep(_PAUSE_SECONDS)
+
+
+def failure(job: Job) -> ApiError:
+    """What a failed job is refused with, now and whenever its operation is repeated."""
+    row = ERRORS.get(job.error_code or "", AI_GENERATION_FAILED)
+    return ApiError(row, job_id=job.id, reason=job.error)

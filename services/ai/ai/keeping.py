@@ -1,0 +1,85 @@
+"""A generated file becomes media: reserved, put into storage, committed. Its bytes go past the bus."""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+import structlog
+
+from ai.house import House
+from ai.pictures import ENDINGS
+from ai.providers.base import GenerationFailed
+from ai.storage import StorageFailed
+from contracts.caller import Caller
+from contracts.errors import QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, ApiError
+from contracts.media import BeginUpload, CommitUpload, Media, MediaId, UploadId
+from contracts.record import Nothing
+
+log = structlog.get_logger()
+
+#: Less room than this is too little for anything that is made. Our choice.
+PICTURE_BYTES, VIDEO_BYTES = 256 * 1024, 2 * 2**20
+#: media looks at the whole file.
+_COMMIT_SECONDS = 30.0
+
+
+def check_room(house: House, caller: Caller, expected_bytes: int) -> None:
+    """Before anything is charged. Raises QUOTA_EXCEEDED."""
+    view = house.media.get_storage(caller, Nothing())
+    if view.quota.remaining_bytes < expected_bytes:
+        raise ApiError(QUOTA_EXCEEDED, quota=msgspec.to_builtins(view.quota))
+
+
+def keep(
+    house: House,
+    caller: Caller,
+    job_id: str,
+    mime_type: str,
+    size_bytes: int,
+    chunks: Iterable[bytes],
+    on_stored: Callable[[str], None] = lambda upload_id: None,
+) -> Media:
+    """Raises ApiError (QUOTA_EXCEEDED, what media finds wrong with the file, SERVICE_UNAVAILABLE), GenerationFailed.
+
+    `on_stored` is told the upload's id when the bytes are there, before they are committed.
+    """
+    upload = BeginUpload(
+        filename=f"{job_id}.{ENDINGS[mime_type]}", mime_type=mime_type, size_bytes=size_bytes, generated=True
+    )
+    ticket = house.media.begin_upload(caller, upload)
+    try:
+        house.storage.put(ticket.url, ticket.headers, size_bytes, chunks)
+    except BaseException as error:
+        _abort(house, caller, ticket.upload_id)
+        if isinstance(error, StorageFailed):
+            log.warning("storage_failed", job_id=job_id, reason=str(error))
+            raise GenerationFailed("The file could not be stored.", transient=True) from error
+        raise
+    on_stored(ticket.upload_id)
+    return commit(house, caller, ticket.upload_id, size_bytes)
+
+
+def commit(house: House, caller: Caller, upload_id: str, size_bytes: int) -> Media:
+    """The same upload again is the same file. Raises ApiError."""
+    request = CommitUpload(upload_id=upload_id, size_bytes=size_bytes)
+    try:
+        kept = house.media.commit_upload(caller, request, timeout_seconds=_COMMIT_SECONDS)
+    except ApiError as error:
+        if error.row is not SERVICE_UNAVAILABLE:
+            raise
+        kept = house.media.commit_upload(caller, request, timeout_seconds=_COMMIT_SECONDS)
+    return Media(**{name: getattr(kept, name) for name in Media.__struct_fields__})
+
+
+def discard(house: House, caller: Caller, media: Media) -> None:
+    """A file whose job has ended otherwise; what stays behind is removed by media within a day."""
+    try:
+        house.media.delete_media(caller, MediaId(id=media.media_id))
+    except ApiError as error:
+        log.warning("file_not_discarded", media_id=media.media_id, code=error.code)
+
+
+def _abort(house: House, caller: Caller, upload_id: str) -> None:
+    try:
+        house.media.abort_upload(caller, UploadId(upload_id=upload_id))
+    except ApiError as error:
+        log.warning("upload_not_aborted", upload_id=upload_id, code=error.code)

@@ -1,0 +1,76 @@
+"""Jobs as clients see them: one by one, and page by page of a cursor."""
+
+from datetime import datetime
+
+from ai import credits as ledger
+from ai.house import House
+from ai.records import Job
+from ai.store.jobs import Jobs
+from chassis.cursor import decode_cursor, encode_cursor
+from contracts import ai as api
+from contracts.caller import Caller
+from contracts.errors import NOT_FOUND, ApiError, invalid
+from contracts.media import Media, MediaId
+
+
+def result(house: House, caller: Caller, job: Job) -> api.AiResult:
+    """decisions "GET /ai/jobs/{id} credits": charged is the job's, the rest is now."""
+    media = current_media(house, caller, job)
+    with house.database.reading() as connection:
+        now = ledger.after_charge(connection, caller.account_id, caller.tier, job.credits_charged)
+    return api.AiResult(job=job.view(), media=media, credits=now)
+
+
+def show(house: House, caller: Caller, request: api.JobId) -> api.AiResult:
+    with house.database.reading() as connection:
+        job = Jobs(connection).get(caller.account_id, request.id, caller.brand_ids)
+    if job is None:
+        raise ApiError(NOT_FOUND)
+    return result(house, caller, job)
+
+
+def current_media(house: House, caller: Caller, job: Job) -> Media | None:
+    """The job's file as it stands now; None when it is gone."""
+    if job.media is None:
+        return None
+    try:
+        media: Media = house.media.get_media(caller, MediaId(id=job.media.media_id))
+    except ApiError as error:
+        if error.row is NOT_FOUND:
+            return None
+        raise
+    return media
+
+
+def show_list(house: House, caller: Caller, request: api.ListJobs) -> api.JobList:
+    """Newest first."""
+    with house.database.reading() as connection:
+        found = Jobs(connection).listed(
+            caller.account_id,
+            brand_ids=caller.brand_ids,
+            kind=request.kind,
+            before=_position(request.cursor),
+            limit=request.limit + 1,
+        )
+        now = ledger.after_charge(connection, caller.account_id, caller.tier, 0)
+    shown = found[: request.limit]
+    cursor = (
+        encode_cursor(shown[-1].created_at.isoformat(), shown[-1].id) if len(found) > len(shown) else None
+    )
+    return api.JobList(
+        jobs=tuple(job.view() for job in shown), next_cursor=cursor, credits_remaining=now.remaining
+    )
+
+
+def _position(cursor: str | None) -> tuple[datetime, str] | None:
+    """The (time, id) a cursor stands for. Raises VALIDATION_ERROR for one we did not make."""
+    if cursor is None:
+        return None
+    stamp, job_id = decode_cursor(cursor, 2)
+    try:
+        at = datetime.fromisoformat(stamp)
+    except ValueError:
+        raise invalid("cursor", "is not a cursor of this list") from None
+    if at.tzinfo is None or "\0" in job_id or not job_id.isascii():
+        raise invalid("cursor", "is not a cursor of this list")
+    return at, job_id

@@ -1,0 +1,40 @@
+"""Which provider does what in this deployment."""
+
+from collections.abc import Mapping
+
+from ai.providers.base import CAPTIONS, IMAGES, VIDEOS, Provider
+from ai.providers.gemini import Gemini, GeminiSettings
+from ai.providers.openai import OpenAi, OpenAiSettings
+from chassis.config import ConfigError
+
+
+class Providers:
+    """The provider of each kind of work; one object per API."""
+
+    def __init__(self, gemini: GeminiSettings, openai: OpenAiSettings, chosen: Mapping[str, str]) -> None:
+        """`chosen`: a provider's name by images, videos, captions; empty: the first that has a key and offers it.
+
+        Raises ConfigError for a name that is unknown, has no key, or does not offer it.
+        """
+        has_key: dict[str, Provider] = {}
+        if gemini.api_key:
+            has_key[Gemini.name] = Gemini(gemini)
+        if openai.api_key:
+            has_key[OpenAi.name] = OpenAi(openai)
+        self._by_work = {
+            work: _choose(has_key, work, chosen.get(work, "")) for work in (IMAGES, VIDEOS, CAPTIONS)
+        }
+
+    def find(self, work: str) -> Provider | None:
+        """None: this deployment has none for it."""
+        return self._by_work[work]
+
+
+def _choose(has_key: dict[str, Provider], work: str, name: str) -> Provider | None:
+    if not name:
+        return next((provider for provider in has_key.values() if work in provider.offers), None)
+    if name not in has_key:
+        raise ConfigError(f"the AI provider {name!r} for {work} is unknown or has no API key")
+    if work not in has_key[name].offers:
+        raise ConfigError(f"the AI provider {name!r} does not offer {work}")
+    return has_key[name]

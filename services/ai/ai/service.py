@@ -1,0 +1,102 @@
+"""The AI service on the bus: calls and worker loops. No rules."""
+
+from functools import cache
+
+from ai import billing, captions, filming, images, listing, recovery, videos
+from ai.config import Settings
+from ai.house import House
+from ai.payments import registry as payments
+from ai.providers.registry import Providers
+from chassis.database import Database
+from chassis.rpc import Bus
+from chassis.service import BusProvider, DatabaseProvider, loop, rpc
+from contracts import ai as contract
+from contracts.caller import Caller
+from contracts.media import MediaApi
+from contracts.record import Nothing
+
+#: Made at start, so that a wrong setting is found then.
+_SETTINGS = Settings.from_env()
+_PROVIDERS = Providers(_SETTINGS.gemini, _SETTINGS.openai, _SETTINGS.providers)
+_PAYMENTS = payments.provider(_SETTINGS.credits.payment_provider, _SETTINGS.stripe)
+
+
+@cache
+def _house(database: Database, bus: Bus) -> House:
+    return House(database, _SETTINGS, bus.service("media", MediaApi), _PROVIDERS, _PAYMENTS)
+
+
+class AiService:
+    name = "ai"
+    api = contract.AiApi
+    database = DatabaseProvider()
+    bus = BusProvider()
+
+    @property
+    def house(self) -> House:
+        return _house(self.database, self.bus)
+
+    @rpc
+    def generate_image(self, caller: Caller, request: contract.GenerateImage) -> contract.AiResult:
+        with self.house.live_call(caller):
+            return images.generate(self.house, caller, request)
+
+    @rpc
+    def edit_image(self, caller: Caller, request: contract.EditImage) -> contract.AiResult:
+        with self.house.live_call(caller):
+            return images.edit(self.house, caller, request)
+
+    @rpc
+    def generate_video(self, caller: Caller, request: contract.GenerateVideo) -> contract.AiResult:
+        with self.house.live_call(caller):
+            return videos.generate(self.house, caller, request)
+
+    @rpc
+    def list_jobs(self, caller: Caller, request: contract.ListJobs) -> contract.JobList:
+        return listing.show_list(self.house, caller, request)
+
+    @rpc
+    def get_job(self, caller: Caller, request: contract.JobId) -> contract.AiResult:
+        return listing.show(self.house, caller, request)
+
+    @rpc
+    def write_caption(self, caller: Caller, request: contract.WriteCaption) -> contract.Caption:
+        with self.house.live_call(caller):
+            return captions.write(self.house, caller, request)
+
+    @rpc
+    def get_credits(self, caller: Caller, request: Nothing) -> contract.CreditsBalance:
+        return billing.balance(self.house, caller)
+
+    @rpc
+    def grant_credits(self, caller: Caller, request: contract.GrantCredits) -> contract.CreditsBalance:
+        return billing.grant(self.house, caller, request)
+
+    @rpc
+    def set_auto_refill(self, caller: Caller, request: contract.SetAutoRefill) -> contract.CreditsBalance:
+        return billing.set_auto_refill(self.house, caller, request)
+
+    @rpc
+    def payment_hook(self, caller: Caller, request: contract.PaymentHook) -> Nothing:
+        return billing.take_hook(self.house, request)
+
+    @loop(interval_seconds=1.0)
+    def make_videos(self) -> int:
+        return filming.make_videos(self.house)
+
+    @loop(interval_seconds=2.0)
+    def renew_claims(self) -> int:
+        self.house.renew_claims()
+        return 0
+
+    @loop(interval_seconds=2.0)
+    def fail_lost_jobs(self) -> int:
+        return recovery.fail_lost(self.house)
+
+    @loop(interval_seconds=3600.0)
+    def forget_captions(self) -> int:
+        return recovery.forget_captions(self.house)
+
+    @loop(interval_seconds=2.0)
+    def run_refills(self) -> int:
+        return billing.run_refills(self.house)

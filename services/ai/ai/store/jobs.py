@@ -1,0 +1,210 @@
+"""Jobs in SQL: made with their charge, claimed, ended once. The condition of every change is in its statement."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import RowMapping, select, text, tuple_
+from sqlalchemy.dialects.postgresql import insert as insert_or
+
+from ai.models import jobs
+from ai.records import CAPTION, Claim, Job
+from ai.store import Connection
+from chassis.clock import clock_now
+from contracts.media import Media
+
+_CLAIM_VIDEOS = text(
+    """
+    UPDATE jobs j SET fence = j.fence + 1, wake_at = clock_timestamp() + make_interval(secs => :lease)
+    FROM (
+        SELECT id FROM jobs WHERE state = 'processing' AND kind = 'video' AND wake_at <= clock_timestamp()
+        ORDER BY wake_at LIMIT :limit FOR UPDATE SKIP LOCKED) due
+    WHERE j.id = due.id RETURNING j.*
+    """
+)
+#: Of a video a lapsed claim is the next step's; of everything else nobody is left to end it.
+_LOST = """
+    state = 'processing' AND (
+        (kind <> 'video' AND wake_at <= clock_timestamp())
+        OR created_at <= clock_now() - make_interval(secs => :limit_seconds))
+"""
+_FIND_LOST = text(f"SELECT id, fence FROM jobs WHERE {_LOST} ORDER BY created_at LIMIT :limit")
+_FAIL = """
+    UPDATE jobs SET state = 'failed', credits_charged = 0, error = :error, error_code = :code,
+        fence = fence + 1, wake_at = NULL, completed_at = clock_now()
+    WHERE id = :id AND fence = :fence AND state = 'processing'
+"""
+_FAIL_HELD = text(f"{_FAIL} RETURNING *")
+_FAIL_LOST = text(f"{_FAIL} AND {_LOST} RETURNING *")
+_COMPLETE = text(
+    """
+    UPDATE jobs SET state = 'completed', media = CAST(:media AS jsonb), caption = :caption,
+        wake_at = NULL, completed_at = clock_now()
+    WHERE id = :id AND fence = :fence AND state = 'processing' RETURNING *
+    """
+)
+_HELD = "WHERE id = :id AND fence = :fence AND state = 'processing'"
+_RENEW = text(
+    """
+    UPDATE jobs j SET wake_at = clock_timestamp() + make_interval(secs => :lease) FROM (
+        SELECT o.id FROM jobs o JOIN unnest(:ids, CAST(:fences AS bigint[])) AS v(id, fence)
+            ON o.id = v.id AND o.fence = v.fence
+        WHERE o.state = 'processing' AND o.wake_at > clock_timestamp()
+        FOR UPDATE OF o SKIP LOCKED) held
+    WHERE j.id = held.id
+    """
+)
+_BEGIN_START = text(
+    f"UPDATE jobs SET starts = starts + 1, provider = :provider {_HELD} AND provider_operation IS NULL"
+)
+_NOT_STARTED = text(
+    f"""
+    UPDATE jobs SET starts = starts - 1, wake_at = clock_timestamp() + make_interval(secs => :seconds) {_HELD}
+    """
+)
+_STARTED = text(f"UPDATE jobs SET provider_operation = :operation {_HELD}")
+_UPLOADED = text(f"UPDATE jobs SET upload_id = :upload_id, upload_bytes = :upload_bytes {_HELD}")
+_PUT_OFF = text(f"UPDATE jobs SET wake_at = clock_timestamp() + make_interval(secs => :seconds) {_HELD}")
+_FORGET_CAPTIONS = text(
+    """
+    DELETE FROM jobs WHERE id IN (
+        SELECT id FROM jobs WHERE kind = 'caption' AND state <> 'processing'
+            AND created_at < clock_now() - make_interval(days => :days) ORDER BY created_at LIMIT :limit)
+    """
+)
+
+
+class Jobs:
+    """Over an open connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, values: dict[str, Any], lease_seconds: float) -> Job | None:
+        """A job that is being worked on by us from now on; None when its operation has already made one."""
+        statement = (
+            insert_or(jobs)
+            .values(
+                **values,
+                state="processing",
+                credits_charged=values["credits"],
+                created_at=clock_now(),
+                fence=1,
+                starts=0,
+                wake_at=text("clock_timestamp() + make_interval(secs => :lease)").bindparams(
+                    lease=lease_seconds
+                ),
+            )
+            .on_conflict_do_nothing(index_elements=["operation_id"])
+            .returning(jobs)
+        )
+        return self._one(statement)
+
+    def of_operation(self, account_id: str, operation_id: str | None) -> Job | None:
+        """What this operation made, if it did."""
+        if operation_id is None:
+            return None
+        return self._one(
+            select(jobs).where(jobs.c.operation_id == operation_id, jobs.c.account_id == account_id)
+        )
+
+    def get(self, account_id: str, job_id: str, brand_ids: tuple[str, ...] | None) -> Job | None:
+        """A job within the reach of a token; captions are none."""
+        return self._one(self._visible(account_id, brand_ids).where(jobs.c.id == job_id))
+
+    def listed(
+        self,
+        account_id: str,
+        *,
+        brand_ids: tuple[str, ...] | None,
+        kind: str | None,
+        before: tuple[datetime, str] | None,
+        limit: int,
+    ) -> list[Job]:
+        """Newest first; `before` is the last row's (created_at, id)."""
+        statement = self._visible(account_id, brand_ids)
+        if kind is not None:
+            statement = statement.where(jobs.c.kind == kind)
+        if before is not None:
+            statement = statement.where(tuple_(jobs.c.created_at, jobs.c.id) < before)
+        rows = self._connection.execute(
+            statement.order_by(jobs.c.created_at.desc(), jobs.c.id.desc()).limit(limit)
+        )
+        return [Job.of(row) for row in rows.mappings()]
+
+    def claim_videos(self, limit: int, lease_seconds: float) -> list[Job]:
+        """Videos whose next step is due, and those whose worker died."""
+        rows = self._connection.execute(_CLAIM_VIDEOS, {"limit": limit, "lease": lease_seconds})
+        return [Job.of(row) for row in rows.mappings()]
+
+    def renew(self, claims: list[Claim], lease_seconds: float) -> None:
+        if claims:
+            split = {"ids": [claim.id for claim in claims], "fences": [claim.fence for claim in claims]}
+            self._connection.execute(_RENEW, {**split, "lease": lease_seconds})
+
+    def begin_start(self, claim: Claim, provider: str) -> bool:
+        """Before the provider is asked to begin a video. False when the claim no longer holds."""
+        return self._changed(_BEGIN_START, claim, provider=provider)
+
+    def not_started(self, claim: Claim, seconds: float) -> bool:
+        """The provider asked to come again after so long. False when the claim no longer holds."""
+        return self._changed(_NOT_STARTED, claim, seconds=seconds)
+
+    def started(self, claim: Claim, operation: str) -> bool:
+        """The provider's name for it. False when the claim no longer holds."""
+        return self._changed(_STARTED, claim, operation=operation)
+
+    def uploaded(self, claim: Claim, upload_id: str, upload_bytes: int) -> bool:
+        """The bytes are in storage. False when the claim no longer holds."""
+        return self._changed(_UPLOADED, claim, upload_id=upload_id, upload_bytes=upload_bytes)
+
+    def put_off(self, claim: Claim, seconds: float) -> bool:
+        """Ends the step: the next one is due after so long. False when the claim no longer holds."""
+        return self._changed(_PUT_OFF, claim, seconds=seconds)
+
+    def complete(self, claim: Claim, *, media: Media | None = None, caption: str | None = None) -> Job | None:
+        """None when the claim no longer holds: the job has ended otherwise, or has another worker."""
+        stored = None if media is None else msgspec.json.encode(media).decode()
+        return self._one(_COMPLETE, {**claim._asdict(), "media": stored, "caption": caption})
+
+    def completed_by(self, claim: Claim) -> Job | None:
+        """The job if this very claim has completed it."""
+        return self._one(
+            select(jobs).where(
+                jobs.c.id == claim.id, jobs.c.fence == claim.fence, jobs.c.state == "completed"
+            )
+        )
+
+    def fail(self, claim: Claim, code: str, error: str) -> Job | None:
+        """By who holds it. None when the claim no longer holds. The refund belongs to the same transaction."""
+        return self._one(_FAIL_HELD, {**claim._asdict(), "code": code, "error": error})
+
+    def lost(self, limit_seconds: float, limit: int) -> list[Claim]:
+        """Jobs that nobody will end: their worker died, or they take longer than any may."""
+        rows = self._connection.execute(_FIND_LOST, {"limit_seconds": limit_seconds, "limit": limit})
+        return [Claim(row.id, row.fence) for row in rows]
+
+    def fail_lost(self, claim: Claim, code: str, error: str, limit_seconds: float) -> Job | None:
+        """The same as `fail`, by anybody, if the job is still lost."""
+        values = {**claim._asdict(), "code": code, "error": error, "limit_seconds": limit_seconds}
+        return self._one(_FAIL_LOST, values)
+
+    def forget_captions(self, days: int, limit: int) -> int:
+        """Texts are kept for repeated calls alone; how many were removed."""
+        return self._connection.execute(_FORGET_CAPTIONS, {"days": days, "limit": limit}).rowcount
+
+    @staticmethod
+    def _visible(account_id: str, brand_ids: tuple[str, ...] | None) -> Any:
+        """decisions "Who sees and pays what": a restricted token sees what tokens within its reach made."""
+        statement = select(jobs).where(jobs.c.account_id == account_id, jobs.c.kind != CAPTION)
+        if brand_ids is not None:
+            reach = text("CAST(:reach AS text[])").bindparams(reach=list(brand_ids))
+            statement = statement.where(jobs.c.token_brand_ids.op("<@")(reach))
+        return statement
+
+    def _changed(self, statement: Any, claim: Claim, **values: Any) -> bool:
+        return self._connection.execute(statement, {**claim._asdict(), **values}).rowcount == 1
+
+    def _one(self, statement: Any, parameters: dict[str, Any] | None = None) -> Job | None:
+        row: RowMapping | None = self._connection.execute(statement, parameters).mappings().first()
+        return Job.of(row) if row else None

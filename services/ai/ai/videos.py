@@ -1,0 +1,41 @@
+"""A video asked for: checked and charged, then left to `filming.py`."""
+
+from ai import jobs, keeping, listing, references
+from ai.house import House
+from ai.images import one_source, told
+from ai.prices import VIDEO
+from ai.providers.base import VIDEOS
+from chassis.loops import wake
+from contracts import ai as api
+from contracts.caller import Caller
+
+
+def generate(house: House, caller: Caller, request: api.GenerateVideo) -> api.AiResult:
+    """Raises PLAN_REQUIRED, AI_NOT_CONFIGURED, VALIDATION_ERROR, INVALID_REFERENCE_MEDIA, QUOTA_EXCEEDED,
+    INSUFFICIENT_CREDITS.
+    """
+    if (earlier := jobs.repeated(house, caller)) is not None:
+        return listing.result(house, caller, earlier)
+    jobs.check_elite(house, caller)
+    provider = house.provider(VIDEOS)
+    jobs.check_brand(caller, request.brand_id)
+    # Looked at now, so that a bad one is refused, and fetched again when the provider is asked: no bytes are kept.
+    references.collect(house, caller, **one_source(request.image_url, request.media_id, required=False))
+    keeping.check_room(house, caller, keeping.VIDEO_BYTES)
+    job, charged = jobs.begin(
+        house,
+        caller,
+        VIDEO,
+        brand_id=request.brand_id,
+        lease_seconds=0,  # due at once, for any worker
+        prompt=request.prompt,
+        brief=told(request.prompt, request.guidelines),
+        aspect_ratio=request.aspect_ratio,
+        source_url=request.image_url,
+        source_media_id=request.media_id,
+        provider=provider.name,
+    )
+    if charged is None:
+        return listing.result(house, caller, job)
+    wake("make_videos")
+    return api.AiResult(job=job.view(), media=None, credits=charged)
