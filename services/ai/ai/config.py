@@ -1,7 +1,6 @@
 """The service's settings: the only reader of its environment."""
 
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Mapping
 
 from ai.payments.stripe import StripeSettings
 from ai.prices import PACK_PRICES_USD, CreditSettings
@@ -10,8 +9,6 @@ from ai.providers.gemini import GeminiSettings
 from ai.providers.openai import OpenAiSettings
 from chassis import config
 from contracts.record import Record
-
-T = TypeVar("T")
 
 #: chassis' own default, and how many workers are kept for everything that waits for no provider. Our choice.
 _DEFAULT_WORKERS, _SPARE_WORKERS = 64, 16
@@ -102,7 +99,8 @@ class Settings(Record):
 
 
 def _credits() -> CreditSettings:
-    dashboard = config.text("DASHBOARD_URL", "http://localhost:8000/dashboard").rstrip("/")
+    public = config.text("PUBLIC_BASE_URL", "http://localhost:8000").rstrip("/")
+    dashboard = config.text("DASHBOARD_URL", f"{public}/dashboard").rstrip("/")
     prices = _by_size(
         "PACK_PRICES_USD", ",".join(f"{size}={price}" for size, price in PACK_PRICES_USD.items())
     )
@@ -144,25 +142,3 @@ def _stripe() -> StripeSettings:
         secret_key=config.text("STRIPE_SECRET_KEY", ""),
         webhook_secret=config.text("STRIPE_WEBHOOK_SECRET", ""),
     )
-
-
-def _credits() -> CreditSettings:
-    public = config.text("PUBLIC_BASE_URL", "http://localhost:8000").rstrip("/")
-    billing = config.text("BILLING_URL", config.text("DASHBOARD_URL", f"{public}/dashboard") + "/billing")
-    return CreditSettings(
-        pack_prices_usd={**PACK_PRICES_USD, **_by_size("PACK_PRICES_USD", float)},
-        pack_links=_by_size("PACK_LINKS", str),
-        refill_unit_price_usd=config.number("REFILL_UNIT_PRICE_USD", 9.0),
-        payment_provider=config.text("PAYMENT_PROVIDER", "manual"),
-        billing_url=billing,
-        packs_url=config.text("PACKS_URL", f"{billing}/packs"),
-        auto_refill_url=config.text("AUTO_REFILL_URL", f"{billing}/auto-refill"),
-    )
-
-
-def _by_size(name: str, kind: Callable[[str], T]) -> dict[int, T]:
-    """`500=…,1500=…`. Raises ConfigError."""
-    try:
-        return {int(size): kind(value) for size, value in config.mapping(name).items()}
-    except ValueError:
-        raise config.ConfigError(f"{name} must be size=value, comma-separated") from None

@@ -90,7 +90,7 @@ def _advance(house: House, job: Job) -> None:
         _put_off(house, job)
         return
     if jobs.complete(house, job.claim, media=media) is None:
-        keeping.discard(house, job.caller(), media)
+        keeping.discard(house, job, media)
         raise ClaimLost
 
 
@@ -124,7 +124,7 @@ def _stored_before(house: House, job: Job) -> Media | None:
     if job.upload_id is None or job.upload_bytes is None:
         return None
     try:
-        return keeping.commit(house, job.caller(), job.upload_id, job.upload_bytes)
+        return keeping.commit(house, job, job.upload_id, job.upload_bytes)
     except ApiError as error:
         if error.row is SERVICE_UNAVAILABLE:
             raise
@@ -145,8 +145,7 @@ def _finished(house: House, job: Job, provider: Provider, operation: str) -> Med
         head, mime_type = _type_of(chunks)
         return keeping.keep(
             house,
-            job.caller(),
-            job.id,
+            job,
             mime_type,
             size_bytes,
             chain((head,), chunks),

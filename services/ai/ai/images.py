@@ -123,7 +123,7 @@ def _make(
         try:
             with house.turn(deadline - _KEEPING_SECONDS):
                 picture = make(deadline - _KEEPING_SECONDS)
-            media = _keep(house, caller, job, picture)
+            media = _keep(house, job, picture)
         except GenerationFailed as error:
             raise jobs.give_up(house, job, error.reason) from error
         except ApiError as error:
@@ -133,17 +133,17 @@ def _make(
             raise jobs.give_up(house, job, "Something went wrong on our side.") from error
         done = jobs.complete(house, job.claim, media=media)
     if done is None:  # given up as lost and refunded meanwhile
-        keeping.discard(house, caller, media)
+        keeping.discard(house, job, media)
         raise ApiError(AI_GENERATION_FAILED, job_id=job.id)
     return api.AiResult(job=done.view(), media=media, credits=charged)
 
 
-def _keep(house: House, caller: Caller, job: Job, picture: Picture) -> Media:
+def _keep(house: House, job: Job, picture: Picture) -> Media:
     """Its type is what its bytes say, whatever the provider calls it."""
     mime_type = mime_type_of(picture.body)
     if mime_type not in REFERENCE_TYPES:
         raise GenerationFailed("The AI provider made something that is no picture.")
-    return keeping.keep(house, caller, job.id, mime_type, len(picture.body), (picture.body,))
+    return keeping.keep(house, job, mime_type, len(picture.body), (picture.body,))
 
 
 def _refusal_of(error: ApiError) -> ErrorRow:

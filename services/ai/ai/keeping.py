@@ -8,7 +8,9 @@ import structlog
 from ai.house import House
 from ai.pictures import ENDINGS
 from ai.providers.base import GenerationFailed
+from ai.records import Job
 from ai.storage import StorageFailed
+from ai.store.jobs import Jobs
 from contracts.caller import Caller
 from contracts.errors import QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, ApiError
 from contracts.media import BeginUpload, CommitUpload, Media, MediaId, UploadId
@@ -31,8 +33,7 @@ def check_room(house: House, caller: Caller, expected_bytes: int) -> None:
 
 def keep(
     house: House,
-    caller: Caller,
-    job_id: str,
+    job: Job,
     mime_type: str,
     size_bytes: int,
     chunks: Iterable[bytes],
@@ -43,37 +44,44 @@ def keep(
     `on_stored` is told the upload's id when the bytes are there, before they are committed.
     """
     upload = BeginUpload(
-        filename=f"{job_id}.{ENDINGS[mime_type]}", mime_type=mime_type, size_bytes=size_bytes, generated=True
+        filename=f"{job.id}.{ENDINGS[mime_type]}", mime_type=mime_type, size_bytes=size_bytes, generated=True
     )
+    caller = job.caller()
     ticket = house.media.begin_upload(caller, upload)
     try:
         house.storage.put(ticket.url, ticket.headers, size_bytes, chunks)
     except BaseException as error:
         _abort(house, caller, ticket.upload_id)
         if isinstance(error, StorageFailed):
-            log.warning("storage_failed", job_id=job_id, reason=str(error))
+            log.warning("storage_failed", job_id=job.id, reason=str(error))
             raise GenerationFailed("The file could not be stored.", transient=True) from error
         raise
     on_stored(ticket.upload_id)
-    return commit(house, caller, ticket.upload_id, size_bytes)
+    return commit(house, job, ticket.upload_id, size_bytes)
 
 
-def commit(house: House, caller: Caller, upload_id: str, size_bytes: int) -> Media:
-    """The same upload again is the same file. Raises ApiError."""
+def commit(house: House, job: Job, upload_id: str, size_bytes: int) -> Media:
+    """The same upload again is the same file, and so is another one of the same operation. Raises ApiError."""
     request = CommitUpload(upload_id=upload_id, size_bytes=size_bytes)
     try:
-        kept = house.media.commit_upload(caller, request, timeout_seconds=_COMMIT_SECONDS)
+        kept = house.media.commit_upload(job.caller(), request, timeout_seconds=_COMMIT_SECONDS)
     except ApiError as error:
         if error.row is not SERVICE_UNAVAILABLE:
             raise
-        kept = house.media.commit_upload(caller, request, timeout_seconds=_COMMIT_SECONDS)
+        kept = house.media.commit_upload(job.caller(), request, timeout_seconds=_COMMIT_SECONDS)
     return Media(**{name: getattr(kept, name) for name in Media.__struct_fields__})
 
 
-def discard(house: House, caller: Caller, media: Media) -> None:
-    """A file whose job has ended otherwise; what stays behind is removed by media within a day."""
+def discard(house: House, job: Job, media: Media) -> None:
+    """A file that came too late for its job; what stays behind is removed by media within a day.
+
+    Only of one that failed: a job that goes on elsewhere will have this very file, which media keeps by operation.
+    """
     try:
-        house.media.delete_media(caller, MediaId(id=media.media_id))
+        with house.database.reading() as connection:
+            failed = Jobs(connection).has_failed(job.id)
+        if failed:
+            house.media.delete_media(job.caller(), MediaId(id=media.media_id))
     except ApiError as error:
         log.warning("file_not_discarded", media_id=media.media_id, code=error.code)
 

@@ -55,7 +55,7 @@ class Job:
     error: str | None
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Self:
+    def of(cls, row: Mapping[Any, Any]) -> Self:
         values = {field.name: row[field.name] for field in fields(cls)}
         values["created_at"] = row["created_at"].astimezone(UTC)
         values["completed_at"] = row["completed_at"].astimezone(UTC) if row["completed_at"] else None

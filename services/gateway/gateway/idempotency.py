@@ -37,7 +37,10 @@ WAIT_SECONDS = 10.0
 #: A lock outlives its request's deadline by this much. Our choice.
 LOCK_MARGIN_SECONDS = 2.0
 #: After these the outcome is open: the key stays bound to its operation id, so that nothing is done twice.
-_OUTCOME_OPEN = frozenset(row.code for row in (PLATFORM_OUTCOME_UNKNOWN, SERVICE_UNAVAILABLE, SERVER_ERROR))
+#: IDEMPOTENCY_IN_PROGRESS of a service: the operation runs on there although its first call has lost its answer.
+_OUTCOME_OPEN = frozenset(
+    row.code for row in (PLATFORM_OUTCOME_UNKNOWN, SERVICE_UNAVAILABLE, SERVER_ERROR, IDEMPOTENCY_IN_PROGRESS)
+)
 _FORGET_AT_ONCE = 500
 #: Keys to be given up when the database is back; the oldest give way, their locks run out. Our choice.
 _MOST_WAITING = 10_000

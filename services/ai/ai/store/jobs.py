@@ -179,6 +179,10 @@ class Jobs:
         """By who holds it. None when the claim no longer holds. The refund belongs to the same transaction."""
         return self._one(_FAIL_HELD, {**claim._asdict(), "code": code, "error": error})
 
+    def has_failed(self, job_id: str) -> bool:
+        statement = select(jobs.c.id).where(jobs.c.id == job_id, jobs.c.state == "failed")
+        return self._connection.execute(statement).first() is not None
+
     def lost(self, limit_seconds: float, limit: int) -> list[Claim]:
         """Jobs that nobody will end: their worker died, or they take longer than any may."""
         rows = self._connection.execute(_FIND_LOST, {"limit_seconds": limit_seconds, "limit": limit})

@@ -126,6 +126,7 @@ class TestErrors:
             ApiError(errors.PLATFORM_OUTCOME_UNKNOWN, post_id="pst_1"),
             ApiError(errors.POST_IN_PROGRESS, post_id="pst_1"),
             ApiError(errors.SERVICE_UNAVAILABLE),
+            ApiError(errors.IDEMPOTENCY_IN_PROGRESS),
             ValueError("a bug"),
         ],
     )
