@@ -29,13 +29,17 @@ class Settings(Record):
     posts_per_lane: int
     #: Calls to platforms with a client waiting, at once; well below MAX_WORKERS. Our choice.
     live_calls: int
-    #: Largest file a media URL may lead to, and how long its beginning may take. Our choice.
+    #: Largest file a media URL may lead to, how long its beginning may take, and all of it. Our choice.
     max_media_bytes: int
     media_timeout_seconds: float
+    media_transfer_seconds: float
+    #: What the public URLs of our own uploads begin with (`content.own_file`).
+    own_media: tuple[str, ...]
 
     @classmethod
     def from_env(cls) -> "Settings":
         default, public = MetaSettings(), config.text("PUBLIC_BASE_URL", "http://127.0.0.1:8080")
+        storage = config.text("MEDIA_PUBLIC_BASE_URL", "")
         return cls(
             credential_keys=config.items("CREDENTIAL_KEYS"),
             meta=MetaSettings(
@@ -56,4 +60,8 @@ class Settings(Record):
             live_calls=config.integer("PUBLISH_LIVE_CALLS", 40),
             max_media_bytes=config.integer("MAX_MEDIA_BYTES", 1024 * 2**20),
             media_timeout_seconds=config.number("MEDIA_TIMEOUT_SECONDS", 20),
+            media_transfer_seconds=config.number("MEDIA_TRANSFER_SECONDS", 600),
+            own_media=tuple(
+                f"{base.rstrip('/')}/" for base in (f"{public.rstrip('/')}/media", storage) if base
+            ),
         )

@@ -1,45 +1,100 @@
 """What a post may say and show: the field rules of schedule, publish and validate, in the spec's order.
 
-Findings come one by one: a real call raises the first, a dry run shows them all. No database here.
+Findings come one by one: a real call raises the first, a dry run shows them all. No database here, and nobody is asked
+but whoever `find` stands for.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
+
+import msgspec
 
 from chassis.addresses import UnsafeAddress, check_url
 from contracts.errors import INVALID_MEDIA_URL, NOT_FOUND, ApiError, invalid
 from contracts.platforms import PLATFORMS
 from contracts.publishing import MAX_MEDIA_PER_POST, MAX_MESSAGE_LENGTH, PostContent
 from publishing.platforms.limits import check_content
-from publishing.records import media_type_of
+from publishing.platforms.media_limits import check_files
+from publishing.records import Attached, media_type_of
 
+#: The files behind media_ids, in their order. Raises NOT_FOUND with field media_ids.
+Find = Callable[[Sequence[str]], Sequence[Attached]]
+#: What our own public address ends in: /{key}/{filename} (decisions, spec "Media").
+_OWN_PATH = re.compile(r"([A-Za-z0-9_-]+)/([^/?#\s]+)")
 SETTINGS_FIELDS = tuple(name for name in PostContent.__struct_fields__ if name.endswith("_settings"))
 _TEXT_FIELDS = ("message", "first_comment", "media_urls", "media_ids", *SETTINGS_FIELDS)
 
 
-def findings(content: PostContent, platform: str, routed_hosts: Mapping[str, str]) -> Iterator[ApiError]:
-    """Everything wrong with a post on this platform, most basic first."""
+def find_nothing(media_ids: Sequence[str]) -> Sequence[Attached]:
+    """A `Find` that knows no file."""
+    raise ApiError(NOT_FOUND, f"There is no media {media_ids[0]}.", field="media_ids")
+
+
+def findings(
+    content: PostContent,
+    platform: str,
+    routed_hosts: Mapping[str, str],
+    own_media: Sequence[str] = (),
+    find: Find = find_nothing,
+) -> Iterator[ApiError]:
+    """Everything wrong with a post on this platform, most basic first. `own_media`: see `own_file`."""
     basic = [*_unstorable(content), *_shape(content)]
     yield from basic
     if any(True for error in basic if _field(error) in ("message", "media_urls", "media_ids")):
         return
     if len(content.message or "") > MAX_MESSAGE_LENGTH:  # only a dry run comes so far with it
         yield invalid("message", f"must have at most {MAX_MESSAGE_LENGTH} characters")
-    yield from _media(content, routed_hosts)
+    yield from _urls(content, routed_hosts, own_media)
     yield from _foreign(content, platform)
-    types = [media_type_of(url) for url in content.media_urls]
+    files: Sequence[Attached] = ()
+    if content.media_ids:
+        try:
+            files = find(content.media_ids)
+        except ApiError as error:
+            if error.row is not NOT_FOUND:
+                raise
+            yield error
+    yield from _unfit(content, platform, files)
+
+
+def _unfit(content: PostContent, platform: str, files: Sequence[Attached]) -> Iterator[ApiError]:
+    """What the platform does not take. A file that was not found counts as one of an unknown kind."""
+    held = [file.type for file in files] or [None] * len(content.media_ids)
+    by_url = [media_type_of(url) for url in content.media_urls]
+    field = "media_urls" if content.media_urls or not content.media_ids else "media_ids"
     own = getattr(content, settings_field(platform))
-    yield from check_content(platform, content.message or "", types, content.first_comment, own)
+    yield from check_content(
+        platform, content.message or "", [*held, *by_url], content.first_comment, own, media_field=field
+    )
+    named = [(f"media_ids[{number}]", file.source) for number, file in enumerate(files)]
+    yield from check_files(platform, named, len(held) + len(by_url))
 
 
-def check(content: PostContent, platform: str, routed_hosts: Mapping[str, str]) -> None:
+def check(
+    content: PostContent,
+    platform: str,
+    routed_hosts: Mapping[str, str],
+    own_media: Sequence[str] = (),
+    find: Find = find_nothing,
+) -> None:
     """Raises the first finding: VALIDATION_ERROR, INVALID_MEDIA_URL, NOT_FOUND, UNSUPPORTED_PLATFORM."""
-    for finding in findings(content, platform, routed_hosts):
+    for finding in findings(content, platform, routed_hosts, own_media, find):
         raise finding
 
 
-def columns(content: PostContent) -> dict[str, Any]:
-    """The content as it is stored. An empty comment is none."""
+def own_file(url: str, own_media: Sequence[str]) -> tuple[str, str] | None:
+    """Key and file name of an upload's own public URL, which may lie under any of these bases; None for others."""
+    for base in own_media:
+        found = _OWN_PATH.fullmatch(url[len(base) :]) if url.startswith(base) else None
+        if found:
+            return found[1], unquote(found[2])
+    return None
+
+
+def columns(content: PostContent, files: Sequence[Attached] = ()) -> dict[str, Any]:
+    """The content as it is stored, with what is known of the files behind its media_ids. An empty comment is none."""
     settings = {
         name: getattr(content, name) for name in SETTINGS_FIELDS if getattr(content, name) is not None
     }
@@ -47,6 +102,7 @@ def columns(content: PostContent) -> dict[str, Any]:
         "message": content.message,
         "media_ids": list(content.media_ids),
         "media_urls": list(content.media_urls),
+        "media_files": msgspec.to_builtins(files) if files else None,
         "first_comment": content.first_comment or None,
         "settings": settings or None,
     }
@@ -84,14 +140,16 @@ def _shape(content: PostContent) -> Iterator[ApiError]:
         )
 
 
-def _media(content: PostContent, routed_hosts: Mapping[str, str]) -> Iterator[ApiError]:
+def _urls(
+    content: PostContent, routed_hosts: Mapping[str, str], own_media: Sequence[str]
+) -> Iterator[ApiError]:
     for number, url in enumerate(content.media_urls):
+        if own_file(url, own_media):
+            continue
         try:
             check_url(url, routed_hosts)
         except UnsafeAddress as error:
             yield ApiError(INVALID_MEDIA_URL, f"media_urls[{number}]: {error.reason}", field="media_urls")
-    if content.media_ids:  # there are no uploads until there is a media service
-        yield ApiError(NOT_FOUND, "There is no such media.", field="media_ids")
 
 
 def _foreign(content: PostContent, platform: str) -> Iterator[ApiError]:

@@ -22,6 +22,7 @@ from publishing.platforms.base import (
     Refusal,
 )
 from publishing.platforms.limits import check_content
+from publishing.platforms.media_limits import check_files
 from publishing.records import PageRow, Post
 from publishing.retries import wait_before_next
 from publishing.store.sending import Claim, Recorded, Sending
@@ -91,14 +92,18 @@ def checkpoint_of(house: House, post: Post) -> Checkpoint:
 
 
 def _checked_media(house: House, post: Post) -> tuple[MediaSource, ...]:
-    """Raises PlatformRefusal, ClaimLost."""
-    sources = media.resolve(house.settings, post.media_urls)
-    for error in check_content(post.platform, post.message or "", [source.type for source in sources]):
+    """The files, checked again as they are now. Raises PlatformRefusal, ClaimLost."""
+    held, by_url = media.held(house, post), media.by_url(house, post)
+    sources = (*held, *by_url)
+    for error in (
+        *check_content(post.platform, post.message or "", [source.type for source in sources]),
+        *check_files(post.platform, media.named(held, by_url), len(sources)),
+    ):
         raise PlatformRefusal(Refusal.REJECTED, error.code, error.message)
-    if sources:
+    if by_url:
         with house.database.transaction() as connection:
             claim = Claim(post.id, post.fence)
-            if not Sending(connection).save_media_types(claim, [source.type for source in sources]):
+            if not Sending(connection).save_media_types(claim, [source.type for source in by_url]):
                 raise ClaimLost(post.id)
     return sources
 

@@ -1,12 +1,15 @@
-"""What the use cases share, made once per process: settings, vault, connectors, scribe, pools."""
+"""What the use cases share, made once per process: settings, vault, connectors, scribe, pools, the media client."""
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property
+from typing import Any
 
 from chassis.database import Database
+from chassis.rpc import Bus
 from contracts.errors import PAGE_EXPIRED, SERVICE_UNAVAILABLE, ApiError
+from contracts.media import MediaApi
 from publishing.config import Settings
 from publishing.credentials import UnreadableCredential, Vault
 from publishing.platforms.base import Account, PlatformRefusal, Refusal
@@ -15,6 +18,8 @@ from publishing.pool import Pool
 from publishing.records import PageRow
 from publishing.scribe import Scribe
 
+#: The typed client of `contracts.media.MediaApi`; its methods take `timeout_seconds` as well.
+MediaClient = Any
 #: Look-ups and first comments at once. Our choice.
 _SIDE_POOL = 12
 #: A call that has to wait longer for its turn at the platforms is refused. Our choice.
@@ -24,9 +29,12 @@ _TURN_SECONDS = 2.0
 class House:
     """One process's working parts over one database."""
 
-    def __init__(self, database: Database, settings: Settings, registry: Registry | None = None) -> None:
+    def __init__(
+        self, database: Database, settings: Settings, media: MediaClient, registry: Registry | None = None
+    ) -> None:
         self.database = database
         self.settings = settings
+        self.media = media
         self.vault = Vault(settings.credential_keys)
         self.registry = registry or Registry(settings.meta)
         self.scribe = Scribe(database, settings.lease_seconds)
@@ -67,6 +75,6 @@ class House:
 
 
 @cache
-def house_of(database: Database) -> House:
+def house_of(database: Database, bus: Bus) -> House:
     """The house of this process's database, with the settings of the environment. Raises ConfigError."""
-    return House(database, Settings.from_env())
+    return House(database, Settings.from_env(), bus.service("media", MediaApi))

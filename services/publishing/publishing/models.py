@@ -55,6 +55,10 @@ posts = Table(
     Column("message", Text),
     Column("media_ids", ARRAY(Text), nullable=False),
     Column("media_urls", ARRAY(Text), nullable=False),
+    #: What media said of each of media_ids when they were attached (`records.Attached`); null without any.
+    Column("media_files", JSONB(none_as_null=True)),
+    #: Goes up with every word to media about this post (event post.media).
+    Column("media_revision", BigInteger, nullable=False, server_default=text("0")),
     #: photo or video for each URL, once it was fetched to be published.
     Column("media_types", ARRAY(Text)),
     Column("first_comment", Text),

@@ -1,10 +1,8 @@
-"""Scheduled posts: schedule, edit, cancel, retry, show, validate. Lists are `listing.py`, sending is `due.py`."""
+"""Scheduled posts: schedule, cancel, retry, show, validate. Edits, lists, sending: `editing`, `listing`, `due`."""
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
-
-import msgspec
-from msgspec import UNSET
 
 from chassis import clock
 from chassis.ids import new_id
@@ -19,7 +17,8 @@ from contracts.errors import (
     UNSUPPORTED_PLATFORM,
     ApiError,
 )
-from publishing import content, limiting, reach
+from publishing import attachments, content, limiting, reach, telling
+from publishing.attachments import Attachment
 from publishing.house import House
 from publishing.platforms.base import NotConnected
 from publishing.records import PageRow, Post
@@ -41,8 +40,10 @@ def schedule(house: House, caller: Caller, request: api.SchedulePost) -> api.Sch
     try:
         check_page(house, page)
         check_time(scheduled_at, now)
-        content.check(request, page.platform, house.settings.outbound_host_map)
-        post = _queue(house, caller, page, request, scheduled_at)
+        with Attachment(house, caller, new_id("pst")) as attachment:
+            check_content(house, request, page.platform, attachment.attach)
+            post = _queue(house, caller, page, request, scheduled_at, attachment)
+            attachment.kept_by(post)
     except ApiError:
         with house.database.reading() as connection:
             repeated = Posts(connection).of_operation(caller.operation_id)
@@ -53,7 +54,12 @@ def schedule(house: House, caller: Caller, request: api.SchedulePost) -> api.Sch
 
 
 def _queue(
-    house: House, caller: Caller, page: PageRow, request: api.SchedulePost, scheduled_at: datetime
+    house: House,
+    caller: Caller,
+    page: PageRow,
+    request: api.SchedulePost,
+    scheduled_at: datetime,
+    attachment: Attachment,
 ) -> Post:
     """Asks the guardrails and stores the post, in one transaction."""
     with house.database.transaction() as connection:
@@ -66,18 +72,25 @@ def _queue(
         if repeated_id is not None:
             post = store.get(repeated_id)
         else:
-            post = store.add(new_post(caller, page, request, scheduled_at))
+            post = store.add(new_post(caller, page, request, scheduled_at, attachment))
+            if post is not None and post.media_ids:
+                telling.tell_media(connection, post)
     if post is None:  # the same operation on another page, at the same moment
         raise ApiError(POST_IN_PROGRESS)
     return post
 
 
 def new_post(
-    caller: Caller, page: PageRow, request: api.PostContent, scheduled_at: datetime, origin: str = "scheduled"
+    caller: Caller,
+    page: PageRow,
+    request: api.PostContent,
+    scheduled_at: datetime,
+    attachment: Attachment,
+    origin: str = "scheduled",
 ) -> dict[str, Any]:
     """The row of a new post."""
     return {
-        "id": new_id("pst"),
+        "id": attachment.post_id,
         "operation_id": caller.operation_id,
         "account_id": page.account_id,
         "brand_id": page.brand_id,
@@ -86,7 +99,7 @@ def new_post(
         "origin": origin,
         "scheduled_at": scheduled_at,
         "out_at": scheduled_at,
-        **content.columns(request),
+        **content.columns(request, attachment.files),
     }
 
 
@@ -103,7 +116,8 @@ def validate(house: House, caller: Caller, request: api.ValidatePost) -> api.Val
         _collect(errors, check_time, at, now)
     warnings = [] if request.scheduled_at is None else _connected(house, page)
     errors += _connected(house, page) if request.scheduled_at is None else []
-    errors += content.findings(request, page.platform, house.settings.outbound_host_map)
+    settings, look = house.settings, partial(attachments.look, house, caller)
+    errors += content.findings(request, page.platform, settings.outbound_host_map, settings.own_media, look)
     with house.database.transaction() as connection:
         store = Posts(connection)
         if request.scheduled_at is None:
@@ -127,76 +141,38 @@ def show(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost
     return get_post(house, caller, request.id).scheduled_view()
 
 
-def edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
-    """Changes a queued post; the rules are asked again for what changes."""
-    post = get_scheduled(house, caller, request.id)
-    with house.database.reading() as connection:
-        page, now = Pages(connection).get_with_time(post.page_id)
-    assert page is not None
-    check_page(house, page)
-    with house.database.transaction() as connection:
-        store = Posts(connection)
-        time = _new_time(store, page, post, request, now)
-        current = store.lock(post.id)
-        if current is None or current.state != "queued":
-            raise _not_queued(current)
-        values = time | _new_content(house, current, request)
-        changed = store.change(post.id, values) if values else current
-    assert changed is not None
-    return changed.scheduled_view()
-
-
-def _new_time(
-    store: Posts, page: PageRow, post: Post, request: api.EditPost, now: datetime
-) -> dict[str, Any]:
-    """The columns of a new time, after asking the rules of times again."""
-    if request.scheduled_at is UNSET:
-        return {}
-    scheduled_at = instant(request.scheduled_at)
-    check_time(scheduled_at, now)
-    breach, _ = limiting.breach_of_schedule(store, page, scheduled_at, without=post.id)
-    if breach is not None:
-        raise limiting.refusal(breach, scheduled_at)
-    return {"scheduled_at": scheduled_at, "out_at": scheduled_at}
-
-
-def _new_content(house: House, post: Post, request: api.EditPost) -> dict[str, Any]:
-    """The columns of changed content, after asking the content rules again. What was staged for the old is forgotten:
-    a look-up would take it for the new one's."""
-    sent = {
-        name: getattr(request, name)
-        for name in api.PostContent.__struct_fields__
-        if getattr(request, name) is not UNSET
-    }
-    if not sent:
-        return {}
-    changed = msgspec.structs.replace(post.content, **sent)
-    content.check(changed, post.platform, house.settings.outbound_host_map)
-    return content.columns(changed) | {"media_types": None, "checkpoint": None}
-
-
 def cancel(house: House, caller: Caller, request: api.PostId) -> api.Cancelled:
     post = get_scheduled(house, caller, request.id)
     with house.database.transaction() as connection:
         store = Posts(connection)
-        if store.cancel(post.id) is None:
-            raise _not_queued(store.get(post.id))
+        cancelled = store.cancel(post.id)
+        if cancelled is None:
+            raise not_queued(store.get(post.id))
+        if cancelled.media_ids:
+            telling.tell_media(connection, cancelled)
+    if cancelled.media_ids:
+        attachments.settle(house, cancelled)
     return api.Cancelled(success=True, id=post.id)
 
 
 def retry(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost:
-    """A failed post is due now; 409 when it is queued, 404 in any other state (decisions)."""
+    """A failed post is due now; 409 when it is queued, 404 in any other state (decisions), or when a file is gone."""
     post = get_scheduled(house, caller, request.id)
+    if post.state == "failed":
+        with house.database.reading() as connection:
+            page = Pages(connection).get(post.page_id)
+        assert page is not None
+        check_page(house, page)
+        if post.media_ids:
+            attachments.attach(house, post.owner, post.id, post.media_ids)
     with house.database.transaction() as connection:
         store = Posts(connection)
-        page = Pages(connection).get(post.page_id)
-        assert page is not None
-        if post.state == "failed":
-            check_page(house, page)
         again = store.requeue(post.id)
         if again is None:
             current = store.get(post.id)
             raise ApiError(POST_IN_PROGRESS if current and current.status == "queued" else NOT_FOUND)
+        if again.media_ids:
+            telling.tell_media(connection, again)
     wake("publish_due_posts")
     return again.scheduled_view()
 
@@ -209,7 +185,7 @@ def bring_due(house: House, caller: Caller, request: api.PostId) -> api.Schedule
         now = clock.now(connection)
         post = store.change(request.id, {"scheduled_at": now, "out_at": now})
         if post is None:
-            raise _not_queued(store.get(request.id))
+            raise not_queued(store.get(request.id))
     wake("publish_due_posts")
     return post.scheduled_view()
 
@@ -230,6 +206,12 @@ def get_scheduled(house: House, caller: Caller, post_id: str) -> Post:
     if post.origin != "scheduled":
         raise ApiError(POST_IN_PROGRESS if post.status == "queued" else NOT_FOUND)
     return post
+
+
+def check_content(house: House, request: api.PostContent, platform: str, find: content.Find) -> None:
+    """Raises the first finding of the content rules; `find` tells of the files behind media_ids."""
+    settings = house.settings
+    content.check(request, platform, settings.outbound_host_map, settings.own_media, find)
 
 
 def check_page(house: House, page: PageRow) -> None:
@@ -266,7 +248,8 @@ def instant(value: datetime) -> datetime:
     return value.replace(microsecond=value.microsecond // 1000 * 1000)
 
 
-def _not_queued(post: Post | None) -> ApiError:
+def not_queued(post: Post | None) -> ApiError:
+    """Why a post that is not queued cannot be changed."""
     return ApiError(POST_IN_PROGRESS if post is not None and post.status == "queued" else NOT_FOUND)
 
 

@@ -1,15 +1,17 @@
 """Publish at once: claim, call, record; and what a repeat of the same operation gets."""
 
 from chassis import clock
+from chassis.ids import new_id
 from chassis.loops import wake
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN, PLATFORM_REJECTED, POST_IN_PROGRESS, ApiError
-from publishing import content, limiting, reach
+from publishing import limiting, reach, telling
+from publishing.attachments import Attachment
 from publishing.delivery import ClaimLost, Delivered, deliver
 from publishing.house import House
 from publishing.platforms.base import PlatformRefusal, Refusal
-from publishing.posts import check_connected, check_page, new_post
+from publishing.posts import check_connected, check_content, check_page, new_post
 from publishing.records import PageRow, Post
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
@@ -30,8 +32,11 @@ def publish(house: House, caller: Caller, request: api.PublishPost) -> api.Publi
         return _repeat(repeated)
     check_page(house, page)
     check_connected(house, page)
-    content.check(request, page.platform, house.settings.outbound_host_map)
-    post = _claim(house, caller, page, request)
+    post_id = new_id("pst") if repeated is None else repeated.id
+    with Attachment(house, caller, post_id, is_new=repeated is None) as attachment:
+        check_content(house, request, page.platform, attachment.attach)
+        post = _claim(house, caller, page, request, attachment)
+        attachment.kept_by(post)
     if post.state == "published":
         return post.result_view()
     claim = Claim(post.id, post.fence)
@@ -48,7 +53,9 @@ def publish(house: House, caller: Caller, request: api.PublishPost) -> api.Publi
     return _answer(house, page, post, recorded, delivered)
 
 
-def _claim(house: House, caller: Caller, page: PageRow, request: api.PublishPost) -> Post:
+def _claim(
+    house: House, caller: Caller, page: PageRow, request: api.PublishPost, attachment: Attachment
+) -> Post:
     """The post with its attempt written, counted by the guardrails from now on. A failed one is taken up again."""
     with house.database.transaction() as connection:
         store, sending = Posts(connection), Sending(connection)
@@ -58,15 +65,21 @@ def _claim(house: House, caller: Caller, page: PageRow, request: api.PublishPost
         if earlier is not None and earlier.state != "failed":
             _repeat(earlier)
             return earlier
+        if earlier is not None and earlier.id != attachment.post_id and attachment.files:
+            raise ApiError(
+                POST_IN_PROGRESS
+            )  # made and refused since we looked: the files are attached to no post
         if earlier is not None:
             breach, _ = limiting.breach_of_publish(store, page, now)
         if breach is not None:
             raise limiting.refusal(breach, now)
         if earlier is None:
-            earlier = store.add(new_post(caller, page, request, now, "immediate"))
+            earlier = store.add(new_post(caller, page, request, now, attachment, "immediate"))
         post = (
             sending.send_at_once(earlier.id, earlier.state, house.settings.lease_seconds) if earlier else None
         )
+        if post is not None and post.media_ids:
+            telling.tell_media(connection, post)
     if post is None:
         raise ApiError(POST_IN_PROGRESS)
     return post

@@ -8,7 +8,13 @@ from functools import cache
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+import msgspec
+
 from contracts import publishing as api
+from contracts.caller import Caller
+from contracts.media import Media
+from contracts.record import Record
+from publishing.platforms.base import MediaSource
 
 #: States of a post that a client sees as `queued` (decisions "Pending scheduled post").
 PENDING = ("queued", "sending", "unknown")
@@ -19,6 +25,38 @@ _ENDINGS = {
     "photo": (".jpg", ".jpeg", ".png", ".gif", ".webp"),
     "video": (".mp4", ".mov", ".m4v", ".webm"),
 }
+
+
+class Attached(Record):
+    """What media said of a file when it was attached: enough to show and to judge it without asking again."""
+
+    media_id: str
+    #: Public.
+    url: str
+    #: photo or video
+    type: str
+    mime_type: str
+    size_bytes: int
+    width: int | None = None
+    height: int | None = None
+    duration_seconds: float | None = None
+
+    @classmethod
+    def of(cls, media: Media) -> "Attached":
+        return cls(**{name: getattr(media, name) for name in cls.__struct_fields__})
+
+    @property
+    def source(self) -> MediaSource:
+        """As the platforms' limits judge it; its bytes are fetched when it is sent."""
+        return MediaSource(
+            type=self.type,
+            url=self.url,
+            content_type=self.mime_type,
+            size_bytes=self.size_bytes,
+            width=self.width,
+            height=self.height,
+            duration_seconds=self.duration_seconds,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +122,7 @@ class Post(Row):
     message: str | None
     media_ids: list[str]
     media_urls: list[str]
+    media_files: list[dict[str, Any]] | None
     media_types: list[str] | None
     first_comment: str | None
     settings: dict[str, Any] | None
@@ -124,11 +163,24 @@ class Post(Row):
         return api.PostError(code=self.error_code, message=self.error_message or "")
 
     @property
+    def files(self) -> tuple[Attached, ...]:
+        """The files behind media_ids, in their order."""
+        return msgspec.convert(self.media_files or (), tuple[Attached, ...])
+
+    @property
     def media(self) -> tuple[api.MediaItem, ...]:
+        """As it is shown and sent: media_ids first, then media_urls."""
         types = self.media_types or [media_type_of(url) or "photo" for url in self.media_urls]
-        return tuple(
-            api.MediaItem(src=url, type=kind) for url, kind in zip(self.media_urls, types, strict=True)
+        by_url = zip(self.media_urls, types, strict=True)
+        return (
+            *(api.MediaItem(src=file.url, type=file.type) for file in self.files),
+            *(api.MediaItem(src=url, type=kind) for url, kind in by_url),
         )
+
+    @property
+    def owner(self) -> Caller:
+        """Who asks media for the post's files when no client does: its account, with all of its reach."""
+        return Caller(account_id=self.account_id, user_id=self.account_id)
 
     @property
     def content(self) -> api.PostContent:

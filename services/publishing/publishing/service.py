@@ -1,10 +1,21 @@
 """The publishing service on the bus: calls, events and worker loops. No rules."""
 
-from chassis.service import DatabaseProvider, loop, on_event, rpc
+from chassis.service import BusProvider, DatabaseProvider, loop, on_event, rpc
 from contracts import publishing as contract
 from contracts.caller import Caller
 from contracts.events import Event
-from publishing import comments, due, engagement, first_comments, listing, lookups, pages, posts, publish
+from publishing import (
+    comments,
+    due,
+    editing,
+    engagement,
+    first_comments,
+    listing,
+    lookups,
+    pages,
+    posts,
+    publish,
+)
 from publishing.house import House, house_of
 from publishing.store import Connection
 
@@ -13,10 +24,11 @@ class PublishingService:
     name = "publishing"
     api = contract.PublishingApi
     database = DatabaseProvider()
+    bus = BusProvider()
 
     @property
     def house(self) -> House:
-        return house_of(self.database)
+        return house_of(self.database, self.bus)
 
     @rpc
     def list_pages(self, caller: Caller, request: contract.ListPages) -> contract.PageList:
@@ -63,7 +75,7 @@ class PublishingService:
 
     @rpc
     def edit_post(self, caller: Caller, request: contract.EditPost) -> contract.ScheduledPost:
-        return posts.edit(self.house, caller, request)
+        return editing.edit(self.house, caller, request)
 
     @rpc
     def cancel_post(self, caller: Caller, request: contract.PostId) -> contract.Cancelled:

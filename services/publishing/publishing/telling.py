@@ -1,21 +1,56 @@
-"""Which events a post's end gives rise to, staged in the transaction that ends it."""
+"""Which events a change of a post gives rise to, staged in the transaction that makes it."""
 
 from collections.abc import Iterable, Iterator
 
 from chassis.outbox import Staging, stage_all
-from contracts.events import PostFailed, PostPublished, UnitReturned
-from publishing.records import Post
+from contracts.events import PostFailed, PostMedia, PostPublished, UnitReturned
+from publishing.records import PENDING, Post
 from publishing.store import Connection
+from publishing.store.posts import Posts
 
 
 def tell(connection: Connection, posts: Iterable[Post], *, after_answer: bool = False) -> None:
-    """Stages post.published and post.failed for posts that have just ended.
+    """Stages what the end of posts that have just ended gives rise to; those that go on are passed over.
 
-    A publish at once is told of only when its outcome became known after its answer (decisions); if it was
+    A publish at once is told of in public only when its outcome became known after its answer (decisions); if it was
     not published, its month unit goes back.
     """
-    ended = [post for post in posts if post.origin == "scheduled" or after_answer]
-    stage_all(connection, [event for post in ended for event in _events_of(post)])
+    ended = [post for post in posts if post.state not in PENDING]
+    told = [post for post in ended if post.origin == "scheduled" or after_answer]
+    files = _files_of(connection, [post for post in ended if post.media_ids])
+    stage_all(connection, [*files, *(event for post in told for event in _events_of(post))])
+
+
+def tell_media(connection: Connection, post: Post) -> None:
+    """Stages what a post that was stored, changed or cancelled holds of media's files from now on."""
+    stage_all(connection, _files_of(connection, [post]))
+
+
+def _files_of(connection: Connection, posts: list[Post]) -> list[Staging]:
+    """A word about each post's files; the rows are locked by this transaction, so that the numbers keep its order."""
+    if not posts:
+        return []
+    revisions = Posts(connection).next_media_revisions([post.id for post in posts])
+    return [
+        Staging(
+            "post.media",
+            PostMedia(
+                post_id=post.id,
+                media_ids=tuple(post.media_ids),
+                state=_hold_of(post),
+                revision=revisions[post.id],
+            ),
+            post.account_id,
+            post.brand_id,
+        )
+        for post in posts
+    ]
+
+
+def _hold_of(post: Post) -> str:
+    if post.state == "published":
+        return "published"
+    return "pending" if post.state in PENDING and post.media_ids else "released"
 
 
 def _events_of(post: Post) -> Iterator[Staging]:

@@ -5,7 +5,8 @@ A connector never repeats a call that makes something visible: that is for its c
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -63,15 +64,43 @@ class Account:
     access_token: str = field(repr=False)
 
 
+#: Opens a file from its beginning: pieces that come to exactly its size, or PlatformRefusal on the way.
+Opener = Callable[[], AbstractContextManager[Iterator[bytes]]]
+
+
 @dataclass(frozen=True, slots=True)
 class MediaSource:
-    """A photo or video: a public URL the platform fetches, or bytes we hand over where it takes them."""
+    """A photo or video: a public URL the platform fetches, and where we have them, bytes we hand over."""
 
     #: photo or video
     type: str
+    #: Also what the file is known by from one attempt to the next.
     url: str | None = None
     body: bytes | None = field(default=None, repr=False)
     content_type: str | None = None
+    size_bytes: int | None = None
+    #: Pixels; None where they are not known.
+    width: int | None = None
+    height: int | None = None
+    duration_seconds: float | None = None
+    #: Instead of `body`, with `size_bytes`: a file that is never in memory as a whole.
+    opener: Opener | None = field(default=None, repr=False)
+
+    @property
+    def has_bytes(self) -> bool:
+        return self.body is not None or (self.opener is not None and self.size_bytes is not None)
+
+    @property
+    def length_bytes(self) -> int:
+        """Of what `open` gives."""
+        return len(self.body) if self.body is not None else self.size_bytes or 0
+
+    def open(self) -> AbstractContextManager[Iterator[bytes]]:
+        """The bytes from their beginning; only where it `has_bytes`."""
+        if self.body is not None:
+            return nullcontext(iter((self.body,)))
+        assert self.opener is not None
+        return self.opener()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any
 
 from publishing.platforms.base import (
     Account,
@@ -76,9 +75,9 @@ class FacebookConnector(FacebookReading):
         )
 
     def _publish_photo(self, account: Account, content: Content) -> Published:
-        source, files = _file(content.media[0], "url")
+        source, file = _handed(content.media[0], "url")
         data = {"message": content.message, **source}
-        answer = self._graph.create(account, account.remote_account_id, "photos", data, files=files)
+        answer = self._graph.create(account, account.remote_account_id, "photos", data, file)
         # The photo has an id of its own; what people see and answer is the post.
         return self._described(account, str(answer.get("post_id") or answer["id"]))
 
@@ -103,11 +102,9 @@ class FacebookConnector(FacebookReading):
         photo_ids: list[str] = []
         try:
             for medium in content.media:
-                source, files = _file(medium, "url")
+                source, file = _handed(medium, "url")
                 data = {"published": "false", **source}
-                photo_ids.append(
-                    self._graph.stage(account, account.remote_account_id, "photos", data, files=files)
-                )
+                photo_ids.append(self._graph.stage(account, account.remote_account_id, "photos", data, file))
         except PlatformRefusal:
             self._remove(account, photo_ids)
             raise
@@ -121,9 +118,9 @@ class FacebookConnector(FacebookReading):
         if checkpoint.get("video_id"):
             # Of an attempt that came to nothing: a look-up must not take it for this one's.
             checkpoint.save(video_id=None)
-        source, files = _file(content.media[0], "file_url")
+        source, file = _handed(content.media[0], "file_url")
         data = {"description": content.message, **source}
-        answer = self._graph.create(account, account.remote_account_id, "videos", data, files=files)
+        answer = self._graph.create(account, account.remote_account_id, "videos", data, file)
         video_id = str(answer["id"])
         checkpoint.save(video_id=video_id)
         outcome = poll(self._settings, lambda: self._video_now(account, video_id))
@@ -218,11 +215,9 @@ def _link(content: Content) -> str | None:
     return found.group().rstrip(".,;:!?)'") if found else None
 
 
-def _file(source: MediaSource, url_name: str) -> tuple[Answer, Any]:
-    """Form fields and files that hand over one photo or video."""
-    if source.body is None:
-        return {url_name: source.url}, None
-    return {}, {"source": ("file", source.body, source.content_type or "application/octet-stream")}
+def _handed(source: MediaSource, url_name: str) -> tuple[Answer, MediaSource | None]:
+    """One photo or video as form fields, or as the file itself where we have its bytes."""
+    return ({}, source) if source.has_bytes else ({url_name: source.url}, None)
 
 
 def _video_problem(status: Answer) -> tuple[str, str]:

@@ -63,17 +63,19 @@ def check_content(
     media_types: Sequence[str | None],
     first_comment: str | None = None,
     settings: Mapping[str, Any] | None = None,
+    media_field: str = "media_urls",
 ) -> list[ApiError]:
     """Everything the platform would not take: VALIDATION_ERROR, or UNSUPPORTED_PLATFORM for what it never does.
 
-    `media_types` are photo, video or None for what is not known yet; `settings` are the platform's own.
+    `media_types` are photo, video or None for what is not known yet, `media_field` is where they were named;
+    `settings` are the platform's own. What it takes of a single file is `media_limits.check_files`.
     """
     platform = PLATFORMS[platform_code]
     return [
         *_text(platform, "message", message, platform.message_limit),
         *_text(platform, "first_comment", first_comment or "", platform.comment_limit),
         *(_instagram_text(message) if platform_code == "IG" else ()),
-        *_media(platform, media_types),
+        *_media(platform, media_types, media_field),
         *_SETTINGS.get(platform_code, lambda settings, has_media: [])(settings or {}, bool(media_types)),
     ]
 
@@ -96,14 +98,14 @@ def _instagram_text(text: str) -> list[ApiError]:
     ]
 
 
-def _media(platform: Platform, media_types: Sequence[str | None]) -> list[ApiError]:
+def _media(platform: Platform, media_types: Sequence[str | None], field: str) -> list[ApiError]:
     photos, videos = media_types.count("photo"), media_types.count("video")
     if not media_types:
-        return [] if platform.text_only else [_unsupported(platform, "posts without a photo or video")]
+        return [] if platform.text_only else [_unsupported(platform, "posts without a photo or video", field)]
     if photos and not platform.photos:
-        return [_unsupported(platform, "photos")]
+        return [_unsupported(platform, "photos", field)]
     if photos and videos and not platform.mixed_media:
-        return [_unsupported(platform, "photos and videos in one post")]
+        return [_unsupported(platform, "photos and videos in one post", field)]
     together = max(platform.photos, platform.videos)
     for count, limit, what in (
         (photos, platform.photos, "photos"),
@@ -111,13 +113,13 @@ def _media(platform: Platform, media_types: Sequence[str | None]) -> list[ApiErr
         (len(media_types), together, "media items"),
     ):
         if count > limit:
-            return [invalid("media_urls", f"{platform.name} takes at most {limit} {what} in one post")]
+            return [invalid(field, f"{platform.name} takes at most {limit} {what} in one post")]
     return []
 
 
-def _unsupported(platform: Platform, what: str) -> ApiError:
+def _unsupported(platform: Platform, what: str, field: str) -> ApiError:
     message = f"{platform.name} does not take {what}."
-    return ApiError(UNSUPPORTED_PLATFORM, message, platform=platform.code, field="media_urls")
+    return ApiError(UNSUPPORTED_PLATFORM, message, platform=platform.code, field=field)
 
 
 def _facebook_settings(settings: Mapping[str, Any], has_media: bool) -> list[ApiError]:

@@ -7,11 +7,11 @@ import socket
 import ssl
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import quote, urlencode
 
 import certifi
@@ -23,8 +23,16 @@ from urllib3.exceptions import (
     TimeoutError,  # noqa: A004
 )
 
-from publishing.platforms.base import Account, Content, OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.base import (
+    Account,
+    Content,
+    MediaSource,
+    OutcomeUnknown,
+    PlatformRefusal,
+    Refusal,
+)
 from publishing.platforms.meta_errors import BROKEN_CODES, refusal_from, wait_in
+from publishing.platforms.multipart import Multipart
 
 T = TypeVar("T")
 Answer = dict[str, Any]
@@ -89,9 +97,11 @@ class Graph:
             params["after"] = after
         raise PlatformRefusal(Refusal.TRANSIENT, "TOO_MANY", "The platform's list does not end.")
 
-    def stage(self, account: Account, node: str, edge: str, data: Answer, files: Any = None) -> str:
-        """POST of something nobody sees yet, so that it may be repeated; its id."""
-        return self._id(self._call("POST", account, node, edge, data=data, files=files), PlatformRefusal)
+    def stage(
+        self, account: Account, node: str, edge: str, data: Answer, file: MediaSource | None = None
+    ) -> str:
+        """POST of something nobody sees yet, so that it may be repeated; its id. `file` is sent as `source`."""
+        return self._id(self._call("POST", account, node, edge, data=data, file=file), PlatformRefusal)
 
     def create(
         self,
@@ -99,12 +109,12 @@ class Graph:
         node: str,
         edge: str,
         data: Answer,
-        files: Any = None,
+        file: MediaSource | None = None,
         fields: str | None = None,
     ) -> Answer:
         """POST of something visible: sent once. The answer has an `id`."""
         params = {"fields": fields} if fields else {}
-        answer = self._call("POST", account, node, edge, params=params, data=data, files=files, visible=True)
+        answer = self._call("POST", account, node, edge, params=params, data=data, file=file, visible=True)
         self._id(answer, OutcomeUnknown)
         return answer
 
@@ -122,7 +132,7 @@ class Graph:
         *,
         params: Answer | None = None,
         data: Answer | None = None,
-        files: Any = None,
+        file: MediaSource | None = None,
         visible: bool = False,
     ) -> Answer:
         url = "/".join(filter(None, (self._base, quote(node, safe=""), edge)))
@@ -133,14 +143,18 @@ class Graph:
         if query:
             url = f"{url}?{urlencode(query)}"
         headers = {"Authorization": f"Bearer {account.access_token}"}
-        body: bytes | None = None
+        body: bytes | Multipart | None = None
         if method == "POST":
             fields = _given(data or {})
-            body, headers["Content-Type"] = _multipart(fields, files) if files else _form(fields)
+            body = Multipart(fields, "source", file) if file else urlencode(fields).encode()
+            headers |= _described(body)
         try:
-            response = self._pool.urlopen(method, url, body=body, headers=headers, redirect=False)
+            response = self._pool.urlopen(
+                method, url, body=cast(Iterable[bytes], body), headers=headers, redirect=False
+            )
         except (HTTPError, OSError) as error:
-            raise _no_answer(error, visible) from error
+            may_have_come = not isinstance(body, Multipart) or body.is_sent
+            raise _no_answer(error, visible and may_have_come) from error
         return _judged(response, visible)
 
     @staticmethod
@@ -155,12 +169,10 @@ def _given(values: Answer) -> Answer:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _form(fields: Answer) -> tuple[bytes, str]:
-    return urlencode(fields).encode(), "application/x-www-form-urlencoded"
-
-
-def _multipart(fields: Answer, files: Any) -> tuple[bytes, str]:
-    return urllib3.encode_multipart_formdata({name: str(value) for name, value in fields.items()} | files)
+def _described(body: bytes | Multipart) -> dict[str, str]:
+    if isinstance(body, Multipart):
+        return {"Content-Type": body.content_type, "Content-Length": str(body.length_bytes)}
+    return {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 def _judged(response: urllib3.BaseHTTPResponse, visible: bool) -> Answer:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, bindparam, select, text, tuple_, update
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import Connection, RowMapping, Text, bindparam, func, select, text, tuple_, update
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from chassis.clock import clock_now
 from contracts.platforms import DAY_SECONDS, MIN_SCHEDULE_GAP_SECONDS
@@ -20,7 +20,7 @@ COUNTED_FOR_PUBLISH = OUT
 #: The columns of a new post that its maker gives.
 GIVEN = (
     "id", "operation_id", "account_id", "brand_id", "page_id", "platform", "origin", "scheduled_at", "out_at",
-    "message", "media_ids", "media_urls", "first_comment", "settings",
+    "message", "media_ids", "media_urls", "media_files", "first_comment", "settings",
 )  # fmt: skip
 
 #: Two statements in one message: the second sees what the lock's last holder committed.
@@ -61,6 +61,14 @@ _ADD = (
     .values(created_at=clock_now(), state="queued", **{name: bindparam(name) for name in GIVEN})
     .on_conflict_do_nothing(index_elements=["operation_id"])
     .returning(*_POST)
+)
+
+
+_NEXT_MEDIA_REVISIONS = (
+    update(posts)
+    .where(posts.c.id == func.any(bindparam("ids", type_=ARRAY(Text))))
+    .values(media_revision=posts.c.media_revision + 1)
+    .returning(posts.c.id, posts.c.media_revision)
 )
 
 
@@ -155,6 +163,11 @@ class Posts:
             .values(**values)
             .returning(posts)
         )
+
+    def next_media_revisions(self, post_ids: Collection[str]) -> dict[str, int]:
+        """The number of the next word to media about each of these posts, which this transaction has changed."""
+        rows = self._connection.execute(_NEXT_MEDIA_REVISIONS, {"ids": list(post_ids)})
+        return {row.id: row.media_revision for row in rows}
 
     def cancel(self, post_id: str) -> Post | None:
         return self.change(post_id, {"state": "cancelled", "out_at": None})

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from cryptography.fernet import Fernet
 from sqlalchemy import text
@@ -15,6 +16,7 @@ from chassis.database import Database
 from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import Caller, operator
+from contracts.events import Event, PostMedia
 from publishing import due, lookups, pages, posts
 from publishing.config import Settings
 from publishing.house import House
@@ -39,6 +41,7 @@ class FakePlatform(Connector):
     after keeping the post if `kept` is true of it."""
 
     posts: list[tuple[str, str]] = field(default_factory=list)
+    contents: list[Any] = field(default_factory=list)
     script: list[Exception] = field(default_factory=list)
     comments: list[tuple[str, str]] = field(default_factory=list)
     comment_script: list[Exception] = field(default_factory=list)
@@ -49,6 +52,7 @@ class FakePlatform(Connector):
     def publish(self, account: Any, content: Any, checkpoint: Any) -> Published:
         self.before(content.message)
         with self.lock:
+            self.contents.append(content)
             problem = self.script.pop(0) if self.script else None
             if problem is not None and not getattr(problem, "kept", False):
                 raise problem
@@ -140,6 +144,8 @@ def settings() -> Settings:
         live_calls=2,
         max_media_bytes=1_000_000,
         media_timeout_seconds=5,
+        media_transfer_seconds=10,
+        own_media=("http://127.0.0.1:8080/media/", "https://cdn.posthaste.example/"),
     )
 
 
@@ -150,14 +156,14 @@ def database(open_database: Callable[[str], Database]) -> Database:
 
 @pytest.fixture
 def make_house(
-    database: Database, settings: Settings, platform: FakePlatform
+    database: Database, settings: Settings, media: Any, platform: FakePlatform
 ) -> Iterator[Callable[..., House]]:
     """`make_house()` → another process's worth of worker over the same database and platform."""
     made: list[House] = []
 
     def make(**changed: Any) -> House:
         values = {name: getattr(settings, name) for name in settings.__struct_fields__} | changed
-        made.append(House(database, Settings(**values), OneConnector(platform)))  # type: ignore[arg-type]
+        made.append(House(database, Settings(**values), media, OneConnector(platform)))  # type: ignore[arg-type]
         return made[-1]
 
     yield make
@@ -252,6 +258,12 @@ class World:
 
     def events(self) -> list[str]:
         return [row.event for row in self.ask("SELECT event FROM outbox ORDER BY position")]
+
+    def words(self) -> list[PostMedia]:
+        """What media has been told, or will be, in order."""
+        bodies = self.ask("SELECT body FROM outbox WHERE event = 'post.media' ORDER BY position")
+        events = [msgspec.json.decode(bytes(row.body), type=Event) for row in bodies]
+        return [msgspec.convert(event.data, PostMedia) for event in events]
 
     def state(self, post_id: str) -> Any:
         return self.ask("SELECT * FROM posts WHERE id = :id", id=post_id)[0]

@@ -9,7 +9,7 @@ import pytest
 
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing import due, posts
+from publishing import due, editing, posts
 from publishing.delivery import ClaimLost
 from publishing.house import House
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
@@ -275,7 +275,7 @@ def test_a_post_on_its_way_can_be_neither_cancelled_nor_edited(world: Any, house
     due.claim_lanes(house, 1)
     for change in (
         lambda: posts.cancel(house, world.caller(), api.PostId(id=post.id)),
-        lambda: posts.edit(house, world.caller(), api.EditPost(id=post.id, message="new")),
+        lambda: editing.edit(house, world.caller(), api.EditPost(id=post.id, message="new")),
         lambda: posts.retry(house, world.caller(), api.PostId(id=post.id)),
     ):
         with pytest.raises(ApiError) as refusal:

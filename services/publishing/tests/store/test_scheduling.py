@@ -10,7 +10,7 @@ import pytest
 from contracts import publishing as api
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
-from publishing import listing, pages, posts
+from publishing import editing, listing, pages, posts
 from publishing.house import House
 
 
@@ -154,24 +154,24 @@ def test_an_edit_asks_the_rules_again_for_what_it_changes(world: Any, house: Hou
     first = world.schedule(page, world.in_minutes(20))
     second = world.schedule(page, world.in_minutes(30))
     near = api.EditPost(id=second.id, scheduled_at=first.scheduled_at + timedelta(seconds=30))
-    assert refused(posts.edit, house, world.caller(), near).code == "PAGE_PUBLISH_GUARDRAIL"
+    assert refused(editing.edit, house, world.caller(), near).code == "PAGE_PUBLISH_GUARDRAIL"
     beside_itself = api.EditPost(id=second.id, scheduled_at=second.scheduled_at + timedelta(seconds=30))
-    assert posts.edit(house, world.caller(), beside_itself).scheduled_at == beside_itself.scheduled_at
+    assert editing.edit(house, world.caller(), beside_itself).scheduled_at == beside_itself.scheduled_at
     empty = api.EditPost(id=second.id, message=None)
-    assert refused(posts.edit, house, world.caller(), empty).code == "VALIDATION_ERROR"
-    edited = posts.edit(
+    assert refused(editing.edit, house, world.caller(), empty).code == "VALIDATION_ERROR"
+    edited = editing.edit(
         house, world.caller(), api.EditPost(id=second.id, message="new", first_comment="and more")
     )
     assert (edited.message, edited.first_comment) == ("new", "and more")
-    assert posts.edit(house, world.caller(), api.EditPost(id=second.id)) == edited
+    assert editing.edit(house, world.caller(), api.EditPost(id=second.id)) == edited
 
 
 def test_what_was_staged_for_other_content_is_forgotten_with_it(world: Any, house: House) -> None:
     post = world.schedule(world.page(), world.in_minutes(20))
     world.run("""UPDATE posts SET checkpoint = '{"video_id": "1"}'""")
-    posts.edit(house, world.caller(), api.EditPost(id=post.id, scheduled_at=world.in_minutes(30)))
+    editing.edit(house, world.caller(), api.EditPost(id=post.id, scheduled_at=world.in_minutes(30)))
     assert posts.get_post(house, world.caller(), post.id).checkpoint == {"video_id": "1"}
-    posts.edit(house, world.caller(), api.EditPost(id=post.id, message="new"))
+    editing.edit(house, world.caller(), api.EditPost(id=post.id, message="new"))
     assert posts.get_post(house, world.caller(), post.id).checkpoint is None
 
 
@@ -183,7 +183,7 @@ def test_edits_of_different_fields_at_once_lose_nothing(world: Any, house: House
         api.EditPost(id=post.id, facebook_settings={"a": 1}),
     ] * 5
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda edit: posts.edit(house, world.caller(), edit), edits))
+        list(pool.map(lambda edit: editing.edit(house, world.caller(), edit), edits))
     edited = posts.show(house, world.caller(), api.PostId(id=post.id))
     assert (edited.message, edited.first_comment, edited.facebook_settings) == ("new", "comment", {"a": 1})
 
@@ -195,7 +195,7 @@ def test_a_cancelled_post_is_gone_for_every_change(world: Any, house: House) -> 
     )
     for call in (
         lambda: posts.cancel(house, world.caller(), api.PostId(id=post.id)),
-        lambda: posts.edit(house, world.caller(), api.EditPost(id=post.id, message="new")),
+        lambda: editing.edit(house, world.caller(), api.EditPost(id=post.id, message="new")),
         lambda: posts.retry(house, world.caller(), api.PostId(id=post.id)),
     ):
         assert refused(call).code == "NOT_FOUND"

@@ -1,0 +1,90 @@
+"""Edits of a queued post: a new time, other content, other files. The rules are asked again for what changes."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from contracts import publishing as api
+from contracts.caller import Caller
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from publishing import attachments, content, limiting, telling
+from publishing.attachments import Attachment
+from publishing.house import House
+from publishing.posts import check_content, check_page, check_time, get_scheduled, instant, not_queued
+from publishing.records import Attached, PageRow, Post
+from publishing.store.pages import Pages
+from publishing.store.posts import Posts
+
+
+def edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
+    """Changes a queued post; the rules are asked again for what changes."""
+    post = get_scheduled(house, caller, request.id)
+    with house.database.reading() as connection:
+        page, now = Pages(connection).get_with_time(post.page_id)
+    assert page is not None
+    check_page(house, page)
+    try:
+        files = _new_files(house, caller, post, request)
+        with house.database.transaction() as connection:
+            store = Posts(connection)
+            time = _new_time(store, page, post, request, now)
+            current = store.lock(post.id)
+            if current is None or current.state != "queued":
+                raise not_queued(current)
+            values = time | _new_content(house, current, request, files)
+            changed = store.change(post.id, values) if values else current
+            assert changed is not None
+            if changed.media_ids != current.media_ids:
+                telling.tell_media(connection, changed)
+    except ApiError as error:
+        if request.media_ids and error.row is not SERVICE_UNAVAILABLE:
+            attachments.restore(house, post.id)
+        raise
+    if current.media_ids and not changed.media_ids:
+        attachments.settle(house, changed)
+    return changed.scheduled_view()
+
+
+def _new_files(
+    house: House, caller: Caller, post: Post, request: api.EditPost
+) -> tuple[Attached, ...] | None:
+    """The files an edit asks for, attached beside those the post has; None when it leaves them as they are."""
+    if request.media_ids is UNSET:
+        return None
+    attachment = Attachment(house, caller, post.id, is_new=False)
+    check_content(house, _edited(post, request), post.platform, attachment.attach)
+    return attachment.files
+
+
+def _edited(post: Post, request: api.EditPost) -> api.PostContent:
+    names = (name for name in api.PostContent.__struct_fields__ if getattr(request, name) is not UNSET)
+    return msgspec.structs.replace(post.content, **{name: getattr(request, name) for name in names})
+
+
+def _new_time(
+    store: Posts, page: PageRow, post: Post, request: api.EditPost, now: datetime
+) -> dict[str, Any]:
+    """The columns of a new time, after asking the rules of times again."""
+    if request.scheduled_at is UNSET:
+        return {}
+    scheduled_at = instant(request.scheduled_at)
+    check_time(scheduled_at, now)
+    breach, _ = limiting.breach_of_schedule(store, page, scheduled_at, without=post.id)
+    if breach is not None:
+        raise limiting.refusal(breach, scheduled_at)
+    return {"scheduled_at": scheduled_at, "out_at": scheduled_at}
+
+
+def _new_content(
+    house: House, post: Post, request: api.EditPost, files: tuple[Attached, ...] | None
+) -> dict[str, Any]:
+    """The columns of changed content, after asking the content rules again. What was staged for the old is forgotten:
+    a look-up would take it for the new one's."""
+    changed = _edited(post, request)
+    if changed == post.content:
+        return {}
+    held = post.files if files is None else files
+    check_content(house, changed, post.platform, lambda media_ids: held)
+    return content.columns(changed, held) | {"media_types": None, "checkpoint": None}
