@@ -1,6 +1,7 @@
 """What needs a real socket: `python -m simulator` as it is started in the local stack."""
 
 import http.client
+import json
 import os
 import socket
 import subprocess
@@ -137,3 +138,67 @@ def test_the_huge_file_claims_gigabytes_and_hangs_up(server, connection):
         with pytest.raises(http.client.IncompleteRead) as cut:
             answer.read()
     assert len(cut.value.partial) == 1024
+
+
+def ask_gemini(connection, prompt="A bakery"):
+    body = json.dumps({"contents": [{"parts": [{"text": prompt}]}]})
+    headers = {"Content-Type": "application/json", "x-goog-api-key": "local-gemini-key"}
+    connection.request("POST", "/v1beta/models/gemini-3.1-flash-image:generateContent", body, headers)
+    with connection.getresponse() as answer:
+        return answer.status, answer.read()
+
+
+def pay(connection, key):
+    body = urlencode({"amount": 900, "currency": "usd", "payment_method": "pm_card_visa", "confirm": "true"})
+    headers = {
+        "Content-Type": "application/x-www-form-urlencoded",
+        "Authorization": "Bearer local-stripe-key",
+        "Idempotency-Key": key,
+    }
+    connection.request("POST", "/v1/payment_intents", body, headers)
+    with connection.getresponse() as answer:
+        return answer.status, answer.headers.get("Idempotent-Replayed")
+
+
+def plan_for(server, platform, operation, mode):
+    body = {"platform": platform, "operation": operation, "mode": mode}
+    assert requests.post(f"http://{server}/_sim/faults", json=body, timeout=5).status_code == 201
+
+
+def seen(server, path):
+    return requests.get(f"http://{server}/_sim/{path}", timeout=5).json()
+
+
+def test_a_picture_whose_answer_is_dropped_was_made(server, page, connection):
+    plan_for(server, "gemini", "image", "drop_after_accept")
+    with pytest.raises(http.client.RemoteDisconnected):
+        ask_gemini(connection)
+    assert seen(server, "ai")["counts"] == {"gemini": {"image": 1}}
+
+
+def test_a_hanging_provider_makes_nothing(server, page):
+    plan_for(server, "gemini", "image", "hang")
+    connection = http.client.HTTPConnection(server, timeout=0.3)
+    with pytest.raises(TimeoutError):
+        ask_gemini(connection)
+    connection.close()
+    assert seen(server, "ai")["counts"] == {}
+
+
+def test_a_payment_whose_answer_is_dropped_is_charged_once(server, page, connection):
+    plan_for(server, "stripe", "payment", "drop_after_accept")
+    with pytest.raises(http.client.RemoteDisconnected):
+        pay(connection, "order-7")
+    assert pay(connection, "order-7") == (200, "true")
+    assert seen(server, "payments")["charged"] == {"count": 1, "amount": 900}
+
+
+def test_a_key_of_a_hanging_payment_is_in_use(server, page, connection):
+    plan_for(server, "stripe", "payment", "hang")
+    hanging = http.client.HTTPConnection(server, timeout=0.3)
+    with pytest.raises(TimeoutError):
+        pay(hanging, "order-8")
+    while seen(server, "faults")["faults"]:
+        pass
+    assert pay(connection, "order-8")[0] == 409
+    hanging.close()

@@ -3,7 +3,7 @@
 from io import BytesIO
 
 import pytest
-from PIL import Image
+from PIL import ExifTags, Image
 
 from simulator import inspection
 from simulator.config import parse_host_map
@@ -25,9 +25,30 @@ def test_photos_are_what_their_name_says(client, ending, kind, mime):
         assert (picture.format, picture.size, answer.mimetype) == (kind, (640, 480), mime)
 
 
+def test_a_photo_can_say_where_it_was_taken(client):
+    for name, located in (("photo-640x480-gps.jpg", True), ("photo-640x480.jpg", False)):
+        with Image.open(BytesIO(client.get(f"/media/{name}").data)) as picture:
+            assert bool(picture.getexif().get_ifd(ExifTags.IFD.GPSInfo)) is located
+
+
+def test_a_webm_video_is_one(client):
+    answer = client.get("/media/video-2s-320x240.webm")
+    assert (answer.status_code, answer.mimetype) == (200, "video/webm")
+    assert answer.data.startswith(b"\x1a\x45\xdf\xa3")
+    assert b"webm" in answer.data[:64]
+
+
 @pytest.mark.parametrize(
     "name",
-    ["photo-0x10.jpg", "photo-9999x10.jpg", "photo-10x10.svg", "video-0s.mp4", "video-1201s.mp4", "404.jpg"],
+    [
+        "photo-0x10.jpg",
+        "photo-9999x10.jpg",
+        "photo-10x10.svg",
+        "video-0s.mp4",
+        "video-1201s.mp4",
+        "video-31s.webm",
+        "404.jpg",
+    ],
 )
 def test_other_names_are_not_found(client, name):
     assert client.get(f"/media/{name}").status_code == 404

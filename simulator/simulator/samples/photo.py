@@ -3,7 +3,7 @@
 from functools import lru_cache
 from io import BytesIO
 
-from PIL import Image, ImageDraw
+from PIL import ExifTags, Image, ImageDraw
 
 #: File name ending -> Pillow's name of the format.
 FORMATS = {
@@ -36,6 +36,25 @@ def draw(width: int, height: int, ending: str) -> bytes:
     pen.text((width // 20, height // 20), f"{width} x {height}", fill="white")
     out = BytesIO()
     picture.save(out, FORMATS[ending])
+    return out.getvalue()
+
+
+@lru_cache(maxsize=8)
+def located(width: int, height: int) -> bytes:
+    """The same as a JPEG that says in its EXIF data where it was taken: at 52°31' N, 13°24' E."""
+    exif = Image.Exif()
+    exif[ExifTags.Base.Make] = "Posthaste"
+    exif.get_ifd(ExifTags.IFD.GPSInfo).update(
+        {
+            ExifTags.GPS.GPSLatitudeRef: "N",
+            ExifTags.GPS.GPSLatitude: (52.0, 31.0, 0.0),
+            ExifTags.GPS.GPSLongitudeRef: "E",
+            ExifTags.GPS.GPSLongitude: (13.0, 24.0, 0.0),
+        }
+    )
+    out = BytesIO()
+    with Image.open(BytesIO(draw(width, height, "jpg"))) as picture:
+        picture.save(out, "JPEG", exif=exif)
     return out.getvalue()
 
 

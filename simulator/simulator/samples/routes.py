@@ -9,13 +9,13 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as AnyResponse
 
 from simulator import connection
-from simulator.samples import photo, video
+from simulator.samples import photo, video, webm
 
 media = Blueprint("media", __name__, url_prefix="/media")
 
-_PHOTO = re.compile(r"photo-(\d{1,4})x(\d{1,4})(?:-(\d{1,2})mb)?\.(\w+)")
-_VIDEO = re.compile(r"video-(\d{1,4})s(?:-(\d{2,4})x(\d{2,4}))?(-moov-last)?\.(mp4|mov)")
-_TYPES = {"jpg": "image/jpeg", "mp4": "video/mp4", "mov": "video/quicktime"}
+_PHOTO = re.compile(r"photo-(\d{1,4})x(\d{1,4})(?:-(\d{1,2})mb|(-gps))?\.(\w+)")
+_VIDEO = re.compile(r"video-(\d{1,4})s(?:-(\d{2,4})x(\d{2,4}))?(-moov-last)?\.(mp4|mov|webm)")
+_TYPES = {"jpg": "image/jpeg", "mp4": "video/mp4", "mov": "video/quicktime", "webm": "video/webm"}
 
 
 def _file(data: bytes, ending: str) -> Response:
@@ -29,14 +29,21 @@ def _file(data: bytes, ending: str) -> Response:
 def sample(name: str) -> Response:
     """`photo-1080x1080.jpg`, `photo-1080x1080-9mb.jpg`, `video-5s.mp4`, `video-5s-360x640-moov-last.mov` …"""
     if match := _PHOTO.fullmatch(name):
-        width, height, ending = int(match[1]), int(match[2]), match[4]
+        width, height, ending = int(match[1]), int(match[2]), match[5]
         if ending in photo.FORMATS and 0 < width <= photo.MAX_SIDE and 0 < height <= photo.MAX_SIDE:
-            data = photo.draw(width, height, ending)
+            located = match[4] and ending in ("jpg", "jpeg")
+            data = photo.located(width, height) if located else photo.draw(width, height, ending)
             return _file(photo.padded(data, int(match[3]) << 20) if match[3] else data, ending)
     if match := _VIDEO.fullmatch(name):
         width, height = (int(match[2]) & ~1, int(match[3]) & ~1) if match[2] else (640, 360)
         brand = b"qt  " if match[5] == "mov" else b"isom"
-        if 0 < int(match[1]) <= 1200 and max(width, height) <= 1920:
+        if (
+            match[5] == "webm"
+            and 0 < int(match[1]) <= webm.MAX_SECONDS
+            and max(width, height) <= webm.MAX_SIDE
+        ):
+            return _file(webm.make(int(match[1]), width, height), "webm")
+        if match[5] != "webm" and 0 < int(match[1]) <= 1200 and max(width, height) <= 1920:
             return _file(video.make(int(match[1]), width, height, brand, bool(match[4])), match[5])
     raise NotFound
 

@@ -5,6 +5,7 @@ first, the request after them.
 """
 
 import hashlib
+import itertools
 import re
 from dataclasses import dataclass
 
@@ -13,7 +14,10 @@ DEFAULT_WORDS = 60
 #: Tokens of a word, roughly, when the caller limits the answer by tokens.
 _TOKENS_PER_WORD = 1.5
 _ASKED = re.compile(r"(\d{1,4})[ -]*words?\b", re.IGNORECASE)
-_TOPIC_WORDS = 8
+#: A character of a script without blanks is a word, as word processors count; signs alone are none.
+_IDEOGRAPH = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+_WORD = re.compile(rf"[{_IDEOGRAPH}]|[^\s{_IDEOGRAPH}]*[^\W_{_IDEOGRAPH}][^\s{_IDEOGRAPH}]*")
+_TOPIC_WORDS, _TOPIC_LETTERS = 8, 100
 
 _OPENINGS = ("Here it is: {}.", "Good news: {}.", "Have you seen it? {}.", "Today it is all about this: {}.")
 _SENTENCES = (
@@ -64,22 +68,36 @@ def words_asked(instructions: str, request: str) -> int:
 
 def write(instructions: str, request: str, limit_tokens: int | None = None) -> Caption:
     """A caption on the request; the same request gets the same one."""
-    count = words_asked(instructions, request)
-    words = _words(request, count)
-    room = count if limit_tokens is None else int(limit_tokens / _TOKENS_PER_WORD)
-    return Caption(" ".join(words[:room]), room < len(words))
+    text = _text(request, words_asked(instructions, request))
+    words = text.split()
+    room = len(words) if limit_tokens is None else int(limit_tokens / _TOKENS_PER_WORD)
+    return Caption(text, False) if room >= len(words) else Caption(" ".join(words[:room]), True)
 
 
-def _words(request: str, count: int) -> list[str]:
+def _text(request: str, wanted: int) -> str:
     turn = hashlib.sha256(request.encode("utf-8", "replace")).digest()[0]
-    topic = " ".join(_ASKED.sub("", request).split()[:_TOPIC_WORDS]).strip(" .,:;!?") or "something new"
-    words = _OPENINGS[turn % len(_OPENINGS)].format(topic).split()
-    for number in range(count):
-        sentence = _SENTENCES[(turn + number) % len(_SENTENCES)].split()
-        if len(words) + len(sentence) > count:
+    opening = _OPENINGS[turn % len(_OPENINGS)]
+    topic = _beginning(_ASKED.sub("", request), max(1, min(_TOPIC_WORDS, wanted - count(opening))))
+    parts = [opening.format(topic or "new")]
+    missing = wanted - count(parts[0])
+    for number in range(wanted):
+        sentence = _SENTENCES[(turn + number) % len(_SENTENCES)]
+        if count(sentence) > missing:
             break
-        words += sentence
-    missing = count - len(words)
+        parts.append(sentence)
+        missing -= count(sentence)
     if 0 < missing <= len(_ENDINGS):
-        words += _ENDINGS[missing - 1].split()
-    return words[:count]
+        parts.append(_ENDINGS[missing - 1])
+    return " ".join(parts)
+
+
+def count(text: str) -> int:
+    """Words of a text."""
+    return sum(1 for _ in _WORD.finditer(text))
+
+
+def _beginning(text: str, words: int) -> str:
+    """The first words of a text, on one line."""
+    text = " ".join(text.split())
+    found = list(itertools.islice(_WORD.finditer(text), words))
+    return text[: found[-1].end()].strip(" .,:;!?")[:_TOPIC_LETTERS] if found else ""

@@ -7,6 +7,7 @@ share two cores).
 import colorsys
 import hashlib
 import textwrap
+import threading
 from functools import lru_cache
 from io import BytesIO
 
@@ -14,6 +15,8 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 Colour = tuple[int, int, int]
 
+#: Pictures at a time: more would take memory, not less time.
+_PLACES = threading.Semaphore(4)
 #: A letter is about this wide for each pixel of the font's size, and a line this high.
 _LETTER, _LINE = 0.56, 1.25
 _SMALLEST_FONT = 9
@@ -35,9 +38,10 @@ def _poster(prompt: str, width: int, height: int, kind: str) -> bytes:
 
 
 def _encoded(prompt: str, width: int, height: int, pictures: tuple[bytes, ...], kind: str) -> bytes:
-    picture = canvas(prompt, width, height, pictures)
     out = BytesIO()
-    picture.save(out, kind, **({"compress_level": 1} if kind == "PNG" else {"quality": 85}))
+    with _PLACES:
+        picture = canvas(prompt, width, height, pictures)
+        picture.save(out, kind, **({"compress_level": 1} if kind == "PNG" else {"quality": 85}))
     return out.getvalue()
 
 
