@@ -30,9 +30,9 @@ class Config(Record):
     caller_cache_seconds: float = 5.0
     #: Head and body of a request must have arrived within it; sooner while many are slow (`arrivals.py`).
     read_seconds: float = 15.0
-    #: Files going through each process at once, in and out: the other threads stay free. Half as many uploads wait.
+    #: Files going through each process at once, in and out: each holds up to a megabyte.
     uploads_at_once: int = 24
-    downloads_at_once: int = 24
+    downloads_at_once: int = 64
     #: Sign-ups per client address and minute in each process; 0: no limit.
     signups_per_minute: int = 60
     #: The services that must answer before /readyz says so.

@@ -13,7 +13,14 @@ from typing import IO, Any
 
 import structlog
 
-from contracts.errors import FILE_TOO_LARGE, NO_FILE, SERVICE_UNAVAILABLE, UNSUPPORTED_MEDIA_TYPE, ApiError
+from contracts.errors import (
+    FILE_TOO_LARGE,
+    NO_FILE,
+    NOT_FOUND,
+    SERVICE_UNAVAILABLE,
+    UNSUPPORTED_MEDIA_TYPE,
+    ApiError,
+)
 from contracts.media import MIME_TYPES, BeginUpload, CommitUpload, UploadedMedia, UploadId, UploadTicket
 from contracts.plans import PLANS
 from gateway.exchange import Exchange
@@ -30,17 +37,20 @@ _BARE_ENDINGS = (b"----formdata-undici-",)
 #: media looks at the whole of some files. Our choice.
 _COMMIT_SECONDS = 120.0
 _ABORT_SECONDS = 5.0
-#: How long an upload waits for a place. Our choice.
+#: How long an upload waits for a place, and how many wait for each that is inside. Our choice.
 _PLACE_SECONDS = 10.0
+_WAITING = 4
+_TOO_SLOW = "The upload took longer than its storage is kept; put large files in parts: POST /media/uploads."
 _UNFORESEEN = "The file must be the last part of the body, and a line break must follow the closing boundary."
 
 
 class Places:
-    """So many at once, half as many waiting: the other threads stay free for everything else."""
+    """So many at once, some waiting: each holds a few blocks of its file."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, wait_seconds: float = _PLACE_SECONDS) -> None:
+        self._wait_seconds = wait_seconds
         self._inside = threading.BoundedSemaphore(count)
-        self._around = threading.BoundedSemaphore(count + count // 2)
+        self._around = threading.BoundedSemaphore(count + count * _WAITING)
 
     @contextmanager
     def take(self) -> Iterator[None]:
@@ -48,7 +58,7 @@ class Places:
         if not self._around.acquire(blocking=False):
             raise self._full()
         try:
-            if not self._inside.acquire(timeout=_PLACE_SECONDS):
+            if not self._inside.acquire(timeout=self._wait_seconds):
                 raise self._full()
             try:
                 yield
@@ -141,7 +151,12 @@ def _store(exchange: Exchange, part: Part, size_bytes: int, blocks: Iterable[Any
         _abort(exchange, ticket)
         raise
     commit = CommitUpload(upload_id=ticket.upload_id, size_bytes=size_bytes)
-    return media.commit_upload(exchange.caller, commit, timeout_seconds=_COMMIT_SECONDS)  # type: ignore[call-arg]
+    try:
+        return media.commit_upload(exchange.caller, commit, timeout_seconds=_COMMIT_SECONDS)  # type: ignore[call-arg]
+    except ApiError as error:
+        if error.row is NOT_FOUND:
+            raise malformed(_TOO_SLOW) from error
+        raise
 
 
 def _abort(exchange: Exchange, ticket: UploadTicket) -> None:

@@ -1,0 +1,255 @@
+"""What becomes of an upload's bytes: where they go, when they are refused, and that nothing is left behind."""
+
+import io
+import threading
+from typing import Any
+
+import pytest
+
+from contracts import media
+from contracts.errors import NOT_FOUND, QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, ApiError
+from contracts.plans import PLANS
+from contracts.record import Nothing
+from gateway.multipart import BLOCK_BYTES
+from gateway.storage import Storage
+from gateway.uploads import Places
+
+JPEG = b"\xff\xd8\xff" + bytes(range(256)) * 64
+#: Larger than what is held: its size is foretold.
+LONG = JPEG * (3 * BLOCK_BYTES // len(JPEG))
+QUOTA = media.Storage(used_bytes=1, limit_bytes=2, remaining_bytes=1)
+
+
+class FakeStorage:
+    """Keeps what is put whole, as storage does."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+        self.away = False
+
+    def put(self, url: str, headers: dict[str, str], size_bytes: int, blocks: Any) -> None:
+        if self.away:
+            raise ApiError(SERVICE_UNAVAILABLE)
+        taken = b"".join(bytes(block) for block in blocks)
+        assert len(taken) == size_bytes
+        self.kept[url] = taken
+
+
+@pytest.fixture
+def storage(monkeypatch) -> FakeStorage:
+    storage = FakeStorage()
+    monkeypatch.setattr(Storage, "put", lambda _self, *given: storage.put(*given))
+    return storage
+
+
+@pytest.fixture(autouse=True)
+def service(bus, kit) -> None:
+    """media, as far as the gateway sees it."""
+    ticket = media.UploadTicket(upload_id="upl_1", url="http://s3/1", headers={"X": "1"}, expires_at=kit.NOW)
+    uploaded = media.UploadedMedia(
+        media_id="med_1", filename="a.jpg", mime_type="image/jpeg", size_bytes=1, type="photo", url="http://x/1",
+        scheduled_post_id=None, created_at=kit.NOW, tier="pro", quota=QUOTA,
+    )  # fmt: skip
+    bus.answers |= {"begin_upload": ticket, "commit_upload": uploaded, "abort_upload": Nothing()}
+
+
+def part(name: str, content: bytes, filename: str | None = None, mime_type: str = "image/jpeg") -> bytes:
+    named = "" if filename is None else f'; filename="{filename}"\r\nContent-Type: {mime_type}'
+    head = f'--bnd\r\nContent-Disposition: form-data; name="{name}"{named}\r\n\r\n'
+    return head.encode() + content + b"\r\n"
+
+
+def send(
+    client, body: bytes, *, chunked: bool = False, claimed: int | None = None, boundary: str = "bnd"
+) -> Any:
+    environ: dict[str, Any] = {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(claimed or len(body))}
+    if chunked:
+        environ |= {"HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_LENGTH": ""}
+    return client.post(
+        "/api/v1/media/upload",
+        content_type=f"multipart/form-data; boundary={boundary}",
+        environ_overrides=environ,
+        input_stream=environ["wsgi.input"],
+    )
+
+
+def refused_with(response: Any, status: int, code: str) -> None:
+    assert (response.status_code, response.json["code"]) == (status, code)
+
+
+@pytest.mark.parametrize("content", [JPEG, LONG, b"", b"\r\n--bn"], ids=["short", "long", "empty", "almost"])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_the_bytes_go_to_storage_as_they_are_with_their_size_said_before(
+    client, bus, storage, content: bytes, chunked: bool
+) -> None:
+    body = part("note", b"before") + part("file", content, "a.jpg") + b"--bnd--\r\n"
+    response = send(client, body, chunked=chunked)
+    assert response.status_code == 201
+    assert response.json["media_id"] == "med_1"
+    [(_, begin)] = bus.asked("begin_upload")
+    assert begin == media.BeginUpload(filename="a.jpg", mime_type="image/jpeg", size_bytes=len(content))
+    assert storage.kept == {"http://s3/1": content}
+    assert bus.asked("commit_upload")[0][1] == media.CommitUpload(upload_id="upl_1", size_bytes=len(content))
+    assert bus.asked("abort_upload") == []
+
+
+@pytest.mark.parametrize(
+    "after",
+    [part("note", b"x"), part("note", b"y" * BLOCK_BYTES), b"--bnd\r\n"],
+    ids=["a value", "a long value", "a boundary"],
+)
+def test_a_part_behind_a_long_file_is_refused_with_what_to_do_and_nothing_is_kept(
+    client, bus, storage, after: bytes
+) -> None:
+    response = send(client, part("file", LONG, "a.jpg") + after + b"--bnd--\r\n")
+    refused_with(response, 400, "UPLOAD_ERROR")
+    assert "last part" in response.json["error"]
+    assert storage.kept == {}
+    assert [request.upload_id for _, request in bus.asked("abort_upload")] == ["upl_1"]
+    assert bus.asked("commit_upload") == []
+
+
+def test_what_stands_behind_a_short_file_does_not_matter(client, storage) -> None:
+    body = part("file", JPEG, "a.jpg") + part("note", b"x") + b"--bnd--"
+    assert send(client, body).status_code == 201
+    assert storage.kept == {"http://s3/1": JPEG}
+
+
+def test_a_missing_last_line_break_is_told_or_known_of_the_client(client, storage) -> None:
+    bare = part("file", LONG, "a.jpg") + b"--bnd--"
+    response = send(client, bare)
+    refused_with(response, 400, "UPLOAD_ERROR")
+    assert "line break" in response.json["error"]
+    undici = "----formdata-undici-012345678901"
+    assert send(client, bare.replace(b"bnd", undici.encode()), boundary=undici).status_code == 201
+    assert storage.kept == {"http://s3/1": LONG}
+
+
+@pytest.mark.parametrize("content", [JPEG, LONG])
+def test_a_client_that_goes_away_in_the_middle_leaves_nothing(client, bus, storage, content: bytes) -> None:
+    whole = part("file", content, "a.jpg") + b"--bnd--\r\n"
+    refused_with(send(client, whole[: len(whole) // 2], claimed=len(whole)), 400, "UPLOAD_ERROR")
+    refused_with(send(client, whole[:-10], claimed=len(whole)), 400, "UPLOAD_ERROR")
+    assert storage.kept == {}
+    assert len(bus.asked("begin_upload")) == len(bus.asked("abort_upload"))
+    assert bus.asked("commit_upload") == []
+
+
+def test_an_upload_that_outlived_its_reservation_is_told_of_the_other_way(client, bus, storage) -> None:
+    bus.answers["commit_upload"] = ApiError(NOT_FOUND)
+    response = send(client, part("file", JPEG, "a.jpg") + b"--bnd--\r\n")
+    refused_with(response, 400, "UPLOAD_ERROR")
+    assert "/media/uploads" in response.json["error"]
+
+
+def test_storage_away_is_a_503_and_the_upload_is_aborted(client, bus, storage) -> None:
+    storage.away = True
+    refused_with(send(client, part("file", LONG, "a.jpg") + b"--bnd--\r\n"), 503, "SERVICE_UNAVAILABLE")
+    assert len(bus.asked("abort_upload")) == 1
+
+
+def test_media_that_does_not_hear_of_the_abort_does_not_hide_the_reason(client, bus, storage) -> None:
+    bus.answers["abort_upload"] = ApiError(SERVICE_UNAVAILABLE)
+    refused_with(
+        send(client, part("file", LONG, "a.jpg") + part("x", b"") + b"--bnd--\r\n"), 400, "UPLOAD_ERROR"
+    )
+
+
+def test_what_media_refuses_is_refused_before_a_byte_is_sent(client, bus, storage) -> None:
+    bus.answers["begin_upload"] = ApiError(QUOTA_EXCEEDED)
+    refused_with(send(client, part("file", LONG, "a.jpg") + b"--bnd--\r\n"), 413, "QUOTA_EXCEEDED")
+    assert storage.kept == {}
+
+
+def test_a_file_larger_than_the_tier_takes_is_refused_by_its_length_alone(client, bus, kit, storage) -> None:
+    bus.answers["authenticate"] = kit.identity(tier="free")
+    most = PLANS["free"].max_file_bytes
+    start = part("file", JPEG, "a.jpg")
+    response = send(client, start, claimed=most + len(start))
+    refused_with(response, 413, "FILE_TOO_LARGE")
+    assert response.json["max_file_bytes"] == most
+    assert bus.asked("begin_upload") == []
+
+
+def test_a_file_of_unknown_length_is_counted_up_to_the_tiers_limit(client, bus, kit, storage) -> None:
+    bus.answers["authenticate"] = kit.identity(tier="free")
+    most = PLANS["free"].max_file_bytes
+    fits = part("file", b"x" * most, "a.jpg") + b"--bnd--\r\n"
+    assert send(client, fits, chunked=True).status_code == 201
+    refused_with(send(client, fits.replace(b"\r\n\r\nx", b"\r\n\r\nxx"), chunked=True), 413, "FILE_TOO_LARGE")
+    assert [len(kept) for kept in storage.kept.values()] == [most]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        b"",
+        part("photo", JPEG, "a.jpg"),
+        part("file", b"a text"),
+        part("file", b"", "", "application/octet-stream"),
+    ],
+    ids=["none", "another name", "no file", "none chosen"],
+)
+def test_no_part_named_file_is_no_file(client, bus, parts: bytes) -> None:
+    refused_with(send(client, parts + b"--bnd--\r\n"), 400, "NO_FILE")
+    assert bus.asked("begin_upload") == []
+
+
+def test_a_file_without_a_type_goes_by_its_ending(client, bus, storage) -> None:
+    body = part("file", JPEG, "a.JPEG", "").replace(b"\r\nContent-Type: ", b"") + b"--bnd--\r\n"
+    assert send(client, body).status_code == 201
+    assert bus.asked("begin_upload")[0][1].mime_type == "image/jpeg"
+
+
+def test_a_name_that_cannot_be_stored_is_an_upload_error(client) -> None:
+    refused_with(send(client, part("file", JPEG, "a\0.jpg") + b"--bnd--\r\n"), 400, "UPLOAD_ERROR")
+
+
+@pytest.mark.parametrize(
+    "content_type", ["application/json", "text/plain", "multipart/mixed; boundary=bnd", ""]
+)
+def test_another_content_type_is_415(client, content_type: str) -> None:
+    response = client.post("/api/v1/media/upload", data=b"{}", content_type=content_type)
+    refused_with(response, 415, "UNSUPPORTED_MEDIA_TYPE")
+
+
+def test_nothing_at_all_is_no_file(client) -> None:
+    refused_with(client.post("/api/v1/media/upload"), 400, "NO_FILE")
+
+
+def test_a_key_does_not_count_on_an_upload(client, storage) -> None:
+    client.environ_base["HTTP_IDEMPOTENCY_KEY"] = "k" * 200
+    body = part("file", JPEG, "a.jpg") + b"--bnd--\r\n"
+    assert [send(client, body).status_code for _ in range(2)] == [201, 201]
+
+
+def test_a_scope_is_asked_before_the_body_is_read(client, bus, kit) -> None:
+    bus.answers["authenticate"] = kit.identity(scopes=("read:media",))
+    refused_with(send(client, b"never looked at"), 403, "MISSING_SCOPE")
+
+
+def test_places_are_as_many_as_said_and_come_back() -> None:
+    places = Places(2, wait_seconds=0)
+    for _ in range(2):
+        with (
+            places.take(),
+            places.take(),
+            pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"),
+            places.take(),
+        ):
+            pass
+
+
+def test_who_finds_no_place_waits_for_one() -> None:
+    places, entered = Places(1, wait_seconds=5), threading.Event()
+
+    def enter() -> None:
+        with places.take():
+            entered.set()
+
+    with places.take():
+        thread = threading.Thread(target=enter)
+        thread.start()
+        assert not entered.wait(0.05)
+    assert entered.wait(5)
+    thread.join(5)
