@@ -6,6 +6,7 @@ A new service is a row in SERVICES and, if it keeps data, a name in DATABASES. W
 import sys
 from collections.abc import Mapping
 
+from local import storage
 from local.processes import Process
 
 #: Started as `python -m chassis.run <name>`; the value is what only this service is told.
@@ -17,11 +18,12 @@ SERVICES: dict[str, tuple[str, ...]] = {
         *("AI_CAPTION_PROVIDER", "AI_IMAGE_PROVIDER", "AI_POLL_SECONDS", "AI_VIDEO_PROVIDER", "MAX_WORKERS"),
         *("GEMINI_API_KEY", "GEMINI_API_URL", "OPENAI_API_KEY", "OPENAI_API_URL", "OUTBOUND_HOST_MAP"),
     ),
+    "media": ("S3_ACCESS_KEY", "S3_BUCKET", "S3_PUBLIC_URL", "S3_REGION", "S3_SECRET_KEY", "S3_URL"),
 }
 #: Keys the runner makes up, once for each run directory.
 SECRETS = ("CREDENTIAL_KEYS", "TOKEN_SECRET")
 #: Who keeps a database of its own, with migrations.
-DATABASES = ("accounts", "quota", "publishing", "ai", "gateway")
+DATABASES = ("accounts", "quota", "publishing", "ai", "media", "gateway")
 #: Usual ports of the local stack (our choice); taken ones are replaced, see `.run/env`.
 PORTS = {
     "gateway": 8080,
@@ -66,6 +68,10 @@ def settings(
         "PYTHONUNBUFFERED": "1",
         "RECONCILE_FIRST_SECONDS": "5",
         "RECONCILE_SETTLE_SECONDS": "60",
+        "S3_BUCKET": storage.BUCKET,
+        "S3_PUBLIC_URL": storage.url(port["s3"]),
+        "S3_REGION": storage.REGION,
+        "S3_URL": storage.url(port["s3"]),
         "WEBHOOK_ALLOWED_CIDRS": "" if strict else "127.0.0.1/32",
         **secrets,
     }

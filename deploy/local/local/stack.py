@@ -105,7 +105,7 @@ class Stack:
         if amqp_url == rabbitmq.url(port["amqp"]):
             table += rabbitmq.processes(self.run, port)
         table += storage.processes(self.run, port["s3"], self.secrets())
-        servers = [row.name for row in table if row.name in ("databases", "rabbitmq")]
+        servers = [row.name for row in table if row.name in ("databases", "rabbitmq", "s3")]
         told = house.settings(port, amqp_url=amqp_url, secrets=self.secrets(), strict=self.strict)
         table += house.processes(port, told, urls, servers)
         env = {

@@ -1,4 +1,4 @@
-"""S3 as a private instance: rclone serves a folder of the run directory. Media will keep its files in it.
+"""S3 as a private instance: rclone serves a folder of the run directory. Media keeps its files in it.
 
 In images and clusters MinIO or any other S3 stands in this place.
 """
@@ -13,6 +13,8 @@ from local.processes import Process
 SECRETS = ("S3_ACCESS_KEY", "S3_SECRET_KEY")
 #: The one bucket: a folder.
 BUCKET = "posthaste-media"
+#: rclone takes any.
+REGION = "us-east-1"
 
 
 def prepare(run: Path) -> None:

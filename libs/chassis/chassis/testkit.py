@@ -1,7 +1,8 @@
 """The test kit, a pytest plugin: databases cloned from migrated templates, and services run as real processes.
 
-Needs TEST_DATABASE_URL (an administrator's) and TEST_AMQP_URL, which `./dev test` sets; without them the
-tests that ask for these fixtures are skipped. Each test process works in a virtual host of its own.
+Needs TEST_DATABASE_URL (an administrator's), TEST_AMQP_URL and, for buckets, TEST_S3_URL with its keys, which
+`./dev test` sets; without them the tests that ask for these fixtures are skipped. Each test process works in a
+virtual host of its own.
 """
 
 import hashlib
@@ -243,3 +244,41 @@ def shared_service(admin: Engine, amqp_url: str) -> Iterator[Callable[..., Runni
     """The same for a whole module: for tests that leave the service as it is. Call it in a module fixture."""
     with own_virtual_host(admin, amqp_url) as virtual_host, _running(admin, virtual_host) as start:
         yield start
+
+
+@pytest.fixture
+def bucket() -> Iterator[dict[str, str]]:
+    """An empty bucket of this test's own, as the settings of a service that keeps objects."""
+    with own_bucket() as settings:
+        yield settings
+
+
+@pytest.fixture(scope="module")
+def shared_bucket() -> Iterator[dict[str, str]]:
+    """The same for a whole module."""
+    with own_bucket() as settings:
+        yield settings
+
+
+@contextmanager
+def own_bucket() -> Iterator[dict[str, str]]:
+    """S3_URL, S3_BUCKET and so on of a bucket that is gone afterwards."""
+    url = os.environ.get("TEST_S3_URL")
+    if not url:
+        pytest.skip("TEST_S3_URL is not set: run ./dev test")
+    from minio import Minio  # only services that keep objects have it
+
+    keys = {name: os.environ[f"TEST_{name}"] for name in ("S3_ACCESS_KEY", "S3_SECRET_KEY")}
+    name = f"tests-{new_id('b')[-20:]}"
+    client = Minio(
+        urlsplit(url).netloc,
+        access_key=keys["S3_ACCESS_KEY"],
+        secret_key=keys["S3_SECRET_KEY"],
+        region="us-east-1",
+        secure=url.startswith("https:"),
+    )
+    client.make_bucket(name)
+    yield {"S3_URL": url, "S3_BUCKET": name, "S3_REGION": "us-east-1", **keys}
+    for found in client.list_objects(name, recursive=True):
+        client.remove_object(name, str(found.object_name))
+    client.remove_bucket(name)

@@ -2,6 +2,7 @@
 
 from contracts.accounts import AccountsApi
 from contracts.ai import AiApi
+from contracts.media import MediaApi
 from contracts.publishing import PublishingApi
 from contracts.quota import QuotaApi
 
@@ -10,4 +11,5 @@ SERVICES: dict[str, type] = {
     "quota": QuotaApi,
     "publishing": PublishingApi,
     "ai": AiApi,
+    "media": MediaApi,
 }

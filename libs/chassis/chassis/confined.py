@@ -1,0 +1,215 @@
+"""CPU work on strangers' bytes, in a process of its own: limits of memory and time, no secrets, nothing left behind.
+
+One nursery process per module is started on first use and keeps the module imported; each piece of work is a fresh
+fork of it (about 3 ms), which ends with the work. The caller waits on a socket, so that under eventlet everything else
+goes on. What is to be done and what came out travel as JSON; files travel as open descriptors.
+
+The nursery knows no environment but the paths of Python's modules: a decoder that is broken into finds no key.
+"""
+
+import array
+import importlib
+import os
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from contracts.record import Record
+
+#: An answer is a few figures, never a picture. Our choice.
+_MAX_ANSWER_BYTES = 256 * 1024
+_LENGTH = struct.Struct("!I")
+#: What the nursery keeps of our environment: where Python finds its modules.
+_KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LANG", "TMPDIR")
+#: The caller waits this much longer than the work may take: the kernel ends the work first.
+_GRACE_SECONDS = 2.0
+
+
+class WorkFailed(Exception):
+    """The work raised an exception; its name and message are the text."""
+
+
+class OutOfLimits(WorkFailed):
+    """The work was ended: it took too long, wanted too much memory, wrote too much, or crashed its process."""
+
+
+class NotStarted(Exception):
+    """No process could be started for the work; trying again may help."""
+
+
+class Limits(Record):
+    """Of one piece of work. Our choices; a module's owner knows better."""
+
+    memory_bytes: int = 1024 * 2**20
+    #: Both processor time and time by the clock.
+    seconds: int = 20
+    #: Each file it writes.
+    file_bytes: int = 256 * 2**20
+
+
+class _Order(Record):
+    function: str
+    argument: Any
+    limits: Limits
+
+
+class _Answer(Record):
+    result: Any = None
+    #: Of an exception the work raised.
+    problem: str | None = None
+    #: It ran out of memory.
+    exhausted: bool = False
+
+
+class Workshop:
+    """Functions of one module, each call in a confined process; for threads real or green."""
+
+    def __init__(self, module: str, limits: Limits | None = None, *, at_once: int | None = None) -> None:
+        self._module, self._limits = module, limits or Limits()
+        self._turns = threading.BoundedSemaphore(at_once or os.cpu_count() or 1)
+        self._lock = threading.Lock()
+        self._nursery: subprocess.Popen[bytes] | None = None
+        self._door: socket.socket | None = None
+
+    def run(self, function: str, argument: Any = None, files: Sequence[int] = ()) -> Any:
+        """`module.function(argument, files)` in a process of its own; its result, a JSON value.
+
+        `files` are open descriptors, the same files to both. Raises WorkFailed, OutOfLimits, NotStarted.
+        """
+        order = msgspec.json.encode(_Order(function=function, argument=argument, limits=self._limits))
+        with self._turns:
+            ours, theirs = socket.socketpair()
+            with ours, theirs:
+                ours.settimeout(self._limits.seconds + _GRACE_SECONDS)
+                self._send_in([theirs.fileno(), *files])
+                theirs.close()
+                try:
+                    ours.sendall(_LENGTH.pack(len(order)) + order)
+                    answer = _read_framed(ours)
+                except (EOFError, OSError) as error:
+                    raise OutOfLimits("the process ended without an answer") from error
+        said = msgspec.json.decode(answer, type=_Answer)
+        if said.problem is not None:
+            raise (OutOfLimits if said.exhausted else WorkFailed)(said.problem)
+        return said.result
+
+    def close(self) -> None:
+        """End the nursery; work that runs goes on to its end."""
+        with self._lock:
+            self._end()
+
+    def _send_in(self, descriptors: Sequence[int]) -> None:
+        """Hand over what the next fork works with; the nursery is started anew if it died."""
+        with self._lock:
+            for last in (False, True):
+                try:
+                    if self._door is None:
+                        self._start()
+                    assert self._door is not None
+                    self._door.sendmsg(
+                        [b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
+                    )
+                    return
+                except OSError as error:
+                    self._end()
+                    if last:
+                        raise NotStarted(str(error)) from error
+
+    def _start(self) -> None:
+        self._door, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with inside:
+            self._nursery = subprocess.Popen(
+                [sys.executable, "-m", "chassis.confined", str(inside.fileno()), self._module],
+                pass_fds=[inside.fileno()],
+                stdin=subprocess.DEVNULL,
+                env={name: os.environ[name] for name in _KEPT if name in os.environ},
+            )
+
+    def _end(self) -> None:
+        if self._door is not None:
+            self._door.close()
+            self._door = None
+        if self._nursery is not None:
+            self._nursery.kill()
+            self._nursery.wait()
+            self._nursery = None
+
+
+def _read_framed(sock: socket.socket) -> bytes:
+    (length,) = _LENGTH.unpack(_read_exactly(sock, _LENGTH.size))
+    if length > _MAX_ANSWER_BYTES:
+        raise EOFError
+    return _read_exactly(sock, length)
+
+
+def _read_exactly(sock: socket.socket, length: int) -> bytes:
+    read = b""
+    while len(read) < length:
+        piece = sock.recv(length - len(read))
+        if not piece:
+            raise EOFError
+        read += piece
+    return read
+
+
+def _nursery(door: socket.socket, module: str) -> None:
+    """Fork for every packet that comes, until the service closes the door."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service, which then closes the door
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
+    importlib.import_module(module)
+    door.setblocking(True)  # a green socket's other end is not
+    while True:
+        packet, descriptors, _, _ = socket.recv_fds(door, 1, 16)
+        if not packet:
+            return
+        if os.fork() == 0:
+            door.close()
+            _work(module, descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _work(module: str, descriptors: list[int]) -> None:
+    """The confined process: one order, one answer, the end."""
+    with suppress(BaseException), socket.socket(fileno=descriptors[0]) as channel:
+        channel.setblocking(True)
+        order = msgspec.json.decode(_read_framed(channel), type=_Order)
+        _confine(order.limits)
+        try:
+            result = getattr(sys.modules[module], order.function)(order.argument, descriptors[1:])
+            answer = _Answer(result=result)
+        except MemoryError:
+            answer = _Answer(problem="out of memory", exhausted=True)
+        except Exception as error:  # noqa: BLE001 - the caller is told
+            answer = _Answer(problem=f"{type(error).__name__}: {error}"[:1000])
+        body = msgspec.json.encode(answer)
+        channel.sendall(_LENGTH.pack(len(body)) + body)
+    os._exit(0)
+
+
+def _confine(limits: Limits) -> None:
+    """From here on the kernel ends this process at its limits."""
+    for kind, value in (
+        (resource.RLIMIT_AS, limits.memory_bytes),
+        (resource.RLIMIT_CPU, limits.seconds),
+        (resource.RLIMIT_FSIZE, limits.file_bytes),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NPROC, 0),
+    ):
+        resource.setrlimit(kind, (value, value))
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(limits.seconds)
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[1])) as _door:
+        _nursery(_door, sys.argv[2])

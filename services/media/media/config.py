@@ -1,0 +1,39 @@
+"""The service's settings: the only reader of its environment."""
+
+from chassis import config
+from contracts.record import Record
+
+
+class Settings(Record):
+    """README.md has the table of variables."""
+
+    #: Where this service and the others of the house reach the storage.
+    s3_url: str
+    #: Where clients reach it, for uploads in parts.
+    s3_public_url: str
+    region: str
+    bucket: str
+    access_key: str
+    secret_key: str
+    #: Before /{key}/{filename}.
+    public_base_url: str
+    #: Pictures looked at or made at once; each may take a gigabyte of memory for a moment. Our choice.
+    confined_at_once: int
+    #: How often the whole bucket is looked through for what belongs to nobody. Our choice.
+    orphan_sweep_seconds: float
+
+    @classmethod
+    def from_env(cls) -> "Settings":
+        gateway = config.text("PUBLIC_BASE_URL", "http://127.0.0.1:8080")
+        s3_url = config.text("S3_URL")
+        return cls(
+            s3_url=s3_url,
+            s3_public_url=config.text("S3_PUBLIC_URL", s3_url),
+            region=config.text("S3_REGION", "us-east-1"),
+            bucket=config.text("S3_BUCKET", "posthaste-media"),
+            access_key=config.text("S3_ACCESS_KEY"),
+            secret_key=config.text("S3_SECRET_KEY"),
+            public_base_url=config.text("MEDIA_PUBLIC_BASE_URL", f"{gateway.rstrip('/')}/media").rstrip("/"),
+            confined_at_once=config.integer("MEDIA_CONFINED_AT_ONCE", 2),
+            orphan_sweep_seconds=config.number("MEDIA_ORPHAN_SWEEP_SECONDS", 3600),
+        )

@@ -1,0 +1,61 @@
+"""Files for posts that are being sent: where their bytes are, and a JPEG where a platform takes nothing else."""
+
+import tempfile
+
+from chassis.confined import NotStarted, WorkFailed
+from contracts.caller import Caller
+from contracts.errors import INVALID_FILE_CONTENT, NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
+from contracts.media import GetFiles, MediaFile, MediaFiles
+from media.house import ADDRESS_LASTS, House, reachable
+from media.looking import put_file
+from media.records import MediaRow
+from media.store.files import Files
+
+JPEG = "image/jpeg"
+
+
+def get_files(house: House, caller: Caller, request: GetFiles) -> MediaFiles:
+    """In the order asked for. Raises NOT_FOUND with field media_ids, INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE."""
+    with house.database.reading() as connection:
+        found = Files(connection).many(request.media_ids)
+    rows = [reachable(caller, found.get(media_id), "media_ids") for media_id in request.media_ids]
+    return MediaFiles(files=tuple(_file(house, row, jpeg=request.jpeg) for row in rows))
+
+
+def _file(house: House, row: MediaRow, *, jpeg: bool) -> MediaFile:
+    name, mime_type, size_bytes = row.object_name, row.mime_type, row.size_bytes
+    if jpeg and row.kind == "photo" and mime_type != JPEG:
+        name, mime_type, size_bytes = row.jpeg_name, JPEG, row.jpeg_size_bytes or make_jpeg(house, row)
+    return MediaFile(
+        media_id=row.id,
+        type=row.kind,
+        mime_type=mime_type,
+        size_bytes=size_bytes,
+        source_url=house.objects.get_address(name, mime_type, ADDRESS_LASTS),
+        public_url=house.public_url(name),
+        width=row.width,
+        height=row.height,
+        duration_seconds=row.duration_seconds,
+    )
+
+
+def make_jpeg(house: House, row: MediaRow) -> int:
+    """Store the picture's JPEG beside it; its size in bytes. Two at once make the same.
+
+    Raises NOT_FOUND (deleted meanwhile), INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE.
+    """
+    with tempfile.TemporaryFile() as original, tempfile.TemporaryFile() as made:
+        house.objects.download(row.object_name, original)
+        try:
+            house.workshop.run("make_jpeg", {"mime_type": row.mime_type}, (original.fileno(), made.fileno()))
+        except NotStarted as error:
+            raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
+        except WorkFailed as failure:
+            raise ApiError(INVALID_FILE_CONTENT, "The picture cannot be made a JPEG.") from failure
+        size_bytes = put_file(house, row.jpeg_name, made, JPEG)
+    with house.database.transaction() as connection:
+        there = Files(connection).set_jpeg(row.id, size_bytes)
+    if not there:
+        house.objects.remove_key(row.key)
+        raise ApiError(NOT_FOUND, field="media_ids")
+    return size_bytes

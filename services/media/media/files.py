@@ -1,0 +1,101 @@
+"""Media as clients and our own services see and delete it."""
+
+from datetime import datetime
+
+from chassis.cursor import decode_cursor, encode_cursor
+from chassis.loops import wake
+from contracts.caller import Caller
+from contracts.errors import MEDIA_IN_USE, NOT_FOUND, ApiError, invalid
+from contracts.media import (
+    ListMedia,
+    LocatedFile,
+    LocateFile,
+    Media,
+    MediaDeleted,
+    MediaId,
+    MediaList,
+    StorageView,
+)
+from contracts.plans import PLANS
+from media import names
+from media.house import ADDRESS_LASTS, House, reachable
+from media.store.attachments import Attachments
+from media.store.files import Files
+from media.store.removals import Removals
+
+
+def show_list(house: House, caller: Caller, request: ListMedia) -> MediaList:
+    """Newest first."""
+    with house.database.reading() as connection:
+        found = Files(connection).newest(
+            caller.account_id,
+            brand_ids=caller.brand_ids,
+            after=_position(request.cursor),
+            limit=request.limit + 1,
+        )
+        quota = house.storage(connection, caller)
+    shown, cursor = found[: request.limit], None
+    if len(found) > request.limit:
+        cursor = encode_cursor(shown[-1].created_at.isoformat(), shown[-1].id)
+    return MediaList(media=tuple(map(house.view, shown)), tier=caller.tier, quota=quota, next_cursor=cursor)
+
+
+def show(house: House, caller: Caller, request: MediaId) -> Media:
+    """Raises NOT_FOUND."""
+    with house.database.reading() as connection:
+        return house.view(reachable(caller, Files(connection).get(request.id)))
+
+
+def delete(house: House, caller: Caller, request: MediaId) -> MediaDeleted:
+    """Gone at once; its objects follow. Raises NOT_FOUND, MEDIA_IN_USE."""
+    with house.database.transaction() as connection:
+        files = Files(connection)
+        row = reachable(caller, files.many([request.id], lock=True).get(request.id))
+        if Attachments(connection).has_post(row.id):
+            raise ApiError(MEDIA_IN_USE, scheduled_post_id=row.scheduled_post_id)
+        files.remove(row.id)
+        Removals(connection).add([row])
+    wake("remove_objects")
+    return MediaDeleted(success=True, media_id=row.id)
+
+
+def show_storage(house: House, caller: Caller) -> StorageView:
+    with house.database.reading() as connection:
+        quota = house.storage(connection, caller)
+    return StorageView(quota=quota, max_file_bytes=PLANS[caller.tier].max_file_bytes)
+
+
+def locate(house: House, request: LocateFile) -> LocatedFile:
+    """Public: whoever has the address may fetch the file. Raises NOT_FOUND."""
+    if not names.is_key(request.key):
+        raise ApiError(NOT_FOUND)
+    with house.database.reading() as connection:
+        row = Files(connection).of_key(request.key)
+    if row is not None and request.filename == row.slug:
+        name, mime_type, size_bytes = row.object_name, row.mime_type, row.size_bytes
+    elif row is not None and row.jpeg_size_bytes and request.filename == names.jpeg_slug(row.slug):
+        name, mime_type, size_bytes = row.jpeg_name, "image/jpeg", row.jpeg_size_bytes
+    else:
+        raise ApiError(NOT_FOUND)
+    return LocatedFile(
+        source_url=house.objects.get_address(name, mime_type, ADDRESS_LASTS),
+        mime_type=mime_type,
+        size_bytes=size_bytes,
+        # Nothing under a key ever changes: the key says it all.
+        etag=f'"{row.key}-{size_bytes}"',
+        created_at=row.created_at,
+    )
+
+
+def _position(cursor: str | None) -> tuple[datetime, str] | None:
+    """The (time, id) a cursor stands for. Raises VALIDATION_ERROR for one we did not make."""
+    if cursor is None:
+        return None
+    stamp, row_id = decode_cursor(cursor, 2)
+    try:
+        at = datetime.fromisoformat(stamp)
+    except ValueError:
+        raise invalid("cursor", "is not a cursor of this list") from None
+    if at.tzinfo is None or "\0" in row_id or not row_id.isascii():
+        raise invalid("cursor", "is not a cursor of this list")
+    return at, row_id

@@ -1,0 +1,72 @@
+"""What the use cases share, made once per process: settings, storage, the confined workshop."""
+
+from datetime import timedelta
+from functools import cache
+
+from chassis.confined import Limits, Workshop
+from chassis.database import Database
+from contracts.caller import Caller
+from contracts.errors import NOT_FOUND, ApiError
+from contracts.media import Media, Storage
+from contracts.plans import PLANS
+from media.config import Settings
+from media.objects import Objects
+from media.records import MediaRow, storage
+from media.store import Connection
+from media.store.uploads import Uploads
+
+#: Of addresses given to our own services. Our choice.
+ADDRESS_LASTS = timedelta(hours=1)
+#: A picture of 100 megapixels takes 400 MB once decoded. Our choice.
+_LIMITS = Limits(memory_bytes=1024 * 2**20, seconds=20, file_bytes=256 * 2**20)
+
+
+class House:
+    """One process's working parts over one database and one bucket."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self.database = database
+        self.settings = settings
+        self.objects = Objects(settings)
+        self.workshop = Workshop("media.pictures", _LIMITS, at_once=settings.confined_at_once)
+
+    def storage(self, connection: Connection, caller: Caller) -> Storage:
+        used = Uploads(connection).used_bytes(caller.account_id)
+        return storage(used, PLANS[caller.tier].storage_bytes)
+
+    def public_url(self, object_name: str) -> str:
+        return f"{self.settings.public_base_url}/{object_name}"
+
+    def view(self, row: MediaRow) -> Media:
+        return Media(
+            media_id=row.id,
+            filename=row.filename,
+            mime_type=row.mime_type,
+            size_bytes=row.size_bytes,
+            type=row.kind,
+            url=self.public_url(row.object_name),
+            scheduled_post_id=row.scheduled_post_id,
+            created_at=row.created_at,
+            width=row.width,
+            height=row.height,
+            duration_seconds=row.duration_seconds,
+        )
+
+
+def reachable(caller: Caller, row: MediaRow | None, field: str | None = None) -> MediaRow:
+    """The media, if it is the caller's to see (decisions "Who sees and pays what"). Raises NOT_FOUND (with `field`)."""
+    if row is None or row.account_id != caller.account_id or not _within(caller, row.brand_ids):
+        raise ApiError(NOT_FOUND, **({"field": field} if field else {}))
+    return row
+
+
+def _within(caller: Caller, brand_ids: list[str]) -> bool:
+    if caller.brand_ids is None:
+        return True
+    return bool(brand_ids) and set(brand_ids) <= set(caller.brand_ids)
+
+
+@cache
+def house_of(database: Database) -> House:
+    """The house of this process's database, with the settings of the environment. Raises ConfigError."""
+    return House(database, Settings.from_env())

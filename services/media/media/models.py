@@ -1,0 +1,128 @@
+"""The service's tables; `migrations/` makes them, a test holds the two together. No statements here."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
+
+metadata = MetaData()
+_TIME = DateTime(timezone=True)
+
+#: Storage that is reserved while bytes arrive. A row ends as media, or as a removal.
+uploads = Table(
+    "uploads",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("account_id", Text, nullable=False),
+    #: Of the token that made it; none: an unrestricted one.
+    Column("brand_ids", ARRAY(Text), nullable=False),
+    #: Of generated files alone: uploads are not idempotent.
+    Column("operation_id", Text),
+    Column("generated", Boolean, nullable=False),
+    #: The object is `key/slug`.
+    Column("key", Text, nullable=False),
+    Column("filename", Text, nullable=False),
+    Column("slug", Text, nullable=False),
+    Column("mime_type", Text, nullable=False),
+    Column("size_bytes", BigInteger, nullable=False),
+    #: The storage's id of an upload in parts.
+    Column("parts_id", Text),
+    Column("part_size_bytes", BigInteger),
+    Column("created_at", _TIME, nullable=False),
+    Column("expires_at", _TIME, nullable=False),
+    #: Real time: somebody is looking at the bytes until then.
+    Column("lease_until", _TIME),
+    UniqueConstraint("key"),
+    Index("uploads_of_account", "account_id"),
+    Index("uploads_expiring", "expires_at"),
+)
+
+media = Table(
+    "media",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("upload_id", Text, nullable=False),
+    Column("account_id", Text, nullable=False),
+    Column("brand_ids", ARRAY(Text), nullable=False),
+    Column("operation_id", Text),
+    Column("generated", Boolean, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("filename", Text, nullable=False),
+    Column("slug", Text, nullable=False),
+    Column("mime_type", Text, nullable=False),
+    Column("size_bytes", BigInteger, nullable=False),
+    #: As shown.
+    Column("width", Integer),
+    Column("height", Integer),
+    Column("duration_seconds", Double),
+    #: Of the JPEG made of it, once there is one; it does not count.
+    Column("jpeg_size_bytes", BigInteger),
+    Column("created_at", _TIME, nullable=False),
+    #: First attached to a post that was stored.
+    Column("attached_at", _TIME),
+    #: First published: it stops counting, unless a pending post has it.
+    Column("published_at", _TIME),
+    UniqueConstraint("upload_id"),
+    UniqueConstraint("key"),
+    Index("media_newest", "account_id", text("created_at DESC"), text("id DESC")),
+    Index("media_counted", "account_id", postgresql_where=text("published_at IS NULL")),
+    Index(
+        "media_of_operation", "account_id", "operation_id", unique=True, postgresql_where=text("generated")
+    ),
+    Index("media_unused", "created_at", postgresql_where=text("generated AND attached_at IS NULL")),
+)
+
+#: Media of posts that are pending (confirmed) or about to be stored.
+attachments = Table(
+    "attachments",
+    metadata,
+    Column("media_id", Text, ForeignKey("media.id"), primary_key=True),
+    Column("post_id", Text, primary_key=True),
+    Column("account_id", Text, nullable=False),
+    Column("confirmed", Boolean, nullable=False),
+    Column("created_at", _TIME, nullable=False),
+    Index("attachments_of_post", "post_id"),
+    Index("attachments_of_account", "account_id"),
+    Index("attachments_provisional", "created_at", postgresql_where=text("NOT confirmed")),
+)
+
+#: The newest word of `post.media` about each post.
+posts = Table(
+    "posts",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("revision", BigInteger, nullable=False),
+    #: Real time.
+    Column("told_at", _TIME, nullable=False),
+    Index("posts_told", "told_at"),
+)
+
+#: Everything stored under a key is to go, and an upload in parts with it.
+removals = Table(
+    "removals",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("slug", Text, nullable=False),
+    Column("parts_id", Text),
+    Column("attempts", Integer, nullable=False, server_default=text("0")),
+    #: Real time.
+    Column("due_at", _TIME, nullable=False),
+    Index("removals_due", "due_at"),
+)
+
+#: Work that one replica does now and then, and when it is due next.
+chores = Table(
+    "chores", metadata, Column("name", Text, primary_key=True), Column("due_at", _TIME, nullable=False)
+)

@@ -1,0 +1,89 @@
+"""Large files that their owner puts into storage himself: in parts, at addresses that bind each part's size."""
+
+from datetime import timedelta
+
+from contracts.caller import Caller
+from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, UPLOAD_ERROR, ApiError
+from contracts.media import BeginParts, CompleteParts, Part, UploadedMedia, UploadParts
+from media import uploads
+from media.house import House
+from media.objects import NoSuchUpload
+from media.records import MediaRow, Upload
+from media.store.uploads import Uploads
+
+#: S3 takes no part but the last below 5 MiB. Our choice.
+PART_BYTES = 8 * 2**20
+#: Our choice.
+RESERVED = timedelta(hours=24)
+
+
+def begin(house: House, caller: Caller, request: BeginParts) -> UploadParts:
+    """Reserve storage, and an address for each part. Raises what `uploads.begin` does."""
+    upload = uploads.reserve(
+        house,
+        caller,
+        request.filename,
+        request.mime_type,
+        request.size_bytes,
+        RESERVED,
+        part_size_bytes=PART_BYTES,
+    )
+    try:
+        parts_id = house.objects.begin_parts(upload.object_name, upload.mime_type)
+    except ApiError:
+        uploads.remove(house, upload)
+        raise
+    with house.database.transaction() as connection:
+        noted = Uploads(connection).set_parts(upload.id, parts_id)
+    if not noted:
+        house.objects.abort_parts(upload.object_name, parts_id)
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
+    return UploadParts(
+        upload_id=upload.id,
+        part_size_bytes=PART_BYTES,
+        parts=tuple(
+            Part(
+                number=number,
+                url=house.objects.part_address(upload.object_name, parts_id, number, size_bytes, RESERVED),
+            )
+            for number, size_bytes in enumerate(_sizes(upload), 1)
+        ),
+        expires_at=upload.expires_at,
+    )
+
+
+def complete(house: House, caller: Caller, request: CompleteParts) -> UploadedMedia:
+    """Put the parts together, then look at the file as at any other. The same again answers the same.
+
+    Raises NOT_FOUND, UPLOAD_ERROR (parts missing; they may still be put), INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE.
+    """
+    upload = uploads.claim(house, caller, request.id)
+    if isinstance(upload, MediaRow):
+        return uploads.uploaded(house, caller, upload)
+    try:
+        _put_together(house, upload, request)
+    except ApiError:
+        uploads.release(house, upload)
+        raise
+    return uploads.keep_or_remove(house, caller, upload, upload.size_bytes)
+
+
+def _put_together(house: House, upload: Upload, request: CompleteParts) -> None:
+    if upload.parts_id is None:
+        raise ApiError(NOT_FOUND)
+    tags = {part.number: part.etag for part in request.parts}
+    if sorted(tags) != list(range(1, len(_sizes(upload)) + 1)) or len(tags) != len(request.parts):
+        raise ApiError(UPLOAD_ERROR, f"The upload has the parts 1 to {len(_sizes(upload))}, each once.")
+    try:
+        house.objects.complete_parts(upload.object_name, upload.parts_id, sorted(tags.items()))
+    except NoSuchUpload as error:
+        # Done before, by a call that did not come to its end?
+        if house.objects.size(upload.object_name) != upload.size_bytes:
+            raise ApiError(UPLOAD_ERROR, "A part is missing, or its etag is another.") from error
+
+
+def _sizes(upload: Upload) -> list[int]:
+    """Of each part, in bytes."""
+    size = upload.part_size_bytes or PART_BYTES
+    whole, rest = divmod(upload.size_bytes, size)
+    return [size] * whole + ([rest] if rest else [])

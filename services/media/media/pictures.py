@@ -1,0 +1,109 @@
+"""Strangers' pictures, decoded: runs in a confined process alone (`chassis.confined`), one picture each.
+
+Files come as open descriptors: what was uploaded, and an empty one for what is to be stored instead.
+"""
+
+import mmap
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from PIL import Image, ImageOps
+
+from media import stowaways
+from media.formats import MAX_PIXELS, Picture, Refused, gif, jpeg, png, webp
+
+Image.MAX_IMAGE_PIXELS = MAX_PIXELS
+Image.init()
+
+_LOOKS: dict[str, tuple[str, Callable[[memoryview], Picture]]] = {
+    "image/jpeg": ("JPEG", jpeg.look),
+    "image/png": ("PNG", png.look),
+    "image/gif": ("GIF", gif.look),
+    "image/webp": ("WEBP", webp.look),
+}
+#: Instagram takes 8 MiB (docs/platforms.md) and shows 1,440 pixels; more than this serves nobody. Our choice.
+_MAX_JPEG_BYTES, _MAX_JPEG_SIDE = 8 * 2**20, 4096
+_QUALITIES = (92, 85, 75, 60, 40)
+
+
+def inspect(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
+    """Is it the picture it is said to be? Its size as shown, and whether the second file replaces it; or `refused`."""
+    uploaded, instead = files
+    try:
+        picture = _take_apart(uploaded, argument["mime_type"])
+        if picture.changed:
+            _write(instead, picture)
+        _decode(instead if picture.changed else uploaded, argument["mime_type"], picture)
+    except Refused as refusal:
+        return {"refused": str(refusal)}
+    width, height = picture.shown_size
+    return {"width": width, "height": height, "changed": picture.changed}
+
+
+def make_jpeg(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
+    """The first frame as JPEG, upright, on white, small enough for every platform; into the second file."""
+    name, _ = _LOOKS[argument["mime_type"]]
+    with Image.open(os.fdopen(os.dup(files[0]), "rb"), formats=[name]) as opened:
+        profile = opened.info.get("icc_profile") if opened.mode in ("RGB", "RGBA") else None
+        opened.thumbnail((_MAX_JPEG_SIDE, _MAX_JPEG_SIDE)) if opened.mode in (
+            "RGB",
+            "RGBA",
+            "L",
+        ) else opened.load()
+        flat = _on_white(ImageOps.exif_transpose(opened))
+    flat.thumbnail((_MAX_JPEG_SIDE, _MAX_JPEG_SIDE))
+    with os.fdopen(os.dup(files[1]), "w+b") as to:
+        for quality in _QUALITIES:
+            to.seek(0)
+            to.truncate()
+            flat.save(to, "JPEG", quality=quality, optimize=True, icc_profile=profile)
+            if to.tell() <= _MAX_JPEG_BYTES:
+                break
+        return {"size_bytes": to.tell()}
+
+
+def _take_apart(descriptor: int, mime_type: str) -> Picture:
+    _, look = _LOOKS[mime_type]
+    # Ends with the process.
+    data = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+    stowaways.check_type(bytes(data[:16]), mime_type)
+    picture = look(data)
+    picture.check_size()
+    stowaways.check_metadata(picture.dropped)
+    stowaways.check_tail(bytes(data[-stowaways.ZIP_TAIL_BYTES :]))
+    return picture
+
+
+def _write(descriptor: int, picture: Picture) -> None:
+    with os.fdopen(os.dup(descriptor), "wb") as to:
+        for piece in picture.kept:
+            to.write(piece)
+
+
+def _decode(descriptor: int, mime_type: str, picture: Picture) -> None:
+    """Every pixel of the first frame, the way a viewer would. Raises Refused."""
+    name, _ = _LOOKS[mime_type]
+    try:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        with Image.open(os.fdopen(os.dup(descriptor), "rb"), formats=[name]) as image:
+            size = image.size
+            image.draft(None, (1, 1))  # JPEG: an eighth of the size, from all of the bytes
+            image.load()
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise Refused("The picture cannot be read.") from error
+    if size != (picture.width, picture.height):
+        raise Refused("The picture is malformed.")
+
+
+def _on_white(image: Image.Image) -> Image.Image:
+    if image.mode.startswith("I"):  # 16 bits of grey
+        image = image.point(lambda value: value / 256).convert("L")
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        white = Image.new("RGB", image.size, "white")
+        white.paste(image, mask=image.getchannel("A"))
+        return white
+    return image.convert("RGB")

@@ -1,0 +1,99 @@
+"""The media service on the bus: calls, events and worker loops. No rules."""
+
+import msgspec
+
+from chassis.service import DatabaseProvider, loop, on_event, rpc
+from contracts import media as contract
+from contracts.caller import Caller
+from contracts.events import Event, PostMedia
+from contracts.record import Nothing
+from media import attaching, delivering, files, parts, removing, sweeps, uploads
+from media.house import House, house_of
+from media.store import Connection
+
+
+class MediaService:
+    name = "media"
+    api = contract.MediaApi
+    database = DatabaseProvider()
+
+    @property
+    def house(self) -> House:
+        return house_of(self.database)
+
+    @rpc
+    def begin_upload(self, caller: Caller, request: contract.BeginUpload) -> contract.UploadTicket:
+        return uploads.begin(self.house, caller, request)
+
+    @rpc
+    def commit_upload(self, caller: Caller, request: contract.CommitUpload) -> contract.UploadedMedia:
+        return uploads.commit(self.house, caller, request)
+
+    @rpc
+    def abort_upload(self, caller: Caller, request: contract.UploadId) -> Nothing:
+        return uploads.abort(self.house, caller, request)
+
+    @rpc
+    def begin_parts(self, caller: Caller, request: contract.BeginParts) -> contract.UploadParts:
+        return parts.begin(self.house, caller, request)
+
+    @rpc
+    def complete_parts(self, caller: Caller, request: contract.CompleteParts) -> contract.UploadedMedia:
+        return parts.complete(self.house, caller, request)
+
+    @rpc
+    def list_media(self, caller: Caller, request: contract.ListMedia) -> contract.MediaList:
+        return files.show_list(self.house, caller, request)
+
+    @rpc
+    def get_media(self, caller: Caller, request: contract.MediaId) -> contract.Media:
+        return files.show(self.house, caller, request)
+
+    @rpc
+    def delete_media(self, caller: Caller, request: contract.MediaId) -> contract.MediaDeleted:
+        return files.delete(self.house, caller, request)
+
+    @rpc
+    def get_storage(self, caller: Caller, request: Nothing) -> contract.StorageView:
+        return files.show_storage(self.house, caller)
+
+    @rpc
+    def attach_media(self, caller: Caller, request: contract.AttachMedia) -> contract.AttachedMedia:
+        return attaching.attach(self.house, caller, request)
+
+    @rpc
+    def detach_media(self, caller: Caller, request: contract.PostId) -> Nothing:
+        return attaching.detach(self.house, request)
+
+    @rpc
+    def get_files(self, caller: Caller, request: contract.GetFiles) -> contract.MediaFiles:
+        return delivering.get_files(self.house, caller, request)
+
+    @rpc
+    def locate_file(self, caller: Caller, request: contract.LocateFile) -> contract.LocatedFile:
+        return files.locate(self.house, request)
+
+    @on_event("post.media")
+    def on_post_media(self, connection: Connection, event: Event) -> None:
+        word = msgspec.convert(event.data, PostMedia)
+        attaching.on_post_media(connection, event.account_id, word, event.created_at)
+
+    @loop(interval_seconds=5.0)
+    def remove_objects(self) -> int:
+        return removing.remove_due(self.house)
+
+    @loop(interval_seconds=5.0)
+    def end_expired_uploads(self) -> int:
+        return sweeps.end_expired_uploads(self.house)
+
+    @loop(interval_seconds=10.0)
+    def drop_unconfirmed(self) -> int:
+        return sweeps.drop_unconfirmed(self.house)
+
+    @loop(interval_seconds=10.0)
+    def remove_unused(self) -> int:
+        return sweeps.remove_unused(self.house)
+
+    @loop(interval_seconds=60.0)
+    def remove_orphans(self) -> int:
+        return sweeps.remove_orphans(self.house)

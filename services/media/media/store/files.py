@@ -1,0 +1,141 @@
+"""Media: statements."""
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, delete, select, tuple_, update
+from sqlalchemy.dialects.postgresql import insert
+
+from chassis.clock import clock_now
+from media.models import attachments, media
+from media.records import MediaRow, Seen, Upload
+
+_POST = (
+    select(attachments.c.post_id)
+    .where(attachments.c.media_id == media.c.id)
+    .order_by(attachments.c.created_at, attachments.c.post_id)
+    .limit(1)
+    .scalar_subquery()
+    .label("scheduled_post_id")
+)
+_ALL = select(media, _POST)
+
+
+class Files:
+    """Media over an open connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, media_id: str, upload: Upload, seen: Seen) -> bool:
+        """The upload becomes media; false if this upload, or this generation's operation, has become media before."""
+        copied = (
+            "account_id",
+            "brand_ids",
+            "operation_id",
+            "generated",
+            "key",
+            "filename",
+            "slug",
+            "mime_type",
+        )
+        statement = insert(media).values(
+            id=media_id,
+            upload_id=upload.id,
+            created_at=clock_now(),
+            size_bytes=seen.size_bytes,
+            width=seen.width,
+            height=seen.height,
+            duration_seconds=seen.duration_seconds,
+            **{name: getattr(upload, name) for name in copied},
+        )
+        return self._connection.execute(statement.on_conflict_do_nothing()).rowcount == 1
+
+    def get(self, media_id: str) -> MediaRow | None:
+        return self._one(media.c.id == media_id)
+
+    def of_upload(self, upload_id: str) -> MediaRow | None:
+        return self._one(media.c.upload_id == upload_id)
+
+    def of_operation(self, account_id: str, operation_id: str | None) -> MediaRow | None:
+        """What AI made for this operation, if it did."""
+        return self._one(
+            media.c.account_id == account_id, media.c.operation_id == operation_id, media.c.generated
+        )
+
+    def of_key(self, key: str) -> MediaRow | None:
+        return self._one(media.c.key == key)
+
+    def many(self, media_ids: Collection[str], *, lock: bool = False) -> dict[str, MediaRow]:
+        """By id; `lock` keeps them as they are, and there, until the transaction ends."""
+        if lock:
+            chosen = select(media.c.id).where(media.c.id.in_(media_ids)).order_by(media.c.id)
+            self._connection.execute(chosen.with_for_update())
+        rows = self._connection.execute(_ALL.where(media.c.id.in_(media_ids))).mappings()
+        return {row["id"]: MediaRow.of(row) for row in rows}
+
+    def newest(
+        self,
+        account_id: str,
+        *,
+        brand_ids: Collection[str] | None,
+        after: tuple[datetime, str] | None,
+        limit: int,
+    ) -> list[MediaRow]:
+        """Newest first; `after` is the last row's (created_at, id), `brand_ids` what a caller may reach."""
+        statement = _ALL.where(media.c.account_id == account_id)
+        if brand_ids is not None:
+            statement = statement.where(
+                media.c.brand_ids != [], media.c.brand_ids.contained_by(list(brand_ids))
+            )
+        if after is not None:
+            statement = statement.where(tuple_(media.c.created_at, media.c.id) < after)
+        statement = statement.order_by(media.c.created_at.desc(), media.c.id.desc()).limit(limit)
+        return [MediaRow.of(row) for row in self._connection.execute(statement).mappings()]
+
+    def remove(self, media_id: str) -> bool:
+        return self._connection.execute(delete(media).where(media.c.id == media_id)).rowcount == 1
+
+    def set_jpeg(self, media_id: str, size_bytes: int) -> bool:
+        """Note that its JPEG is stored; false if the media is gone."""
+        statement = update(media).where(media.c.id == media_id).values(jpeg_size_bytes=size_bytes)
+        return self._connection.execute(statement).rowcount == 1
+
+    def mark_published(self, media_ids: Collection[str]) -> None:
+        self._connection.execute(
+            update(media)
+            .where(media.c.id.in_(media_ids), media.c.published_at.is_(None))
+            .values(published_at=clock_now())
+        )
+
+    def mark_attached(self, media_ids: Collection[str]) -> None:
+        self._connection.execute(
+            update(media)
+            .where(media.c.id.in_(media_ids), media.c.attached_at.is_(None))
+            .values(attached_at=clock_now())
+        )
+
+    def take_unused(self, older_than: timedelta, limit: int) -> list[MediaRow]:
+        """Remove generated files that no post ever had (spec "AI generation")."""
+        unused = (
+            select(media.c.id)
+            .where(
+                media.c.generated,
+                media.c.attached_at.is_(None),
+                media.c.created_at < clock_now() - older_than,
+                ~select(attachments).where(attachments.c.media_id == media.c.id).exists(),
+            )
+            .order_by(media.c.created_at)
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+        found = self.many(self._connection.execute(unused).scalars().all())
+        # Locked after it was chosen: an attachment made in between shows now.
+        free = [row for row in found.values() if row.scheduled_post_id is None]
+        self._connection.execute(delete(media).where(media.c.id.in_([row.id for row in free])))
+        return free
+
+    def _one(self, *conditions: Any) -> MediaRow | None:
+        row = self._connection.execute(_ALL.where(*conditions)).mappings().first()
+        return MediaRow.of(row) if row else None
