@@ -1,0 +1,191 @@
+"""Gemini and OpenAI as they are spoken: against the simulator, which plays both."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ai.pictures import mime_type_of
+from ai.providers import gemini, openai
+from ai.providers.base import GenerationFailed, Picture, Provider
+from ai.providers.gemini import Gemini, GeminiSettings
+from ai.providers.openai import OpenAi, OpenAiSettings
+from ai.providers.registry import Providers
+from chassis.config import ConfigError
+
+
+@pytest.fixture(params=["gemini", "openai"])
+def provider(request: Any, simulator: Any) -> Provider:
+    if request.param == "gemini":
+        return Gemini(GeminiSettings(api_key="local-gemini-key", base_url=simulator.url))
+    return OpenAi(OpenAiSettings(api_key="local-openai-key", base_url=simulator.url))
+
+
+@pytest.fixture
+def films(simulator: Any) -> Gemini:
+    return Gemini(GeminiSettings(api_key="local-gemini-key", base_url=simulator.url))
+
+
+def soon(seconds: float = 20.0) -> float:
+    return time.monotonic() + seconds
+
+
+def image(provider: Provider, prompt: str = "A red boat", **options: Any) -> Picture:
+    given = {"aspect_ratio": None, "model": "flash", "references": (), "deadline": soon()} | options
+    return provider.image(prompt, **given)
+
+
+@pytest.mark.parametrize(("model", "ratio"), [("flash", None), ("pro", "16:9"), ("flash", "3:4")])
+def test_a_picture_is_made(provider: Provider, simulator: Any, model: str, ratio: str | None) -> None:
+    picture = image(provider, model=model, aspect_ratio=ratio)
+    assert mime_type_of(picture.body) == picture.mime_type
+    [work] = simulator.works()
+    assert (work["operation"], work["prompt"], work["references"]) == ("image", "A red boat", 0)
+    assert ("pro" in work["model"] or work["model"] == "gpt-image-2") == (model == "pro")
+
+
+def test_references_go_with_the_prompt(provider: Provider, simulator: Any) -> None:
+    first, second = image(provider), image(provider, "A blue one", model="pro")
+    image(provider, "Both", references=(first, second))
+    assert simulator.works()[-1]["references"] == 2
+
+
+def test_a_picture_is_edited(provider: Provider, simulator: Any) -> None:
+    edited = provider.edit("Make it blue", image(provider), model="flash", deadline=soon())
+    assert mime_type_of(edited.body) == edited.mime_type
+    assert (simulator.works()[-1]["operation"], simulator.works()[-1]["references"]) == ("edit", 1)
+
+
+def test_a_caption_is_written_and_asked_for_again(provider: Provider) -> None:
+    text = provider.caption("Length: 40 words.", ("Write about boats",), deadline=soon())
+    assert len(text.split()) == 40
+    turns = ("Write about boats", text, "Write it again")
+    assert provider.caption("Length: 20 words.", turns, deadline=soon())
+
+
+@pytest.mark.parametrize("mode", ["reject", "server_error", "drop_after_accept", "expired"])
+def test_what_goes_wrong_is_a_failure_and_nothing_is_made_twice(
+    provider: Provider, simulator: Any, mode: str
+) -> None:
+    simulator.fault(provider.name, "image", mode)
+    with pytest.raises(GenerationFailed) as failure:
+        image(provider)
+    assert "key" not in failure.value.reason.lower()
+    assert len(simulator.works()) == (mode == "drop_after_accept")
+
+
+def test_a_limit_is_waited_for_as_long_as_the_provider_says(provider: Provider, simulator: Any) -> None:
+    simulator.fault(provider.name, "image", "rate_limit")
+    began = time.monotonic()
+    image(provider)
+    assert time.monotonic() - began >= 1
+    assert len(simulator.works()) == 1
+
+
+@pytest.mark.parametrize("prompt", ["A boat [unsafe]", "A boat [unsafe result]"])
+def test_what_is_declined_says_so(provider: Provider, prompt: str) -> None:
+    with pytest.raises(GenerationFailed, match="declined") as failure:
+        image(provider, prompt)
+    assert not failure.value.transient
+
+
+def test_a_declined_caption_says_so(provider: Provider) -> None:
+    with pytest.raises(GenerationFailed, match="declined"):
+        provider.caption("Length: 40 words.", ("Write [unsafe]",), deadline=soon())
+
+
+def test_a_wrong_key_is_not_told_to_the_client(simulator: Any) -> None:
+    for provider in (
+        Gemini(GeminiSettings(api_key="wrong", base_url=simulator.url)),
+        OpenAi(OpenAiSettings(api_key="wrong", base_url=simulator.url)),
+    ):
+        with pytest.raises(GenerationFailed) as failure:
+            image(provider)
+        assert failure.value.reason == "The AI provider does not let us in."
+
+
+def finished(films: Gemini, operation: str) -> str:
+    until = soon()
+    while (address := films.poll_video(operation, deadline=soon())) is None:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    return address
+
+
+def test_a_video_is_begun_looked_at_and_fetched(films: Gemini, simulator: Any) -> None:
+    picture = image(films)
+    operation = films.start_video("Waves", aspect_ratio="9:16", image=picture, deadline=soon())
+    with films.fetch_video(finished(films, operation), deadline=soon()) as clip:
+        body = b"".join(clip.chunks)
+    assert clip.size_bytes in (None, len(body))
+    assert mime_type_of(body) == "video/mp4"
+    assert simulator.works()[-1]["operation"] == "video"
+
+
+@pytest.mark.parametrize("prompt", ["Waves [unsafe]", "Waves [unsafe result]"])
+def test_a_declined_video_is_final(films: Gemini, prompt: str) -> None:
+    operation = films.start_video(prompt, aspect_ratio=None, image=None, deadline=soon())
+    with pytest.raises(GenerationFailed) as failure:
+        finished(films, operation)
+    assert not failure.value.transient
+    assert len(failure.value.reason) > 20
+
+
+def test_a_look_that_fails_may_be_repeated(films: Gemini, simulator: Any) -> None:
+    operation = films.start_video("Waves", aspect_ratio=None, image=None, deadline=soon())
+    simulator.fault("gemini", "status", "server_error")
+    with pytest.raises(GenerationFailed) as failure:
+        films.poll_video(operation, deadline=soon())
+    assert failure.value.transient
+    assert finished(films, operation)
+
+
+@pytest.mark.parametrize(
+    ("explain", "status", "body", "reason"),
+    [
+        (gemini.explain, 400, b'{"error": {"message": "Bad\\n prompt"}}', "Bad prompt"),
+        (gemini.explain, 500, b"<html>", "The AI provider failed."),
+        (gemini.explain, 404, b"", "The AI provider refused the request."),
+        (openai.explain, 400, b'{"error": {"message": "Odd size"}}', "Odd size"),
+        (
+            openai.explain,
+            400,
+            b'{"error": {"code": "moderation_blocked"}}',
+            "The AI provider declined the request.",
+        ),
+        (openai.explain, 503, b'{"error": null}', "The AI provider failed."),
+        (
+            openai.explain,
+            429,
+            b'{"error": {"code": "insufficient_quota"}}',
+            "The AI provider has too much to do.",
+        ),
+    ],
+)
+def test_errors_become_sentences(
+    explain: Callable[[int, bytes], GenerationFailed], status: int, body: bytes, reason: str
+) -> None:
+    assert explain(status, body).reason == reason
+
+
+def test_a_retry_delay_is_read_whatever_it_says() -> None:
+    template = '{"error": {"details": [{"@type": "x/google.rpc.RetryInfo", "retryDelay": "%s"}]}}'
+    waits = [
+        gemini.explain(429, (template % delay).encode()).wait_seconds for delay in ("17s", "1.5s", "soon")
+    ]
+    assert waits == [17.0, 1.5, None]
+
+
+def test_providers_are_chosen_by_name_and_by_key() -> None:
+    keys = (GeminiSettings(api_key="x"), OpenAiSettings(api_key="y"))
+    chosen = Providers(*keys, {"captions": "openai"})
+    names = [getattr(chosen.find(work), "name", None) for work in ("images", "videos", "captions")]
+    assert names == ["gemini", "gemini", "openai"]
+    only_openai = Providers(GeminiSettings(), OpenAiSettings(api_key="y"), {})
+    assert only_openai.find("videos") is None
+    for wrong in ({"videos": "openai"}, {"images": "nobody"}):
+        with pytest.raises(ConfigError):
+            Providers(*keys, wrong)
+    with pytest.raises(ConfigError):
+        Providers(GeminiSettings(), OpenAiSettings(), {"images": "gemini"})

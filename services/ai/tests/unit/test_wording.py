@@ -1,0 +1,78 @@
+"""How many words a caption has, and what is cut to fit."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai import wording
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", 0),
+        ("One two three.", 3),
+        ("It's 5 o'clock — don't wait!", 5),
+        ("#summer @brand 50% off 🎉 ✨", 4),
+        ("well-known  brands\n\nof\tthe world", 5),
+        ("今日は良い天気", 7),
+        ("Hello 世界", 3),
+        ("안녕하세요 세계", 2),
+        ("… — !!! 🎉", 0),
+    ],
+)
+def test_words_are_counted_as_people_count_them(text: str, words: int) -> None:
+    assert wording.count(text) == words
+
+
+@pytest.mark.parametrize(("words", "low", "high"), [(10, 8, 12), (60, 48, 72), (61, 49, 73), (300, 240, 360)])
+def test_a_fifth_more_or_less_passes(words: int, low: int, high: int) -> None:
+    assert wording.bounds(words) == (low, high)
+    assert wording.fits("word " * low, words)
+    assert wording.fits("word " * high, words)
+    assert not wording.fits("word " * (low - 1), words)
+    assert not wording.fits("word " * (high + 1), words)
+
+
+def test_a_long_text_is_cut_after_the_last_sentence_that_fits() -> None:
+    sentence = "This sentence has exactly six words. "
+    assert wording.cut_to_fit(sentence * 5, 20) == (sentence * 4).strip()
+    assert wording.cut_to_fit("no end in sight " * 20, 20) is None
+    assert wording.cut_to_fit("Short.", 20) is None
+
+
+def test_a_sentence_ends_with_its_quotation_mark_and_with_its_line() -> None:
+    quoted = 'She said "come and see it for yourself." ' + "more " * 30
+    assert wording.cut_to_fit(quoted, 8) == 'She said "come and see it for yourself."'
+    assert wording.cut_to_fit("eight words that stand alone on a line\n" + "more " * 30, 8) == (
+        "eight words that stand alone on a line"
+    )
+
+
+def test_an_address_with_dots_is_no_end_of_a_sentence() -> None:
+    text = "one two three four five six seven www.example.com/a " + "more " * 30
+    assert wording.cut_to_fit(text, 10) is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ('  "Hello there."  ', "Hello there."),
+        ("“Hello there.”", "Hello there."),
+        ("```\nHello\n```", "Hello"),
+        ("```text\nHello\n```", "Hello"),
+        ('"One" and "two"', '"One" and "two"'),
+        ("It's fine", "It's fine"),
+        ("nul\0 byte", "nul byte"),
+    ],
+)
+def test_what_models_put_around_a_text_goes(raw: str, text: str) -> None:
+    assert wording.tidied(raw) == text
+
+
+@given(st.text(alphabet="ab .!?\n「。世」\"'", max_size=400), st.integers(10, 300))
+def test_what_is_cut_fits_and_is_a_beginning(text: str, words: int) -> None:
+    cut = wording.cut_to_fit(text, words)
+    if cut is not None:
+        assert wording.fits(cut, words)
+        assert text.startswith(cut)
