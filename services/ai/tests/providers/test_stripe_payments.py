@@ -1,0 +1,173 @@
+"""Payments by Stripe's HTTP API, against the simulator: what is charged, what is told, and never twice."""
+
+import json
+import queue
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from ai.payments.base import BadSignature, Order, OutcomeUnknown, PackSale, PaymentState
+from ai.payments.stripe import Stripe, StripeSettings
+
+ORDER = Order("rfl_1", "usr_1", 900, "cus_local_1", "pm_card_visa")
+
+
+@pytest.fixture
+def settings(simulator: Any) -> StripeSettings:
+    return StripeSettings(
+        api_url=simulator.url,
+        secret_key="local-stripe-key",
+        webhook_secret="whsec_here",
+        read_timeout_seconds=5,
+    )
+
+
+@pytest.fixture
+def stripe(settings: StripeSettings) -> Stripe:
+    return Stripe(settings)
+
+
+@pytest.fixture
+def calls(simulator: Any) -> Iterator["queue.Queue[tuple[bytes, str]]"]:
+    """What Stripe calls us with: body and signature."""
+    came: queue.Queue[tuple[bytes, str]] = queue.Queue()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            came.put((body, self.headers["Stripe-Signature"]))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    url = f"http://127.0.0.1:{server.server_port}/"
+    simulator.call("POST", "stripe/webhook", url=url, secret="whsec_here")
+    yield came
+    simulator.call("POST", "stripe/webhook", url="")
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def charged(simulator: Any) -> dict[str, int]:
+    return dict(simulator.call("GET", "payments")["charged"])
+
+
+def test_an_order_is_paid_and_can_be_looked_up(stripe: Stripe, simulator: Any) -> None:
+    paid = stripe.pay(ORDER)
+    assert (paid.state, paid.order_id, paid.paid_cents) == (PaymentState.PAID, "rfl_1", 900)
+    assert paid.payment_id is not None
+    assert stripe.look_up(paid.payment_id) == paid
+    assert charged(simulator) == {"count": 1, "amount": 900}
+
+
+def test_an_order_sent_again_is_charged_once(stripe: Stripe, simulator: Any) -> None:
+    assert stripe.pay(ORDER) == stripe.pay(ORDER)
+    assert charged(simulator)["count"] == 1
+
+
+def test_an_order_whose_answer_was_lost_is_charged_once(stripe: Stripe, simulator: Any) -> None:
+    simulator.fault("stripe", "payment", "drop_after_accept")
+    with pytest.raises(OutcomeUnknown):
+        stripe.pay(ORDER)
+    assert stripe.pay(ORDER).state is PaymentState.PAID
+    assert charged(simulator)["count"] == 1
+
+
+@pytest.mark.parametrize(
+    ("card", "reason"),
+    [
+        ("pm_card_chargeDeclined", "generic_decline"),
+        ("pm_card_chargeDeclinedInsufficientFunds", "insufficient_funds"),
+        ("pm_card_authenticationRequired", "authentication_required"),
+    ],
+)
+def test_a_declined_card_is_a_failure_with_its_reason(
+    stripe: Stripe, simulator: Any, card: str, reason: str
+) -> None:
+    failed = stripe.pay(replace(ORDER, payment_method=card))
+    assert (failed.state, failed.error) == (PaymentState.FAILED, reason)
+    assert failed.payment_id is not None
+    assert stripe.look_up(failed.payment_id).state is PaymentState.FAILED
+    assert charged(simulator)["count"] == 0
+
+
+@pytest.mark.parametrize("mode", ["rate_limit", "server_error"])
+def test_an_answer_that_decides_nothing_leaves_the_outcome_open(
+    stripe: Stripe, simulator: Any, mode: str
+) -> None:
+    simulator.fault("stripe", "payment", mode)
+    with pytest.raises(OutcomeUnknown):
+        stripe.pay(ORDER)
+    assert charged(simulator)["count"] == 0
+
+
+def test_a_look_that_fails_says_nothing_of_the_payment(stripe: Stripe, simulator: Any) -> None:
+    payment_id = stripe.pay(ORDER).payment_id or ""
+    simulator.fault("stripe", "status", "expired")
+    with pytest.raises(OutcomeUnknown):
+        stripe.look_up(payment_id)
+    with pytest.raises(OutcomeUnknown):
+        stripe.look_up("pi_nothing")
+
+
+def test_a_payment_is_told_by_a_signed_call(stripe: Stripe, calls: "queue.Queue[tuple[bytes, str]]") -> None:
+    paid = stripe.pay(ORDER)
+    assert stripe.read_hook(*calls.get(timeout=10)) == paid
+    stripe.pay(replace(ORDER, id="rfl_2", payment_method="pm_card_chargeDeclined"))
+    told = stripe.read_hook(*calls.get(timeout=10))
+    assert told is not None
+    assert not isinstance(told, PackSale)
+    assert (told.state, told.order_id, told.error) == (PaymentState.FAILED, "rfl_2", "generic_decline")
+
+
+def test_a_pack_that_was_bought_is_told_with_its_buyer(
+    stripe: Stripe, simulator: Any, calls: "queue.Queue[tuple[bytes, str]]"
+) -> None:
+    sold = simulator.call(
+        "POST", "stripe/checkout", amount=2500, client_reference_id="usr_1", metadata={"credits": "1500"}
+    )
+    assert stripe.read_hook(*calls.get(timeout=10)) == PackSale(sold["id"], "usr_1", 1500)
+
+
+def test_a_call_that_was_changed_or_signed_by_another_is_refused(
+    stripe: Stripe, settings: StripeSettings, calls: "queue.Queue[tuple[bytes, str]]"
+) -> None:
+    stripe.pay(ORDER)
+    body, signature = calls.get(timeout=10)
+    event = json.loads(body)
+    event["data"]["object"]["amount_received"] = 90_000
+    with pytest.raises(BadSignature):
+        stripe.read_hook(json.dumps(event).encode(), signature)
+    with pytest.raises(BadSignature):
+        Stripe(replace(settings, webhook_secret="whsec_other")).read_hook(body, signature)
+
+
+@pytest.mark.parametrize("shift_seconds", [-600, 600])
+def test_a_call_that_is_too_old_or_from_the_future_is_refused(
+    stripe: Stripe, simulator: Any, calls: "queue.Queue[tuple[bytes, str]]", shift_seconds: int
+) -> None:
+    simulator.call("POST", "clock", shift_seconds=shift_seconds)
+    try:
+        stripe.pay(ORDER)
+        call = calls.get(timeout=10)  # signed by now
+    finally:
+        simulator.call("POST", "clock", shift_seconds=0)
+    with pytest.raises(BadSignature):
+        stripe.read_hook(*call)
+
+
+def test_a_call_about_something_else_means_nothing(
+    stripe: Stripe, simulator: Any, calls: "queue.Queue[tuple[bytes, str]]"
+) -> None:
+    simulator.call("POST", "stripe/events", type="customer.created", object={"id": "cus_1"})
+    assert stripe.read_hook(*calls.get(timeout=10)) is None
