@@ -1,7 +1,5 @@
 """The gateway's settings: the only reader of the environment."""
 
-from msgspec import field
-
 from chassis import config
 from chassis.tokens import DEFAULT_LEGACY_PREFIX, LIVE_PREFIX, SANDBOX_PREFIX
 from contracts.record import Record
@@ -36,13 +34,9 @@ class Config(Record):
     #: Sign-ups per client address and minute in each process; 0: no limit.
     signups_per_minute: int = 60
     #: The services that must answer before /readyz says so.
-    services: tuple[str, ...] = ("accounts", "quota", "publishing")
+    services: tuple[str, ...] = ("accounts", "quota", "publishing", "media", "ai")
     token_prefixes: tuple[str, ...] = (LIVE_PREFIX, SANDBOX_PREFIX, DEFAULT_LEGACY_PREFIX)
-    #: Where people manage their account: links in answers lead there.
-    dashboard_url: str = "http://localhost:8000/dashboard"
     documentation_url: str = "/api/v1/openapi.json"
-    #: decisions "Packs": price in US dollars by pack size.
-    pack_prices_usd: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_env(cls) -> "Config":
@@ -72,7 +66,5 @@ class Config(Record):
                 SANDBOX_PREFIX,
                 config.text("LEGACY_TOKEN_PREFIX", DEFAULT_LEGACY_PREFIX),
             ),
-            dashboard_url=config.text("DASHBOARD_URL", f"{public_url}/dashboard"),
             documentation_url=config.text("DOCUMENTATION_URL", f"{public_url}/api/v1/openapi.json"),
-            pack_prices_usd=config.mapping("PACK_PRICES_USD", "500=9,1500=25,5000=79,15000=199"),
         )

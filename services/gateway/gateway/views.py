@@ -5,6 +5,7 @@ from datetime import datetime
 from msgspec import field
 
 from contracts.accounts import Brand, User
+from contracts.media import Storage
 from contracts.publishing import Page, Reply, ScheduledPost
 from contracts.quota import Usage
 from contracts.record import Record
@@ -84,10 +85,7 @@ class KeyInAccount(KeyInMe, kw_only=True):
     request_count: int
 
 
-class StorageInAccount(Record):
-    used_bytes: int
-    limit_bytes: int
-    remaining_bytes: int
+class StorageInAccount(Storage, kw_only=True):
     max_file_bytes: int
 
 
@@ -127,48 +125,3 @@ class Probe(Record):
     version: str
     status: str
     documentation_url: str
-
-
-class Cost(Record):
-    action: str
-    label: str
-    credits: int
-
-
-class Pack(Record):
-    id: str
-    name: str
-    credits: int
-    price_usd: float = field(name="priceUsd")
-    price_per_credit: float = field(name="pricePerCredit")
-    available: bool
-
-
-class AutoRefill(Record):
-    available: bool
-    enabled: bool
-    status: str
-    threshold: int | None
-    amount: int | None
-    unit_credits: int = field(name="unitCredits")
-    unit_price_usd: float = field(name="unitPriceUsd")
-    amounts: tuple[int, ...]
-
-
-class Credits(Record):
-    available: int
-    plan: str
-    plan_allowance: int
-    plan_used: int
-    plan_remaining: int
-    bonus: int
-    referral: int
-    next_reset_at: datetime | None
-
-
-class CreditsBalance(Record):
-    credits: Credits
-    costs: tuple[Cost, ...]
-    packs: tuple[Pack, ...]
-    auto_refill: AutoRefill
-    billing_url: str

@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import msgspec
+
+from contracts.ai import CreditsBalance
 from contracts.errors import ERRORS, ErrorRow
 from contracts.plans import PLANS, SANDBOX_PER_DAY, SANDBOX_PER_MINUTE
 from contracts.platforms import BRAND_PER_24H, MIN_SCHEDULE_GAP_SECONDS, PLATFORMS
 from contracts.record import Nothing
 from gateway import API_VERSION
-from gateway.credits import balance
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.pipeline import await_admission
@@ -15,7 +17,6 @@ from gateway.views import (
     Account,
     AccountQuota,
     AuthenticatedAs,
-    CreditsBalance,
     CreditsInAccount,
     KeyInAccount,
     KeyInMe,
@@ -87,10 +88,11 @@ def account(exchange: Exchange, _request: Nothing) -> Account:
     await_admission(exchange)  # the counters include this request
     user, token, caller = exchange.identity.user, exchange.identity.token, exchange.caller
     plan = PLANS[caller.tier]
+    credits = exchange.ask(exchange.house.ai.get_credits, Nothing()).credits
+    storage = exchange.ask(exchange.house.media.get_storage, Nothing())
     return Account(
         user=UserInAccount(id=user.id, email=user.email, firstname=user.firstname, lastname=user.lastname),
-        # Credits and storage are the plan's until the services that own them exist.
-        credits=CreditsInAccount(remaining=plan.plan_credits, plan=plan.credit_plan),
+        credits=CreditsInAccount(remaining=credits.available, plan=credits.plan),
         tier=caller.tier,
         api_key=KeyInAccount(
             id=token.id,
@@ -104,10 +106,7 @@ def account(exchange: Exchange, _request: Nothing) -> Account:
         ),
         quota=AccountQuota(
             storage=StorageInAccount(
-                used_bytes=0,
-                limit_bytes=plan.storage_bytes,
-                remaining_bytes=plan.storage_bytes,
-                max_file_bytes=plan.max_file_bytes,
+                **msgspec.structs.asdict(storage.quota), max_file_bytes=storage.max_file_bytes
             ),
             rate_limit=RateLimit(
                 per_minute=SANDBOX_PER_MINUTE if caller.sandbox else plan.per_minute,
@@ -122,6 +121,4 @@ def account(exchange: Exchange, _request: Nothing) -> Account:
 @endpoint("GET", "/account/credits", scope="read:account", meter="reads", result=CreditsBalance)
 def credit_balance(exchange: Exchange, _request: Nothing) -> CreditsBalance:
     """Credits, what they are spent on, and packs."""
-    config = exchange.house.config
-    usage = exchange.ask(exchange.house.quota.get_usage, Nothing())
-    return balance(exchange.caller.tier, usage, config.pack_prices_usd, config.dashboard_url)
+    return exchange.ask(exchange.house.ai.get_credits, Nothing())

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from contracts import accounts, publishing, quota
+from contracts import accounts, ai, media, publishing, quota
 from contracts.accounts import ListBrands
-from contracts.errors import BRAND_NOT_AUTHORIZED, NOT_FOUND, ApiError
+from contracts.errors import BRAND_NOT_AUTHORIZED, NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
 
 
 @pytest.fixture
@@ -29,6 +29,23 @@ def usage(kit: Any) -> quota.Usage:
         writes=quota.BucketUse(used=3, limit=None, remaining=None),
         total_requests=4,
     )
+
+
+@pytest.fixture
+def balance(kit: Any) -> ai.CreditsBalance:
+    return ai.CreditsBalance(
+        credits=ai.Credits(
+            available=41, plan="Advanced", plan_allowance=1300, plan_used=1300, plan_remaining=0, bonus=41, referral=0,
+            next_reset_at=kit.NOW,
+        ),
+        costs=(ai.Cost(action="image", label="Image", credits=10),),
+        packs=(ai.Pack(id="p", name="P", credits=500, price_usd=9.0, price_per_credit=0.018, available=True),),
+        auto_refill=ai.AutoRefill(
+            available=False, enabled=False, status="off", threshold=None, amount=None, unit_credits=500,
+            unit_price_usd=9.0, amounts=(500,),
+        ),
+        billing_url="u",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("value", ["fb", "FB", "Facebook", "FACEBOOK"])
@@ -91,19 +108,31 @@ def test_pages_of_an_unknown_brand_are_a_404(client, bus) -> None:
     assert client.get("/api/v1/brands/brd_9/pages").status_code == 404
 
 
-def test_the_account_view_has_the_shape_of_the_spec(client, bus, usage) -> None:
+def test_the_account_view_has_the_shape_of_the_spec(client, bus, usage, balance) -> None:
+    storage = media.Storage(used_bytes=1, limit_bytes=3, remaining_bytes=2)
     bus.answers["get_usage"] = usage
+    bus.answers["get_credits"] = balance
+    bus.answers["get_storage"] = media.StorageView(quota=storage, max_file_bytes=9)
     account = client.get("/api/v1/account").json
-    assert account["credits"] == {"remaining": 1300, "plan": "Advanced"}
+    assert account["credits"] == {"remaining": 41, "plan": "Advanced"}
+    assert account["quota"]["storage"] == {
+        "used_bytes": 1, "limit_bytes": 3, "remaining_bytes": 2, "max_file_bytes": 9
+    }  # fmt: skip
     assert account["quota"]["rate_limit"] == {"per_minute": 60, "per_day": 10_000}
     assert account["quota"]["monthly"]["writes"] == {"used": 3, "limit": None, "remaining": None}
     assert account["quota"]["publish_guardrails"]["perPage"]["LN"] == {"perHour": 3, "per24h": 15}
     assert "YT" not in account["quota"]["publish_guardrails"]["perPage"]
     assert account["quota"]["publish_guardrails"]["minGapBetweenSchedulesMs"] == 60_000
     assert account["quota"]["publish_guardrails"]["perBrandPer24hSafetyNet"] == 500
-    balance = client.get("/api/v1/account/credits").json
-    assert balance["credits"]["available"] == 1300
-    assert all(pack["available"] is False for pack in balance["packs"])
+    shown = client.get("/api/v1/account/credits").json
+    assert shown["credits"]["available"] == 41
+    assert shown["packs"][0]["pricePerCredit"] == 0.018
+
+
+@pytest.mark.parametrize("away", ["get_credits", "get_storage", "get_usage"])
+def test_an_account_of_which_a_part_is_not_known_is_a_503(client, bus, usage, balance, away: str) -> None:
+    bus.answers |= {"get_usage": usage, "get_credits": balance, away: ApiError(SERVICE_UNAVAILABLE)}
+    assert client.get("/api/v1/account").status_code == 503
 
 
 def test_a_newcomer_cannot_choose_a_tier(client, bus, kit) -> None:
