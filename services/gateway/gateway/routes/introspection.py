@@ -88,11 +88,11 @@ def account(exchange: Exchange, _request: Nothing) -> Account:
     await_admission(exchange)  # the counters include this request
     user, token, caller = exchange.identity.user, exchange.identity.token, exchange.caller
     plan = PLANS[caller.tier]
-    credits = exchange.ask(exchange.house.ai.get_credits, Nothing()).credits
+    balance = exchange.ask(exchange.house.ai.get_credits, Nothing()).credits
     storage = exchange.ask(exchange.house.media.get_storage, Nothing())
     return Account(
         user=UserInAccount(id=user.id, email=user.email, firstname=user.firstname, lastname=user.lastname),
-        credits=CreditsInAccount(remaining=credits.available, plan=credits.plan),
+        credits=CreditsInAccount(remaining=balance.available, plan=balance.plan),
         tier=caller.tier,
         api_key=KeyInAccount(
             id=token.id,

@@ -108,11 +108,16 @@ def test_pages_of_an_unknown_brand_are_a_404(client, bus) -> None:
     assert client.get("/api/v1/brands/brd_9/pages").status_code == 404
 
 
-def test_the_account_view_has_the_shape_of_the_spec(client, bus, usage, balance) -> None:
+@pytest.fixture
+def account(bus, usage, balance) -> None:
+    """What the services say of an account."""
     storage = media.Storage(used_bytes=1, limit_bytes=3, remaining_bytes=2)
-    bus.answers["get_usage"] = usage
-    bus.answers["get_credits"] = balance
-    bus.answers["get_storage"] = media.StorageView(quota=storage, max_file_bytes=9)
+    view = media.StorageView(quota=storage, max_file_bytes=9)
+    bus.answers |= {"get_usage": usage, "get_credits": balance, "get_storage": view}
+
+
+@pytest.mark.usefixtures("account")
+def test_the_account_view_has_the_shape_of_the_spec(client) -> None:
     account = client.get("/api/v1/account").json
     assert account["credits"] == {"remaining": 41, "plan": "Advanced"}
     assert account["quota"]["storage"] == {
@@ -129,9 +134,10 @@ def test_the_account_view_has_the_shape_of_the_spec(client, bus, usage, balance)
     assert shown["packs"][0]["pricePerCredit"] == 0.018
 
 
+@pytest.mark.usefixtures("account")
 @pytest.mark.parametrize("away", ["get_credits", "get_storage", "get_usage"])
-def test_an_account_of_which_a_part_is_not_known_is_a_503(client, bus, usage, balance, away: str) -> None:
-    bus.answers |= {"get_usage": usage, "get_credits": balance, away: ApiError(SERVICE_UNAVAILABLE)}
+def test_an_account_of_which_a_part_is_not_known_is_a_503(client, bus, away: str) -> None:
+    bus.answers[away] = ApiError(SERVICE_UNAVAILABLE)
     assert client.get("/api/v1/account").status_code == 503
 
 
