@@ -3,7 +3,8 @@
 import pytest
 
 from contracts.publishing import PostContent
-from publishing.content import columns, findings
+from publishing.content import columns, findings, own_file
+from publishing.records import Attached
 
 PHOTO = "https://example.com/a.jpg"
 
@@ -68,6 +69,36 @@ def test_text_alone_on_a_platform_of_pictures_is_unsupported() -> None:
 
 def test_unknown_media_ids_are_not_found() -> None:
     assert codes(message="hi", media_ids=("med_1",)) == ["NOT_FOUND"]
+
+
+OWN = ("https://posthaste.example/media/",)
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("https://posthaste.example/media/Key1/a.jpg", ("Key1", "a.jpg")),
+        ("https://posthaste.example/media/Key1/caf%C3%A9.jpg", ("Key1", "café.jpg")),
+        ("https://posthaste.example/media/Key1", None),
+        ("https://posthaste.example/media/Key1/a/b.jpg", None),
+        ("https://posthaste.example/media/../a.jpg", None),
+        ("https://posthaste.example/media/Key1/a.jpg?x=1", None),
+        ("https://posthaste.example/media/Key1/a.jpg\n", None),
+        ("https://posthaste.example.evil.com/media/Key1/a.jpg", None),
+        ("http://posthaste.example/media/Key1/a.jpg", None),
+    ],
+)
+def test_an_uploads_own_url_is_known_by_its_base(url: str, found: tuple[str, str] | None) -> None:
+    assert own_file(url, OWN) == found
+
+
+def test_files_behind_media_ids_are_counted_with_the_urls() -> None:
+    video = Attached(media_id="med_1", url="u", type="video", mime_type="video/mp4", size_bytes=1)
+    content = PostContent(media_ids=("med_1",), media_urls=(PHOTO,))
+    [finding] = findings(content, "FB", {}, find=lambda media_ids: [video])
+    assert (finding.code, finding.extras["field"]) == ("UNSUPPORTED_PLATFORM", "media_urls")
+    [finding] = findings(PostContent(media_ids=("med_1",) * 2), "TW", {}, find=lambda media_ids: [video] * 2)
+    assert finding.extras["errors"][0]["field"] == "media_ids"
 
 
 def test_settings_are_stored_by_name() -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from contracts.platforms import PLATFORMS, Platform
+from publishing.platforms.media_limits import FILE_LIMITS, FileLimits
 from publishing.platforms.registry import CONNECTORS
 
 PAGE = Path(__file__).parents[5] / "docs" / "platforms.md"
@@ -26,6 +27,32 @@ def row(platform: Platform) -> str:
     return f"| {' | '.join(str(cell) for cell in cells)} |"
 
 
+def file_row(code: str, kind: str, limits: FileLimits) -> str:
+    """The row of one kind of file."""
+    pixels = [
+        limits.width and f"{limits.width[0]:,} to {limits.width[1]:,} wide",
+        limits.aspect and f"{limits.aspect[0]:g}:1 to {limits.aspect[1]:g}:1",
+        limits.pixels and f"at most {limits.pixels:,} in all",
+        limits.shortest_side and f"at least {limits.shortest_side} on the shorter side",
+    ]
+    cells = (
+        code,
+        kind,
+        ", ".join(limits.types),
+        ", ".join(limits.converted),
+        span(limits.size_bytes),
+        span(limits.seconds) if limits.seconds else "",
+        ", ".join(text for text in pixels if text),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def span(bounds: tuple[float, float | None]) -> str:
+    return (
+        f"{bounds[0]:,} to {bounds[1]:,}" if bounds[0] > 1 or bounds[0] == 0.5 else f"at most {bounds[1]:,}"
+    )
+
+
 def yes(value: bool) -> str:
     return "yes" if value else "no"
 
@@ -34,3 +61,10 @@ def test_the_table_of_platforms_holds_the_figures_of_the_code() -> None:
     lines = PAGE.read_text().splitlines()
     shown = [line for line in lines if line.startswith(tuple(f"| {code} (" for code in PLATFORMS))]
     assert shown == [row(platform) for platform in PLATFORMS.values()]
+
+
+def test_the_table_of_files_holds_the_figures_of_the_code() -> None:
+    lines = PAGE.read_text().splitlines()
+    shown = [line for line in lines if line.startswith(tuple(f"| {code} | " for code in PLATFORMS))]
+    rows = [(code, kind, limits) for code, table in FILE_LIMITS.items() for kind, limits in table.items()]
+    assert shown == [file_row(*row) for row in rows]

@@ -1,0 +1,119 @@
+"""A post's files from where they lie to the platform, against the simulator, which also plays the storage."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from contracts.media import MediaFile
+from publishing import media as files
+from publishing.config import Settings
+from publishing.platforms.base import Content, PlatformRefusal, Refusal
+from publishing.platforms.media_limits import check_files
+from publishing.records import Attached
+
+HOST = "http://media.posthaste.test/media"
+PHOTO, FILM = "photo-800x800.jpg", "video-5s.mp4"
+
+
+@pytest.fixture
+def house(monkeypatch: pytest.MonkeyPatch, simulator: Any, media: Any) -> Any:
+    monkeypatch.setenv("OUTBOUND_HOST_MAP", f"media.posthaste.test={simulator.url.removeprefix('http://')}")
+    monkeypatch.setenv("PUBLIC_BASE_URL", simulator.url)
+    return SimpleNamespace(settings=Settings.from_env(), media=media)
+
+
+@pytest.fixture
+def upload(media: Any, simulator: Any) -> Callable[..., str]:
+    """An upload whose bytes lie in the simulator; its id."""
+
+    def make(name: str, **changed: Any) -> str:
+        body = simulator._session.get(f"{simulator.url}/media/{name}", timeout=5).content
+        media_id = media.add("video/mp4" if name.endswith("mp4") else "image/jpeg", len(body))
+        where = {"source_url": f"{simulator.url}/media/{name}", "public_url": f"{HOST}/{name}"} | changed
+        known = {field: getattr(media.files[media_id], field) for field in MediaFile.__struct_fields__}
+        media.files[media_id] = MediaFile(**known | where)
+        return str(media_id)
+
+    return make
+
+
+def post(house: Any, *media_ids: str, urls: tuple[str, ...] = (), platform: str = "FB") -> Any:
+    media = [house.media.files[media_id] for media_id in media_ids]
+    names = [name for name in Attached.__struct_fields__ if name != "url"]
+    attached = [Attached(url=m.public_url, **{name: getattr(m, name) for name in names}) for m in media]
+    owner = SimpleNamespace(account_id="usr_a")
+    return SimpleNamespace(
+        platform=platform, media_ids=list(media_ids), media_urls=list(urls), files=attached, owner=owner
+    )
+
+
+@pytest.mark.parametrize("names", [(PHOTO,), (PHOTO, "photo-500x500.jpg", PHOTO), (FILM,)])
+def test_facebook_gets_the_bytes_of_uploads(
+    names: tuple[str, ...],
+    house: Any,
+    upload: Callable[..., str],
+    attempts: Callable[[str], Any],
+    simulator: Any,
+) -> None:
+    page, media_ids = attempts("FB"), [upload(name, public_url="http://nowhere.invalid/x") for name in names]
+    page.publish(Content("bytes", files.held(house, post(house, *media_ids))))
+    [kept] = simulator.posts(page.account)
+    assert [item["bytes"] for item in kept["media"]] == [house.media.files[m].size_bytes for m in media_ids]
+
+
+def test_instagram_gets_the_public_address(
+    house: Any, upload: Callable[..., str], attempts: Callable[[str], Any], simulator: Any
+) -> None:
+    user = attempts("IG")
+    media_ids = [upload(name, source_url="http://nowhere.invalid/x") for name in (PHOTO, FILM)]
+    user.publish(Content("addresses", files.held(house, post(house, *media_ids, platform="IG"))))
+    [kept] = simulator.posts(user.account)
+    assert [item["type"] for item in kept["media"]] == ["photo", "video"]
+
+
+def test_facebook_gets_the_bytes_that_were_checked_behind_a_url(
+    house: Any, attempts: Callable[[str], Any], simulator: Any
+) -> None:
+    page = attempts("FB")
+    [source] = files.by_url(house, post(house, urls=(f"{HOST}/{PHOTO}",)))
+    assert (source.content_type, source.has_bytes) == ("image/jpeg", True)
+    page.publish(Content("checked", (source,)))
+    assert simulator.posts(page.account)[0]["media"][0]["bytes"] == source.size_bytes
+
+
+def test_a_url_that_leads_elsewhere_by_the_time_it_is_sent_is_refused(
+    house: Any, attempts: Callable[[str], Any], simulator: Any
+) -> None:
+    page = attempts("FB")
+    [source] = files.by_url(house, post(house, urls=(f"{HOST}/{PHOTO}",)))
+    settings = house.settings
+    for instead, code in (("text-as.jpg", "INVALID_FILE_CONTENT"), ("photo-800x800.png", "MEDIA_CHANGED"),
+                          ("photo-300x300.jpg", "MEDIA_CHANGED"), ("none.jpg", "MEDIA_UNREACHABLE")):  # fmt: skip
+        moved = replace(source, url=f"{HOST}/{instead}")
+        moved = replace(moved, opener=lambda moved=moved: files._open(settings, moved))
+        with pytest.raises(PlatformRefusal) as refusal:
+            page.publish(Content("changed", (moved,)))
+        assert refusal.value.code == code
+    assert simulator.posts(page.account) == []
+
+
+def test_the_size_a_server_announces_is_judged_before_anything_is_sent(house: Any) -> None:
+    sources = files.by_url(house, post(house, urls=(f"{HOST}/photo-900x900-9mb.jpg",)))
+    [error] = check_files("FB", files.named((), sources), 1)
+    assert error.extras["errors"][0]["field"] == "media_urls[0]"
+
+
+def test_an_uploads_own_url_is_located_and_its_bytes_come_from_storage(
+    house: Any, upload: Callable[..., str], attempts: Callable[[str], Any], simulator: Any
+) -> None:
+    page, media_id = attempts("FB"), upload(PHOTO)
+    url = f"{simulator.url}/media/{media_id}/a.jpg"
+    page.publish(Content("own", files.by_url(house, post(house, urls=(url,)))))
+    size_bytes = house.media.files.pop(media_id).size_bytes
+    assert simulator.posts(page.account)[0]["media"][0]["bytes"] == size_bytes
+    with pytest.raises(PlatformRefusal) as refusal:
+        files.by_url(house, post(house, urls=(url,)))
+    assert (refusal.value.kind, refusal.value.code) == (Refusal.REJECTED, "MEDIA_GONE")

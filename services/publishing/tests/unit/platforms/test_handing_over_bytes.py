@@ -1,0 +1,176 @@
+"""A file on its way from storage to a platform: never whole in memory, and what a break on either side means."""
+
+import socket
+import threading
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+
+from publishing.platforms.base import (
+    Account,
+    Checkpoint,
+    Content,
+    MediaSource,
+    OutcomeUnknown,
+    PlatformRefusal,
+    Refusal,
+)
+from publishing.platforms.facebook import FacebookConnector
+from publishing.platforms.meta import MetaSettings
+from publishing.platforms.sources import stored
+
+ACCOUNT = Account("1001", "token-1")
+ANSWER = b'{"id": "1_2", "post_id": "1_2"}'
+MIB = 2**20
+
+
+class Line:
+    """One connection as the far side sees it: the head it was sent, and the body still to come."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += connection.recv(4096)
+        self.head, _, self.begun = head.partition(b"\r\n\r\n")
+
+    @property
+    def length_bytes(self) -> int:
+        [line] = [line for line in self.head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+        return int(line.partition(b":")[2])
+
+    def drain(self, keep: bool = False) -> bytes:
+        """Reads the whole body, or as much as comes."""
+        left, kept = self.length_bytes - len(self.begun), [self.begun]
+        while left and (piece := self.connection.recv(min(left, MIB))):
+            left -= len(piece)
+            if keep:
+                kept.append(piece)
+        return b"".join(kept)
+
+    def answer(self, body: bytes, length_bytes: int | None = None, status: str = "200 OK") -> None:
+        head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body) if length_bytes is None else length_bytes}\r\n\r\n"
+        self.connection.sendall(head.encode() + body)
+
+
+@contextmanager
+def far_side(serve: Callable[[Line], None]) -> Iterator[str]:
+    """Serves every connection once, then closes it; its URL."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def run() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection:
+                    try:
+                        serve(Line(connection))
+                    except ConnectionError:
+                        continue
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def publish(url: str, source: MediaSource) -> Any:
+    connector = FacebookConnector(MetaSettings(facebook_url=url, read_timeout_seconds=5.0))
+    return connector.publish(ACCOUNT, Content("größer", (source,)), Checkpoint())
+
+
+def photo(size_bytes: int, opener: Any) -> MediaSource:
+    return MediaSource(
+        "photo", "https://a.example/a.jpg", content_type="image/jpeg", size_bytes=size_bytes, opener=opener
+    )
+
+
+@contextmanager
+def made_up(pieces: int) -> Iterator[Iterator[bytes]]:
+    yield (bytes(MIB) for _ in range(pieces))
+
+
+def from_storage(url: str, size_bytes: int) -> MediaSource:
+    return photo(size_bytes, stored(f"{url}/a?signature=x", size_bytes))
+
+
+def test_the_platform_gets_fields_and_bytes_as_a_form_of_known_length() -> None:
+    seen: list[tuple[bytes, bytes]] = []
+
+    def platform(line: Line) -> None:
+        seen.append((line.head, line.drain(keep=True) if line.head.startswith(b"POST") else b""))
+        line.answer(ANSWER)
+
+    with far_side(lambda line: line.answer(b"photo bytes")) as storage, far_side(platform) as url:
+        assert publish(url, from_storage(storage, 11)).remote_id == "1_2"
+    head, body = seen[0]
+    assert b"transfer-encoding" not in head.lower()
+    assert body.count(b"photo bytes") == 1
+    assert "größer".encode() in body
+    assert b'name="source"; filename="file"\r\nContent-Type: image/jpeg\r\n\r\nphoto bytes\r\n--' in body
+
+
+def test_a_large_file_is_never_in_memory_as_a_whole() -> None:
+    def platform(line: Line) -> None:
+        if line.head.startswith(b"POST"):
+            line.drain()
+        line.answer(ANSWER)
+
+    with far_side(platform) as url:
+        tracemalloc.start()
+        try:
+            publish(url, photo(96 * MIB, partial(made_up, 96)))
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak < 8 * MIB
+
+
+def test_a_platform_that_breaks_off_before_the_last_byte_has_published_nothing() -> None:
+    with far_side(lambda line: line.connection.recv(100)) as url, pytest.raises(PlatformRefusal) as refusal:
+        publish(url, photo(64 * MIB, partial(made_up, 64)))
+    assert refusal.value.kind is Refusal.TRANSIENT
+
+
+def test_a_platform_that_breaks_off_after_the_last_byte_may_have_published() -> None:
+    with far_side(lambda line: line.drain() and None) as url, pytest.raises(OutcomeUnknown):
+        publish(url, photo(MIB, partial(made_up, 1)))
+
+
+@pytest.mark.parametrize(
+    ("storage", "kind", "code"),
+    [
+        (lambda line: line.answer(b"", status="404 Not Found"), Refusal.REJECTED, "MEDIA_GONE"),
+        (lambda line: line.answer(b"", status="503 Busy"), Refusal.TRANSIENT, "MEDIA_UNAVAILABLE"),
+        (lambda line: line.answer(b"half", length_bytes=8), Refusal.TRANSIENT, "MEDIA_UNAVAILABLE"),
+        (lambda line: line.answer(b"short"), Refusal.TRANSIENT, "MEDIA_CHANGED"),
+        (lambda line: line.answer(b"longer than said"), Refusal.TRANSIENT, "MEDIA_CHANGED"),
+        (lambda line: None, Refusal.TRANSIENT, "MEDIA_UNAVAILABLE"),
+    ],
+    ids=["gone", "busy", "cut", "shorter", "longer", "silent"],
+)
+def test_a_file_that_does_not_come_whole_is_never_published(storage: Any, kind: Refusal, code: str) -> None:
+    whole: list[int] = []
+
+    def platform(line: Line) -> None:
+        length = line.length_bytes
+        if len(line.drain(keep=True)) == length:
+            whole.append(length)
+
+    with (
+        far_side(storage) as storage_url,
+        far_side(platform) as url,
+        pytest.raises(PlatformRefusal) as refusal,
+    ):
+        publish(url, from_storage(storage_url, 8))
+    assert (refusal.value.kind, refusal.value.code) == (kind, code)
+    assert whole == []

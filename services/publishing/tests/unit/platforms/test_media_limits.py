@@ -1,0 +1,115 @@
+"""What each platform takes of one file, at the bounds platforms.md names."""
+
+from typing import Any
+
+import pytest
+
+from contracts.media import MIME_TYPES
+from contracts.platforms import PLATFORMS
+from publishing.platforms.base import MediaSource
+from publishing.platforms.media_limits import FILE_LIMITS, check_files, is_converted
+
+MIB = 2**20
+KIB = 2**10
+
+
+def photo(
+    content_type: str = "image/jpeg", size_bytes: int = 10_000, side: Any = (1000, 1000)
+) -> MediaSource:
+    width, height = side
+    return MediaSource("photo", content_type=content_type, size_bytes=size_bytes, width=width, height=height)
+
+
+def video(
+    seconds: float = 10, content_type: str = "video/mp4", size_bytes: int = MIB, side: Any = (720, 1280)
+) -> Any:
+    return MediaSource(
+        "video", content_type=content_type, size_bytes=size_bytes, width=side[0], height=side[1],
+        duration_seconds=seconds,
+    )  # fmt: skip
+
+
+def complaints(platform: str, *files: MediaSource) -> list[str]:
+    named = [(f"media_ids[{number}]", file) for number, file in enumerate(files)]
+    return [error.message for error in check_files(platform, named, len(files))]
+
+
+@pytest.mark.parametrize(
+    ("platform", "file"),
+    [
+        ("FB", photo(size_bytes=4 * MIB - 1)), ("FB", photo("image/png")), ("FB", photo("image/gif")),
+        ("FB", photo("image/webp", 20 * MIB)), ("FB", video(1_200, size_bytes=1_024 * MIB)),
+        ("FB", video(content_type="video/quicktime")),
+        ("IG", photo(size_bytes=8 * MIB)), ("IG", photo(side=(1080, 1350))), ("IG", photo(side=(1080, 566))),
+        ("IG", photo(side=(320, 320))), ("IG", photo(side=(1440, 1440))), ("IG", photo("image/png", 20 * MIB)),
+        ("IG", photo("image/webp")), ("IG", video(3)), ("IG", video(900, size_bytes=300 * MIB)),
+        ("LN", photo(size_bytes=8 * MIB)), ("LN", photo(side=(6_025, 6_000))), ("LN", video(3, size_bytes=75 * KIB)),
+        ("LN", video(1_800, size_bytes=500 * MIB)),
+        ("TT", photo("image/webp", 20 * MIB)), ("TT", photo("image/png")), ("TT", video(600, size_bytes=4_096 * MIB)),
+        ("TT", video(content_type="video/webm", side=(360, 640))),
+        ("TW", photo("image/webp", 5 * MIB)), ("TW", photo("image/gif", 15 * MIB)), ("TW", video(0.5)),
+        ("TW", video(140, size_bytes=512 * MIB)),
+        ("YT", video(40_000, "video/webm", 256 * 1_024 * MIB)),
+    ],
+)  # fmt: skip
+def test_a_file_at_the_bound_passes(platform: str, file: MediaSource) -> None:
+    assert complaints(platform, file) == []
+
+
+@pytest.mark.parametrize(
+    ("platform", "file", "words"),
+    [
+        ("FB", photo(size_bytes=4 * MIB), "at most 4,194,303 bytes"), ("FB", video(1_200.1), "at most 1,200 seconds"),
+        ("FB", video(size_bytes=1_024 * MIB + 1), "at most 1,073,741,824 bytes"),
+        ("FB", video(content_type="video/webm"), "as video/mp4, video/quicktime, this one is video/webm"),
+        ("IG", photo(size_bytes=8 * MIB + 1), "at most 8,388,608 bytes"), ("IG", photo("image/gif"), "image/gif"),
+        ("IG", photo(side=(1080, 1352)), "between 0.8:1 and 1.91:1, this one is 1080 x 1352"),
+        ("IG", photo("image/png", side=(1080, 564)), "between 0.8:1 and 1.91:1"),
+        ("IG", photo(side=(319, 319)), "at least 320 pixels of width"),
+        ("IG", photo(side=(1441, 1441)), "at most 1,440 pixels of width"), ("IG", video(2.9), "at least 3 seconds"),
+        ("IG", video(900.5), "at most 900 seconds"), ("IG", video(size_bytes=300 * MIB + 1), "at most 314,572,800"),
+        ("LN", photo(size_bytes=8 * MIB + 1), "bytes"), ("LN", photo(side=(6_026, 6_000)), "at most 36,150,000 pixels"),
+        ("LN", video(size_bytes=75 * KIB - 1), "at least 76,800 bytes"), ("LN", video(1_801), "at most 1,800"),
+        ("LN", video(content_type="video/quicktime"), "this one is video/quicktime"),
+        ("TT", photo("image/gif"), "image/gif"), ("TT", photo(size_bytes=20 * MIB + 1), "bytes"),
+        ("TT", video(601), "at most 600 seconds"), ("TT", video(side=(359, 640)), "at least 360 pixels on"),
+        ("TW", photo(size_bytes=5 * MIB + 1), "photos of at most 5,242,880"),
+        ("TW", photo("image/gif", 15 * MIB + 1), "gifs of at most 15,728,640"),
+        ("TW", video(0.4), "at least 0.5 seconds"),
+        ("TW", video(140.1), "at most 140 seconds"), ("YT", video(size_bytes=256 * 1_024 * MIB + 1), "bytes"),
+    ],
+)  # fmt: skip
+def test_a_file_past_the_bound_is_found(platform: str, file: MediaSource, words: str) -> None:
+    [complaint] = complaints(platform, file)
+    assert complaint.startswith(f"media_ids[0]: {PLATFORMS[platform].name} takes ")
+    assert words in complaint
+
+
+def test_a_gif_goes_to_x_only_alone_and_elsewhere_is_a_photo() -> None:
+    gif = photo("image/gif")
+    assert "only alone" in complaints("TW", gif, photo())[0]
+    assert complaints("FB", gif, photo()) == []
+
+
+def test_every_file_is_judged_and_named() -> None:
+    found = complaints("IG", photo(), photo("image/gif"), video(1))
+    assert [text.partition(":")[0] for text in found] == ["media_ids[1]", "media_ids[2]"]
+
+
+def test_what_is_not_known_is_not_judged() -> None:
+    for platform in PLATFORMS:
+        assert complaints(platform, MediaSource("video"), MediaSource("photo")) == []
+
+
+def test_every_upload_type_is_taken_converted_or_refused_by_name() -> None:
+    taken = {
+        code: {kind for limits in table.values() for kind in (*limits.types, *limits.converted)}
+        for code, table in FILE_LIMITS.items()
+    }
+    assert set(taken) == set(PLATFORMS)
+    assert all(kinds <= set(MIME_TYPES) for kinds in taken.values())
+    assert [code for code in PLATFORMS if is_converted(code, "image/webp")] == ["FB", "IG", "LN"]
+    assert [code for code in PLATFORMS if is_converted(code, "image/png")] == ["IG", "TT"]
+    assert not any(
+        is_converted(code, mime_type) for code in PLATFORMS for mime_type in ("image/gif", "image/jpeg", None)
+    )
