@@ -40,7 +40,7 @@ class Storage:
             answer = self._pool.request("GET", url, headers=headers, redirect=False, preload_content=False)
         except (HTTPError, OSError) as error:
             raise _away("get", repr(error)) from error
-        if answer.status == 206 and answer.headers.get("Content-Length") == str(last - first + 1):
+        if _is_span(answer, first, last):
             return Download(answer)
         answer.close()
         if answer.status == 404:
@@ -63,6 +63,15 @@ class Download:
 
     def close(self) -> None:
         self._answer.close()
+
+
+def _is_span(answer: urllib3.BaseHTTPResponse, first: int, last: int) -> bool:
+    """By what it says of its body: rclone answers a range with the range, and with 200."""
+    said = answer.headers.get("Content-Range", "")
+    length = answer.headers.get("Content-Length")
+    return (
+        answer.status < 300 and said.startswith(f"bytes {first}-{last}/") and length == str(last - first + 1)
+    )
 
 
 def _away(doing: str, reason: str) -> ApiError:

@@ -44,11 +44,12 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.status:
             self._answer(self.server.status, b"<Error>secret</Error>")
         else:
-            self._answer(206, FILE[first : last + 1])
+            self._answer(206, FILE[first : last + 1], f"bytes {first}-{last}/{len(FILE)}")
 
-    def _answer(self, status: int, body: bytes) -> None:
+    def _answer(self, status: int, body: bytes, content_range: str = "") -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Range", content_range)
         self.end_headers()
         self.wfile.write(body)
 
