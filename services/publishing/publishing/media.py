@@ -106,13 +106,15 @@ def _own(house: House, post: Post, url: str) -> MediaSource | None:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """media's answers as an attempt takes them: gone for good, or not there just now."""
+    """media's answers as an attempt takes them: gone or no good for ever, or not to be had just now."""
     try:
         yield
     except ApiError as error:
         if error.row is NOT_FOUND:
             message = "A file of this post is no longer there."
             raise PlatformRefusal(Refusal.REJECTED, "MEDIA_GONE", message) from error
+        if error.row.http_status < 500:
+            raise PlatformRefusal(Refusal.REJECTED, error.code, error.message) from error
         message = "The post's files cannot be had just now."
         raise PlatformRefusal(Refusal.TRANSIENT, "MEDIA_UNAVAILABLE", message) from error
 
