@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, text
+from sqlalchemy import Connection, CursorResult, create_engine, event, text
+from sqlalchemy.dialects.postgresql import psycopg2
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -26,24 +27,26 @@ _SESSION_OPTIONS = " ".join(
 )
 
 
+#: In `connection.info` while a transaction lasts: not begun, open, or ended by its last statement.
+_STATE = "transaction"
+_ASKED, _OPEN, _ENDED = "asked", "open", "ended"
+
+
 class Database:
-    """A pool of connections to one PostgreSQL database."""
+    """A pool of connections to one PostgreSQL database.
+
+    All of them are in autocommit: a single statement costs one round trip, and a transaction sends its BEGIN with its
+    first statement (and its COMMIT with its last, see `end_with`), where a driver would make round trips of both.
+    """
 
     def __init__(self, url: str, *, pool_size: int = 16, pool_timeout_seconds: float = 5.0) -> None:
-        self._url, self._pool_timeout_seconds = url, pool_timeout_seconds
-        self.engine = self._engine(pool_size)
-        # A pool of its own: switching a connection to autocommit and back costs more than a small query.
-        self._autocommit = self._engine(
-            max(pool_size // 2, 1), isolation_level="AUTOCOMMIT", pool_reset_on_return=None
-        )
-        self._after_commit: dict[str, Callable[[], None]] = {}
-
-    def _engine(self, pool_size: int, **options: Any) -> Engine:
-        return create_engine(
-            self._url,
+        self.engine = create_engine(
+            url,
+            isolation_level="AUTOCOMMIT",
+            pool_reset_on_return=None,
             pool_size=pool_size,
             max_overflow=0,
-            pool_timeout=self._pool_timeout_seconds,
+            pool_timeout=pool_timeout_seconds,
             pool_use_lifo=True,
             connect_args={
                 "options": _SESSION_OPTIONS,
@@ -52,8 +55,9 @@ class Database:
                 "keepalives_interval": 2,
                 "keepalives_count": 3,
             },
-            **options,
         )
+        event.listen(self.engine, "before_cursor_execute", _begin_with_the_first, retval=True)
+        self._after_commit: dict[str, Callable[[], None]] = {}
 
     def on_commit(self, mark: str, callback: Callable[[], None]) -> None:
         """Call back after every commit of a transaction that set `connection.info[mark]` (so the outbox wakes)."""
@@ -67,18 +71,27 @@ class Database:
         which is why every write is repeatable by its operation id.
         """
         with _outage_as_unavailable(), self.engine.connect() as connection:
+            info = connection.info
             for mark in self._after_commit:
-                connection.info.pop(mark, None)
-            with connection.begin():
+                info.pop(mark, None)
+            info[_STATE] = _ASKED
+            try:
                 yield connection
-            marks = [mark for mark in self._after_commit if connection.info.pop(mark, None)]
+                if info[_STATE] == _OPEN:
+                    connection.exec_driver_sql("COMMIT")
+            except BaseException:
+                _roll_back(connection)
+                raise
+            finally:
+                info.pop(_STATE, None)
+            marks = [mark for mark in self._after_commit if info.pop(mark, None)]
         for mark in marks:
             self._after_commit[mark]()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Single statements without a transaction around them: one round trip each."""
-        with _outage_as_unavailable(), self._autocommit.connect() as connection:
+        with _outage_as_unavailable(), self.engine.connect() as connection:
             yield connection
 
     def ping(self) -> None:
@@ -88,7 +101,47 @@ class Database:
 
     def close(self) -> None:
         self.engine.dispose()
-        self._autocommit.dispose()
+
+
+class Compiled:
+    """A statement compiled once, for the busiest: SQLAlchemy's way through its cache costs as much as a small query."""
+
+    def __init__(self, statement: Any) -> None:
+        compiled = statement.compile(dialect=psycopg2.dialect())  # type: ignore[no-untyped-call]
+        self._text = str(compiled)
+        self._constants = compiled.params
+
+    def run(self, connection: Connection, parameters: dict[str, Any]) -> CursorResult[Any]:
+        """Values go to the driver as they are: no types of SQLAlchemy's stand between."""
+        return connection.exec_driver_sql(self._text, self._constants | parameters)
+
+
+def end_with(connection: Connection, statement: str, parameters: Any) -> None:
+    """The last statement of a transaction and its COMMIT, in one round trip. Nothing may follow in the block."""
+    connection.exec_driver_sql(f"{statement}; COMMIT", parameters)
+    connection.info[_STATE] = _ENDED
+
+
+def _begin_with_the_first(
+    connection: Connection, cursor: Any, statement: str, parameters: Any, _context: Any, is_many: bool
+) -> tuple[str, Any]:
+    if connection.info.get(_STATE) == _ASKED:
+        connection.info[_STATE] = _OPEN
+        if is_many:  # the driver repeats the text for each row
+            cursor.execute("BEGIN")
+        else:
+            statement = f"BEGIN; {statement}"
+    return statement, parameters
+
+
+def _roll_back(connection: Connection) -> None:
+    """Leaves nothing open behind: a connection that cannot is thrown away."""
+    if connection.invalidated or connection.info.get(_STATE) != _OPEN:
+        return
+    try:
+        connection.exec_driver_sql("ROLLBACK")
+    except DBAPIError:
+        connection.invalidate()
 
 
 @contextmanager

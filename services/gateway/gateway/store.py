@@ -6,6 +6,7 @@ from sqlalchemy import Connection, and_, bindparam, case, delete, func, or_, sel
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.clock import clock_now
+from chassis.database import Compiled
 from contracts.record import Record
 from gateway.models import idempotency_keys as keys
 
@@ -78,16 +79,20 @@ def _mine(statement: Any) -> Any:
     )
 
 
-_CLAIM = _claim()
-_FIND = select(
-    keys.c.fingerprint,
-    (keys.c.locked_until > func.clock_timestamp()).label("locked"),
-    keys.c.status,
-    keys.c.headers,
-    keys.c.body,
-).where(keys.c.token_id == bindparam("of_token_id"), keys.c.key == bindparam("of_key"))
-_KEEP = _mine(update(keys)).values(
-    status=bindparam("status"), headers=bindparam("headers"), body=bindparam("body")
+_CLAIM = Compiled(_claim())
+_FIND = Compiled(
+    select(
+        keys.c.fingerprint,
+        (keys.c.locked_until > func.clock_timestamp()).label("locked"),
+        keys.c.status,
+        keys.c.headers,
+        keys.c.body,
+    ).where(keys.c.token_id == bindparam("of_token_id"), keys.c.key == bindparam("of_key"))
+)
+_KEEP = Compiled(
+    _mine(update(keys)).values(
+        status=bindparam("status"), headers=bindparam("headers"), body=bindparam("body")
+    )
 )
 _UNLOCK = _mine(update(keys)).values(locked_until=func.clock_timestamp())
 _RELEASE = _mine(delete(keys))
@@ -116,11 +121,11 @@ class Store:
             "operation_id": operation_id,
             "lock_seconds": lock_seconds,
         }
-        row = self._connection.execute(_CLAIM, values).first()
+        row = _CLAIM.run(self._connection, values).first()
         return None if row is None else Held(operation_id=row.operation_id, fence=row.fence)
 
     def find(self, token_id: str, key: str) -> Found | None:
-        row = self._connection.execute(_FIND, {"of_token_id": token_id, "of_key": key}).first()
+        row = _FIND.run(self._connection, {"of_token_id": token_id, "of_key": key}).first()
         if row is None:
             return None
         return Found(
@@ -134,7 +139,7 @@ class Store:
     def keep(self, token_id: str, key: str, fence: int, *, status: int, headers: bytes, body: bytes) -> None:
         """Stores the answer: every repetition gets it."""
         answer = {"status": status, "headers": headers, "body": body}
-        self._connection.execute(_KEEP, _of(token_id, key, fence) | answer)
+        _KEEP.run(self._connection, _of(token_id, key, fence) | answer)
 
     def unlock(self, token_id: str, key: str, fence: int) -> None:
         """Lets the same request take the key over at once, with the same operation id."""

@@ -71,27 +71,30 @@ class Admissions:
 
     def _decide_together(self, demands: list[Demand]) -> list[Decision]:
         subjects = {demand.subject for demand in demands}
+        operation_ids = {demand.operation_id for demand in demands if demand.operation_id}
         while True:
             with self._database.transaction() as connection:
                 store = Store(connection)
-                if locked := store.lock(subjects):
-                    decisions = _settle(store, locked, demands)
+                if locked := store.lock(subjects, operation_ids):
+                    held_units = {charge.operation_id: charge.units for charge in locked.charges.values()}
+                    decisions = decide_all(locked.counters, demands, held_units, locked.now)
                     _warn(store, zip(demands, decisions, strict=True))
+                    _write(store, locked, demands, decisions, held_units)
                     return decisions
             with self._database.transaction() as connection:
                 Store(connection).add(subjects)
 
 
-def _settle(store: Store, locked: Locked, demands: list[Demand]) -> list[Decision]:
-    """Decides and writes what changed."""
-    operation_ids = {demand.operation_id for demand in demands if demand.operation_id}
-    held = store.charges(operation_ids) if operation_ids else {}
-    held_units = {operation_id: charge.units for operation_id, charge in held.items()}
-    decisions = decide_all(locked.counters, demands, held_units, locked.now)
+def _write(
+    store: Store,
+    locked: Locked,
+    demands: list[Demand],
+    decisions: list[Decision],
+    held_units: dict[str, int],
+) -> None:
+    """Writes what changed; the transaction is over with it."""
     after = {decision.counters.subject: decision.counters for decision in decisions}
     changed = [counters for subject, counters in after.items() if counters != locked.counters[subject]]
-    if changed:
-        store.write(changed)
     charges: dict[str, UnitCharge] = {}
     for demand, decision in zip(demands, decisions, strict=True):
         if demand.operation_id and decision.units_taken:
@@ -103,9 +106,7 @@ def _settle(store: Store, locked: Locked, demands: list[Demand]) -> list[Decisio
                 bucket=demand.bucket,
                 units=held_units[demand.operation_id],
             )
-    if charges:
-        store.hold(charges.values())
-    return decisions
+    store.write(changed, charges.values(), commit=True)
 
 
 def _warn(store: Store, decided: Iterable[tuple[Demand, Decision]]) -> None:

@@ -11,17 +11,11 @@ from sqlalchemy import Connection, Row, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis import clock, outbox
+from chassis.database import end_with
 from contracts.events import QuotaWarning
 from contracts.record import Record
 from quota.decision import Counters
 from quota.models import counters, unit_charges
-
-
-class Locked(Record):
-    """Counters rows that are ours until the transaction ends, and the time at which they became so."""
-
-    counters: dict[str, Counters]
-    now: datetime
 
 
 class UnitCharge(Record):
@@ -35,18 +29,41 @@ class UnitCharge(Record):
     refunded: bool = False
 
 
+class Locked(Record):
+    """Counters rows that are ours until the transaction ends, and the time at which they became so."""
+
+    counters: dict[str, Counters]
+    now: datetime
+    #: What the operations asked about hold, by operation id.
+    charges: dict[str, UnitCharge] = {}
+
+
 _NAMES = Counters.__struct_fields__
 _COLUMNS = ", ".join(_NAMES)
+_TYPES = {"subject": "text", "minute_at": "timestamptz", "day": "date", "year_month": "text"}
 #: The time is read once the rows are locked: a row's windows never go back, whichever replica comes first.
 _LOCK = f"""
 SET LOCAL synchronous_commit TO off;
 WITH locked AS MATERIALIZED (
     SELECT {_COLUMNS} FROM counters WHERE subject = ANY(%s) ORDER BY subject FOR UPDATE
 ) SELECT {_COLUMNS}, clock_now() FROM locked"""
-_WRITE = f"UPDATE counters SET {', '.join(f'{name} = %s' for name in _NAMES)} WHERE subject = %s"
+#: The same for those that bring operations: what these hold is read after the locks, by a statement of its own.
+#: It says nothing when a row was not there to be locked: one that came in between is not ours.
+_LOCK_WITH_CHARGES = f"""
+SET LOCAL synchronous_commit TO off;
+SELECT set_config('quota.locked', count(*)::text, true)
+FROM (SELECT FROM counters WHERE subject = ANY(%s) ORDER BY subject FOR UPDATE) AS locked;
+SELECT {_COLUMNS}, clock_now(), (SELECT json_agg(unit_charges) FROM unit_charges WHERE operation_id = ANY(%s))
+FROM counters WHERE subject = ANY(%s) AND current_setting('quota.locked')::integer = %s"""
+_WRITE = """
+UPDATE counters SET {assignments} FROM unnest({arrays}) AS new ({names}) WHERE counters.subject = new.subject
+""".format(
+    assignments=", ".join(f"{name} = new.{name}" for name in _NAMES[1:]),
+    arrays=", ".join(f"%s::{_TYPES.get(name, 'integer')}[]" for name in _NAMES),
+    names=", ".join(_NAMES),
+)
 _CHARGE_NAMES = UnitCharge.__struct_fields__
 _CHARGE_COLUMNS = ", ".join(_CHARGE_NAMES)
-_CHARGES = f"SELECT {_CHARGE_COLUMNS} FROM unit_charges WHERE operation_id = ANY(%s)"
 _HOLD = f"""
 INSERT INTO unit_charges ({_CHARGE_COLUMNS}, created_at)
 SELECT *, clock_now()
@@ -60,17 +77,26 @@ class Store:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def lock(self, subjects: Collection[str]) -> Locked | None:
+    def lock(self, subjects: Collection[str], operation_ids: Collection[str] = ()) -> Locked | None:
         """Locks the rows of all subjects, in their order; None when one of them has no row yet (see `add`).
 
         The commit of this transaction does not wait for the disk: counters that a crash of the database loses
         are under a second's worth. See `wait_for_disk`.
         """
         # One round trip and no statement to build: every request passes here.
-        rows = self._connection.exec_driver_sql(_LOCK, (list(subjects),)).fetchall()
+        if operation_ids:
+            parameters = (list(subjects), list(operation_ids), list(subjects), len(subjects))
+            rows = self._connection.exec_driver_sql(_LOCK_WITH_CHARGES, parameters).fetchall()
+        else:
+            rows = self._connection.exec_driver_sql(_LOCK, (list(subjects),)).fetchall()
         if len(rows) < len(subjects):
             return None
-        return Locked(counters={row[0]: _counters(row) for row in rows}, now=rows[-1][-1].astimezone(UTC))
+        charges = msgspec.convert((operation_ids and rows[0][-1]) or [], list[UnitCharge])
+        return Locked(
+            counters={row[0]: _counters(row) for row in rows},
+            now=rows[-1][len(_NAMES)].astimezone(UTC),
+            charges={charge.operation_id: charge for charge in charges},
+        )
 
     def wait_for_disk(self) -> None:
         """Makes this transaction's commit durable: for events, which unlike counts must not be lost."""
@@ -86,10 +112,19 @@ class Store:
         rows = [{"subject": subject} for subject in sorted(subjects)]
         self._connection.execute(insert(counters).values(rows).on_conflict_do_nothing())
 
-    def write(self, changed: Collection[Counters]) -> None:
-        """Writes locked rows back, all in one round trip."""
-        values = [value for each in changed for value in (*msgspec.structs.astuple(each), each.subject)]
-        self._connection.exec_driver_sql(";".join([_WRITE] * len(changed)), tuple(values))
+    def write(
+        self, changed: Collection[Counters], charges: Collection[UnitCharge] = (), *, commit: bool = False
+    ) -> None:
+        """Writes locked rows back and what operations hold now, in one round trip; on request commits with it."""
+        statements, values = [], []
+        for statement, records in ((_WRITE, changed), (_HOLD, charges)):
+            if records:
+                columns = zip(*map(msgspec.structs.astuple, records), strict=True)
+                statements.append(statement)
+                values += [list(column) for column in columns]
+        if statements:
+            execute = end_with if commit else Connection.exec_driver_sql
+            execute(self._connection, ";".join(statements), tuple(values))
 
     def usage(self, subject: str) -> tuple[Counters, datetime]:
         """A subject's counters without locking them, and the time."""
@@ -97,16 +132,6 @@ class Store:
         joined = time.outerjoin(counters, counters.c.subject == subject)
         row = self._connection.execute(select(counters, time.c.now).select_from(joined)).one()
         return (_counters(row) if row.subject else Counters(subject=subject)), row.now.astimezone(UTC)
-
-    def charges(self, operation_ids: Collection[str]) -> dict[str, UnitCharge]:
-        """What these operations hold, by operation id. Ask after locking their accounts."""
-        rows = self._connection.exec_driver_sql(_CHARGES, (list(operation_ids),))
-        return {row[0]: UnitCharge(**dict(zip(_CHARGE_NAMES, row, strict=True))) for row in rows}
-
-    def hold(self, charges: Iterable[UnitCharge]) -> None:
-        """Records what operations hold now."""
-        columns = zip(*(msgspec.structs.astuple(charge) for charge in charges), strict=True)
-        self._connection.exec_driver_sql(_HOLD, tuple(list(column) for column in columns))
 
     def release(self, operation_id: str) -> None:
         """The operation holds nothing any more."""

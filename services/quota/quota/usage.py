@@ -55,21 +55,23 @@ def return_unit(store: Store, account_id: str, operation_id: str) -> None:
 
 def _give_back(store: Store, account_id: str, operation_id: str | None, units: int, *, by_call: bool) -> None:
     """Units of a month that is over are gone with it."""
-    if operation_id is None or (locked := store.lock([account_id])) is None:
+    if operation_id is None or (locked := store.lock([account_id], [operation_id])) is None:
         return
-    charge = store.charges([operation_id]).get(operation_id)
+    charge = locked.charges.get(operation_id)
     if charge is None or charge.account_id != account_id or (by_call and charge.refunded):
         return
     given = min(max(units, 0), charge.units)
+    counters = locked.counters[account_id]
+    changed, held = [], []
+    if counters.year_month == charge.year_month:
+        left = max(0, getattr(counters, charge.bucket) - given)
+        changed = [msgspec.structs.replace(counters, **{charge.bucket: left})]
     if given == charge.units:
         store.release(operation_id)
     else:
         left = charge.units - given
-        store.hold([msgspec.structs.replace(charge, units=left, refunded=charge.refunded or by_call)])
-    counters = locked.counters[account_id]
-    if counters.year_month == charge.year_month:
-        left = max(0, getattr(counters, charge.bucket) - given)
-        store.write([msgspec.structs.replace(counters, **{charge.bucket: left})])
+        held = [msgspec.structs.replace(charge, units=left, refunded=charge.refunded or by_call)]
+    store.write(changed, held)
 
 
 def forget_charges(store: Store) -> int:

@@ -1,0 +1,131 @@
+"""Transactions whose BEGIN travels with the first statement, and whose COMMIT may travel with the last."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
+
+from chassis.database import Database, end_with
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+
+sys.path.append(str(Path(__file__).parents[1] / "probe"))
+
+COUNT = text("SELECT count(*) FROM things")
+
+
+@pytest.fixture
+def database(database_for: Callable[[str], str]) -> Iterator[Database]:
+    found = Database(database_for("probe"), pool_size=1)
+    with found.transaction() as connection:
+        connection.execute(text("CREATE TABLE things (id integer PRIMARY KEY)"))
+    yield found
+    found.close()
+
+
+def add(database: Database, number: int) -> None:
+    with database.transaction() as connection:
+        connection.execute(text("INSERT INTO things VALUES (:number)"), {"number": number})
+
+
+def count(database: Database) -> int:
+    with database.reading() as connection:
+        return int(connection.execute(COUNT).scalar_one())
+
+
+def is_in_transaction(database: Database) -> bool:
+    """By the server's own word: the start of a transaction is the start of the statement outside of one."""
+    with database.reading() as connection:
+        row = connection.execute(text("SELECT now() = statement_timestamp()")).scalar_one()
+    return not row
+
+
+def test_a_block_that_ends_is_committed_and_one_that_raises_leaves_nothing(database: Database) -> None:
+    add(database, 1)
+    with pytest.raises(RuntimeError), database.transaction() as connection:
+        connection.execute(text("INSERT INTO things VALUES (2)"))
+        raise RuntimeError
+    assert count(database) == 1
+    assert not is_in_transaction(database)
+
+
+def test_statements_of_one_block_see_one_transaction(database: Database) -> None:
+    with database.transaction() as connection:
+        first = connection.execute(text("SELECT txid_current()")).scalar_one()
+        assert connection.execute(text("SELECT txid_current()")).scalar_one() == first
+        assert connection.execute(text("SELECT now() < statement_timestamp()")).scalar_one()
+
+
+def test_a_statement_that_fails_ends_the_transaction_and_the_connection_goes_on(database: Database) -> None:
+    add(database, 1)
+    with pytest.raises(IntegrityError), database.transaction() as connection:
+        connection.execute(text("INSERT INTO things VALUES (2)"))
+        connection.execute(text("INSERT INTO things VALUES (1)"))
+    assert count(database) == 1
+    assert not is_in_transaction(database)
+    add(database, 3)
+    assert count(database) == 2
+
+
+def test_a_block_without_a_statement_and_one_of_many_rows_work_too(database: Database) -> None:
+    with database.transaction():
+        pass
+    with database.transaction() as connection:
+        connection.exec_driver_sql("INSERT INTO things VALUES (%s)", [(1,), (2,), (3,)])
+    assert count(database) == 3
+    assert not is_in_transaction(database)
+
+
+def test_the_last_statement_can_take_the_commit_along(database: Database) -> None:
+    with database.transaction() as connection:
+        connection.execute(text("INSERT INTO things VALUES (1)"))
+        end_with(connection, "INSERT INTO things VALUES (%s)", (2,))
+        assert count_elsewhere(database) == 2
+    with pytest.raises(IntegrityError), database.transaction() as connection:
+        connection.execute(text("INSERT INTO things VALUES (3)"))
+        end_with(connection, "INSERT INTO things VALUES (%s)", (2,))
+    assert count(database) == 2
+    assert not is_in_transaction(database)
+
+
+def count_elsewhere(database: Database) -> int:
+    other = Database(str(database.engine.url.render_as_string(hide_password=False)), pool_size=1)
+    try:
+        return count(other)
+    finally:
+        other.close()
+
+
+def test_what_is_called_back_after_a_commit_is_not_after_a_rollback(database: Database) -> None:
+    called: list[str] = []
+    database.on_commit("mark", lambda: called.append("back"))
+    with pytest.raises(RuntimeError), database.transaction() as connection:
+        connection.info["mark"] = True
+        raise RuntimeError
+    add(database, 1)
+    assert called == []
+    with database.transaction() as connection:
+        connection.info["mark"] = True
+        end_with(connection, "INSERT INTO things VALUES (%s)", (2,))
+    assert called == ["back"]
+
+
+def test_a_connection_that_breaks_inside_a_block_is_unavailable_once_and_then_replaced(
+    database: Database,
+) -> None:
+    with pytest.raises(ApiError) as caught, database.transaction() as connection:
+        connection.execute(text("INSERT INTO things VALUES (1)"))
+        pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+        kill(database, pid)
+        connection.execute(COUNT)
+    assert caught.value.row is SERVICE_UNAVAILABLE
+    assert count(database) == 0
+
+
+def kill(database: Database, pid: int) -> None:
+    other = Database(str(database.engine.url.render_as_string(hide_password=False)), pool_size=1)
+    with other.reading() as connection:
+        connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+    other.close()
