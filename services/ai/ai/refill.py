@@ -31,6 +31,7 @@ from ai.prices import REFILL_AMOUNTS, REFILL_GAP_SECONDS, REFILL_UNIT, REFILLS_P
 from ai.store import Connection
 from ai.store.ledger import Ledgers
 from ai.store.refills import AutoRefills, Refill, Refills, Wish
+from chassis import clock
 from chassis.database import Database
 from chassis.ids import new_id
 from contracts import errors
@@ -41,7 +42,7 @@ log = structlog.get_logger()
 
 #: Accounts looked at, and payments asked for, in one tick. Our choice: a tick of slow answers ends within minutes.
 _PER_TICK = 5
-#: A provider may forget an idempotency key after a day: after this a repetition might be paid twice. Our choice.
+#: A provider may forget an idempotency key after a day: after this an order is looked for instead. Our choice.
 _ASK_FOR = timedelta(hours=23)
 
 
@@ -151,7 +152,7 @@ def ask_next(database: Database, payments: PaymentProvider) -> bool:
         elif refill.age < _ASK_FOR:
             payment = payments.pay(order)
         else:
-            payment = Payment(PaymentState.FAILED, error="outcome_unknown")
+            payment = payments.find(refill.id) or Payment(PaymentState.FAILED, error="never_taken")
     except OutcomeUnknown as error:
         log.warning("refill_outcome_unknown", refill_id=refill.id, reason=str(error))
         return True  # the claim lapses, and it is asked for again
@@ -190,8 +191,10 @@ def take_hook(
     """
     if request.provider != settings.payment_provider:
         raise errors.invalid("provider", "is not configured")
+    with database.reading() as connection:
+        now = clock.now(connection)
     try:
-        told = payments.read_hook(request.body.encode(), request.signature)
+        told = payments.read_hook(request.body.encode(), request.signature, now)
     except BadSignature as error:
         log.warning("payment_hook_refused", reason=str(error))
         raise errors.invalid("signature", "is not valid") from None

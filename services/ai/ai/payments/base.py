@@ -6,6 +6,7 @@ outcome is not known, and is paid once.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 
@@ -71,5 +72,14 @@ class PaymentProvider(ABC):
         """What became of a payment. Raises OutcomeUnknown."""
 
     @abstractmethod
-    def read_hook(self, body: bytes, signature: str) -> Payment | PackSale | None:
-        """What the provider's own call says; None when it is about something else. Raises BadSignature."""
+    def find(self, order_id: str) -> Payment | None:
+        """What became of an order that is too old to be sent again; None: it never came in. Raises OutcomeUnknown."""
+
+    @abstractmethod
+    def read_hook(
+        self, body: bytes, signature: str, now: datetime | None = None
+    ) -> Payment | PackSale | None:
+        """What the provider's own call says; None when it is about something else. Raises BadSignature.
+
+        Its age is judged by `now`, without it by this machine's clock.
+        """

@@ -1,5 +1,7 @@
 """No payments: an operator grants credits by hand (`credits grant`). The embedded default."""
 
+from datetime import datetime
+
 from ai.payments.base import BadSignature, Order, OutcomeUnknown, PackSale, Payment, PaymentProvider
 
 
@@ -14,5 +16,10 @@ class Manual(PaymentProvider):
     def look_up(self, payment_id: str) -> Payment:
         raise OutcomeUnknown("no payment provider is configured")
 
-    def read_hook(self, body: bytes, signature: str) -> Payment | PackSale | None:
+    def find(self, order_id: str) -> Payment | None:
+        raise OutcomeUnknown("no payment provider is configured")
+
+    def read_hook(
+        self, body: bytes, signature: str, now: datetime | None = None
+    ) -> Payment | PackSale | None:
         raise BadSignature("no payment provider is configured")

@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -73,14 +74,33 @@ class Stripe(PaymentProvider):
             "off_session": "true", "confirm": "true", "description": "AI credits, automatic refill",
             "metadata[refill_id]": order.id, "metadata[account_id]": order.account_id,
         }  # fmt: skip
-        return self._ask("POST", "/v1/payment_intents", fields, {"Idempotency-Key": order.id})
+        status, answer = self._ask("POST", "/v1/payment_intents", fields, {"Idempotency-Key": order.id})
+        return _intent(answer) if status < 300 else _refused(status, answer)
 
     def look_up(self, payment_id: str) -> Payment:
-        return self._ask("GET", f"/v1/payment_intents/{quote(payment_id, safe='')}")
+        return _intent(self._look(f"/v1/payment_intents/{quote(payment_id, safe='')}"))
+
+    def find(self, order_id: str) -> Payment | None:
+        query = urlencode({"query": f"metadata['refill_id']:'{order_id}'"})
+        found = self._look(f"/v1/payment_intents/search?{query}").get("data")
+        if not isinstance(found, list):
+            raise OutcomeUnknown("no list")
+        # Paid once at most; an attempt beside it would be one that was refused.
+        payments = [_payment(intent) for intent in found]
+        paid = [payment for payment in payments if payment.state is not PaymentState.FAILED]
+        return next(iter(paid or payments), None)
+
+    def _look(self, path: str) -> dict[str, Any]:
+        """Not being able to look says nothing about the payment. Raises OutcomeUnknown."""
+        status, answer = self._ask("GET", path)
+        if status >= 300:
+            raise OutcomeUnknown(f"HTTP {status}")
+        return answer
 
     def _ask(
         self, method: str, path: str, fields: Mapping[str, str] | None = None, headers: Mapping[str, str] = {}
-    ) -> Payment:
+    ) -> tuple[int, dict[str, Any]]:
+        """An answer that decides something. Raises OutcomeUnknown."""
         sent = {"Authorization": f"Bearer {self._settings.secret_key}", **headers}
         if fields is not None:
             sent["Content-Type"] = "application/x-www-form-urlencoded"
@@ -93,14 +113,12 @@ class Stripe(PaymentProvider):
             raise OutcomeUnknown(type(error).__name__) from error
         if response.status >= 500 or response.status in _OPEN_STATUSES or not isinstance(answer, dict):
             raise OutcomeUnknown(f"HTTP {response.status}")
-        if response.status < 300:
-            return _payment(answer)
-        if method == "GET":  # not being able to look says nothing about the payment
-            raise OutcomeUnknown(f"HTTP {response.status}")
-        return _refused(response.status, answer)
+        return response.status, answer
 
-    def read_hook(self, body: bytes, signature: str) -> Payment | PackSale | None:
-        self._check(body, signature)
+    def read_hook(
+        self, body: bytes, signature: str, now: datetime | None = None
+    ) -> Payment | PackSale | None:
+        self._check(body, signature, now.timestamp() if now else time.time())
         try:
             event = json.loads(body)
             kind, thing = event["type"], event["data"]["object"]
@@ -110,7 +128,7 @@ class Stripe(PaymentProvider):
         except (ValueError, KeyError, TypeError, AttributeError):
             return None  # signed, but nothing we know how to read
 
-    def _check(self, body: bytes, signature: str) -> None:
+    def _check(self, body: bytes, signature: str, now: float) -> None:
         """`t=<seconds>,v1=<hex>`, more than one v1 while a secret is being changed. Raises BadSignature."""
         parts = [part.strip().partition("=") for part in signature.split(",")]
         stamps = [value for name, _, value in parts if name == "t"]
@@ -121,8 +139,15 @@ class Stripe(PaymentProvider):
         given = [value for name, _, value in parts if name == "v1"]
         if not any(hmac.compare_digest(expected.encode(), value.encode()) for value in given):
             raise BadSignature("no such signature")
-        if abs(time.time() - int(stamps[0])) > self._settings.tolerance_seconds:
+        if abs(now - int(stamps[0])) > self._settings.tolerance_seconds:
             raise BadSignature("too old")
+
+
+def _intent(answer: dict[str, Any]) -> Payment:
+    """Raises OutcomeUnknown when the answer is something else."""
+    if not isinstance(answer.get("id"), str):
+        raise OutcomeUnknown("no payment")
+    return _payment(answer)
 
 
 def _payment(intent: dict[str, Any]) -> Payment:

@@ -24,7 +24,7 @@ _CLAIM = text(
     WHERE id = (SELECT id FROM refills WHERE state = 'open' AND look_at <= clock_timestamp()
                 ORDER BY look_at LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING id, account_id, credits, price_cents, customer, payment_method, state, payment_id, error,
-        clock_timestamp() - began_at AS age
+        greatest(clock_timestamp() - began_at, clock_now() - created_at) AS age
     """
 )
 
@@ -56,7 +56,7 @@ class Refill(Record):
     state: str = "open"
     payment_id: str | None = None
     error: str | None = None
-    #: Real time since it was written; only a claim tells.
+    #: Since it was written, by the clock that went further; only a claim tells.
     age: timedelta = timedelta(0)
 
 

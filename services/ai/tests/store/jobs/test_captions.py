@@ -1,0 +1,117 @@
+"""Captions: one credit, about as many words as asked for, the brand's manner or the caller's."""
+
+from typing import Any
+
+import pytest
+
+from ai import captions, listing, recovery, wording
+from ai.providers.base import GenerationFailed
+from contracts import ai as api
+from contracts.errors import ApiError
+
+ASKED = api.WriteCaption(
+    brand_id="brd_a",
+    brand_name="Boats & Co",
+    brand_description="We rent boats.",
+    guidelines="No puns.",
+    instruction="Write about summer",
+    words=20,
+)
+
+
+def sentences(count: int) -> str:
+    """So many words, five to a sentence."""
+    return ("These are just five words. " * (count // 5)).strip()
+
+
+def write(world: Any, **changed: Any) -> api.Caption:
+    fields = {name: getattr(ASKED, name) for name in ASKED.__struct_fields__} | changed
+    return captions.write(world.house(), world.caller(), api.WriteCaption(**fields))
+
+
+def asked(world: Any) -> list[str]:
+    return [prompt for method, prompt in world.provider.made if method == "caption"]
+
+
+def test_a_caption_costs_one_credit(world: Any) -> None:
+    world.provider.script["caption"] = [f'"{sentences(20)}"']
+    caption = write(world)
+    assert caption.text == sentences(20)
+    assert (caption.brand_id, caption.words_requested) == ("brd_a", 20)
+    assert (caption.credits.charged, caption.credits.remaining, world.spent()) == (1, 2_399, 1)
+
+
+def test_it_follows_the_brands_guidelines(world: Any) -> None:
+    world.provider.script["caption"] = [sentences(20)]
+    write(world)
+    [prompt] = asked(world)
+    for part in ("Boats & Co", "We rent boats.", "No puns.", "20 words", "Write about summer"):
+        assert part in prompt
+
+
+def test_custom_instructions_take_the_guidelines_place(world: Any) -> None:
+    world.provider.script["caption"] = [sentences(20)]
+    write(world, custom_instructions="Only puns.")
+    [prompt] = asked(world)
+    assert "Only puns." in prompt
+    assert "No puns." not in prompt
+
+
+def test_a_text_to_rewrite_goes_with_the_instruction(world: Any) -> None:
+    world.provider.script["caption"] = [sentences(20)]
+    write(world, edit_text="Old words about winter")
+    assert "Old words about winter" in asked(world)[0]
+
+
+@pytest.mark.parametrize("count", [15, 20, 25])
+def test_a_fifth_more_or_less_is_taken_and_more_is_cut_at_a_sentence(world: Any, count: int) -> None:
+    world.provider.script["caption"] = [sentences(count), sentences(20)]
+    text = write(world).text
+    assert wording.fits(text, 20)
+    assert text.endswith(".")
+    assert len(asked(world)) == (2 if count < 16 else 1)
+
+
+def test_too_few_words_are_asked_for_once_more(world: Any) -> None:
+    world.provider.script["caption"] = [sentences(5), sentences(20)]
+    assert write(world).text == sentences(20)
+    assert "it has 5" in asked(world)[1]
+
+
+def test_what_does_not_come_right_is_refunded(world: Any) -> None:
+    world.provider.script["caption"] = [sentences(5), sentences(10)]
+    with pytest.raises(ApiError) as refusal:
+        write(world)
+    assert refusal.value.code == "AI_GENERATION_FAILED"
+    assert "5 and then 10 words where 20" in refusal.value.extras["reason"]
+    assert (world.spent(), world.entries("refund")) == (0, 1)
+
+
+@pytest.mark.parametrize("problem", [GenerationFailed("Declined."), ZeroDivisionError()])
+def test_whatever_fails_is_refunded(world: Any, problem: Exception) -> None:
+    world.provider.script["caption"] = [problem]
+    with pytest.raises(ApiError, match="AI_GENERATION_FAILED"):
+        write(world)
+    assert world.spent() == 0
+
+
+def test_the_same_operation_gets_the_same_text_and_pays_once(world: Any) -> None:
+    world.provider.script["caption"] = [sentences(20), sentences(25)]
+    caller = world.caller()
+    first = captions.write(world.house(), caller, ASKED)
+    assert captions.write(world.house(), caller, ASKED) == first
+    assert (len(asked(world)), world.spent()) == (1, 1)
+
+
+def test_a_caption_is_no_job_of_any_list_and_is_forgotten_in_time(world: Any) -> None:
+    world.provider.script["caption"] = [sentences(20)]
+    caller = world.caller()
+    captions.write(world.house(), caller, ASKED)
+    assert listing.show_list(world.house(), caller, api.ListJobs()).jobs == ()
+    job_id = world.job(caller.operation_id).id
+    with pytest.raises(ApiError, match="NOT_FOUND"):
+        listing.show(world.house(), caller, api.JobId(id=job_id))
+    assert recovery.forget_captions(world.house()) == 0
+    world.shift(8 * 86_400)
+    assert recovery.forget_captions(world.house()) == 1
+    assert world.spent() == 1

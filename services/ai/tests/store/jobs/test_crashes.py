@@ -1,0 +1,170 @@
+"""A process may die between any two steps: every job is completed or refunded, never both, never neither."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ai import captions, filming, images, jobs, recovery, videos
+from ai.records import Claim
+from ai.store.jobs import Jobs
+from chassis.database import Database
+from chassis.ids import new_id
+from contracts import ai as api
+from contracts.errors import ApiError
+from contracts.media import BeginUpload
+
+from .conftest import Killed, Life, World
+
+IMAGE = api.GenerateImage(prompt="A boat")
+VIDEO = api.GenerateVideo(prompt="Waves")
+CAPTION = api.WriteCaption(brand_id="brd_a", brand_name="Boats", instruction="Write about boats")
+COSTS = {images.generate: 10, captions.write: 1, videos.generate: 90}
+
+
+def consistent(world: World, operation: str, cost: int) -> str:
+    """The one way the operation ended; fails the test when there is more than one, or none."""
+    job = world.job(operation)
+    if job is None:
+        assert (world.entries("charge"), world.media.kept) == (0, {})
+        return "never"
+    assert job.state in ("completed", "failed")
+    completed = job.state == "completed"
+    assert world.spent() == (cost if completed else 0) == job.credits_charged
+    assert (world.entries("charge"), world.entries("refund")) == (1, 0 if completed else 1)
+    if completed and job.kind != "caption":
+        assert list(world.media.kept) == [job.media["media_id"]]
+    told = {"completed": ["ai.job.completed"], "failed": ["ai.job.failed"]}[job.state]
+    assert world.events() == (told if job.kind == "video" else [])
+    return str(job.state)
+
+
+@pytest.mark.parametrize(
+    ("make", "request_"), [(images.generate, IMAGE), (captions.write, CAPTION)], ids=["image", "caption"]
+)
+def test_a_call_that_dies_anywhere_is_completed_or_refunded(
+    database: Database, make: Callable[..., Any], request_: Any
+) -> None:
+    outcomes: list[str] = []
+    for last in range(100):
+        world, operation = World(database), new_id("op")
+        caller = world.caller(operation)
+        try:
+            make(world.house(Life(last)), caller, request_)
+            died = False
+        except Killed:
+            died = True
+        world.work()
+        outcome = consistent(world, operation, COSTS[make])
+        outcomes.append(outcome)
+        if outcome == "failed":
+            with pytest.raises(ApiError, match="AI_GENERATION_FAILED"):
+                make(world.house(), caller, request_)
+        else:
+            make(world.house(), caller, request_)
+        assert consistent(world, operation, COSTS[make]) == ("completed" if outcome == "never" else outcome)
+        if not died:
+            break
+    assert outcomes[-1] == "completed"
+    assert set(outcomes) == {"never", "failed", "completed"}
+
+
+def test_a_video_whose_workers_die_anywhere_is_completed_or_refunded(database: Database) -> None:
+    outcomes: list[str] = []
+    for last in range(200):
+        world, operation = World(database), new_id("op")
+        world.run("DELETE FROM outbox")
+        videos.generate(world.house(), world.caller(operation), VIDEO)
+        house = world.house(Life(last))
+        try:
+            world.work(house)
+            died = False
+        except Killed:
+            died = True
+        world.work()
+        outcomes.append(consistent(world, operation, 90))
+        assert world.provider.count("start_video") <= 2
+        if not died:
+            break
+    assert outcomes[-1] == "completed"
+    assert set(outcomes) == {"completed"}
+    assert len(outcomes) > 30
+
+
+def test_a_video_whose_every_worker_dies_is_refunded_in_time(database: Database) -> None:
+    world, operation = World(database), new_id("op")
+    videos.generate(world.house(), world.caller(operation), VIDEO)
+    for last in range(12):
+        world.lapse()
+        with pytest.raises(Killed):
+            filming.make_videos(world.house(Life(last % 7)))
+    world.shift(1_800)
+    assert recovery.fail_lost(world.house()) == 1
+    assert consistent(world, operation, 90) == "failed"
+
+
+def test_a_start_that_dies_twice_is_refunded(database: Database) -> None:
+    """Nobody can say what the provider made of it; it is not asked a third time."""
+    world, operation = World(database), new_id("op")
+    videos.generate(world.house(), world.caller(operation), VIDEO)
+
+    def dies() -> None:
+        raise Killed
+
+    world.provider.before = dies
+    for _ in range(2):
+        world.lapse()
+        with pytest.raises(Killed):
+            filming.make_videos(world.house())
+    world.provider.before = lambda: None
+    world.work()
+    assert consistent(world, operation, 90) == "failed"
+    assert world.provider.made == []
+
+
+def test_of_a_completion_and_a_refund_at_the_same_moment_one_happens(database: Database) -> None:
+    states: list[str] = []
+    with ThreadPoolExecutor(3) as pool:
+        for number in range(40):
+            world, operation = World(database), new_id("op")
+            world.run("DELETE FROM outbox")
+            house = world.house()
+            videos.generate(house, world.caller(operation), VIDEO)
+            [job] = [row for row in _claimed(world) if row.id == world.job(operation).id]
+            claim = Claim(job.id, job.fence)
+            media = world.media.commit_upload(world.caller(operation), _upload(world))
+            world.shift(1_800)
+            complete = partial(jobs.complete, house, claim, media=media)
+            sweep = partial(recovery.fail_lost, world.house())
+            order = (complete, sweep, sweep) if number % 2 else (sweep, sweep, complete)
+            results = [pool.submit(task) for task in order]
+            assert sum(bool(result.result()) for result in results) == 1
+            states.append(consistent(world, operation, 90))
+            world.shift(-1_800)
+    assert set(states) == {"completed", "failed"}
+
+
+def test_a_completion_that_is_written_twice_is_one(database: Database) -> None:
+    """The commit happened, and its answer was lost: the outcome is written again."""
+    world, operation = World(database), new_id("op")
+    videos.generate(world.house(), world.caller(operation), VIDEO)
+    [job] = _claimed(world)
+    media = world.media.commit_upload(world.caller(operation), _upload(world))
+    first = jobs.complete(world.house(), job.claim, media=media)
+    assert jobs.complete(world.house(), job.claim, media=media) == first
+    assert jobs.fail(world.house(), job.claim, "late") is None
+    assert consistent(world, operation, 90) == "completed"
+
+
+def _claimed(world: World) -> list[Any]:
+    with world.database.transaction() as connection:
+        return Jobs(connection).claim_videos(10, 60)
+
+
+def _upload(world: World) -> Any:
+    upload = BeginUpload(filename="a.mp4", mime_type="video/mp4", size_bytes=10, generated=True)
+    ticket = world.media.begin_upload(world.caller(), upload)
+    return SimpleNamespace(upload_id=ticket.upload_id)

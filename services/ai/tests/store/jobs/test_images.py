@@ -1,0 +1,236 @@
+"""Pictures while the client waits: charged once, made once, kept or refunded."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from ai import images, listing, recovery
+from ai.providers.base import GenerationFailed, Picture
+from ai.storage import StorageFailed
+from chassis.ids import new_id
+from contracts import ai as api
+from contracts.errors import (
+    FILE_TOO_LARGE,
+    INVALID_FILE_CONTENT,
+    QUOTA_EXCEEDED,
+    SERVICE_UNAVAILABLE,
+    ApiError,
+)
+
+BOAT = api.GenerateImage(prompt="A red boat")
+
+
+def refused(call: Any, *args: Any) -> ApiError:
+    with pytest.raises(ApiError) as refusal:
+        call(*args)
+    return refusal.value
+
+
+def test_a_picture_is_charged_made_and_kept(world: Any) -> None:
+    caller = world.caller()
+    request = api.GenerateImage(prompt="A red boat", aspect_ratio="16:9", guidelines="Only blue.")
+    result = images.generate(world.house(), caller, request)
+    job = result.job
+    assert (job.status, job.kind, job.prompt, job.credits_charged) == ("completed", "image", "A red boat", 10)
+    assert (job.media_id, job.mime_type) == (result.media.media_id, "image/png")
+    assert (job.url, job.size_bytes) == (result.media.url, result.media.size_bytes)
+    assert job.params == api.JobParams(aspect_ratio="16:9", model="flash")
+    assert (result.credits.charged, result.credits.remaining) == (10, 2_390)
+    assert world.provider.made == [("image", "A red boat\n\nFollow these brand guidelines: Only blue.")]
+    assert world.spent() == 10
+    assert world.events() == []
+
+
+def test_the_same_operation_gets_the_same_picture_and_pays_once(world: Any) -> None:
+    caller, house = world.caller(), world.house()
+    first = images.generate(house, caller, BOAT)
+    images.generate(house, world.caller(), BOAT)
+    again = images.generate(house, caller, BOAT)
+    assert (again.job, again.media) == (first.job, first.media)
+    assert (again.credits.charged, again.credits.remaining) == (10, 2_380)
+    assert (world.spent(), world.provider.count("image")) == (20, 2)
+
+
+def test_while_it_runs_the_same_operation_is_asked_to_come_again(world: Any) -> None:
+    caller, house = world.caller(), world.house()
+    codes: list[str] = []
+    world.provider.before = lambda: codes.append(refused(images.generate, world.house(), caller, BOAT).code)
+    assert images.generate(house, caller, BOAT).job.status == "completed"
+    assert codes == ["IDEMPOTENCY_IN_PROGRESS"]
+    assert world.entries("charge") == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "problem", "code"),
+    [
+        ("provider", GenerationFailed("Declined."), "AI_GENERATION_FAILED"),
+        ("provider", ZeroDivisionError(), "AI_GENERATION_FAILED"),
+        ("provider", Picture(b"GIF89a", "image/gif"), "AI_GENERATION_FAILED"),
+        ("storage", StorageFailed("away"), "AI_GENERATION_FAILED"),
+        ("begin_upload", ApiError(QUOTA_EXCEEDED), "QUOTA_EXCEEDED"),
+        ("begin_upload", ApiError(FILE_TOO_LARGE), "QUOTA_EXCEEDED"),
+        ("commit_upload", ApiError(INVALID_FILE_CONTENT), "AI_GENERATION_FAILED"),
+    ],
+)
+def test_whatever_fails_is_refunded_and_stays_refused(
+    world: Any, where: str, problem: Any, code: str
+) -> None:
+    caller, house = world.caller(), world.house()
+    if where == "provider":
+        world.provider.script["image"] = [problem]
+    elif where == "storage":
+        world.storage.script = [problem]
+    else:
+        world.media.script[where] = [problem]
+    error = refused(images.generate, house, caller, BOAT)
+    assert error.code == code
+    result = listing.show(house, caller, api.JobId(id=error.extras["job_id"]))
+    assert (result.job.status, result.job.credits_charged, result.media) == ("failed", 0, None)
+    assert result.job.error == error.extras["reason"] != ""
+    assert (result.credits.charged, result.credits.remaining) == (0, 2_400)
+    assert (world.spent(), world.entries("charge"), world.entries("refund")) == (0, 1, 1)
+    assert refused(images.generate, house, caller, BOAT).code == code
+    assert world.entries("charge") == 1
+
+
+def test_a_commit_whose_answer_is_lost_is_asked_for_again(world: Any) -> None:
+    world.media.script["commit_upload"] = [ApiError(SERVICE_UNAVAILABLE)]
+    assert images.generate(world.house(), world.caller(), BOAT).job.status == "completed"
+
+
+@pytest.mark.parametrize("tier", ["free", "developer", "pro"])
+def test_the_pro_model_is_for_elite(world: Any, tier: str) -> None:
+    request = api.GenerateImage(prompt="A boat", model="pro")
+    error = refused(images.generate, world.house(), world.caller(tier=tier), request)
+    assert (error.code, error.extras["upgrade_url"]) == ("PLAN_REQUIRED", "https://posthaste.example/pricing")
+    edit = api.EditImage(prompt="A boat", model="pro", image_url="https://example.com/a.png")
+    assert refused(images.edit, world.house(), world.caller(tier=tier), edit).code == "PLAN_REQUIRED"
+    assert (world.entries("charge"), world.provider.made) == (0, [])
+
+
+def test_without_a_provider_nothing_is_charged(world: Any) -> None:
+    house = world.house(configured=False)
+    assert refused(images.generate, house, world.caller(), BOAT).code == "AI_NOT_CONFIGURED"
+    assert world.entries("charge") == 0
+
+
+def test_without_room_nothing_is_charged(world: Any) -> None:
+    world.media.room_bytes = 1_000
+    error = refused(images.generate, world.house(), world.caller(), BOAT)
+    assert (error.code, error.extras["quota"]["remaining_bytes"]) == ("QUOTA_EXCEEDED", 1_000)
+    assert (world.entries("charge"), world.provider.made) == (0, [])
+
+
+def test_without_credits_nothing_is_made(world: Any) -> None:
+    house = world.house()
+    for _ in range(3):
+        images.generate(house, world.caller(tier="free"), BOAT)
+    caller = world.caller(tier="free")
+    error = refused(images.generate, house, caller, BOAT)
+    assert (error.code, error.extras["required"], error.extras["available"]) == (
+        "INSUFFICIENT_CREDITS",
+        10,
+        0,
+    )
+    assert world.provider.count("image") == 3
+    assert world.job(caller.operation_id) is None
+
+
+def test_forty_at_once_with_credits_for_three_make_three(world: Any) -> None:
+    house = world.house()
+
+    def make(_: int) -> str:
+        try:
+            return images.generate(house, world.caller(tier="free"), BOAT).job.status
+        except ApiError as error:
+            return error.code
+
+    with ThreadPoolExecutor(16) as pool:
+        outcomes = list(pool.map(make, range(40)))
+    assert sorted(set(outcomes)) == ["INSUFFICIENT_CREDITS", "completed"]
+    assert (outcomes.count("completed"), world.provider.count("image"), world.spent()) == (3, 3, 30)
+
+
+@pytest.mark.parametrize("sources", [{}, {"image_url": "https://example.com/a.png", "media_id": "med_1"}])
+def test_an_edit_has_exactly_one_picture(world: Any, sources: dict[str, str]) -> None:
+    request = api.EditImage(prompt="Make it blue", **sources)
+    assert refused(images.edit, world.house(), world.caller(), request).code == "VALIDATION_ERROR"
+
+
+def test_a_picture_of_ones_own_is_edited(world: Any) -> None:
+    house = world.house()
+    made = images.generate(house, world.caller(), BOAT)
+    request = api.EditImage(prompt="Make it blue", media_id=made.job.media_id)
+    result = images.edit(house, world.caller(), request)
+    assert (result.job.kind, result.job.status, result.job.params.aspect_ratio) == (
+        "image_edit",
+        "completed",
+        None,
+    )
+    assert world.provider.count("edit") == 1
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "nonsense",
+        "ftp://example.com/a.png",
+        "http://127.0.0.1/a.png",
+        "http://[::1]/",
+        "https://",
+        "javascript:1",
+    ],
+)
+def test_a_reference_that_is_no_public_address_is_refused(world: Any, url: str) -> None:
+    request = api.GenerateImage(prompt="A boat", reference_image_urls=(url,))
+    error = refused(images.generate, world.house(), world.caller(), request)
+    assert (error.code, error.extras["reference"]) == ("INVALID_REFERENCE_MEDIA", url)
+    assert world.entries("charge") == 0
+
+
+def test_a_reference_that_is_not_ones_own_picture_is_refused(world: Any) -> None:
+    house = world.house()
+    request = api.GenerateImage(prompt="A boat", reference_media_ids=("med_strange",))
+    assert refused(images.generate, house, world.caller(), request).code == "INVALID_REFERENCE_MEDIA"
+    made = images.generate(house, world.caller(), BOAT)
+    request = api.GenerateImage(prompt="A boat", reference_media_ids=(made.job.media_id,))
+    world.storage.file = b"<html>"
+    assert refused(images.generate, house, world.caller(), request).code == "INVALID_REFERENCE_MEDIA"
+
+
+def test_a_brand_out_of_reach_is_refused(world: Any) -> None:
+    request = api.GenerateImage(prompt="A boat", brand_id="brd_b")
+    error = refused(images.generate, world.house(), world.caller(brand_ids=("brd_a",)), request)
+    assert error.code == "BRAND_NOT_AUTHORIZED"
+
+
+def test_a_picture_that_comes_after_its_job_was_given_up_is_removed_and_not_charged(world: Any) -> None:
+    """The provider answers, but the claim has lapsed and the sweep was there first."""
+
+    def swept() -> None:
+        world.lapse()
+        assert recovery.fail_lost(world.house()) == 1
+
+    world.provider.before = swept
+    caller = world.caller()
+    assert refused(images.generate, world.house(), caller, BOAT).code == "AI_GENERATION_FAILED"
+    assert (world.job(caller.operation_id).state, world.spent(), world.media.kept) == ("failed", 0, {})
+
+
+def test_a_claim_that_is_renewed_is_not_swept(world: Any) -> None:
+    def looked() -> None:
+        assert recovery.fail_lost(world.house()) == 0
+
+    world.provider.before = looked
+    assert images.generate(world.house(), world.caller(), BOAT).job.status == "completed"
+
+
+def test_an_operation_of_another_account_gives_nothing_away(world: Any) -> None:
+    operation = new_id("op")
+    images.generate(world.house(), world.caller(operation), BOAT)
+    stranger = world.caller(operation)
+    stranger = type(stranger)(
+        account_id="usr_other", user_id="usr_other", tier="elite", operation_id=operation
+    )
+    assert refused(images.generate, world.house(), stranger, BOAT).code == "IDEMPOTENCY_IN_PROGRESS"
