@@ -7,6 +7,7 @@ from sqlalchemy import Connection, bindparam, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.clock import clock_now
+from chassis.database import Compiled
 from publishing.models import pages
 from publishing.records import PageRow, column_names, is_id
 
@@ -14,7 +15,7 @@ from publishing.records import PageRow, column_names, is_id
 _ALL = select(*(pages.c[name] for name in column_names(PageRow)))
 # Built once: composing a statement costs as much as running it.
 _ONE = _ALL.where(pages.c.id == bindparam("id"))
-_ONE_WITH_TIME = _ONE.add_columns(clock_now().label("now"))
+_ONE_WITH_TIME = Compiled(_ONE.add_columns(clock_now().label("now")))
 #: The busiest list of the API: as text, because composing it costs as much as running it.
 _NEWEST = f"""
     SELECT {", ".join(column_names(PageRow))} FROM pages WHERE {{conditions}} ORDER BY created_at DESC, id DESC LIMIT %s
@@ -31,8 +32,8 @@ class Pages:
         """The page and the time, in one round trip; without a page the time means nothing."""
         if not is_id(page_id):
             return None, datetime.min
-        row = self._connection.execute(_ONE_WITH_TIME, {"id": page_id}).mappings().first()
-        return (PageRow.of(row), row["now"]) if row else (None, datetime.min)
+        row = _ONE_WITH_TIME.run(self._connection, {"id": page_id}).first()
+        return (PageRow(*row[:-1]), row[-1]) if row else (None, datetime.min)
 
     def get(self, page_id: str) -> PageRow | None:
         if not is_id(page_id):

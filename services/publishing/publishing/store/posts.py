@@ -23,20 +23,19 @@ GIVEN = (
     "message", "media_ids", "media_urls", "media_files", "first_comment", "settings",
 )  # fmt: skip
 
-#: Two statements in one message: the second sees what the lock's last holder committed.
-_AROUND = text(
+#: Two statements in one message: the second sees what the lock's last holder committed. A page's posts are among its
+#: brand's, so that one look at the brand's day answers all.
+_AROUND = """
+    SELECT pg_advisory_xact_lock(hashtextextended(%(brand_id)s, 0));
+    SELECT
+        (SELECT id FROM posts WHERE operation_id = %(operation_id)s) AS repeated_id,
+        array_agg(out_at) FILTER (WHERE page_id = %(page_id)s) AS page,
+        array_agg(out_at) FILTER (WHERE page_id = %(page_id)s AND state = 'queued' AND origin = 'scheduled'
+            AND out_at > %(gap_after)s AND out_at < %(gap_before)s) AS scheduled,
+        count(*) AS brand_count
+    FROM posts WHERE brand_id = %(brand_id)s AND out_at > %(after)s AND out_at < %(before)s
+        AND state = ANY(%(states)s) AND id <> %(without)s
     """
-    SELECT pg_advisory_xact_lock(hashtextextended(:brand_id, 0));
-    SELECT clock_now() AS now,
-        (SELECT id FROM posts WHERE operation_id = :operation_id) AS repeated_id,
-        (SELECT array_agg(out_at) FROM posts WHERE page_id = :page_id AND out_at > :after AND out_at < :before
-            AND state = ANY(:states) AND id <> :without) AS page,
-        (SELECT array_agg(out_at) FROM posts WHERE page_id = :page_id AND out_at > :gap_after AND out_at < :gap_before
-            AND state = 'queued' AND origin = 'scheduled' AND id <> :without) AS scheduled,
-        (SELECT count(*) FROM posts WHERE brand_id = :brand_id AND out_at > :after AND out_at < :before
-            AND state = ANY(:states) AND id <> :without) AS brand_count
-    """
-)
 _ALL_LATER = text(
     """
     SELECT
@@ -119,7 +118,7 @@ class Posts:
         All that changes what the guardrails count does it under this lock: their answers are exact.
         """
         gap, day = timedelta(seconds=MIN_SCHEDULE_GAP_SECONDS), timedelta(seconds=DAY_SECONDS)
-        row = self._connection.execute(
+        row = self._connection.exec_driver_sql(
             _AROUND,
             {
                 "page_id": page_id,
