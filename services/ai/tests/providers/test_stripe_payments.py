@@ -120,6 +120,19 @@ def test_a_look_that_fails_says_nothing_of_the_payment(stripe: Stripe, simulator
         stripe.look_up("pi_nothing")
 
 
+def test_an_order_too_old_to_be_sent_again_is_found_by_its_id(stripe: Stripe, simulator: Any) -> None:
+    stripe.pay(replace(ORDER, id="rfl_0", payment_method="pm_card_chargeDeclined"))
+    simulator.fault("stripe", "payment", "drop_after_accept")
+    with pytest.raises(OutcomeUnknown):
+        stripe.pay(ORDER)
+    found, refused = stripe.find("rfl_1"), stripe.find("rfl_0")
+    assert found is not None
+    assert (found.state, found.paid_cents) == (PaymentState.PAID, 900)
+    assert refused is not None
+    assert refused.state is PaymentState.FAILED
+    assert stripe.find("rfl_2") is None
+
+
 def test_a_payment_is_told_by_a_signed_call(stripe: Stripe, calls: "queue.Queue[tuple[bytes, str]]") -> None:
     paid = stripe.pay(ORDER)
     assert stripe.read_hook(*calls.get(timeout=10)) == paid

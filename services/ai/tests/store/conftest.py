@@ -88,7 +88,10 @@ class Till(PaymentProvider):
     def look_up(self, payment_id: str) -> Payment:
         return self._answer(payment_id.removeprefix("pi_"))
 
-    def read_hook(self, body: bytes, signature: str) -> Payment:
+    def find(self, order_id: str) -> Payment | None:
+        return self._answer(order_id) if order_id in self.states else None
+
+    def read_hook(self, body: bytes, signature: str, now: datetime | None = None) -> Payment:
         return self.payment(body.decode())
 
     def _answer(self, order_id: str) -> Payment:
