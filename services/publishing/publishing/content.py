@@ -69,7 +69,7 @@ def _unfit(content: PostContent, platform: str, files: Sequence[Attached]) -> It
         platform, content.message or "", [*held, *by_url], content.first_comment, own, media_field=field
     )
     named = [(f"media_ids[{number}]", file.source) for number, file in enumerate(files)]
-    yield from check_files(platform, named, len(held) + len(by_url))
+    yield from check_files(platform, named, len(held) + len(by_url), before_conversion=True)
 
 
 def check(

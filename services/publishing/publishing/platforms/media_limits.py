@@ -77,12 +77,16 @@ def is_converted(platform_code: str, mime_type: str | None) -> bool:
 
 
 def check_files(
-    platform_code: str, files: Sequence[tuple[str, MediaSource]], file_count: int
+    platform_code: str,
+    files: Sequence[tuple[str, MediaSource]],
+    file_count: int,
+    *,
+    before_conversion: bool = False,
 ) -> list[ApiError]:
     """Everything about (name, file) that the platform would not take, each a VALIDATION_ERROR of that name.
 
     `file_count` is how many the post has in all, those that nothing is known of included. What is not known of a file
-    is not judged; of what is yet to be converted, only what stays the same.
+    is not judged. `before_conversion` lets pass what media will make a JPEG of, and judges of it what stays the same.
     Kinds a platform never takes are `limits.check_content`'s.
     """
     table, name = FILE_LIMITS[platform_code], PLATFORMS[platform_code].name
@@ -92,13 +96,15 @@ def check_files(
         if kind == "gif" and file_count > 1:
             found.append(invalid(field, f"{name} takes a GIF only alone"))
         if kind in table:
-            found += [invalid(field, f"{name} takes {text}") for text in _problems(kind, table[kind], file)]
+            problems = _problems(kind, table[kind], file, before_conversion)
+            found += [invalid(field, f"{name} takes {text}") for text in problems]
     return found
 
 
-def _problems(kind: str, limits: FileLimits, file: MediaSource) -> list[str]:
-    is_converted = file.content_type in limits.converted
-    taken = (*limits.types, *limits.converted)
+def _problems(kind: str, limits: FileLimits, file: MediaSource, before_conversion: bool) -> list[str]:
+    converted = limits.converted if before_conversion else ()
+    is_converted = file.content_type in converted
+    taken = (*limits.types, *converted)
     if file.content_type is not None and file.content_type not in taken:
         return [f"{kind}s as {', '.join(taken)}, this one is {file.content_type}"]
     size = None if is_converted else file.size_bytes

@@ -407,3 +407,14 @@ def test_what_only_looks_like_an_uploads_url_is_refused(world: Any) -> None:
             world.schedule, world.page(), world.in_minutes(11), media_urls=(f"http://127.0.0.1:8080/{path}",)
         )
         assert error.code == "INVALID_MEDIA_URL"
+
+
+def test_a_picture_behind_an_uploads_url_is_no_jpeg_and_says_so(
+    world: Any, media: Any, platform: Any
+) -> None:
+    url = f"http://127.0.0.1:8080/media/{media.add('image/png')}/a.png"
+    post = world.schedule(world.page("IG"), world.in_minutes(11), media_urls=(url,))
+    world.shift(660)
+    world.send()
+    assert platform.posts == []
+    assert "media_urls[0]: instagram takes photos as image/jpeg" in world.state(post.id).error_message

@@ -29,9 +29,10 @@ def video(
     )  # fmt: skip
 
 
-def complaints(platform: str, *files: MediaSource) -> list[str]:
+def complaints(platform: str, *files: MediaSource, before_conversion: bool = True) -> list[str]:
     named = [(f"media_ids[{number}]", file) for number, file in enumerate(files)]
-    return [error.message for error in check_files(platform, named, len(files))]
+    found = check_files(platform, named, len(files), before_conversion=before_conversion)
+    return [error.message for error in found]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +84,12 @@ def test_a_file_past_the_bound_is_found(platform: str, file: MediaSource, words:
     [complaint] = complaints(platform, file)
     assert complaint.startswith(f"media_ids[0]: {PLATFORMS[platform].name} takes ")
     assert words in complaint
+
+
+def test_what_would_be_converted_is_not_taken_as_it_is() -> None:
+    assert complaints("IG", photo("image/png")) == []
+    [complaint] = complaints("IG", photo("image/png"), before_conversion=False)
+    assert "as image/jpeg, this one is image/png" in complaint
 
 
 def test_a_gif_goes_to_x_only_alone_and_elsewhere_is_a_photo() -> None:
