@@ -197,8 +197,8 @@ def test_what_is_left_now_is_told_beside_what_a_job_cost(database: Database) -> 
         )
 
 
-def refuses(database: Database, statement: str) -> bool:
-    with pytest.raises(DBAPIError), database.transaction() as connection:
+def refuses(database: Database, statement: str, because: str) -> bool:
+    with pytest.raises(DBAPIError, match=because), database.transaction() as connection:
         connection.execute(text(statement))
     return is_sound(database)
 
@@ -214,21 +214,20 @@ def refuses(database: Database, statement: str) -> bool:
 )
 def test_the_database_lets_nobody_change_an_entry(database: Database, statement: str) -> None:
     spend(database, 10)
-    assert refuses(database, statement)
+    assert refuses(database, statement, "append-only")
 
 
 @pytest.mark.parametrize(
-    ("account_id", "kind", "operation_id", "month", "legs"),
+    ("because", "account_id", "kind", "operation_id", "month", "legs"),
     [
-        ("usr_1", "purchase", "x", "2026-10-01", {"bought": 5}),
-        ("usr_1", "charge", "x", "2026-10-01", {"spent": 5, "issued": -5}),
-        ("usr_1", "refund", "x", "2026-10-01", {"spent": 5, "plan": -5}),
-        ("usr_1", "wish", "x", "2026-10-01", {"bought": 5, "issued": -5}),
-        ("usr_1", "purchase", "x", "2026-10-02", {"bought": 5, "issued": -5}),
-        ("usr_1", "charge", "op_1", "2026-10-01", {"spent": 5, "plan": -5}),
-        ("usr_2", "purchase", "x", "2026-10-01", {"bought": 5, "issued": -5}),
+        ("debits_equal_credits", "usr_1", "purchase", "x", "2026-10-01", {"bought": 5}),
+        ("legs_of_kind", "usr_1", "charge", "x", "2026-10-01", {"spent": 5, "issued": -5}),
+        ("legs_of_kind", "usr_1", "refund", "x", "2026-10-01", {"spent": 5, "plan": -5}),
+        ("legs_of_kind", "usr_1", "wish", "x", "2026-10-01", {"bought": 5, "issued": -5}),
+        ("month_check", "usr_1", "purchase", "x", "2026-10-02", {"bought": 5, "issued": -5}),
+        ("entries_once", "usr_1", "charge", "op_1", "2026-10-01", {"spent": 5, "plan": -5}),
+        ("account_id_fkey", "usr_2", "purchase", "x", "2026-10-01", {"bought": 5, "issued": -5}),
     ],
-    ids=[
         "one-sided",
         "wrong books",
         "refund that takes",
@@ -239,7 +238,7 @@ def test_the_database_lets_nobody_change_an_entry(database: Database, statement:
     ],
 )
 def test_the_database_takes_no_entry_that_is_not_one(
-    database: Database, account_id: str, kind: str, operation_id: str, month: str, legs: dict[str, int]
+    database: Database, because: str, account_id: str, kind: str, operation_id: str, month: str, legs: dict[str, int]
 ) -> None:
     spend(database, 10)
     names, values = ", ".join(legs), ", ".join(map(str, legs.values()))
@@ -247,6 +246,7 @@ def test_the_database_takes_no_entry_that_is_not_one(
         database,
         f"INSERT INTO entries (account_id, kind, operation_id, month, {names}) "
         f"VALUES ('{account_id}', '{kind}', '{operation_id}', '{month}', {values})",
+        because,
     )
 
 
