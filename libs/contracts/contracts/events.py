@@ -8,7 +8,7 @@ from datetime import datetime
 
 from contracts.ai import AiJob
 from contracts.media import Media
-from contracts.publishing import PostError, Reply, ScheduledPost
+from contracts.publishing import Comment, PostError, Reply, ScheduledPost
 from contracts.record import Record
 
 
@@ -35,6 +35,14 @@ class PostFailed(Record, rename="camel"):
     post: ScheduledPost
     error: PostError
     attempts: int
+
+
+class CommentReceived(Record, rename="camel"):
+    user_id: str
+    brand_id: str
+    page_id: str
+    post_id: str
+    comment: Comment
 
 
 class CommentReplied(Record, rename="camel"):
@@ -86,6 +94,13 @@ class CallerChanged(Record):
     account_ids: tuple[str, ...] = ()
 
 
+class AccountChanged(Record):
+    """What others keep of an account: its tier, whose limits hold where no caller is there to say."""
+
+    account_id: str
+    tier: str
+
+
 class BrandChanged(Record):
     brand_id: str
     name: str
@@ -106,14 +121,16 @@ class Route(Record):
 
 
 EVENTS: dict[str, Route] = {
-    "post.published": Route(sender="publishing"),
-    "post.failed": Route(sender="publishing"),
-    "comment.replied": Route(sender="publishing"),
-    "account.quota.warning": Route(sender="quota"),
+    "post.published": Route(sender="publishing", receivers=("webhooks",)),
+    "post.failed": Route(sender="publishing", receivers=("webhooks",)),
+    "comment.received": Route(sender="publishing", receivers=("webhooks",)),
+    "comment.replied": Route(sender="publishing", receivers=("webhooks",)),
+    "account.quota.warning": Route(sender="quota", receivers=("webhooks",)),
     "post.media": Route(sender="publishing", receivers=("media",)),
-    "ai.job.completed": Route(sender="ai"),
-    "ai.job.failed": Route(sender="ai"),
+    "ai.job.completed": Route(sender="ai", receivers=("webhooks",)),
+    "ai.job.failed": Route(sender="ai", receivers=("webhooks",)),
     "unit.returned": Route(sender="publishing", receivers=("quota",)),
+    "account.changed": Route(sender="accounts", receivers=("webhooks",)),
     "brand.changed": Route(sender="accounts", receivers=("publishing",)),
     "caller.changed": Route(sender="accounts", broadcast=True),
 }

@@ -1,0 +1,153 @@
+"""The webhooks service's surface: subscriptions, their secrets, the delivery log."""
+
+from datetime import datetime
+from typing import Annotated, Literal, Protocol
+
+from msgspec import UNSET, Meta, UnsetType
+
+from contracts.caller import Caller
+from contracts.publishing import Limit
+from contracts.record import Record
+
+#: Spec "Webhook subscriptions".
+EventName = Literal[
+    "post.published",
+    "post.failed",
+    "comment.received",
+    "comment.replied",
+    "account.quota.warning",
+    "ai.job.completed",
+    "ai.job.failed",
+]
+#: Of POST /webhooks/{id}/test (decisions "Test event"); nobody subscribes to it.
+TEST_EVENT = "webhook.test"
+#: decisions "Subscriptions per account".
+MAX_SUBSCRIPTIONS = 20
+
+Name = Annotated[str, Meta(min_length=1, max_length=80)]
+Url = Annotated[str, Meta(min_length=1, max_length=2_048)]
+Events = Annotated[tuple[EventName, ...], Meta(min_length=1)]
+BrandIds = Annotated[tuple[str, ...], Meta(max_length=100)]
+
+
+class Subscription(Record):
+    """decisions "Webhook record"."""
+
+    id: str
+    name: str
+    url: str
+    events: tuple[str, ...]
+    #: Only events about these brands, and about none; empty: all.
+    brand_ids: tuple[str, ...]
+    #: active or disabled
+    status: str
+    disabled_reason: str | None
+    consecutive_failures: int
+    last_delivery_at: datetime | None
+    created_at: datetime
+
+
+class CreatedSubscription(Subscription, kw_only=True):
+    """The signing secret is shown this once."""
+
+    secret: str
+
+
+class CreateSubscription(Record):
+    name: Name
+    url: Url
+    events: Events
+    brand_ids: BrandIds = ()
+
+
+class EditSubscription(Record):
+    """PATCH: only the fields that are sent change."""
+
+    id: str
+    name: Name | UnsetType = UNSET
+    url: Url | UnsetType = UNSET
+    events: Events | UnsetType = UNSET
+    brand_ids: BrandIds | UnsetType = UNSET
+
+
+class SubscriptionId(Record):
+    id: str
+
+
+class ListSubscriptions(Record):
+    limit: Limit = 50
+    cursor: str | None = None
+
+
+class SubscriptionList(Record):
+    webhooks: tuple[Subscription, ...]
+    next_cursor: str | None = None
+
+
+class SubscriptionDeleted(Record):
+    success: bool
+    id: str
+
+
+class RotatedSecret(Record):
+    """The new secret, shown this once; until the time given deliveries are signed with both."""
+
+    id: str
+    secret: str
+    previous_secret_expires_at: datetime
+
+
+class Attempt(Record):
+    """One try (decisions "Delivery row"). `error` is a word for what went wrong: timeout, refused, status, …"""
+
+    at: datetime
+    status_code: int | None
+    duration_ms: int
+    error: str | None
+    #: The first 1 KiB of what the receiver answered.
+    answer: str | None = None
+
+
+class Delivery(Record):
+    """One event to one subscription (decisions "Delivery row")."""
+
+    id: str
+    event_id: str
+    event: str
+    #: pending, delivered, failed or skipped
+    status: str
+    attempts: tuple[Attempt, ...]
+    next_attempt_at: datetime | None
+    created_at: datetime
+
+
+class ListDeliveries(Record):
+    id: str
+    status: Literal["pending", "delivered", "failed", "skipped"] | None = None
+    limit: Limit = 50
+    cursor: str | None = None
+
+
+class DeliveryList(Record):
+    deliveries: tuple[Delivery, ...]
+    next_cursor: str | None = None
+
+
+class ReplayDelivery(Record):
+    id: str
+    delivery_id: str
+
+
+class WebhooksApi(Protocol):
+    """RPC surface of the webhooks service. The operator may enable a subscription of anybody's."""
+
+    def create_subscription(self, caller: Caller, request: CreateSubscription) -> CreatedSubscription: ...
+    def list_subscriptions(self, caller: Caller, request: ListSubscriptions) -> SubscriptionList: ...
+    def get_subscription(self, caller: Caller, request: SubscriptionId) -> Subscription: ...
+    def edit_subscription(self, caller: Caller, request: EditSubscription) -> Subscription: ...
+    def delete_subscription(self, caller: Caller, request: SubscriptionId) -> SubscriptionDeleted: ...
+    def enable_subscription(self, caller: Caller, request: SubscriptionId) -> Subscription: ...
+    def rotate_secret(self, caller: Caller, request: SubscriptionId) -> RotatedSecret: ...
+    def send_test(self, caller: Caller, request: SubscriptionId) -> Delivery: ...
+    def list_deliveries(self, caller: Caller, request: ListDeliveries) -> DeliveryList: ...
+    def replay_delivery(self, caller: Caller, request: ReplayDelivery) -> Delivery: ...

@@ -1,0 +1,1 @@
+"""The webhooks service: every event arrives, signed, or is in the log."""
