@@ -15,6 +15,7 @@ FOLDER = Path(__file__).parent
 sys.path.append(str(FOLDER))
 
 from e2e_kit.api import Api  # noqa: E402
+from e2e_kit.files import sample  # noqa: E402
 from e2e_kit.operator import Account, Accounts, Clock, Operator  # noqa: E402
 from e2e_kit.simulator import Simulator  # noqa: E402
 from e2e_kit.stack import Stack  # noqa: E402
@@ -105,3 +106,18 @@ def photo(stack: Stack) -> str:
 @pytest.fixture
 def video(stack: Stack) -> str:
     return stack.env["SAMPLE_VIDEO_URL"]
+
+
+@pytest.fixture(scope="session")
+def jpeg(stack: Stack) -> bytes:
+    return sample(stack.env["SIMULATOR_URL"], stack.env["SAMPLE_PHOTO_URL"])
+
+
+@pytest.fixture(scope="session")
+def png(stack: Stack) -> bytes:
+    return sample(stack.env["SIMULATOR_URL"], stack.env["SAMPLE_PHOTO_URL"].replace(".jpg", ".png"))
+
+
+@pytest.fixture(scope="session")
+def mp4(stack: Stack) -> bytes:
+    return sample(stack.env["SIMULATOR_URL"], stack.env["SAMPLE_VIDEO_URL"])

@@ -1,0 +1,45 @@
+"""How much a process of the stack grows while something goes on."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import psutil
+
+from e2e_kit.stack import Stack
+
+_INTERVAL_SECONDS = 0.02
+
+
+class Growth:
+    """In bytes, at its largest, from what it was at the beginning."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+
+@contextmanager
+def growth_of(stack: Stack, name: str) -> Iterator[Growth]:
+    """Of a process and its children, in resident memory."""
+    begin, growth, end = resident_bytes(stack, name), Growth(), threading.Event()
+
+    def watch() -> None:
+        while not end.wait(_INTERVAL_SECONDS):
+            growth.bytes = max(growth.bytes, resident_bytes(stack, name) - begin)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield growth
+    finally:
+        end.set()
+        watcher.join()
+
+
+def resident_bytes(stack: Stack, name: str) -> int:
+    master = psutil.Process(int((stack.run / "pids" / name).read_text()))
+    total = 0
+    for process in (master, *master.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            total += process.memory_info().rss
+    return total

@@ -1,0 +1,125 @@
+"""Uploads many at once and large ones: exact storage, little memory, and nothing left of what never ended."""
+
+import json
+import socket
+import struct
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import urllib3
+from e2e_kit.api import Api, error_code
+from e2e_kit.files import (
+    ELITE_FILE_BYTES,
+    MB,
+    film,
+    head_of_upload,
+    headers_of_upload,
+    stream,
+    upload,
+    uploaded,
+    used_bytes,
+)
+from e2e_kit.memory import growth_of
+from e2e_kit.operator import Clock
+from e2e_kit.stack import Stack
+from e2e_kit.waiting import until
+
+#: A reservation lasts 15 minutes.
+RESERVED_MINUTES = 16
+
+
+def objects(stack: Stack) -> set[Path]:
+    """What lies in the local stack's storage."""
+    return {path for path in (stack.run / "objects").rglob("*") if path.is_file()}
+
+
+@contextmanager
+def half_an_upload(api: Api, mp4: bytes) -> Iterator[None]:
+    """A connection on which half of a file of 8 MB was sent; gone without a word at the end, as with a pulled plug."""
+    address = urlsplit(api.base_url)
+    body = head_of_upload("a.mp4", "video/mp4") + b"".join(film(mp4, 4 * MB))
+    headers = headers_of_upload(api) | {"Host": address.netloc, "Content-Length": str(8 * MB)}
+    lines = [
+        f"POST {address.path}/media/upload HTTP/1.1",
+        *(f"{name}: {value}" for name, value in headers.items()),
+    ]
+    with socket.create_connection((str(address.hostname), address.port or 80), timeout=30) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
+        yield
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def test_50_uploads_at_once_take_no_more_than_what_is_left(api: Api, jpeg: bytes) -> None:
+    """All but 20 files of the storage is reserved first; what is left is less than a file more."""
+    left = 5 * 1024 * MB - 20 * len(jpeg) - len(jpeg) // 2
+    while left:
+        size_bytes = min(left, ELITE_FILE_BYTES)
+        left -= size_bytes
+        api.post("/media/uploads", {"filename": "a.mp4", "mime_type": "video/mp4", "size_bytes": size_bytes})
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(lambda _: upload(api, jpeg, "a.jpg", "image/jpeg"), range(50)))
+    assert sorted(answer.status_code for answer in answers) == [201] * 20 + [413] * 30
+    assert {error_code(answer) for answer in answers if answer.status_code == 413} == {"QUOTA_EXCEEDED"}
+    assert len(api.get("/media")["media"]) == 20
+
+
+def test_20_uploads_of_25_mb_at_once_are_all_taken_in_little_memory(
+    api: Api, stack: Stack, mp4: bytes
+) -> None:
+    with growth_of(stack, "gateway") as growth, ThreadPoolExecutor(20) as pool:
+        statuses = list(pool.map(lambda _: stream(api, film(mp4, 25 * MB), 25 * MB).status, range(20)))
+    print(f"20 × 25 MB: the gateway grew by {growth.bytes / MB:.1f} MB")
+    assert statuses == [201] * 20
+    assert growth.bytes <= 64 * MB
+
+
+def test_a_file_of_250_mb_passes_without_being_held(api: Api, stack: Stack, mp4: bytes) -> None:
+    with growth_of(stack, "gateway") as growth:
+        answer = stream(api, film(mp4, ELITE_FILE_BYTES), ELITE_FILE_BYTES)
+    print(f"250 MB: the gateway grew by {growth.bytes / MB:.1f} MB")
+    assert answer.status == 201, answer.data
+    assert growth.bytes <= 32 * MB
+    with growth_of(stack, "gateway") as growth, urllib3.PoolManager() as pool:
+        public = pool.request("GET", json.loads(answer.data)["url"], preload_content=False)
+        assert sum(map(len, public.stream(MB))) == ELITE_FILE_BYTES
+    assert growth.bytes <= 32 * MB
+
+
+def test_a_client_that_goes_away_leaves_nothing(api: Api, stack: Stack, mp4: bytes) -> None:
+    with half_an_upload(api, mp4):
+        until(lambda: used_bytes(api), 10, "it is reserved")
+    until(lambda: not used_bytes(api), 10, "the reservation is given back")
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("name", ["gateway", "media", "s3"])
+def test_a_process_killed_in_the_middle_leaves_nothing(
+    api: Api, stack: Stack, clock: Clock, mp4: bytes, name: str
+) -> None:
+    stack.await_ready(30)
+    before = objects(stack)
+    with half_an_upload(api, mp4):
+        until(lambda: used_bytes(api), 10, "it is reserved")
+        starts = stack.kill(name)
+        stack.await_restart(name, starts)
+    stack.await_ready(30)
+    clock.shift(minutes=RESERVED_MINUTES)
+    until(lambda: not used_bytes(api), 30, "the reservation is over")
+    until(lambda: objects(stack) <= before, 30, "no object is left")
+    assert api.get("/media")["media"] == []
+    assert uploaded(api, mp4, "a.mp4", "video/mp4")["size_bytes"] == len(mp4)
+
+
+@pytest.mark.alone
+def test_storage_away_is_a_503_and_nothing_is_kept(api: Api, stack: Stack, jpeg: bytes) -> None:
+    starts = stack.kill("s3")
+    answer = upload(api, jpeg, "a.jpg", "image/jpeg")
+    stack.await_restart("s3", starts)
+    assert (answer.status_code, error_code(answer)) in ((503, "SERVICE_UNAVAILABLE"), (201, None))
+    stack.await_ready(30)
+    kept = len(api.get("/media")["media"])
+    assert (kept, used_bytes(api) > 0) == ((1, True) if answer.status_code == 201 else (0, False))
