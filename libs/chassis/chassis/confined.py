@@ -17,8 +17,8 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -32,6 +32,8 @@ _LENGTH = struct.Struct("!I")
 _KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LANG", "TMPDIR")
 #: The caller waits this much longer than the work may take: the kernel ends the work first.
 _GRACE_SECONDS = 2.0
+#: Who waits longer for a turn is told to come again. Our choice.
+_TURN_SECONDS = 30.0
 
 
 class WorkFailed(Exception):
@@ -50,8 +52,9 @@ class Limits(Record):
     """Of one piece of work. Our choices; a module's owner knows better."""
 
     memory_bytes: int = 1024 * 2**20
-    #: Both processor time and time by the clock.
-    seconds: int = 20
+    #: By the clock, and of the processor.
+    seconds: int = 60
+    cpu_seconds: int = 20
     #: Each file it writes.
     file_bytes: int = 256 * 2**20
 
@@ -86,7 +89,7 @@ class Workshop:
         `files` are open descriptors, the same files to both. Raises WorkFailed, OutOfLimits, NotStarted.
         """
         order = msgspec.json.encode(_Order(function=function, argument=argument, limits=self._limits))
-        with self._turns:
+        with self._turn():
             ours, theirs = socket.socketpair()
             with ours, theirs:
                 ours.settimeout(self._limits.seconds + _GRACE_SECONDS)
@@ -106,6 +109,15 @@ class Workshop:
         """End the nursery; work that runs goes on to its end."""
         with self._lock:
             self._end()
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self._turns.acquire(timeout=_TURN_SECONDS):
+            raise NotStarted("too much work waits")
+        try:
+            yield
+        finally:
+            self._turns.release()
 
     def _send_in(self, descriptors: Sequence[int]) -> None:
         """Hand over what the next fork works with; the nursery is started anew if it died."""
@@ -200,7 +212,7 @@ def _confine(limits: Limits) -> None:
     """From here on the kernel ends this process at its limits."""
     for kind, value in (
         (resource.RLIMIT_AS, limits.memory_bytes),
-        (resource.RLIMIT_CPU, limits.seconds),
+        (resource.RLIMIT_CPU, limits.cpu_seconds),
         (resource.RLIMIT_FSIZE, limits.file_bytes),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NPROC, 0),

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -281,4 +281,5 @@ def own_bucket() -> Iterator[dict[str, str]]:
     yield {"S3_URL": url, "S3_BUCKET": name, "S3_REGION": "us-east-1", **keys}
     for found in client.list_objects(name, recursive=True):
         client.remove_object(name, str(found.object_name))
-    client.remove_bucket(name)
+    with suppress(Exception):  # an upload in parts that a test left half done keeps the bucket
+        client.remove_bucket(name)

@@ -210,7 +210,9 @@ class LocateFile(Record):
 
 
 class LocatedFile(Record):
-    """Where a public file lies; `source_url` is presigned for GET and HEAD, Range included."""
+    """Where a public file lies; `source_url` is presigned for GET, Range included (some storages answer a range with
+    200 and Content-Range). What HEAD wants to know is all here.
+    """
 
     source_url: str
     mime_type: str

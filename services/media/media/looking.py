@@ -67,8 +67,10 @@ def _look_at_picture(house: House, upload: Upload) -> Seen:
 def _look_at_video(house: House, upload: Upload, size_bytes: int) -> Seen:
     name = upload.object_name
     file = Ranges(lambda offset, length: house.objects.read(name, offset, length), size_bytes)
+    tail = file.tail(stowaways.ZIP_TAIL_BYTES)
     stowaways.check_type(file.read(0, min(16, size_bytes)), upload.mime_type)
-    stowaways.check_tail(file.tail(stowaways.ZIP_TAIL_BYTES))
+    stowaways.check_metadata([file.read(0, min(size_bytes, stowaways.EDGE_BYTES)), tail])
+    stowaways.check_tail(tail)
     video = webm.look(file) if upload.mime_type == "video/webm" else mp4.look(file, upload.mime_type)
     if video.patches:
         _write_over(house, upload, size_bytes, video.patches)

@@ -27,6 +27,11 @@ def is_key(value: str) -> bool:
     return _KEY.fullmatch(value) is not None
 
 
+def is_id(value: str) -> bool:
+    """Whether it can be an id at all: what cannot is looked up nowhere."""
+    return value.isascii() and value.isprintable() and len(value) <= 100
+
+
 def check_declared(filename: str, mime_type: str) -> str:
     """The declared MIME type without parameters, in lower case.
 

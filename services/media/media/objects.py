@@ -32,7 +32,7 @@ _HOUR = timedelta(hours=1)
 
 
 class NoSuchUpload(Exception):
-    """The storage knows no such upload in parts, or its parts are not what was said."""
+    """The storage knows no such upload in parts (any more)."""
 
 
 class Objects:
@@ -115,7 +115,7 @@ class Objects:
         answer = self._send(
             "POST", self._presigned("POST", name, {"uploads": ""}), headers=self.put_headers(mime_type)
         )
-        return _text(answer.data, "UploadId")
+        return _text(ElementTree.fromstring(answer.data), "UploadId")
 
     def part_address(self, name: str, parts_id: str, number: int, size_bytes: int, lasts: timedelta) -> str:
         """Where a stranger puts one part, of just this size."""
@@ -128,18 +128,30 @@ class Objects:
             lasts_seconds=int(lasts.total_seconds()),
         )
 
+    def parts(self, name: str, parts_id: str) -> dict[int, tuple[str, int]]:
+        """What has been put so far: number → etag without quotes, size in bytes. Raises NoSuchUpload."""
+        # A page holds 1,000; no upload of ours has more.
+        answer = self._send("GET", self._presigned("GET", name, {"uploadId": parts_id}), known=404)
+        if answer.status == 404:
+            raise NoSuchUpload
+        return {
+            int(_text(part, "PartNumber")): (_text(part, "ETag").strip('"'), int(_text(part, "Size")))
+            for part in ElementTree.fromstring(answer.data).iter()
+            if _tag(part) == "Part"
+        }
+
     def complete_parts(self, name: str, parts_id: str, tags: Iterable[tuple[int, str]]) -> None:
         """Put the parts together, in order of their numbers. Raises NoSuchUpload."""
         listed = "".join(
-            f"<Part><PartNumber>{number}</PartNumber><ETag>{escape(tag)}</ETag></Part>"
+            f'<Part><PartNumber>{number}</PartNumber><ETag>"{escape(tag)}"</ETag></Part>'
             for number, tag in tags
         )
         body = f"<CompleteMultipartUpload>{listed}</CompleteMultipartUpload>".encode()
-        # The storage may say 200 and then, in the body, that it failed.
-        answer = self._send(
-            "POST", self._presigned("POST", name, {"uploadId": parts_id}), body=body, known=400
-        )
-        if answer.status >= 400 or b"<Error>" in answer.data:
+        url = self._presigned("POST", name, {"uploadId": parts_id})
+        answer = self._send("POST", url, body=body, known=404, retries=False)
+        if (
+            answer.status >= 400 or b"<Error>" in answer.data
+        ):  # it may say 200 first, and in the body that it failed
             raise NoSuchUpload(answer.data[:500].decode(errors="replace"))
 
     def abort_parts(self, name: str, parts_id: str) -> None:
@@ -180,9 +192,14 @@ def _outage() -> Iterator[None]:
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
 
 
-def _text(document: bytes, name: str) -> str:
-    """The text of the first element of that name, whatever its namespace. The document is our own storage's."""
-    for element in ElementTree.fromstring(document).iter():
-        if element.tag.rpartition("}")[2] == name and element.text:
+def _tag(element: ElementTree.Element) -> str:
+    """Its name, whatever its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+def _text(within: ElementTree.Element, name: str) -> str:
+    """The text of the first element of that name."""
+    for element in within.iter():
+        if _tag(element) == name and element.text:
             return element.text
     raise HTTPError(f"no {name} in the storage's answer")

@@ -69,17 +69,23 @@ def complete(house: House, caller: Caller, request: CompleteParts) -> UploadedMe
 
 
 def _put_together(house: House, upload: Upload, request: CompleteParts) -> None:
+    """Looks before it asks the storage to: some forget the whole upload when one etag is wrong."""
     if upload.parts_id is None:
         raise ApiError(NOT_FOUND)
-    tags = {part.number: part.etag for part in request.parts}
-    if sorted(tags) != list(range(1, len(_sizes(upload)) + 1)) or len(tags) != len(request.parts):
-        raise ApiError(UPLOAD_ERROR, f"The upload has the parts 1 to {len(_sizes(upload))}, each once.")
+    name, tags = upload.object_name, {part.number: part.etag.strip('"') for part in request.parts}
     try:
-        house.objects.complete_parts(upload.object_name, upload.parts_id, sorted(tags.items()))
+        there = house.objects.parts(name, upload.parts_id)
+        wanted = {number: (tags.get(number), size) for number, size in enumerate(_sizes(upload), 1)}
+        missing = [number for number, part in wanted.items() if there.get(number) != part]
+        if missing or tags.keys() != wanted.keys():
+            raise ApiError(
+                UPLOAD_ERROR, f"Of the parts 1 to {len(wanted)} some are missing.", missing=missing
+            )
+        house.objects.complete_parts(name, upload.parts_id, sorted(tags.items()))
     except NoSuchUpload as error:
         # Done before, by a call that did not come to its end?
-        if house.objects.size(upload.object_name) != upload.size_bytes:
-            raise ApiError(UPLOAD_ERROR, "A part is missing, or its etag is another.") from error
+        if house.objects.size(name) != upload.size_bytes:
+            raise ApiError(UPLOAD_ERROR, "The upload is gone; begin it again.") from error
 
 
 def _sizes(upload: Upload) -> list[int]:

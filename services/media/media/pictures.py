@@ -8,10 +8,10 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from PIL import Image, ImageOps
+from PIL import Image
 
 from media import stowaways
-from media.formats import MAX_PIXELS, Picture, Refused, gif, jpeg, png, webp
+from media.formats import MAX_PIXELS, Picture, Refused, exif, gif, jpeg, png, webp
 
 Image.MAX_IMAGE_PIXELS = MAX_PIXELS
 Image.init()
@@ -24,6 +24,21 @@ _LOOKS: dict[str, tuple[str, Callable[[memoryview], Picture]]] = {
 }
 #: Instagram takes 8 MiB (docs/platforms.md) and shows 1,440 pixels; more than this serves nobody. Our choice.
 _MAX_JPEG_BYTES, _MAX_JPEG_SIDE = 8 * 2**20, 4096
+#: EXIF's orientation -> what sets it upright.
+_UPRIGHT = dict(
+    enumerate(
+        (
+            Image.Transpose.FLIP_LEFT_RIGHT,
+            Image.Transpose.ROTATE_180,
+            Image.Transpose.FLIP_TOP_BOTTOM,
+            Image.Transpose.TRANSPOSE,
+            Image.Transpose.ROTATE_270,
+            Image.Transpose.TRANSVERSE,
+            Image.Transpose.ROTATE_90,
+        ),
+        2,
+    )
+)
 _QUALITIES = (92, 85, 75, 60, 40)
 
 
@@ -44,15 +59,15 @@ def inspect(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
 def make_jpeg(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
     """The first frame as JPEG, upright, on white, small enough for every platform; into the second file."""
     name, _ = _LOOKS[argument["mime_type"]]
-    with Image.open(os.fdopen(os.dup(files[0]), "rb"), formats=[name]) as opened:
+    with os.fdopen(os.dup(files[0]), "rb") as original, Image.open(original, formats=[name]) as opened:
         profile = opened.info.get("icc_profile") if opened.mode in ("RGB", "RGBA") else None
-        opened.thumbnail((_MAX_JPEG_SIDE, _MAX_JPEG_SIDE)) if opened.mode in (
-            "RGB",
-            "RGBA",
-            "L",
-        ) else opened.load()
-        flat = _on_white(ImageOps.exif_transpose(opened))
+        turned = opened.getexif().get(exif.ORIENTATION, 1)
+        flat = _plain(opened)
+    # Small first: three copies of the largest picture taken would not fit the memory.
     flat.thumbnail((_MAX_JPEG_SIDE, _MAX_JPEG_SIDE))
+    flat = _on_white(flat)
+    if turned in _UPRIGHT:
+        flat = flat.transpose(_UPRIGHT[turned])
     with os.fdopen(os.dup(files[1]), "w+b") as to:
         for quality in _QUALITIES:
             to.seek(0)
@@ -70,7 +85,8 @@ def _take_apart(descriptor: int, mime_type: str) -> Picture:
     stowaways.check_type(bytes(data[:16]), mime_type)
     picture = look(data)
     picture.check_size()
-    stowaways.check_metadata(picture.dropped)
+    edges = data[: stowaways.EDGE_BYTES], data[-stowaways.EDGE_BYTES :]
+    stowaways.check_metadata([*edges, *picture.dropped])
     stowaways.check_tail(bytes(data[-stowaways.ZIP_TAIL_BYTES :]))
     return picture
 
@@ -86,7 +102,7 @@ def _decode(descriptor: int, mime_type: str, picture: Picture) -> None:
     name, _ = _LOOKS[mime_type]
     try:
         os.lseek(descriptor, 0, os.SEEK_SET)
-        with Image.open(os.fdopen(os.dup(descriptor), "rb"), formats=[name]) as image:
+        with os.fdopen(os.dup(descriptor), "rb") as file, Image.open(file, formats=[name]) as image:
             size = image.size
             image.draft(None, (1, 1))  # JPEG: an eighth of the size, from all of the bytes
             image.load()
@@ -98,12 +114,16 @@ def _decode(descriptor: int, mime_type: str, picture: Picture) -> None:
         raise Refused("The picture is malformed.")
 
 
-def _on_white(image: Image.Image) -> Image.Image:
+def _plain(image: Image.Image) -> Image.Image:
+    """RGB or RGBA."""
     if image.mode.startswith("I"):  # 16 bits of grey
         image = image.point(lambda value: value / 256).convert("L")
-    if image.has_transparency_data:
-        image = image.convert("RGBA")
-        white = Image.new("RGB", image.size, "white")
-        white.paste(image, mask=image.getchannel("A"))
-        return white
-    return image.convert("RGB")
+    return image.convert("RGBA" if image.has_transparency_data else "RGB")
+
+
+def _on_white(image: Image.Image) -> Image.Image:
+    if image.mode == "RGB":
+        return image
+    white = Image.new("RGB", image.size, "white")
+    white.paste(image, mask=image.getchannel("A"))
+    return white

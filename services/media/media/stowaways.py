@@ -25,6 +25,8 @@ _ACTIVE = re.compile(
 _ZIP_END, _ZIP_END_BYTES = b"PK\x05\x06", 22
 #: A ZIP archive is found by what stands at a file's end: a record, then a comment of at most 65,535 bytes.
 ZIP_TAIL_BYTES = _ZIP_END_BYTES + 0xFFFF
+#: Readers that guess look at a file's beginning; some look at its end. Our choice.
+EDGE_BYTES = 64 * 1024
 
 
 def check_type(head: bytes, mime_type: str) -> None:

@@ -17,6 +17,14 @@ class Refused(Exception):
     """The bytes are not what they are said to be; the text tells the client why."""
 
 
+def check_pixels(width: int, height: int) -> None:
+    """Raises Refused for a bomb, and for nothing."""
+    if not width * height:
+        raise Refused("The picture has no size.")
+    if width * height > MAX_PIXELS:
+        raise Refused(f"The picture has more than {MAX_PIXELS // 1_000_000} megapixels.")
+
+
 @dataclass
 class Picture:
     """A picture taken apart."""
@@ -44,11 +52,8 @@ class Picture:
 
     def check_size(self) -> None:
         """Raises Refused for a bomb."""
+        check_pixels(self.width, self.height)
         pixels = self.width * self.height
-        if not pixels:
-            raise Refused("The picture has no size.")
-        if pixels > MAX_PIXELS:
-            raise Refused(f"The picture has more than {MAX_PIXELS // 1_000_000} megapixels.")
         if self.frames > MAX_FRAMES or (self.frames > 1 and pixels * self.frames > MAX_ANIMATION_PIXELS):
             raise Refused("The animation has too many frames.")
 

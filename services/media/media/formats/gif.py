@@ -2,7 +2,7 @@
 
 import struct
 
-from media.formats import Picture, Refused
+from media.formats import Picture, Refused, check_pixels
 
 _EXTENSION, _IMAGE, _TRAILER = 0x21, 0x2C, 0x3B
 _CONTROL, _APPLICATION = 0xF9, 0xFF
@@ -21,6 +21,7 @@ def look(data: memoryview) -> Picture:
         start = at
         if kind == _IMAGE:
             picture.frames += 1
+            _check_frame(data[at : at + 10])
             at = _sub_blocks_end(data, at + 10 + _table_bytes(_byte(data, at + 9)) + 1)
             picture.kept.append(data[start:at])
         elif kind == _EXTENSION:
@@ -40,6 +41,13 @@ def look(data: memoryview) -> Picture:
     if tail:
         picture.dropped.append(tail)
     return picture
+
+
+def _check_frame(head: memoryview) -> None:
+    """A frame may reach beyond the canvas, but not be a bomb of its own."""
+    if len(head) < 10:
+        raise Refused("The picture is cut off.")
+    check_pixels(*struct.unpack_from("<HH", head, 5))
 
 
 def _byte(data: memoryview, at: int) -> int:

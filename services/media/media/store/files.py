@@ -9,6 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from chassis.clock import clock_now
 from media.models import attachments, media
+from media.names import is_id
 from media.records import MediaRow, Seen, Upload
 
 _POST = (
@@ -53,9 +54,13 @@ class Files:
         return self._connection.execute(statement.on_conflict_do_nothing()).rowcount == 1
 
     def get(self, media_id: str) -> MediaRow | None:
+        if not is_id(media_id):
+            return None
         return self._one(media.c.id == media_id)
 
     def of_upload(self, upload_id: str) -> MediaRow | None:
+        if not is_id(upload_id):
+            return None
         return self._one(media.c.upload_id == upload_id)
 
     def of_operation(self, account_id: str, operation_id: str | None) -> MediaRow | None:
@@ -69,6 +74,7 @@ class Files:
 
     def many(self, media_ids: Collection[str], *, lock: bool = False) -> dict[str, MediaRow]:
         """By id; `lock` keeps them as they are, and there, until the transaction ends."""
+        media_ids = [media_id for media_id in media_ids if is_id(media_id)]
         if lock:
             chosen = select(media.c.id).where(media.c.id.in_(media_ids)).order_by(media.c.id)
             self._connection.execute(chosen.with_for_update())

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, delete, func, insert, or_, select, text, upda
 
 from chassis.clock import clock_now
 from media.models import uploads
+from media.names import is_id
 from media.records import Upload
 
 _LOCK_ACCOUNT = text("SELECT pg_advisory_xact_lock(hashtextextended(:account_id, 0))")
@@ -46,6 +47,8 @@ class Uploads:
         return self._connection.execute(statement).rowcount == 1
 
     def get(self, upload_id: str) -> Upload | None:
+        if not is_id(upload_id):
+            return None
         row = self._connection.execute(select(uploads).where(uploads.c.id == upload_id)).mappings().first()
         return Upload.of(row) if row else None
 

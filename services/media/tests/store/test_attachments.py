@@ -1,0 +1,148 @@
+"""Attachments: provisional until the post's own word, which alone counts; nobody deletes what a post has."""
+
+import pytest
+
+from contracts import media as api
+from contracts.errors import ApiError
+from media import attaching, files
+
+
+def delete(world, media, caller=None):
+    return files.delete(world.house, caller or world.caller(), api.MediaId(id=media.media_id))
+
+
+def post_of(world, media):
+    return files.show(world.house, world.caller(), api.MediaId(id=media.media_id)).scheduled_post_id
+
+
+def test_an_attached_file_is_in_use_at_once_and_says_by_which_post(world):
+    media = world.media()
+    attached = world.attach("pst_1", media)
+    assert attached.media[0].scheduled_post_id == "pst_1"
+    with pytest.raises(ApiError, match="MEDIA_IN_USE"):
+        delete(world, media)
+
+
+def test_the_first_pending_post_is_named(world):
+    media = world.media()
+    world.tell("pst_2", "pending", 1, media)
+    world.shift(seconds=1)
+    world.tell("pst_1", "pending", 1, media)
+    assert post_of(world, media) == "pst_2"
+    world.tell("pst_2", "published", 2, media)
+    assert post_of(world, media) == "pst_1"
+
+
+def test_nobody_attaches_what_is_not_his_or_not_there(world):
+    mine, of_brand = world.media(), world.media(world.caller(brand_ids=("brd_b",)))
+    gone = world.media()
+    delete(world, gone)
+    for caller, media in (
+        (world.caller("usr_b"), mine),
+        (world.caller(brand_ids=("brd_a",)), of_brand),
+        (world.caller(brand_ids=("brd_b",)), mine),
+        (world.caller(), gone),
+    ):
+        with pytest.raises(ApiError, match="NOT_FOUND") as caught:
+            world.attach("pst_1", media, caller=caller)
+        assert caught.value.extras == {"field": "media_ids"}
+    for made_up in ("", "med_x", "a\0b"):
+        with pytest.raises(ApiError, match="NOT_FOUND"):
+            attaching.attach(
+                world.house, world.caller(), api.AttachMedia(post_id="pst_1", media_ids=(made_up,))
+            )
+    assert post_of(world, mine) is None
+
+
+def test_files_come_back_in_the_order_asked_for(world):
+    media = [world.media() for _ in range(3)]
+    for order in (media, media[::-1], [media[1], media[1]]):
+        assert [it.media_id for it in world.attach("pst_1", *order).media] == [it.media_id for it in order]
+
+
+def test_of_attach_and_delete_at_once_one_wins_wholly(world, at_once):
+    for number in range(10):
+        media = world.media()
+        attached, deleted = at_once(
+            2, lambda it, n=number, m=media: delete(world, m) if it else world.attach(f"pst_{n}", m)
+        )
+        if isinstance(deleted, ApiError):
+            assert deleted.code == "MEDIA_IN_USE"
+            assert attached.media[0].media_id == media.media_id
+        else:
+            assert attached.code == "NOT_FOUND"
+
+
+def test_an_unconfirmed_attachment_ends_after_ten_minutes_and_a_confirmed_one_does_not(world):
+    lost, kept = world.media(), world.media()
+    world.attach("pst_1", lost)
+    world.attach("pst_2", kept)
+    world.tell("pst_2", "pending", 1, kept)
+    world.shift(minutes=9)
+    world.sweep()
+    assert post_of(world, lost) == "pst_1"
+    world.shift(minutes=2)
+    world.sweep()
+    assert post_of(world, lost) is None
+    assert post_of(world, kept) == "pst_2"
+
+
+def test_an_edit_keeps_the_old_files_until_the_post_says_it_has_the_new(world):
+    old, new = world.media(), world.media()
+    world.attach("pst_1", old)
+    world.tell("pst_1", "pending", 1, old)
+    world.attach("pst_1", new)
+    assert post_of(world, old) == post_of(world, new) == "pst_1"
+    world.tell("pst_1", "pending", 2, new)
+    assert post_of(world, old) is None
+    assert post_of(world, new) == "pst_1"
+
+
+def test_another_attach_takes_the_place_of_one_that_came_to_nothing(world):
+    first, second = world.media(), world.media()
+    world.attach("pst_1", first)
+    world.attach("pst_1", second)
+    assert post_of(world, first) is None
+
+
+def test_an_older_word_that_comes_late_changes_nothing(world):
+    media = world.media()
+    world.tell("pst_1", "released", 3, media)
+    world.tell("pst_1", "pending", 2, media)
+    assert post_of(world, media) is None
+    world.tell("pst_1", "pending", 4, media)
+    world.tell("pst_1", "pending", 4)
+    assert post_of(world, media) == "pst_1"
+
+
+def test_a_word_of_a_post_leaves_what_was_attached_after_it_was_said(world):
+    media = world.media()
+    world.tell("pst_1", "pending", 1, media)
+    with world.database.transaction() as connection:
+        from chassis import clock
+
+        said_at = clock.now(connection)
+    world.shift(seconds=1)
+    other = world.media()
+    world.attach("pst_1", other)
+    word = attaching.PostMedia(post_id="pst_1", media_ids=(media.media_id,), state="released", revision=2)
+    with world.database.transaction() as connection:
+        attaching.on_post_media(connection, "usr_a", word, said_at)
+    assert post_of(world, media) is None
+    assert post_of(world, other) == "pst_1"
+
+
+def test_detaching_is_at_once_and_may_be_said_again(world):
+    media = world.media()
+    world.tell("pst_1", "pending", 1, media)
+    for _ in range(2):
+        attaching.detach(world.house, api.PostId(post_id="pst_1"))
+    assert delete(world, media).success
+
+
+def test_a_word_about_files_that_are_gone_or_anothers_is_taken_for_the_rest(world):
+    mine, gone, strangers = world.media(), world.media(), world.media(world.caller("usr_b"))
+    delete(world, gone)
+    world.tell("pst_1", "pending", 1, gone, strangers, mine)
+    assert post_of(world, mine) == "pst_1"
+    assert world.ask("SELECT media_id FROM attachments") == [(mine.media_id,)]

@@ -1,0 +1,89 @@
+"""Uploads in parts: straight into storage, each part of just its size, and looked at like any other."""
+
+import pytest
+import urllib3
+
+from contracts import media as api
+from contracts.errors import ApiError
+from media import parts
+
+
+@pytest.fixture
+def film(make):
+    return make.film(mdat=bytes(parts.PART_BYTES), in_movie=make.PLACE_BOXES["udta xyz"])
+
+
+def begin(world, film, **fields):
+    fields = {"filename": "a.mp4", "mime_type": "video/mp4", "size_bytes": len(film)} | fields
+    return parts.begin(world.house, world.caller(), api.BeginParts(**fields))
+
+
+def put(begun, data, *numbers):
+    tags = []
+    for part in begun.parts:
+        if not numbers or part.number in numbers:
+            start = (part.number - 1) * begun.part_size_bytes
+            answer = urllib3.request("PUT", part.url, body=data[start : start + begun.part_size_bytes])
+            assert answer.status == 200, answer.data
+            tags.append(api.PartTag(number=part.number, etag=answer.headers["ETag"]))
+    return tuple(tags)
+
+
+def complete(world, begun, tags):
+    return parts.complete(world.house, world.caller(), api.CompleteParts(id=begun.upload_id, parts=tags))
+
+
+def test_a_film_in_parts_becomes_media_and_loses_its_place(world, film):
+    begun = begin(world, film)
+    assert [part.number for part in begun.parts] == [1, 2]
+    media = complete(world, begun, put(begun, film)[::-1])
+    assert (media.size_bytes, media.width, media.duration_seconds) == (len(film), 64, 2.5)
+    name = "/".join(media.url.split("/")[-2:])
+    stored = b"".join(world.house.objects.pieces(name))
+    assert len(stored) == len(film)
+    assert not world.make.tells_place(stored)
+    assert complete(world, begun, put_tags(begun)).media_id == media.media_id
+
+
+def put_tags(begun):
+    return tuple(api.PartTag(number=part.number, etag="x") for part in begun.parts)
+
+
+def test_a_part_takes_no_byte_more_or_less_than_announced(world, film):
+    begun = begin(world, film)
+    for size in (1, begun.part_size_bytes + 1):
+        assert urllib3.request("PUT", begun.parts[0].url, body=bytes(size)).status == 403
+
+
+def test_parts_that_are_missing_may_still_be_put(world, film):
+    begun = begin(world, film)
+    first = put(begun, film, 1)
+    for tags in (first, (*first, *first), (*first, api.PartTag(number=2, etag="made up"))):
+        with pytest.raises(ApiError, match="UPLOAD_ERROR"):
+            complete(world, begun, tags)
+    assert complete(world, begun, (*first, *put(begun, film, 2))).type == "video"
+
+
+def test_a_completion_that_died_after_the_storage_did_its_part_goes_on(world, film):
+    begun = begin(world, film)
+    tags = put(begun, film)
+    (row,) = world.ask("SELECT key, slug, parts_id FROM uploads")
+    world.house.objects.complete_parts(
+        f"{row.key}/{row.slug}", row.parts_id, [(it.number, it.etag) for it in tags]
+    )
+    assert complete(world, begun, tags).size_bytes == len(film)
+
+
+def test_parts_that_are_no_film_are_removed(world, film):
+    begun = begin(world, film)
+    with pytest.raises(ApiError, match="INVALID_FILE_CONTENT"):
+        complete(world, begun, put(begun, b"<html>" + film[6:]))
+    assert world.objects() == set()
+    assert world.used() == 0
+
+
+def test_the_tiers_limits_hold_for_parts_too(world, film):
+    with pytest.raises(ApiError, match="FILE_TOO_LARGE"):
+        begin(world, film, size_bytes=251 * 2**20)
+    with pytest.raises(ApiError, match="UPLOAD_ERROR"):
+        begin(world, film, mime_type="application/zip")

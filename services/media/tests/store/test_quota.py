@@ -1,0 +1,84 @@
+"""Storage: reserved before the bytes come, exact however many come at once, given back when they go."""
+
+import pytest
+
+from contracts.errors import ApiError
+from contracts.plans import MB, PLANS
+
+
+def test_fifty_uploads_at_once_never_reserve_more_than_there_is(world, at_once):
+    free = world.caller(tier="free")
+    size = 3 * MB
+    results = at_once(50, lambda _: world.begin(size, free))
+    refused = [it for it in results if isinstance(it, ApiError)]
+    room = PLANS["free"].storage_bytes // size
+    assert len(results) - len(refused) == room
+    assert {it.code for it in refused} == {"QUOTA_EXCEEDED"}
+    assert world.used() == room * size
+
+
+def test_accounts_do_not_share_storage(world):
+    world.begin(20 * MB)
+    assert world.used("usr_b") == 0
+
+
+def test_a_file_over_the_tiers_limit_is_refused_and_one_of_just_that_size_is_not(world):
+    free = world.caller(tier="free")
+    with pytest.raises(ApiError, match="FILE_TOO_LARGE") as caught:
+        world.begin(25 * MB + 1, free)
+    assert caught.value.extras == {"max_file_bytes": 25 * MB}
+    world.begin(25 * MB, free)
+
+
+def test_the_refusal_says_how_much_is_left(world):
+    free = world.caller(tier="free")
+    for _ in range(4):
+        world.begin(24 * MB, free)
+    with pytest.raises(ApiError, match="QUOTA_EXCEEDED") as caught:
+        world.begin(5 * MB, free)
+    assert caught.value.extras["quota"].remaining_bytes == 4 * MB
+
+
+def test_an_empty_file_and_an_unknown_type_reserve_nothing(world):
+    for fields, code in (
+        ({"size_bytes": 0}, "INVALID_FILE_CONTENT"),
+        ({"size_bytes": 1, "mime_type": "image/svg+xml"}, "UPLOAD_ERROR"),
+        ({"size_bytes": 1, "filename": "a.svg"}, "UPLOAD_ERROR"),
+    ):
+        with pytest.raises(ApiError, match=code):
+            world.begin(**fields)
+    assert world.used() == 0
+
+
+def test_a_file_counts_until_the_post_it_is_attached_to_is_out(world):
+    media = world.media()
+    assert media.quota.used_bytes == media.size_bytes == world.used()
+    world.attach("pst_1", media)
+    world.tell("pst_1", "pending", 1, media)
+    assert world.used() == media.size_bytes
+    world.tell("pst_1", "published", 2, media)
+    assert world.used() == 0
+
+
+def test_a_file_that_another_post_waits_with_still_counts(world):
+    media = world.media()
+    world.tell("pst_1", "pending", 1, media)
+    world.tell("pst_2", "pending", 1, media)
+    world.tell("pst_1", "published", 2, media)
+    assert world.used() == media.size_bytes
+    world.tell("pst_2", "published", 2, media)
+    assert world.used() == 0
+
+
+def test_a_cancelled_posts_file_counts_until_it_is_deleted(world):
+    media = world.media()
+    world.tell("pst_1", "pending", 1, media)
+    world.tell("pst_1", "released", 2, media)
+    assert world.used() == media.size_bytes
+
+
+def test_a_smaller_file_than_announced_counts_as_what_it_is(world):
+    data = world.make.placed("image/png")
+    media = world.commit(world.put(data), len(data))
+    assert media.size_bytes < len(data)
+    assert world.used() == media.size_bytes

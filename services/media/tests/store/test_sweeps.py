@@ -1,0 +1,127 @@
+"""Clean-up by the clock, which the tests move; and a storage that is away."""
+
+import urllib3
+
+from contracts import media as api
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from media import files, parts, sweeps
+
+
+def test_a_reservation_ends_after_fifteen_minutes_with_its_bytes(world):
+    world.put(world.make.picture("image/png"))
+    world.shift(minutes=14)
+    world.sweep()
+    assert len(world.objects()) == 1
+    world.shift(minutes=2)
+    world.sweep()
+    assert world.objects() == set()
+    assert world.used() == 0
+    assert world.ask("SELECT 1 FROM removals") == []
+
+
+def test_an_upload_that_is_being_looked_at_is_left_alone_until_its_lease_lapses(world):
+    world.put(world.make.picture("image/png"))
+    world.run("UPDATE uploads SET lease_until = clock_timestamp() + interval '1 minute'")
+    world.shift(hours=1)
+    world.sweep()
+    assert len(world.objects()) == 1
+    world.run("UPDATE uploads SET lease_until = clock_timestamp()")
+    world.sweep()
+    assert world.objects() == set()
+
+
+def test_bytes_that_arrive_after_their_reservation_ended_are_found_within_hours(world):
+    ticket = world.begin(100)
+    world.shift(minutes=16)
+    world.sweep()
+    urllib3.request("PUT", ticket.url, body=bytes(100), headers=ticket.headers)
+    media = world.media()
+    world.shift(hours=2)
+    world.sweep()
+    assert world.objects() == {"/".join(media.url.split("/")[-2:])}
+
+
+def test_a_young_object_without_a_row_and_names_that_are_not_ours_are_left(world):
+    key = "A" * 22
+    for name in (f"{key}/x.png", "backup/x.png"):
+        world.house.objects.put(name, [b"x"], 1, "image/png")
+    world.sweep()
+    assert len(world.objects()) == 2
+    world.shift(hours=2)
+    world.sweep()
+    assert world.objects() == {"backup/x.png"}
+
+
+def test_the_bucket_is_looked_through_once_an_hour_by_one_of_all(world, at_once):
+    looked = []
+    names = world.house.objects.names
+    world.house.objects.names = lambda: looked.append(1) or names()
+    at_once(4, lambda _: sweeps.remove_orphans(world.house))
+    assert len(looked) == 1
+
+
+def test_generated_files_that_no_post_had_go_after_a_day(world):
+    unused = world.media(generated=True)
+    attached = world.media(generated=True)
+    cancelled = world.media(generated=True)
+    uploaded = world.media()
+    world.tell("pst_1", "pending", 1, attached)
+    world.tell("pst_2", "pending", 1, cancelled)
+    world.tell("pst_2", "released", 2, cancelled)
+    world.shift(hours=23)
+    world.sweep()
+    assert len(world.objects()) == 4
+    world.shift(hours=2)
+    world.sweep()
+    listed = files.show_list(world.house, world.caller(), api.ListMedia()).media
+    assert {it.media_id for it in listed} == {attached.media_id, cancelled.media_id, uploaded.media_id}
+    assert not any(unused.url.endswith(name) for name in world.objects())
+
+
+def test_a_generated_file_about_to_be_attached_is_not_taken_away(world):
+    media = world.media(generated=True)
+    world.shift(hours=25)
+    world.attach("pst_1", media)
+    world.sweep()
+    assert files.show(world.house, world.caller(), api.MediaId(id=media.media_id)).media_id == media.media_id
+
+
+def test_deleting_outlives_a_storage_that_is_away(world, monkeypatch):
+    media = world.media()
+
+    def away(*_):
+        raise ApiError(SERVICE_UNAVAILABLE)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.house.objects, "remove_key", away)
+        files.delete(world.house, world.caller(), api.MediaId(id=media.media_id))
+        world.sweep()
+        world.run("UPDATE removals SET due_at = clock_timestamp()")
+        world.sweep()
+    assert world.ask("SELECT attempts FROM removals") == [(2,)]
+    assert len(world.objects()) == 1
+    assert world.used() == 0
+    world.run("UPDATE removals SET due_at = clock_timestamp()")
+    world.sweep()
+    assert world.objects() == set()
+    assert world.ask("SELECT 1 FROM removals") == []
+
+
+def test_half_an_upload_in_parts_is_aborted_after_a_day(world):
+    request = api.BeginParts(filename="a.mp4", mime_type="video/mp4", size_bytes=parts.PART_BYTES + 5)
+    begun = parts.begin(world.house, world.caller(), request)
+    assert urllib3.request("PUT", begun.parts[1].url, body=b"12345").status == 200
+    world.shift(hours=25)
+    world.sweep()
+    assert world.used() == 0
+    assert urllib3.request("PUT", begun.parts[1].url, body=b"12345").status == 404
+    assert world.objects() == set()
+
+
+def test_what_posts_said_long_ago_is_forgotten(world):
+    media = world.media()
+    world.tell("pst_1", "published", 1, media)
+    world.tell("pst_2", "pending", 1, media)
+    world.run("UPDATE posts SET told_at = clock_timestamp() - interval '31 days'")
+    world.sweep()
+    assert world.ask("SELECT id FROM posts") == [("pst_2",)]

@@ -1,0 +1,144 @@
+"""Uploads: kept or removed, once; a generation's file exists once however often it is kept."""
+
+import pytest
+
+from contracts import media as api
+from contracts.errors import ApiError
+from media import files, uploads
+
+
+def test_a_refused_file_leaves_nothing(world):
+    data = b"<html></html>"
+    ticket = world.put(data)
+    with pytest.raises(ApiError, match="INVALID_FILE_CONTENT"):
+        world.commit(ticket, len(data))
+    assert world.objects() == set()
+    assert world.used() == 0
+    assert world.ask("SELECT 1 FROM uploads UNION ALL SELECT 1 FROM removals") == []
+    with pytest.raises(ApiError, match="NOT_FOUND"):
+        world.commit(ticket, len(data))
+
+
+@pytest.mark.parametrize("arrived", [-1, 1])
+def test_what_is_not_as_long_as_announced_is_refused(world, arrived):
+    data = world.make.picture("image/png")
+    ticket = world.put(data)
+    with pytest.raises(ApiError, match="UPLOAD_ERROR"):
+        world.commit(ticket, len(data) + arrived)
+    assert world.objects() == set()
+
+
+def test_a_file_larger_than_its_reservation_is_refused(world):
+    data = world.make.picture("image/png")
+    ticket = world.begin(10)
+    world.house.objects.put(
+        "/".join(ticket.url.split("?")[0].split("/")[-2:]), [data], len(data), "image/png"
+    )
+    with pytest.raises(ApiError, match="UPLOAD_ERROR"):
+        world.commit(ticket, len(data))
+    assert world.objects() == set()
+
+
+def test_nothing_arrived_is_refused(world):
+    ticket = world.begin(100)
+    with pytest.raises(ApiError, match="UPLOAD_ERROR"):
+        world.commit(ticket, 100)
+    assert world.used() == 0
+
+
+def test_the_same_commit_again_answers_the_same(world):
+    data = world.make.picture("image/png")
+    ticket = world.put(data)
+    first = world.commit(ticket, len(data))
+    assert world.commit(ticket, len(data)) == first
+    assert len(world.ask("SELECT 1 FROM media")) == 1
+
+
+def test_of_two_commits_at_once_one_keeps_the_file_and_the_other_hears_of_it_or_tries_again(world, at_once):
+    data = world.make.picture("image/png")
+    ticket = world.put(data)
+    results = at_once(4, lambda _: world.commit(ticket, len(data)))
+    kept = {it.media_id for it in results if isinstance(it, api.UploadedMedia)}
+    refused = {it.code for it in results if isinstance(it, ApiError)}
+    assert len(kept) == 1
+    assert refused <= {"SERVICE_UNAVAILABLE"}
+    assert len(world.ask("SELECT 1 FROM media")) == 1
+
+
+def test_one_operation_of_ai_makes_one_file(world):
+    caller = world.caller()
+    first = world.media(caller, generated=True)
+    assert world.media(caller, generated=True).media_id == first.media_id
+    world.sweep()
+    assert len(world.objects()) == 1
+    assert world.used() == first.size_bytes
+
+
+def test_uploads_of_one_operation_are_not_mixed_up(world):
+    caller = world.caller()
+    assert world.media(caller).media_id != world.media(caller).media_id
+
+
+def test_an_aborted_upload_leaves_nothing_and_may_be_aborted_again(world):
+    ticket, caller = world.put(world.make.picture("image/png")), world.caller()
+    request = api.UploadId(upload_id=ticket.upload_id)
+    with pytest.raises(ApiError, match="NOT_FOUND"):
+        uploads.abort(world.house, world.caller("usr_b"), request)
+    uploads.abort(world.house, caller, request)
+    uploads.abort(world.house, caller, request)
+    assert world.objects() == set()
+    assert world.used() == 0
+
+
+def test_a_strangers_upload_is_not_found(world):
+    data = world.make.picture("image/png")
+    ticket = world.put(data)
+    with pytest.raises(ApiError, match="NOT_FOUND"):
+        world.commit(ticket, len(data), world.caller("usr_b"))
+    assert world.commit(ticket, len(data)).size_bytes == len(data)
+
+
+@pytest.mark.parametrize("made_up", ["", "upl_x", "a\0b", "é" * 300])
+def test_made_up_ids_are_not_found(world, made_up):
+    caller = world.caller()
+    for call in (
+        lambda: uploads.commit(world.house, caller, api.CommitUpload(upload_id=made_up, size_bytes=1)),
+        lambda: files.show(world.house, caller, api.MediaId(id=made_up)),
+        lambda: files.delete(world.house, caller, api.MediaId(id=made_up)),
+        lambda: files.locate(world.house, api.LocateFile(key=made_up, filename=made_up)),
+    ):
+        with pytest.raises(ApiError, match="NOT_FOUND"):
+            call()
+
+
+def test_the_list_goes_newest_first_page_by_page(world):
+    made = [world.media().media_id for _ in range(5)]
+    seen, cursor = [], None
+    while True:
+        page = files.show_list(world.house, world.caller(), api.ListMedia(limit=2, cursor=cursor))
+        seen += [media.media_id for media in page.media]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert seen == made[::-1]
+    for cursor in ("x", "WyJhIl0", "WyIyMDI2LTAxLTAxIiwieCJd"):
+        with pytest.raises(ApiError, match="VALIDATION_ERROR"):
+            files.show_list(world.house, world.caller(), api.ListMedia(cursor=cursor))
+
+
+def test_a_token_of_brands_sees_only_what_its_brands_made(world):
+    of_both, of_a = world.caller(brand_ids=("brd_a", "brd_b")), world.caller(brand_ids=("brd_a",))
+    from_both, from_a, from_all = world.media(of_both), world.media(of_a), world.media()
+
+    def sees(caller):
+        listed = files.show_list(world.house, caller, api.ListMedia()).media
+        return [media.media_id for media in listed]
+
+    assert sees(of_a) == [from_a.media_id]
+    assert sees(of_both) == [from_a.media_id, from_both.media_id]
+    assert sees(world.caller()) == [from_all.media_id, from_a.media_id, from_both.media_id]
+    assert sees(world.caller("usr_b")) == sees(world.caller(brand_ids=())) == []
+    for hidden in (from_both, from_all):
+        with pytest.raises(ApiError, match="NOT_FOUND"):
+            files.delete(world.house, of_a, api.MediaId(id=hidden.media_id))
+    files.delete(world.house, of_a, api.MediaId(id=from_a.media_id))

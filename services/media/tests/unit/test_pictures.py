@@ -1,0 +1,129 @@
+"""Pictures: what is taken, what is refused, and what is left out of what is stored."""
+
+import io
+
+import pytest
+from PIL import Image
+
+from media.formats import Refused
+
+PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+PAYLOADS = {
+    "page": b"<html><body onload=alert(1)></body></html>",
+    "script": b"<script>alert(1)</script>",
+    "drawing": b'<svg xmlns="http://www.w3.org/2000/svg"></svg>',
+    "document": b"%PDF-1.4\n1 0 obj\n",
+    "program": b"<?php system($_GET[0]); ?>",
+    "archive": b"PK\x03\x04\x14\0\0\0" + bytes(22) + b"PK\x05\x06" + bytes(18),
+    "javascript": b"*/=alert(1)//",
+}
+
+
+def pixels(data):
+    with Image.open(io.BytesIO(data)) as image:
+        return image.convert("RGBA").tobytes()
+
+
+@pytest.mark.parametrize("mime_type", PICTURES)
+def test_an_ordinary_picture_is_stored_as_it_came(make, look_at_picture, mime_type):
+    data = make.picture(mime_type)
+    found, stored = look_at_picture(data, mime_type)
+    assert (found["width"], found["height"]) == (40, 30)
+    assert stored == data
+
+
+@pytest.mark.parametrize("mime_type", PICTURES)
+def test_the_place_goes_and_the_pixels_stay(make, look_at_picture, mime_type):
+    data = make.placed(mime_type)
+    assert make.tells_place(data)
+    _, stored = look_at_picture(data, mime_type)
+    assert not make.tells_place(stored)
+    assert pixels(stored) == pixels(data)
+    with Image.open(io.BytesIO(stored)) as image:
+        assert not image.getexif()
+    assert look_at_picture(stored, mime_type)[1] == stored
+
+
+@pytest.mark.parametrize("orientation", range(2, 9))
+@pytest.mark.parametrize("mime_type", ["image/jpeg", "image/png", "image/webp"])
+def test_which_way_up_is_kept_and_width_and_height_are_as_shown(
+    make, look_at_picture, mime_type, orientation
+):
+    found, stored = look_at_picture(make.placed(mime_type, orientation), mime_type)
+    assert (found["width"], found["height"]) == ((30, 40) if orientation >= 5 else (40, 30))
+    with Image.open(io.BytesIO(stored)) as image:
+        assert dict(image.getexif()) == {0x0112: orientation}
+    assert not make.tells_place(stored)
+    assert look_at_picture(stored, mime_type)[1] == stored
+
+
+@pytest.mark.parametrize("mime_type", ["image/png", "image/gif", "image/webp"])
+def test_an_animation_keeps_its_frames(make, look_at_picture, mime_type):
+    data = make.animation(mime_type)
+    _, stored = look_at_picture(data, mime_type)
+    with Image.open(io.BytesIO(stored)) as image:
+        assert image.n_frames == 3
+
+
+def test_the_colour_profile_stays(make, look_at_picture):
+    profile = bytes(range(256)) * 20
+    _, stored = look_at_picture(make.picture(icc_profile=profile, comment=b"gone"))
+    with Image.open(io.BytesIO(stored)) as image:
+        assert image.info["icc_profile"] == profile
+        assert "comment" not in image.info
+
+
+@pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS.keys())
+@pytest.mark.parametrize("mime_type", PICTURES)
+def test_whatever_stands_before_or_behind_a_picture_is_refused(make, look_at_picture, mime_type, payload):
+    data = make.picture(mime_type)
+    for hostile in (payload + data, data + payload):
+        with pytest.raises(Refused):
+            look_at_picture(hostile, mime_type)
+
+
+@pytest.mark.parametrize("payload", [it for name, it in PAYLOADS.items() if name != "javascript"])
+def test_a_comment_that_is_a_page_a_program_or_an_archive_is_refused(make, look_at_picture, payload):
+    for mime_type in ("image/jpeg", "image/gif"):
+        with pytest.raises(Refused):
+            look_at_picture(make.picture(mime_type, comment=payload), mime_type)
+
+
+@pytest.mark.parametrize("mime_type", PICTURES)
+def test_a_picture_cut_off_anywhere_is_refused(make, look_at_picture, mime_type):
+    data = make.picture(mime_type, (64, 64))
+    for length in range(1, len(data), max(len(data) // 50, 1)):
+        with pytest.raises(Refused):
+            look_at_picture(data[:length], mime_type)
+    with pytest.raises(Refused):
+        look_at_picture(data[:-1], mime_type)
+
+
+def test_a_phone_s_second_picture_is_cut_off_not_refused(make, look_at_picture):
+    data = make.picture()
+    announced = data[:2] + b"\xff\xe2\x00\x08MPF\0XX"[:10] + data[2:]
+    _, stored = look_at_picture(announced + make.picture(size=(8, 8)))
+    assert stored == data
+
+
+def test_a_picture_too_large_to_decode_is_refused_before_it_is(look_at_picture):
+    for image_format, mime_type in (("PNG", "image/png"), ("GIF", "image/gif")):
+        file = io.BytesIO()
+        Image.new("1", (20_000, 5_001)).save(file, image_format)
+        with pytest.raises(Refused, match="megapixels"):
+            look_at_picture(file.getvalue(), mime_type)
+
+
+def test_an_animation_of_too_many_frames_is_refused(make, look_at_picture):
+    data = make.picture("image/gif")
+    frames = data[data.index(b"\x2c\0\0") : -1]
+    with pytest.raises(Refused, match="frames"):
+        look_at_picture(data[:-1] + frames * 2001 + b"\x3b", "image/gif")
+
+
+def test_another_type_than_declared_is_refused(make, look_at_picture):
+    for declared in PICTURES:
+        for actual in PICTURES:
+            if actual != declared:
+                with pytest.raises(Refused, match="not image/"):
+                    look_at_picture(make.picture(actual), declared)
