@@ -21,6 +21,10 @@ class Simulator:
             account_id=page["account_id"],
         )  # fmt: skip
 
+    def fault_of_provider(self, provider: str, operation: str, mode: str, times: int = 1) -> None:
+        """The next such calls of anybody to an AI provider go wrong: for tests that run alone."""
+        self._ask("POST", "/_sim/faults", platform=provider, operation=operation, mode=mode, times=times)
+
     def clear_faults(self) -> None:
         self._ask("DELETE", "/_sim/faults")
 
