@@ -6,13 +6,14 @@ from chassis import config
 from contracts.platforms import DAY_SECONDS
 from contracts.record import Record
 from publishing.platforms.meta import MetaSettings
+from publishing.platforms.registry import PlatformSettings
 
 
 class Settings(Record):
     """Times in seconds, sizes in bytes. README.md has the table of variables."""
 
     credential_keys: tuple[str, ...]
-    meta: MetaSettings
+    platforms: PlatformSettings
     #: Hosts this deployment routes itself, past the address check (local-stack.md).
     outbound_host_map: Mapping[str, str]
     #: Where a client reconnects an expired page; `{page_id}` is filled in.
@@ -38,17 +39,11 @@ class Settings(Record):
 
     @classmethod
     def from_env(cls) -> "Settings":
-        default, public = MetaSettings(), config.text("PUBLIC_BASE_URL", "http://127.0.0.1:8080")
+        public = config.text("PUBLIC_BASE_URL", "http://127.0.0.1:8080")
         storage = config.text("MEDIA_PUBLIC_BASE_URL", "")
         return cls(
             credential_keys=config.items("CREDENTIAL_KEYS"),
-            meta=MetaSettings(
-                facebook_url=config.text("FACEBOOK_API_URL", default.facebook_url),
-                instagram_url=config.text("INSTAGRAM_API_URL", default.instagram_url),
-                graph_version=config.text("META_GRAPH_VERSION", default.graph_version),
-                app_secret=config.text("META_APP_SECRET", default.app_secret),
-                read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
-            ),
+            platforms=PlatformSettings(meta=_meta()),
             outbound_host_map=config.mapping("OUTBOUND_HOST_MAP"),
             reconnect_url=config.text("RECONNECT_URL", f"{public}/pages/{{page_id}}/reconnect"),
             publish_window_seconds=config.number("PUBLISH_WINDOW_SECONDS", DAY_SECONDS),
@@ -65,3 +60,14 @@ class Settings(Record):
                 f"{base.rstrip('/')}/" for base in (f"{public.rstrip('/')}/media", storage) if base
             ),
         )
+
+
+def _meta() -> MetaSettings:
+    default = MetaSettings()
+    return MetaSettings(
+        facebook_url=config.text("FACEBOOK_API_URL", default.facebook_url),
+        instagram_url=config.text("INSTAGRAM_API_URL", default.instagram_url),
+        graph_version=config.text("META_GRAPH_VERSION", default.graph_version),
+        app_secret=config.text("META_APP_SECRET", default.app_secret),
+        read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
+    )

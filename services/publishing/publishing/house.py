@@ -36,7 +36,7 @@ class House:
         self.settings = settings
         self.media = media
         self.vault = Vault(settings.credential_keys)
-        self.registry = registry or Registry(settings.meta)
+        self.registry = registry or Registry(settings.platforms)
         self.scribe = Scribe(database, settings.lease_seconds)
         self._turns = threading.BoundedSemaphore(settings.live_calls)
 
@@ -64,7 +64,7 @@ class House:
     def account(self, page: PageRow) -> Account:
         """The page's credentials for one call. Raises PlatformRefusal when they cannot be read any more."""
         try:
-            return Account(page.remote_account_id, self.vault.decrypt(page.access_token))
+            return Account(page.remote_account_id, self.vault.decrypt(page.access_token), page.username)
         except UnreadableCredential as error:
             raise PlatformRefusal(Refusal.EXPIRED, "CREDENTIAL_UNREADABLE", str(error)) from error
 

@@ -62,6 +62,8 @@ class Account:
 
     remote_account_id: str
     access_token: str = field(repr=False)
+    #: The page's name in addresses, where it has one.
+    username: str | None = None
 
 
 #: Opens a file from its beginning: pieces that come to exactly its size, or PlatformRefusal on the way.

@@ -14,7 +14,7 @@ import requests
 
 from publishing.platforms.base import Account, Checkpoint, Connector, Content, Outcome
 from publishing.platforms.meta import MetaSettings
-from publishing.platforms.registry import Registry
+from publishing.platforms.registry import PlatformSettings, Registry
 
 START_SECONDS = 20.0
 
@@ -94,7 +94,7 @@ def settings(simulator: Simulator) -> MetaSettings:
 
 @pytest.fixture(scope="session")
 def registry(settings: MetaSettings) -> Registry:
-    return Registry(settings)
+    return Registry(PlatformSettings(meta=settings))
 
 
 class Attempts:

@@ -30,7 +30,7 @@ from publishing.platforms.base import (
     Published,
     RemoteReply,
 )
-from publishing.platforms.meta import MetaSettings
+from publishing.platforms.registry import PlatformSettings
 
 ACCOUNT, BRAND = "usr_a", "brd_a"
 
@@ -132,7 +132,7 @@ def platform() -> FakePlatform:
 def settings() -> Settings:
     return Settings(
         credential_keys=(Fernet.generate_key().decode(),),
-        meta=MetaSettings(),
+        platforms=PlatformSettings(),
         outbound_host_map={},
         reconnect_url="https://posthaste.example/{page_id}",
         publish_window_seconds=86_400,

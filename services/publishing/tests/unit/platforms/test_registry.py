@@ -5,11 +5,11 @@ import pytest
 from contracts.platforms import PLATFORMS
 from publishing.platforms.base import NotConnected
 from publishing.platforms.meta import MetaSettings
-from publishing.platforms.registry import CONNECTORS, Registry
+from publishing.platforms.registry import CONNECTORS, PlatformSettings, Registry
 
 
 def test_a_platform_has_a_connector_or_says_by_name_that_it_has_none() -> None:
-    registry = Registry(MetaSettings())
+    registry = Registry(PlatformSettings())
     for code, platform in PLATFORMS.items():
         if code in CONNECTORS:
             assert registry.connector(code) is registry.connector(code)
