@@ -48,6 +48,8 @@ _BRAND = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
 _IMAGE = (INVALID_REFERENCE_MEDIA, PLAN_REQUIRED, QUOTA_EXCEEDED)
 #: What a provider may take, and what comes around it. Our choice.
 _IMAGE_SECONDS = 90.0
+#: The picture to animate is fetched and looked at first.
+_VIDEO_SECONDS = 30.0
 _CAPTION_SECONDS = 60.0
 
 Result = TypeVar("Result")
@@ -88,7 +90,7 @@ def edit_image(exchange: Exchange, request: EditImage) -> AiResult:
 
 @endpoint(
     "POST", "/ai/videos", scope="write:ai", meter="writes", request=VideoBody, result=AiJobAccepted, status=202,
-    errors=(*_PAID, *_IMAGE, *_BRAND), headers=(CREDITS_HEADER,),
+    errors=(*_PAID, *_IMAGE, *_BRAND), deadline_seconds=_VIDEO_SECONDS, headers=(CREDITS_HEADER,),
 )  # fmt: skip
 def generate_video(exchange: Exchange, request: VideoBody) -> AiJobAccepted:
     """Start a video (90 credits); poll its job."""
