@@ -26,7 +26,7 @@ import msgspec
 from contracts.record import Record
 
 #: An answer is a few figures, never a picture. Our choice.
-_MAX_ANSWER_BYTES = 256 * 1024
+_MAX_ANSWER_BYTES = 4 * 2**20
 _LENGTH = struct.Struct("!I")
 #: What the nursery keeps of our environment: where Python finds its modules.
 _KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LANG", "TMPDIR")

@@ -17,7 +17,7 @@ class Settings(Record):
     secret_key: str
     #: Before /{key}/{filename}.
     public_base_url: str
-    #: Pictures looked at or made at once; each may take a gigabyte of memory for a moment. Our choice.
+    #: Files looked at, and JPEGs made, at once; each may take a gigabyte of memory for a moment. Our choice.
     confined_at_once: int
     #: How often the whole bucket is looked through for what belongs to nobody. Our choice.
     orphan_sweep_seconds: float
@@ -34,6 +34,6 @@ class Settings(Record):
             access_key=config.text("S3_ACCESS_KEY"),
             secret_key=config.text("S3_SECRET_KEY"),
             public_base_url=config.text("MEDIA_PUBLIC_BASE_URL", f"{gateway.rstrip('/')}/media").rstrip("/"),
-            confined_at_once=config.integer("MEDIA_CONFINED_AT_ONCE", 2),
+            confined_at_once=config.integer("MEDIA_CONFINED_AT_ONCE", 4),
             orphan_sweep_seconds=config.number("MEDIA_ORPHAN_SWEEP_SECONDS", 3600),
         )

@@ -28,7 +28,7 @@ class House:
         self.database = database
         self.settings = settings
         self.objects = Objects(settings)
-        self.workshop = Workshop("media.pictures", _LIMITS, at_once=settings.confined_at_once)
+        self.workshop = Workshop("media.inspection", _LIMITS, at_once=settings.confined_at_once)
 
     def storage(self, connection: Connection, caller: Caller) -> Storage:
         used = Uploads(connection).used_bytes(caller.account_id)

@@ -1,23 +1,26 @@
 """The look at what arrived: is it the file that was announced, and of the type it was declared to be?
 
-Pictures go through a temporary file into a confined process; of videos the headers are read where they lie.
+Whatever reads a stranger's bytes does it in a confined process. A picture goes there through a temporary file; of a
+film only the ranges go that are asked for.
 """
 
+import socket
 import tempfile
-from collections.abc import Iterator
-from typing import IO
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
 
 import structlog
 
 from chassis.confined import NotStarted, WorkFailed
 from contracts.errors import INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE, UPLOAD_ERROR, ApiError
-from media import stowaways
-from media.formats import Patch, Refused, mp4, webm
-from media.formats.ranges import Ranges
+from media import films
+from media.formats import Refused
 from media.house import House
 from media.objects import PIECE_BYTES
 from media.patching import patched
-from media.records import Seen, Stored, Upload
+from media.records import Seen, Upload
 
 log = structlog.get_logger()
 
@@ -34,29 +37,16 @@ def look(house: House, upload: Upload, said_bytes: int) -> Seen:
     if size_bytes == 0:
         raise ApiError(INVALID_FILE_CONTENT, "The file is empty.")
     try:
-        return (
-            _look_at_video(house, upload, size_bytes)
-            if upload.kind == "video"
-            else _look_at_picture(house, upload)
-        )
+        return _film(house, upload, size_bytes) if upload.kind == "video" else _picture(house, upload)
     except Refused as refusal:
         raise ApiError(INVALID_FILE_CONTENT, str(refusal)) from refusal
 
 
-def _look_at_picture(house: House, upload: Upload) -> Seen:
+def _picture(house: House, upload: Upload) -> Seen:
     with tempfile.TemporaryFile() as uploaded, tempfile.TemporaryFile() as instead:
         house.objects.download(upload.object_name, uploaded)
-        try:
-            found = house.workshop.run(
-                "inspect", {"mime_type": upload.mime_type}, (uploaded.fileno(), instead.fileno())
-            )
-        except NotStarted as error:
-            raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
-        except WorkFailed as failure:
-            log.warning("look_failed", upload_id=upload.id, problem=str(failure))
-            raise Refused("The picture cannot be read.") from failure
-        if "refused" in found:
-            raise Refused(found["refused"])
+        argument, files = {"mime_type": upload.mime_type}, (uploaded.fileno(), instead.fileno())
+        found = _inspect(house, "inspect_picture", argument, files)
         kept = instead if found["changed"] else uploaded
         size_bytes = kept.seek(0, 2)
         if found["changed"]:
@@ -64,23 +54,58 @@ def _look_at_picture(house: House, upload: Upload) -> Seen:
     return Seen(size_bytes, found["width"], found["height"])
 
 
-def _look_at_video(house: House, upload: Upload, size_bytes: int) -> Seen:
-    name = upload.object_name
-    file = Ranges(lambda offset, length: house.objects.read(name, offset, length), size_bytes)
-    tail = file.tail(stowaways.ZIP_TAIL_BYTES)
-    stowaways.check_type(file.read(0, min(16, size_bytes)), upload.mime_type)
-    stowaways.check_metadata([file.read(0, min(size_bytes, stowaways.EDGE_BYTES)), tail])
-    stowaways.check_tail(tail)
-    video = webm.look(file) if upload.mime_type == "video/webm" else mp4.look(file, upload.mime_type)
-    if video.patches:
-        _write_over(house, upload, size_bytes, video.patches)
-    return Seen(size_bytes, video.width, video.height, video.duration_seconds)
+def _film(house: House, upload: Upload, size_bytes: int) -> Seen:
+    name, mime_type = upload.object_name, upload.mime_type
+    with _line_to(house, name) as line:
+        argument = {"mime_type": mime_type, "size_bytes": size_bytes}
+        found = _inspect(house, "inspect_film", argument, (line,))
+    if patches := films.patches(found):
+        # S3 changes no byte in place: the object passes through, and replaces itself when all of it has.
+        house.objects.put(name, patched(house.objects.pieces(name), patches), size_bytes, mime_type)
+    return Seen(size_bytes, found["width"], found["height"], found["duration_seconds"])
 
 
-def _write_over(house: House, stored: Stored, size_bytes: int, patches: list[Patch]) -> None:
-    """S3 changes no byte in place: the object passes through, and replaces itself when all of it has."""
-    name = stored.object_name
-    house.objects.put(name, patched(house.objects.pieces(name), patches), size_bytes, stored.mime_type)
+def _inspect(house: House, function: str, argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
+    """Raises Refused; SERVICE_UNAVAILABLE when there is no process to do it."""
+    try:
+        found: dict[str, Any] = house.workshop.run(function, argument, files)
+    except NotStarted as error:
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
+    except WorkFailed as failure:
+        log.warning("look_failed", function=function, problem=str(failure), **argument)
+        raise Refused("The file cannot be read.") from failure
+    if "refused" in found:
+        raise Refused(found["refused"])
+    return found
+
+
+@contextmanager
+def _line_to(house: House, name: str) -> Iterator[int]:
+    """A descriptor for the confined process, over which ranges of the object come.
+
+    Raises SERVICE_UNAVAILABLE, whatever the work made of it, when the storage went away meanwhile.
+    """
+    ours, theirs = socket.socketpair()
+    outages: list[ApiError] = []
+
+    def serve() -> None:
+        with ours:
+            try:
+                films.answer(ours, lambda offset, length: house.objects.read(name, offset, length))
+            except ApiError as error:
+                outages.append(error)
+            except OSError:
+                """The work ended in the middle of a range."""
+
+    server = threading.Thread(target=serve, daemon=True)
+    server.start()
+    try:
+        with theirs:
+            yield theirs.fileno()
+    finally:
+        server.join()
+        if outages:
+            raise outages[0]
 
 
 def put_file(house: House, name: str, file: IO[bytes], mime_type: str) -> int:

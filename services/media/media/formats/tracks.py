@@ -8,7 +8,7 @@ from media.formats.boxes import Box, Boxes
 
 PICTURE, SOUND = b"vide", b"soun"
 #: A track that is to go has a sample a second or so; more than this is refused. Our choice.
-_MAX_SAMPLES = 100_000
+_MAX_SAMPLES = 50_000
 
 
 @dataclass(frozen=True)

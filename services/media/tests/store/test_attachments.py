@@ -2,6 +2,7 @@
 
 import pytest
 
+from chassis import clock
 from contracts import media as api
 from contracts.errors import ApiError
 from media import attaching, files
@@ -119,8 +120,6 @@ def test_a_word_of_a_post_leaves_what_was_attached_after_it_was_said(world):
     media = world.media()
     world.tell("pst_1", "pending", 1, media)
     with world.database.transaction() as connection:
-        from chassis import clock
-
         said_at = clock.now(connection)
     world.shift(seconds=1)
     other = world.media()

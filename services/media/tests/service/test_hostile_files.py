@@ -1,0 +1,217 @@
+"""Five hundred hostile files: none accepted wrongly, none keeps a place, none brings the service down."""
+
+import io
+import random
+import struct
+import threading
+import zipfile
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+
+import pytest
+from PIL import Image
+
+from contracts.errors import ApiError
+
+PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+FILMS = ("video/mp4", "video/quicktime", "video/webm")
+
+
+@dataclass(frozen=True)
+class Hostile:
+    name: str
+    mime_type: str
+    data: bytes
+    #: It must be refused; else it may be taken, if what is stored is harmless.
+    refused: bool = True
+
+
+def archive() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as opened:
+        opened.writestr("x.html", "<script>alert(1)</script>" * 3)
+    return file.getvalue()
+
+
+PAYLOADS = {
+    "page": b"<!DOCTYPE html><html><body onload=alert(1)>",
+    "script": b"<script>alert(document.cookie)</script>",
+    "drawing": b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>',
+    "document": b"%PDF-1.7\n1 0 obj<</Type/Catalog>>endobj trailer",
+    "php": b"<?php echo shell_exec($_GET['c']); ?>",
+    "archive": archive(),
+    "program": b"\x7fELF\x02\x01\x01" + bytes(60),
+    "flash": b"CWS\x0a\x10\x01\0\0x\x9c" + bytes(range(40)),
+    "javascript": b"*/=1;alert(1);/*",
+}
+#: Leading bytes of what is no type of ours.
+OTHERS = {
+    **{name: PAYLOADS[name] for name in ("page", "drawing", "document", "archive", "flash", "php")},
+    "bmp": b"BM" + bytes(60),
+    "tiff": b"II*\0\x08\0\0\0" + bytes(60),
+    "heic": struct.pack(">I4s4sI4s4s", 24, b"ftyp", b"heic", 0, b"mif1", b"heic") + bytes(60),
+    "avif": struct.pack(">I4s4sI4s", 20, b"ftyp", b"avif", 0, b"avif") + bytes(60),
+    "m4a": struct.pack(">I4s4sI4s", 20, b"ftyp", b"M4A ", 0, b"M4A ") + bytes(60),
+    "wav": b"RIFF\x24\0\0\0WAVEfmt " + bytes(40),
+    "text": b"hello, world\n" * 10,
+    "zeros": bytes(200),
+}
+
+
+def png_chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+def polyglots(make):
+    for mime_type in PICTURES + FILMS:
+        data = make.good(mime_type)
+        for name, payload in PAYLOADS.items():
+            yield Hostile(f"{name} behind", mime_type, data + payload)
+            yield Hostile(f"{name} before", mime_type, payload + data)
+    for name, payload in PAYLOADS.items():
+        refused = name != "javascript"  # left out of what is stored
+        yield Hostile(f"{name} in a comment", "image/jpeg", make.picture(comment=payload), refused)
+        yield Hostile(
+            f"{name} in a comment", "image/gif", make.picture("image/gif", comment=payload), refused
+        )
+        png, webp = make.picture("image/png"), make.picture("image/webp", exif=b"Exif\0\0" + payload)
+        yield Hostile(
+            f"{name} in a chunk", "image/png", png[:33] + png_chunk(b"teXt", payload) + png[33:], refused
+        )
+        yield Hostile(f"{name} in EXIF", "image/webp", webp, refused)
+        box = make.box(b"free", payload)
+        yield Hostile(f"{name} in padding", "video/mp4", make.film(in_movie=box), False)
+        yield Hostile(f"{name} in a box", "video/mp4", make.film(on_top=make.box(b"evil", payload)))
+        attached = make.element(0x1941A469, payload)
+        yield Hostile(f"{name} attached", "video/webm", make.recording(extra=attached))
+
+
+def wrong_types(make):
+    for declared in PICTURES + FILMS:
+        for actual in PICTURES + FILMS:
+            if actual != declared and not (declared == "video/quicktime" and actual == "video/mp4"):
+                yield Hostile(f"is {actual}", declared, make.good(actual))
+        for name, data in OTHERS.items():
+            yield Hostile(f"is {name}", declared, data)
+
+
+def truncations(make):
+    chance = random.Random(3)
+    for mime_type in PICTURES + FILMS:
+        data = make.good(mime_type)
+        for length in (1, 3, 12, 16, len(data) - 1, *(chance.randrange(1, len(data)) for _ in range(9))):
+            yield Hostile(f"cut at {length}", mime_type, data[:length])
+
+
+def bombs(make):
+    for size in ((10_001, 10_000), (30_000, 30_000), (2**31 - 1, 2**31 - 1), (0, 5)):
+        head = png_chunk(b"IHDR", struct.pack(">IIBBBBB", *size, 8, 2, 0, 0, 0))
+        data = zlib.compress(bytes(100_000))
+        yield Hostile(f"{size}", "image/png", make.picture("image/png")[:8] + head + png_chunk(b"IDAT", data)
+                      + png_chunk(b"IEND", b""))  # fmt: skip
+    for size in ((65_535, 65_535), (12_000, 10_000), (0, 0)):
+        data = make.picture()
+        at = data.index(b"\xff\xc0") + 5
+        yield Hostile(f"{size}", "image/jpeg", data[:at] + struct.pack(">HH", *size) + data[at + 4 :])
+        data = make.picture("image/gif")
+        yield Hostile(f"{size}", "image/gif", data[:6] + struct.pack("<HH", *size) + data[10:])
+        at = data.index(b"\x2c\0\0\0\0") + 5
+        yield Hostile(f"frame of {size}", "image/gif", data[:at] + struct.pack("<HH", *size) + data[at + 4 :])
+    real = io.BytesIO()
+    Image.new("1", (10_000, 10_001)).save(real, "PNG")
+    yield Hostile("a real one", "image/png", real.getvalue())
+    data = make.picture("image/gif")
+    yield Hostile("frames", "image/gif", data[:-1] + data[data.index(b"\x2c\0\0") : -1] * 3_000 + b";")
+    data = make.picture("image/webp", xmp=b"x")
+    at = data.index(b"VP8X") + 12
+    yield Hostile("canvas", "image/webp", data[:at] + b"\xff\xff\xff\xff\xff\xff" + data[at + 6 :])
+    data = make.picture(progressive=True)
+    scans = data[data.index(b"\xff\xda") : -2]
+    yield Hostile("scans", "image/jpeg", data[:-2] + scans * 200 + data[-2:])
+    yield Hostile("boxes", "video/mp4", make.film(in_movie=make.box(b"xxxx") * 30_000))
+    yield Hostile("elements", "video/webm", make.recording(extra=make.element(0xEC) * 510_000))
+
+
+def places(make):
+    for mime_type in PICTURES:
+        for orientation in (None, *range(1, 9)):
+            for size in ((40, 30), (17, 90)):
+                yield Hostile(
+                    f"turned {orientation}", mime_type, make.placed(mime_type, orientation, size), False
+                )
+    for name, box in make.PLACE_BOXES.items():
+        for mime_type, brand in (("video/mp4", b"isom"), ("video/quicktime", b"qt  ")):
+            for fields in ({"in_movie": box}, {"on_top": box}, {"on_top": box, "moov_first": True}):
+                yield Hostile(name, mime_type, make.film(brand=brand, **fields), False)
+    yield Hostile("camera", "video/mp4", make.film(camera_track=True), False)
+    for live in (False, True):
+        yield Hostile("tags", "video/webm", make.recording(tags=True, live=live), False)
+
+
+def accidents(make):
+    chance = random.Random(7)
+    for mime_type in PICTURES + FILMS:
+        for number in range(12):
+            data = bytearray(make.placed(mime_type) if mime_type in PICTURES else make.good(mime_type))
+            for _ in range(chance.randrange(1, 12)):
+                data[chance.randrange(16, len(data))] = chance.randrange(256)
+            yield Hostile(f"accident {number}", mime_type, bytes(data), False)
+
+
+def check(storage, make, hostile: Hostile) -> str:
+    """What became of it: taken, or the code of the refusal. Raises AssertionError."""
+    filename = f"x.{make.ENDINGS[hostile.mime_type]}"
+    try:
+        media = storage.upload(hostile.data, filename, hostile.mime_type)
+    except ApiError as error:
+        assert error.code == "INVALID_FILE_CONTENT", error.code
+        return error.code
+    assert not hostile.refused, "accepted"
+    stored = storage.fetch(media).data
+    assert len(stored) == media.size_bytes
+    if "accident" not in hostile.name:
+        assert not make.tells_place(stored), "place kept"
+        assert not any(payload in stored for payload in PAYLOADS.values()), "payload kept"
+    if hostile.mime_type in PICTURES:
+        with Image.open(io.BytesIO(stored)) as image:
+            image.load()
+            assert not image.getexif().get_ifd(0x8825), "place kept"
+    return "taken"
+
+
+def test_five_hundred_hostile_files(storage, make):
+    kinds = (polyglots, wrong_types, truncations, bombs, places, accidents)
+    files = [(kind.__name__, hostile) for kind in kinds for hostile in kind(make)]
+    assert len(files) >= 500
+    waiting, problems, seen = SimpleQueue(), [], Counter()
+    for it in files:
+        waiting.put(it)
+
+    def work() -> None:
+        while True:
+            try:
+                kind, hostile = waiting.get_nowait()
+            except Empty:
+                return
+            try:
+                seen[kind, check(storage, make, hostile)] += 1
+            except Exception as error:  # noqa: BLE001 - all of them are shown
+                problems.append(f"{kind}: {hostile.mime_type}: {hostile.name}: {error!r}")
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert sum(seen.values()) == len(files)
+    assert seen["places", "taken"] == sum(kind == "places" for kind, _ in files)
+
+
+@pytest.mark.parametrize("mime_type", PICTURES + FILMS)
+def test_an_ordinary_file_is_taken_as_it_is(storage, make, mime_type):
+    data = make.good(mime_type)
+    media = storage.upload(data, f"x.{make.ENDINGS[mime_type]}", mime_type)
+    assert storage.fetch(media).data == data
