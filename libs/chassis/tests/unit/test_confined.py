@@ -1,0 +1,179 @@
+"""Work in a confined process: its limits, what it knows, and that everything else goes on meanwhile."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from chassis.confined import Limits, OutOfLimits, WorkFailed, Workshop
+
+WORK = textwrap.dedent(
+    """
+    import os, time
+
+    def add(argument, files):
+        return argument["a"] + argument["b"]
+
+    def burn(argument, files):
+        end = time.process_time() + argument
+        while time.process_time() < end:
+            pass
+
+    def sleep(argument, files):
+        time.sleep(argument)
+
+    def eat(argument, files):
+        return len(bytearray(argument))
+
+    def crash(argument, files):
+        os.kill(os.getpid(), 11)
+
+    def fail(argument, files):
+        raise ValueError("no such thing")
+
+    def copy(argument, files):
+        return os.write(files[1], os.pread(files[0], 1000, 0))
+
+    def fill(argument, files):
+        with os.fdopen(files[0], "wb") as file:
+            for _ in range(argument):
+                file.write(bytes(2**20))
+
+    def know(argument, files):
+        return dict(os.environ), sorted(os.listdir("/proc/self/fd"))
+    """
+)
+#: Ticks of 10 ms go on while two pieces of work burn a second of CPU each; prints the longest pause in milliseconds.
+GREEN = textwrap.dedent(
+    """
+    import eventlet
+    eventlet.monkey_patch()
+    import threading, time
+    from chassis.confined import Workshop
+
+    workshop, ticks = Workshop("some_work", at_once=2), []
+
+    def tick():
+        while True:
+            ticks.append(time.monotonic())
+            eventlet.sleep(0.01)
+
+    workshop.run("add", {"a": 1, "b": 2})
+    ticker = eventlet.spawn(tick)
+    threads = [threading.Thread(target=workshop.run, args=("burn", 1.0)) for _ in range(2)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    ticker.kill()
+    workshop.close()
+    print(max(after - before for before, after in zip(ticks, ticks[1:])) * 1000)
+    """
+)
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    (tmp_path / "some_work.py").write_text(WORK)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+
+
+@pytest.fixture
+def workshop(path):
+    made = Workshop(
+        "some_work", Limits(memory_bytes=256 * 2**20, seconds=2, cpu_seconds=1, file_bytes=2**20), at_once=4
+    )
+    yield made
+    made.close()
+
+
+def test_an_answer_comes_back_and_files_are_the_same_files(workshop):
+    assert workshop.run("add", {"a": 1, "b": 2}) == 3
+    with tempfile.TemporaryFile() as first, tempfile.TemporaryFile() as second:
+        first.write(b"hello")
+        first.flush()
+        assert workshop.run("copy", None, (first.fileno(), second.fileno())) == 5
+        assert second.seek(0) == 0
+        assert second.read() == b"hello"
+
+
+@pytest.mark.parametrize(
+    ("function", "argument"), [("eat", 2**30), ("burn", 30), ("sleep", 30), ("crash", None)]
+)
+def test_work_past_its_limits_ends_and_the_next_goes_on(workshop, function, argument):
+    began = time.monotonic()
+    with pytest.raises(OutOfLimits):
+        workshop.run(function, argument)
+    assert time.monotonic() - began < 4
+    assert workshop.run("add", {"a": 1, "b": 2}) == 3
+
+
+def test_a_file_grows_to_its_limit_and_no_further(workshop):
+    with tempfile.TemporaryFile() as file:
+        with pytest.raises(WorkFailed):
+            workshop.run("fill", 3, (file.fileno(),))
+        assert file.seek(0, 2) <= 2**20
+
+
+def test_what_the_work_raises_is_told(workshop):
+    with pytest.raises(WorkFailed, match="ValueError: no such thing"):
+        workshop.run("fail")
+
+
+def test_the_work_knows_no_secret_and_has_no_file_but_those_given(workshop, monkeypatch):
+    monkeypatch.setenv("S3_SECRET_KEY", "secret")
+    with tempfile.TemporaryFile() as file:
+        known, descriptors = workshop.run("know", None, (file.fileno(),))
+    assert "S3_SECRET_KEY" not in known
+    # Standard input, output and errors, the line to us, the file, and the folder being listed.
+    assert len(descriptors) == 6
+
+
+def test_work_at_once_is_kept_apart(workshop):
+    answers = {}
+
+    def run(number):
+        answers[number] = workshop.run("add", {"a": number, "b": 1})
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == {number: number + 1 for number in range(40)}
+
+
+def test_a_nursery_that_died_is_started_anew(workshop):
+    workshop.run("add", {"a": 1, "b": 2})
+    workshop._nursery.kill()
+    workshop._nursery.wait()
+    assert workshop.run("add", {"a": 1, "b": 2}) == 3
+
+
+def test_the_nursery_ends_with_its_service(path, tmp_path):
+    script = (
+        "from chassis.confined import Workshop; w = Workshop('some_work'); w.run('add', {'a': 1, 'b': 1}); "
+    )
+    command = [sys.executable, "-c", script + "print(w._nursery.pid, flush=True); import os; os._exit(0)"]
+    pid = int(subprocess.run(command, capture_output=True, check=True).stdout)
+    end = time.monotonic() + 5
+    while is_alive(pid):
+        assert time.monotonic() < end, "still there"
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_green_threads_go_on_while_work_burns(path):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", GREEN], capture_output=True, text=True, check=True
+    )
+    assert float(done.stdout) < 250
