@@ -24,7 +24,7 @@ REQUIREMENT = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(?:\[(?P<extras>[^]]*)])?")
 def packages() -> dict[str, Path]:
     """Our own distributions: name → folder."""
     found = sorted([*ROOT.glob("libs/*/pyproject.toml"), *ROOT.glob("services/*/pyproject.toml"),
-                    *ROOT.glob("simulator/pyproject.toml")])  # fmt: skip
+                    *ROOT.glob("simulator/pyproject.toml"), *ROOT.glob("clients/python/pyproject.toml")])  # fmt: skip
     return {tomllib.loads(path.read_text())["project"]["name"]: path.parent for path in found}
 
 

@@ -13,7 +13,15 @@ from local.paths import ROOT
 
 DOCS = sorted(
     path
-    for pattern in ("*.md", "docs/*.md", "libs/*/*.md", "services/*/*.md", "simulator/*.md", "deploy/**/*.md")
+    for pattern in (
+        "*.md",
+        "docs/*.md",
+        "libs/*/*.md",
+        "services/*/*.md",
+        "simulator/*.md",
+        "deploy/**/*.md",
+        "clients/*/*.md",
+    )
     for path in ROOT.glob(pattern)
 )
 PACKAGES = {folder.name: folder / folder.name for folder in (*ROOT.glob("libs/*"), *ROOT.glob("services/*"))}

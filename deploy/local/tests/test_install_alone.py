@@ -69,6 +69,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Our packages as wheels; built from a copy, because setuptools leaves its work beside the sources."""
     sources, built = tmp_path_factory.mktemp("sources"), tmp_path_factory.mktemp("wheels")
     folders = [ROOT / "libs" / name for name in LIBRARIES] + [ROOT / "services" / name for name in STARTS]
+    folders.append(ROOT / "clients" / "python")
     for folder in folders:
         unwanted = shutil.ignore_patterns("tests", "build", "__pycache__", "*.egg-info")
         shutil.copytree(folder, sources / folder.name, ignore=unwanted)
@@ -167,3 +168,16 @@ def test_a_service_without_the_libraries_it_needs_does_not_start(wheels: Path, t
     assert done.returncode != 0
     assert "ModuleNotFoundError" in done.stderr
     assert pip("--python", bare.python, "check").returncode != 0
+
+
+def test_the_python_client_needs_nothing_but_itself(wheels: Path, tmp_path: Path) -> None:
+    alone = empty(tmp_path, "posthaste")
+    install(alone.python, *wheels.glob("posthaste-*.whl"))
+    code = (
+        "from importlib.metadata import distributions, files\nimport posthaste.webhooks\n"
+        "found = [[it.name for it in distributions()], [str(it) for it in files('posthaste')]]"
+    )
+    found = alone.evaluate(code)
+    assert isinstance(found, list)
+    assert found[0] == ["posthaste"]
+    assert "posthaste/py.typed" in found[1]

@@ -1,0 +1,3 @@
+/** Client library of the Posthaste API. So far: the verifier of webhook deliveries. */
+
+export * from "./webhooks.js";
