@@ -1,15 +1,15 @@
 """`./dev bench [name]`: the benchmarks, as ratios against floors measured in the same run. Never fails a run.
 
-Names: start, requests, due. Without a name all of them, and the stack's memory before and after.
+Names: start, requests, due, upload. Without a name all of them, and the stack's memory before and after.
 """
 
 import sys
 
-from bench import due_posts, footprint, requests_per_second
+from bench import due_posts, footprint, requests_per_second, upload
 from bench.stack import Stack
 from bench.table import Row, render
 
-NAMES = ("start", "requests", "due")
+NAMES = ("start", "requests", "due", "upload")
 
 
 def main() -> int:
@@ -27,6 +27,9 @@ def main() -> int:
     if "due" in names:
         tell("due posts: two minutes")
         rows += due_posts.measure(stack)
+    if "upload" in names:
+        tell("uploads: half a minute")
+        rows += upload.measure(stack)
     rows.append(
         Row.limit("memory of the stack after the bench", footprint.memory_megabytes(stack), 1126.4, "MB")
     )

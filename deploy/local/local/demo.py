@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 
@@ -75,6 +76,7 @@ class Journey:
         self.schedule(published)
         self.engage(published)
         self.converse(published)
+        self.illustrate()
 
     def look_around(self) -> None:
         self.step("Who am I, and which pages may I use?")
@@ -169,6 +171,45 @@ class Journey:
         answer = {"page_id": published["page_id"], "comment_id": comment["id"], "message": "Every Friday!"}
         reply = self.call("POST", "/comments/reply", 201, json=answer, headers=key())["reply"]
         show(f"replied: {reply['message']}")
+
+    def illustrate(self) -> None:
+        self.step("Upload a photo, have another painted and a caption written (11 credits)")
+        photo = ("loaf.jpg", self.fetch_sample(), "image/jpeg")
+        uploaded = self.call("POST", "/media/upload", 201, files={"file": photo})
+        show(f"{uploaded['media_id']}: {uploaded['width']} × {uploaded['height']}, {uploaded['url']}")
+        brief = {"prompt": "A market stall at dawn, loaves in baskets", "brand_id": self.env["BRAND_ID"]}
+        painted = self.call("POST", "/ai/images", 201, json=brief, headers=key())["media"]
+        picture = self.keep(painted)
+        asked = {"brand_id": self.env["BRAND_ID"], "instruction": "We bake at night", "words": 25}
+        caption = self.call("POST", "/ai/captions", 200, json=asked, headers=key())
+        show(f"{caption['text']}  ({caption['credits']['remaining']} credits left)")
+
+        self.step("Publish both pictures with the caption")
+        media_ids = [uploaded["media_id"], painted["media_id"]]
+        post = {"page_id": self.env["PAGE_ID_FB"], "message": caption["text"], "media_ids": media_ids}
+        self.find_room("FB", post)
+        published = self.call("POST", "/posts/publish", 201, json=post, headers=key())
+        show(f"{published['post_id']} is on Facebook with {len(published['media'])} pictures")
+        show(f"the painted one: {picture}")
+
+    def fetch_sample(self) -> bytes:
+        """A photo, as it might lie on the client's disk."""
+        address = urlsplit(self.env["SAMPLE_PHOTO_URL"])
+        answer = requests.get(
+            self.env["SIMULATOR_URL"] + address.path, headers={"Host": address.netloc}, timeout=CALL_SECONDS
+        )
+        answer.raise_for_status()
+        return answer.content
+
+    def keep(self, media: Any) -> Path:
+        """Fetch a picture from its public address, as a platform would, for people to look at; where it is now."""
+        answer = requests.get(media["url"], timeout=CALL_SECONDS)
+        if answer.status_code != 200 or len(answer.content) != media["size_bytes"]:
+            raise Surprise(f"{media['url']} answered {answer.status_code} and {len(answer.content)} bytes")
+        path = self.run / "demo" / str(media["filename"])
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(answer.content)
+        return path
 
 
 def key() -> dict[str, str]:
