@@ -40,7 +40,7 @@ from contracts.caller import Caller
 
 log = structlog.get_logger()
 
-#: Accounts looked at, and payments asked for, in one tick. Our choice: four slow answers end before a tick does (120 s).
+#: Accounts looked at, and payments asked for, in one tick, which ends at 120 s: four slow answers fit. Our choice.
 _PER_TICK = 4
 #: A provider may forget an idempotency key after a day: after this an order is looked for instead. Our choice.
 _ASK_FOR = timedelta(hours=23)
