@@ -13,9 +13,11 @@ import msgspec
 from contracts.errors import ApiError
 
 _encode = msgspec.json.Encoder().encode
-#: The last three digits of `…_at`, `…time`, `…sAt` and `…est` (earliest, latest): msgspec writes microseconds,
+#: The last three digits of `…_at`, `…time`, `…sAt`, `…est` (earliest, latest) and `at`: msgspec writes microseconds,
 #: ours are whole milliseconds.
-_MICROSECONDS = re.compile(rb'000(?=Z")(?<=(?:_at|ime|sAt|est)":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}000)')
+_MICROSECONDS = re.compile(
+    rb'000(?=Z")(?<=(?:_at|ime|sAt|est|"at)":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}000)'
+)
 
 
 def encode(value: Any) -> bytes:

@@ -45,6 +45,8 @@ class Endpoint:
     streams: bool
     #: Of its answers, besides those that every answer has.
     headers: tuple[str, ...]
+    #: Its answer holds a secret that is shown once: what is kept of it for repetitions is sealed.
+    tells_secret: bool
     reader: Reader = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,6 +79,7 @@ def endpoint(
     outside: bool = False,
     streams: bool = False,
     headers: tuple[str, ...] = (),
+    tells_secret: bool = False,
 ) -> Callable[[Callable[[Any, Any], Any]], Endpoint]:
     """Turns a handler `(exchange, request) -> result` into its row. Writes take keys unless it says no."""
 
@@ -98,6 +101,7 @@ def endpoint(
             outside=outside,
             streams=streams,
             headers=headers,
+            tells_secret=tells_secret,
         )
 
     return row

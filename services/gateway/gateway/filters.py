@@ -1,7 +1,9 @@
 """What query filters mean: platforms by code or name, brands within the caller's reach."""
 
+from collections.abc import Iterable
+
 from contracts.accounts import GetBrand
-from contracts.errors import invalid
+from contracts.errors import ApiError, invalid
 from contracts.platforms import PLATFORMS, parse_platform
 from gateway.exchange import Exchange
 
@@ -21,3 +23,26 @@ def check_brand(exchange: Exchange, brand_id: str, *, field: str | None = None) 
     within = exchange.caller.brand_ids
     if within is None or brand_id not in within:
         exchange.ask(exchange.house.accounts.get_brand, GetBrand(brand_id=brand_id, field=field))
+
+
+def check_brands(exchange: Exchange, brand_ids: Iterable[str]) -> None:
+    """All of a body's `brand_ids`, asked about at once; raises as `check_brand` does for the first that is not well."""
+    within = exchange.caller.brand_ids or ()
+    get_brand = exchange.house.accounts.get_brand
+    asked = [
+        get_brand.start(  # type: ignore[attr-defined]
+            exchange.caller,
+            GetBrand(brand_id=brand_id, field="brand_ids"),
+            timeout_seconds=exchange.remaining_seconds,
+        )
+        for brand_id in dict.fromkeys(brand_ids)
+        if brand_id not in within
+    ]
+    refusals: list[ApiError] = []
+    for one in asked:  # to the last: an answer nobody waits for would be kept
+        try:
+            one.result()
+        except ApiError as error:
+            refusals.append(error)
+    if refusals:
+        raise refusals[0]

@@ -17,6 +17,7 @@ from contracts.events import CallerChanged, Event
 from contracts.media import LocatedFile, LocateFile, MediaApi
 from contracts.publishing import PublishingApi
 from contracts.quota import QuotaApi
+from contracts.webhooks import WebhooksApi
 from gateway.admission import Brakes, Refunds
 from gateway.arrivals import ARRIVALS
 from gateway.callers import CallerCache
@@ -52,6 +53,7 @@ class House:
         self.publishing: PublishingApi = self.bus.service("publishing")
         self.media: MediaApi = self.bus.service("media", MediaApi)
         self.ai: AiApi = self.bus.service("ai", AiApi)
+        self.webhooks: WebhooksApi = self.bus.service("webhooks", WebhooksApi)
         self.storage = Storage(config.uploads_at_once + config.downloads_at_once)
         self.upload_places = Places(config.uploads_at_once)
         self.download_places = threading.BoundedSemaphore(config.downloads_at_once)

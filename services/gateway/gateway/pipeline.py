@@ -3,6 +3,7 @@
 A step returns None to go on, an Answer to end, or raises ApiError. Flask has matched method and path.
 """
 
+import dataclasses
 from collections.abc import Callable
 
 import structlog
@@ -18,7 +19,7 @@ from contracts.errors import (
     TOKEN_EXPIRED,
     ApiError,
 )
-from gateway import body
+from gateway import body, sealing
 from gateway.addresses import is_allowed
 from gateway.admission import refused
 from gateway.answers import Answer, refusal, success
@@ -129,9 +130,9 @@ def settle_key(exchange: Exchange) -> Answer | None:
     if claim is None or claim.verdict is Verdict.CLAIMED:
         return None
     if claim.answer is not None:
-        return Answer(
-            claim.answer.status, claim.answer.body, {**claim.answer.headers, "Idempotency-Replayed": "true"}
-        )
+        kept = claim.answer.body
+        replayed = sealing.unseal(kept, token_of(exchange)) if exchange.endpoint.tells_secret else kept
+        return Answer(claim.answer.status, replayed, {**claim.answer.headers, "Idempotency-Replayed": "true"})
     assert claim.error is not None
     raise claim.error
 
@@ -206,6 +207,8 @@ def _follow_claim(exchange: Exchange) -> None:
 def _keep(exchange: Exchange, answer: Answer) -> None:
     assert exchange.claim is not None
     try:
+        if exchange.endpoint.tells_secret:
+            answer = dataclasses.replace(answer, body=sealing.seal(answer.body, token_of(exchange)))
         exchange.house.keys.keep(exchange.claim, answer)
     except Exception:
         # It happened all the same. A repetition takes the key over and finds the operation done.

@@ -1,93 +1,17 @@
 """The gateway as it runs: two processes under gunicorn, a real broker, real accounts and quota."""
 
-import os
 import signal
 import socket
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 import requests
-from sqlalchemy import Engine
 
-from chassis.testkit import cloned_databases
 from contracts.accounts import CreateToken, CreateUser, TokenId
 from contracts.caller import operator
 
 OPERATOR = operator()
-READ_SECONDS = 1.0
-
-
-class Gateway:
-    def __init__(self, env: dict[str, str]) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.process = subprocess.Popen([sys.executable, "-m", "gateway"], env=env | {"PORT": str(self.port)})
-
-    def wait_ready(self) -> None:
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            try:
-                if requests.get(f"{self.url}/readyz", timeout=5).status_code == 200:
-                    return
-            except requests.ConnectionError:
-                time.sleep(0.05)
-        pytest.fail("the gateway did not become ready")
-
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(20)
-
-    def say(self, raw: bytes) -> bytes:
-        """Sends raw bytes and reads until the gateway closes the connection."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as client:
-            client.sendall(raw)
-            return rest_of(client)
-
-
-def rest_of(client: socket.socket) -> bytes:
-    answer = b""
-    while piece := client.recv(65_536):
-        answer += piece
-    return answer
-
-
-@pytest.fixture(scope="module")
-def services(shared_service: Callable[..., Any]) -> Any:
-    """accounts, with quota beside it."""
-    shared_service("quota")
-    return shared_service("accounts", env={"TOKEN_SECRET": "s" * 40})
-
-
-@contextmanager
-def running(admin: Engine, services: Any) -> Iterator[Gateway]:
-    with cloned_databases(admin) as make_database:
-        env = {
-            **os.environ,
-            "AMQP_URL": services.env["AMQP_URL"],
-            "CLOCK_SHIFT_ALLOWED": "true",
-            "DATABASE_URL": make_database("gateway"),
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            "READ_SECONDS": str(READ_SECONDS),
-            "SERVICES": "accounts,quota",
-        }
-        gateway = Gateway(env)
-        try:
-            gateway.wait_ready()
-            yield gateway
-        finally:
-            gateway.stop()
-
-
-@pytest.fixture(scope="module")
-def gateway(admin: Engine, services: Any) -> Iterator[Gateway]:
-    with running(admin, services) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +35,7 @@ def token(services: Any, user_id: str) -> Any:
         b"POST /auth/signup HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     ],
 )
-def test_what_is_no_http_gets_the_documented_error_body(gateway: Gateway, raw: bytes) -> None:
+def test_what_is_no_http_gets_the_documented_error_body(gateway: Any, raw: bytes) -> None:
     head, _, body = gateway.say(raw).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400")
     assert b"application/json" in head
@@ -119,7 +43,7 @@ def test_what_is_no_http_gets_the_documented_error_body(gateway: Gateway, raw: b
     assert b'"request_id":' in body
 
 
-def test_a_client_that_sends_10_mb_sees_its_413(gateway: Gateway) -> None:
+def test_a_client_that_sends_10_mb_sees_its_413(gateway: Any) -> None:
     response = requests.post(
         f"{gateway.url}/auth/signup",
         data=b" " * 10_000_000,
@@ -129,21 +53,21 @@ def test_a_client_that_sends_10_mb_sees_its_413(gateway: Gateway) -> None:
     assert (response.status_code, response.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
 
 
-def test_a_body_that_does_not_arrive_holds_no_thread(gateway: Gateway) -> None:
+def test_a_body_that_does_not_arrive_holds_no_thread(gateway: Any, read_seconds: float) -> None:
     began = time.monotonic()
     answer = gateway.say(
         b"POST /auth/signup HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 10\r\n\r\n{"
     )
     assert b"INVALID_JSON" in answer
-    assert time.monotonic() - began < READ_SECONDS + 5
+    assert time.monotonic() - began < read_seconds + 5
 
 
-def test_a_head_that_does_not_arrive_holds_no_thread(gateway: Gateway) -> None:
+def test_a_head_that_does_not_arrive_holds_no_thread(gateway: Any) -> None:
     assert gateway.say(b"GET /api/v1/ HTTP/1.1\r\nX-A: ") == b""
 
 
 def test_a_revoked_token_is_refused_by_every_process_within_a_second(
-    gateway: Gateway, services: Any, token: Any
+    gateway: Any, services: Any, token: Any
 ) -> None:
     headers = {"Authorization": f"Bearer {token.api_token}"}
 
@@ -161,7 +85,7 @@ def test_a_revoked_token_is_refused_by_every_process_within_a_second(
         assert time.monotonic() - revoked_at < 1.0
 
 
-def test_uses_of_a_token_reach_accounts_in_batches(gateway: Gateway, services: Any, token: Any) -> None:
+def test_uses_of_a_token_reach_accounts_in_batches(gateway: Any, services: Any, token: Any) -> None:
     for _ in range(3):
         requests.get(f"{gateway.url}/api/v1/me", headers={"X-API-Key": token.api_token}, timeout=5)
     deadline = time.monotonic() + 10
@@ -172,8 +96,8 @@ def test_uses_of_a_token_reach_accounts_in_batches(gateway: Gateway, services: A
     assert found.last_used_at is not None
 
 
-def test_told_to_stop_it_ends_what_runs_and_leaves_in_order(admin: Engine, services: Any) -> None:
-    with running(admin, services) as gateway:
+def test_told_to_stop_it_ends_what_runs_and_leaves_in_order(running: Any, rest_of: Any) -> None:
+    with running() as gateway:
         client = socket.create_connection(("127.0.0.1", gateway.port), timeout=10)
         with client:
             client.sendall(b"POST /auth/signup HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{")

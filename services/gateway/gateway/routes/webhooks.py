@@ -1,0 +1,117 @@
+"""Webhook subscriptions, their secrets and their deliveries."""
+
+from msgspec import UNSET
+
+from contracts.errors import BRAND_NOT_AUTHORIZED, LIMIT_REACHED, NOT_FOUND
+from contracts.webhooks import (
+    CreatedSubscription,
+    CreateSubscription,
+    Delivery,
+    DeliveryList,
+    EditSubscription,
+    ListDeliveries,
+    ListSubscriptions,
+    ReplayDelivery,
+    RotatedSecret,
+    Subscription,
+    SubscriptionDeleted,
+    SubscriptionId,
+    SubscriptionList,
+)
+from gateway.endpoint import endpoint
+from gateway.exchange import Exchange
+from gateway.filters import check_brands
+
+_SCOPE = "manage:webhooks"
+_REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
+
+
+@endpoint(
+    "GET", "/webhooks", scope=_SCOPE, meter="reads", request=ListSubscriptions, result=SubscriptionList,
+)  # fmt: skip
+def list_webhooks(exchange: Exchange, request: ListSubscriptions) -> SubscriptionList:
+    """Subscriptions within the token's reach, newest first."""
+    return exchange.relay(exchange.house.webhooks.list_subscriptions, request)
+
+
+@endpoint(
+    "POST", "/webhooks", scope=_SCOPE, meter="writes", request=CreateSubscription, result=CreatedSubscription,
+    status=201, errors=(*_REACH, LIMIT_REACHED), tells_secret=True,
+)  # fmt: skip
+def create_webhook(exchange: Exchange, request: CreateSubscription) -> CreatedSubscription:
+    """Subscribe a URL to events; the signing secret is shown this once."""
+    check_brands(exchange, request.brand_ids)
+    return exchange.relay(exchange.house.webhooks.create_subscription, request)
+
+
+@endpoint(
+    "GET", "/webhooks/{id}", scope=_SCOPE, meter="reads", request=SubscriptionId, result=Subscription, errors=_REACH
+)  # fmt: skip
+def get_webhook(exchange: Exchange, request: SubscriptionId) -> Subscription:
+    """One subscription."""
+    return exchange.relay(exchange.house.webhooks.get_subscription, request)
+
+
+@endpoint(
+    "PATCH", "/webhooks/{id}", scope=_SCOPE, meter="writes", request=EditSubscription, result=Subscription,
+    errors=_REACH,
+)  # fmt: skip
+def edit_webhook(exchange: Exchange, request: EditSubscription) -> Subscription:
+    """Change a subscription; the fields that are not sent stay."""
+    if request.brand_ids is not UNSET:
+        check_brands(exchange, request.brand_ids)
+    return exchange.relay(exchange.house.webhooks.edit_subscription, request)
+
+
+@endpoint(
+    "DELETE", "/webhooks/{id}", scope=_SCOPE, meter="writes", request=SubscriptionId, result=SubscriptionDeleted,
+    errors=_REACH,
+)  # fmt: skip
+def delete_webhook(exchange: Exchange, request: SubscriptionId) -> SubscriptionDeleted:
+    """Remove a subscription; what waits to be delivered to it is dropped."""
+    return exchange.relay(exchange.house.webhooks.delete_subscription, request)
+
+
+@endpoint(
+    "POST", "/webhooks/{id}/enable", scope=_SCOPE, meter="writes", request=SubscriptionId, result=Subscription,
+    errors=_REACH,
+)  # fmt: skip
+def enable_webhook(exchange: Exchange, request: SubscriptionId) -> Subscription:
+    """Enable a subscription that failures have disabled."""
+    return exchange.relay(exchange.house.webhooks.enable_subscription, request)
+
+
+@endpoint(
+    "POST", "/webhooks/{id}/test", scope=_SCOPE, meter="writes", request=SubscriptionId, result=Delivery, status=202,
+    errors=_REACH,
+)  # fmt: skip
+def send_test_event(exchange: Exchange, request: SubscriptionId) -> Delivery:
+    """Deliver a test event, `webhook.test`; it is not counted."""
+    return exchange.relay(exchange.house.webhooks.send_test, request)
+
+
+@endpoint(
+    "POST", "/webhooks/{id}/rotate-secret", scope=_SCOPE, meter="writes", request=SubscriptionId,
+    result=RotatedSecret, errors=_REACH, tells_secret=True,
+)  # fmt: skip
+def rotate_webhook_secret(exchange: Exchange, request: SubscriptionId) -> RotatedSecret:
+    """Make a new signing secret, shown this once; for 24 hours deliveries are signed with both."""
+    return exchange.relay(exchange.house.webhooks.rotate_secret, request)
+
+
+@endpoint(
+    "GET", "/webhooks/{id}/deliveries", scope=_SCOPE, meter="reads", request=ListDeliveries, result=DeliveryList,
+    errors=_REACH,
+)  # fmt: skip
+def list_deliveries(exchange: Exchange, request: ListDeliveries) -> DeliveryList:
+    """Deliveries of the last 30 days with each of their attempts, newest first."""
+    return exchange.relay(exchange.house.webhooks.list_deliveries, request)
+
+
+@endpoint(
+    "POST", "/webhooks/{id}/deliveries/{delivery_id}/replay", scope=_SCOPE, meter="writes", request=ReplayDelivery,
+    result=Delivery, status=202, errors=_REACH,
+)  # fmt: skip
+def replay_delivery(exchange: Exchange, request: ReplayDelivery) -> Delivery:
+    """Deliver an event once more, under the same event id."""
+    return exchange.relay(exchange.house.webhooks.replay_delivery, request)

@@ -1,0 +1,106 @@
+"""The gateway as a process, with real accounts and quota beside it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import pytest
+import requests
+from sqlalchemy import Engine
+
+from chassis.testkit import cloned_databases
+
+#: As short as a busy machine allows.
+READ_SECONDS = 1.0
+
+
+class Gateway:
+    def __init__(self, env: dict[str, str]) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process = subprocess.Popen([sys.executable, "-m", "gateway"], env=env | {"PORT": str(self.port)})
+
+    def wait_ready(self) -> None:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            try:
+                if requests.get(f"{self.url}/readyz", timeout=5).status_code == 200:
+                    return
+            except requests.ConnectionError:
+                time.sleep(0.05)
+        pytest.fail("the gateway did not become ready")
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(20)
+
+    def say(self, raw: bytes) -> bytes:
+        """Sends raw bytes and reads until the gateway closes the connection."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as client:
+            client.sendall(raw)
+            return _rest_of(client)
+
+
+def _rest_of(client: socket.socket) -> bytes:
+    answer = b""
+    while piece := client.recv(65_536):
+        answer += piece
+    return answer
+
+
+@pytest.fixture(scope="module")
+def services(shared_service: Callable[..., Any]) -> Any:
+    """accounts, with quota beside it."""
+    shared_service("quota")
+    return shared_service("accounts", env={"TOKEN_SECRET": "s" * 40})
+
+
+@contextmanager
+def _running(admin: Engine, services: Any) -> Iterator[Gateway]:
+    with cloned_databases(admin) as make_database:
+        env = {
+            **os.environ,
+            "AMQP_URL": services.env["AMQP_URL"],
+            "CLOCK_SHIFT_ALLOWED": "true",
+            "DATABASE_URL": make_database("gateway"),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "READ_SECONDS": str(READ_SECONDS),
+            "SERVICES": "accounts,quota",
+        }
+        gateway = Gateway(env)
+        try:
+            gateway.wait_ready()
+            yield gateway
+        finally:
+            gateway.stop()
+
+
+@pytest.fixture(scope="module")
+def gateway(admin: Engine, services: Any) -> Iterator[Gateway]:
+    with _running(admin, services) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def running(admin: Engine, services: Any) -> Callable[[], AbstractContextManager[Gateway]]:
+    """`running()` → a gateway of one's own."""
+    return lambda: _running(admin, services)
+
+
+@pytest.fixture
+def rest_of() -> Callable[[socket.socket], bytes]:
+    """Reads until the other side closes the connection."""
+    return _rest_of
+
+
+@pytest.fixture
+def read_seconds() -> float:
+    """What the gateway was told as READ_SECONDS."""
+    return READ_SECONDS
