@@ -17,8 +17,8 @@ from media.store.uploads import Uploads
 
 #: Of addresses given to our own services. Our choice.
 ADDRESS_LASTS = timedelta(hours=1)
-#: A picture of 100 megapixels takes 400 MB once decoded. Our choice.
-_LIMITS = Limits(memory_bytes=1024 * 2**20, seconds=60, cpu_seconds=20, file_bytes=256 * 2**20)
+#: A picture of 100 megapixels takes 400 MB once decoded, and twice that while it is made smaller. Our choice.
+_LIMITS = Limits(memory_bytes=1280 * 2**20, seconds=60, cpu_seconds=20, file_bytes=256 * 2**20)
 
 
 class House:

@@ -63,11 +63,11 @@ def make_jpeg(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
         profile = opened.info.get("icc_profile") if opened.mode in ("RGB", "RGBA") else None
         turned = opened.getexif().get(exif.ORIENTATION, 1)
         flat = _plain(opened)
-    # Small first: three copies of the largest picture taken would not fit the memory.
-    flat.thumbnail((_MAX_JPEG_SIDE, _MAX_JPEG_SIDE))
-    flat = _on_white(flat)
-    if turned in _UPRIGHT:
-        flat = flat.transpose(_UPRIGHT[turned])
+        # Small first: three copies of the largest picture taken would not fit the memory.
+        flat.thumbnail((_MAX_JPEG_SIDE, _MAX_JPEG_SIDE))
+        flat = _on_white(flat)
+        if turned in _UPRIGHT:
+            flat = flat.transpose(_UPRIGHT[turned])
     with os.fdopen(os.dup(files[1]), "w+b") as to:
         for quality in _QUALITIES:
             to.seek(0)
@@ -115,10 +115,11 @@ def _decode(descriptor: int, mime_type: str, picture: Picture) -> None:
 
 
 def _plain(image: Image.Image) -> Image.Image:
-    """RGB or RGBA."""
+    """RGB or RGBA; the very same picture, if it is that already."""
     if image.mode.startswith("I"):  # 16 bits of grey
         image = image.point(lambda value: value / 256).convert("L")
-    return image.convert("RGBA" if image.has_transparency_data else "RGB")
+    mode = "RGBA" if image.has_transparency_data else "RGB"
+    return image if image.mode == mode else image.convert(mode)
 
 
 def _on_white(image: Image.Image) -> Image.Image:

@@ -1,14 +1,21 @@
 """The service as a process, over a database, a broker and a bucket of its own."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import urllib3
+from minio import Minio
+from sqlalchemy import text
 
+from chassis import outbox
+from chassis.database import Database
 from chassis.ids import new_id
 from contracts import media as api
 from contracts.caller import Caller
+from contracts.events import PostMedia
 
 ACCOUNT = "usr_a"
 
@@ -19,6 +26,7 @@ class Storage:
     def __init__(self, service: Any) -> None:
         self.service = service
         self.http = urllib3.PoolManager(retries=False)
+        self.database = Database(service.env["DATABASE_URL"], pool_size=1)
 
     def caller(self, account_id: str = ACCOUNT, **fields: Any) -> Caller:
         fields = {"tier": "elite", "operation_id": new_id("op")} | fields
@@ -47,7 +55,56 @@ class Storage:
         found = self.service.locate_file(self.caller(), api.LocateFile(key=key, filename=filename))
         return self.http.request("GET", found.source_url, headers=headers)
 
+    def object_address(self, ticket: api.UploadTicket) -> str:
+        """Where to GET what was put at the ticket's address."""
+        env = self.service.env
+        name = "/".join(urlsplit(ticket.url).path.split("/")[-2:])
+        address = urlsplit(env["S3_URL"]).netloc
+        client = Minio(
+            address,
+            env["S3_ACCESS_KEY"],
+            env["S3_SECRET_KEY"],
+            secure=False,
+            region=env["S3_REGION"],
+        )
+        return client.presigned_get_object(env["S3_BUCKET"], name)
+
+    def tell(self, word: PostMedia) -> None:
+        """Send the event post.media, by the service's own outbox."""
+        with self.database.transaction() as connection:
+            outbox.stage(connection, "post.media", word, account_id=ACCOUNT)
+
+    def run(self, statement: str) -> None:
+        with self.database.transaction() as connection:
+            connection.execute(text(statement))
+
+    def ask(self, statement: str) -> list[Any]:
+        with self.database.reading() as connection:
+            return list(connection.execute(text(statement)).all())
+
+    def until(self, happened: Callable[[], Any], seconds: float = 15.0) -> None:
+        end = time.monotonic() + seconds
+        while not happened():
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
 
 @pytest.fixture(scope="module")
-def storage(shared_service: Callable[..., Any], shared_bucket: dict[str, str]) -> Storage:
-    return Storage(shared_service("media", env=shared_bucket))
+def gateway_of() -> Iterator[Callable[[Any], Storage]]:
+    """`gateway_of(service)` → short ways to call a running service."""
+    made: list[Storage] = []
+
+    def make(service: Any) -> Storage:
+        made.append(Storage(service))
+        return made[-1]
+
+    yield make
+    for storage in made:
+        storage.database.close()
+
+
+@pytest.fixture(scope="module")
+def storage(
+    shared_service: Callable[..., Any], shared_bucket: dict[str, str], gateway_of: Callable[[Any], Storage]
+) -> Storage:
+    return gateway_of(shared_service("media", env=shared_bucket))

@@ -1,15 +1,108 @@
-"""Uploads through a real bus and a real storage."""
+"""The service on a real bus and a real storage: what store tests cannot see."""
 
-import io
+import threading
+import time
 
-from PIL import Image
+import pytest
+
+from contracts import media as api
+from contracts.errors import ApiError
+from contracts.events import PostMedia
+from contracts.record import Nothing
 
 
-def test_a_picture_comes_back_as_it_was(storage):
-    file = io.BytesIO()
-    Image.new("RGB", (40, 30), "red").save(file, "JPEG")
-    media = storage.upload(file.getvalue(), "My Ünïcode photo.JPG", "image/jpeg")
-    assert (media.width, media.height, media.type) == (40, 30, "photo")
+def test_a_picture_comes_back_as_it_was_also_in_part(storage, make):
+    data = make.picture()
+    media = storage.upload(data, "My Ünïcode photo.JPG", "image/jpeg")
+    assert (media.width, media.height, media.type, media.tier) == (40, 30, "photo", "elite")
     assert media.url.endswith("/My-Unicode-photo.jpg")
-    answer = storage.fetch(media)
-    assert answer.data == file.getvalue()
+    whole = storage.fetch(media)
+    assert whole.data == data
+    assert whole.headers["Content-Type"] == "image/jpeg"
+    part = storage.fetch(media, Range="bytes=3-9")
+    assert part.data == data[3:10]
+    assert part.headers["Content-Range"] == f"bytes 3-9/{len(data)}"
+
+
+def test_the_list_and_the_storage_know_it(storage, make):
+    caller = storage.caller("usr_list")
+    media = storage.upload(make.picture(), "a.jpg", "image/jpeg", caller)
+    listed = storage.service.list_media(caller, api.ListMedia())
+    assert [it.media_id for it in listed.media] == [media.media_id]
+    assert listed.quota == media.quota == storage.service.get_storage(caller, Nothing()).quota
+    assert storage.service.get_media(caller, api.MediaId(id=media.media_id)) == listed.media[0]
+
+
+def test_a_refusal_crosses_the_bus_with_what_it_says(storage, make):
+    free = storage.caller("usr_free", tier="free")
+    for _ in range(4):
+        request = api.BeginUpload(filename="a.png", mime_type="image/png", size_bytes=25 * 2**20)
+        storage.service.begin_upload(free, request)
+    with pytest.raises(ApiError, match="QUOTA_EXCEEDED") as caught:
+        storage.upload(make.picture(), "a.jpg", "image/jpeg", free)
+    assert caught.value.extras["quota"]["remaining_bytes"] == 0
+
+
+def test_a_deleted_files_object_goes_soon_and_its_address_at_once(storage, make):
+    caller = storage.caller()
+    media = storage.upload(make.picture(), "a.jpg", "image/jpeg", caller)
+    address = storage.service.get_files(caller, api.GetFiles(media_ids=(media.media_id,))).files[0].source_url
+    assert storage.http.request("GET", address).status == 200
+    assert storage.service.delete_media(caller, api.MediaId(id=media.media_id)).success
+    with pytest.raises(ApiError, match="NOT_FOUND"):
+        storage.fetch(media)
+    storage.until(lambda: storage.http.request("GET", address).status == 404)
+
+
+def test_others_are_served_while_a_hostile_film_burns_its_time(storage, make):
+    data = make.recording(extra=make.element(0xEC) * 300_000)
+    codes = []
+
+    def upload() -> None:
+        try:
+            storage.upload(data, "a.webm", "video/webm")
+        except ApiError as error:
+            codes.append(error.code)
+
+    busy = threading.Thread(target=upload)
+    busy.start()
+    slowest = 0.0
+    while busy.is_alive():
+        began = time.monotonic()
+        storage.service.get_storage(storage.caller(), Nothing())
+        slowest = max(slowest, time.monotonic() - began)
+    busy.join()
+    assert slowest < 1.0
+
+
+def test_a_word_of_the_post_arrives_over_the_bus(storage, make):
+    caller = storage.caller()
+    media = storage.upload(make.picture(), "a.jpg", "image/jpeg", caller)
+    storage.service.attach_media(caller, api.AttachMedia(post_id="pst_bus", media_ids=(media.media_id,)))
+    storage.tell(PostMedia(post_id="pst_bus", media_ids=(media.media_id,), state="released", revision=2))
+    storage.until(
+        lambda: not storage.service.get_media(caller, api.MediaId(id=media.media_id)).scheduled_post_id
+    )
+
+
+def test_an_upload_cut_off_by_kill_9_leaves_neither_object_nor_reservation(
+    running_service, bucket, make, gateway_of
+):
+    storage = gateway_of(running_service("media", env=bucket))
+    caller, data = (
+        storage.caller(),
+        make.recording(extra=make.element(0xEC) * 300_000 + make.element(0x1941A469)),
+    )
+    ticket = storage.begin(data, "a.webm", "video/webm", caller)
+    request = api.CommitUpload(upload_id=ticket.upload_id, size_bytes=len(data))
+    looking = storage.service.bus.service("media").commit_upload.start(caller, request, timeout_seconds=2.0)
+    storage.until(lambda: storage.ask("SELECT 1 FROM uploads WHERE lease_until > clock_timestamp()"))
+    storage.service.kill()
+    storage.run("UPDATE clock_shift SET shift = interval '16 minutes'")
+    storage.run("UPDATE uploads SET lease_until = clock_timestamp()")  # three minutes later
+    storage.service.restart()
+    storage.until(lambda: not storage.ask("SELECT 1 FROM uploads UNION ALL SELECT 1 FROM removals"))
+    assert storage.service.get_storage(caller, Nothing()).quota.used_bytes == 0
+    assert storage.http.request("GET", storage.object_address(ticket)).status == 404
+    with pytest.raises(ApiError):
+        looking.result()
