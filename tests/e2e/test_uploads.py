@@ -79,9 +79,12 @@ def test_20_uploads_of_25_mb_at_once_are_all_taken_in_little_memory(
     assert growth.bytes <= 64 * MB
 
 
-def test_a_file_of_250_mb_passes_without_being_held(api: Api, stack: Stack, mp4: bytes) -> None:
+@pytest.mark.parametrize("has_length", [True, False], ids=["with its length", "in chunks"])
+def test_a_file_of_250_mb_passes_without_being_held(
+    api: Api, stack: Stack, mp4: bytes, has_length: bool
+) -> None:
     with growth_of(stack, "gateway") as growth:
-        answer = stream(api, film(mp4, ELITE_FILE_BYTES), ELITE_FILE_BYTES)
+        answer = stream(api, film(mp4, ELITE_FILE_BYTES), ELITE_FILE_BYTES if has_length else None)
     print(f"250 MB: the gateway grew by {growth.bytes / MB:.1f} MB")
     assert answer.status == 201, answer.data
     assert growth.bytes <= 32 * MB
