@@ -19,17 +19,10 @@ from publishing.platforms.base import (
     StillUnknown,
 )
 from publishing.platforms.facebook_reading import FacebookReading
-from publishing.platforms.meta import (
-    Answer,
-    fingerprint,
-    graph_time,
-    is_within,
-    poll,
-    rows_of,
-    same_text,
-    window_start,
-)
+from publishing.platforms.likeness import fingerprint, same_text, window_start
+from publishing.platforms.meta import Answer, graph_time, is_within, rows_of
 from publishing.platforms.meta_errors import MISSING, PHOTOS_ALREADY_POSTED
+from publishing.platforms.wire import poll
 
 _URL = re.compile(r"https?://[^\s<>\"]+")
 _TOLD_OF_A_POST = "id,permalink_url,created_time"

@@ -12,17 +12,8 @@ from publishing.platforms.base import (
     RemoteComment,
     RemoteReply,
 )
-from publishing.platforms.meta import (
-    Answer,
-    Graph,
-    MetaSettings,
-    graph_time,
-    is_within,
-    next_cursor,
-    rows_of,
-    same_text,
-    window_start,
-)
+from publishing.platforms.likeness import same_text, window_start
+from publishing.platforms.meta import Answer, Graph, MetaSettings, graph_time, is_within, next_cursor, rows_of
 
 _COMMENT = "id,message,from{id,name},created_time,comment_count,parent{id}"
 #: Whom Facebook does not name to us.

@@ -22,16 +22,10 @@ from publishing.platforms.base import (
     StillUnknown,
 )
 from publishing.platforms.instagram_reading import InstagramReading
-from publishing.platforms.meta import (
-    Answer,
-    fingerprint,
-    graph_time,
-    is_within,
-    poll,
-    same_text,
-    window_start,
-)
+from publishing.platforms.likeness import fingerprint, same_text, window_start
+from publishing.platforms.meta import Answer, graph_time, is_within
 from publishing.platforms.meta_errors import MISSING, kind_of
+from publishing.platforms.wire import poll
 
 _TOLD_OF_A_POST = "id,permalink,timestamp"
 #: Subcode in a failed container's status text: "Error: Media upload has failed with error code 2207082".

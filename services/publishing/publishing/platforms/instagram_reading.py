@@ -13,17 +13,8 @@ from publishing.platforms.base import (
     RemoteComment,
     RemoteReply,
 )
-from publishing.platforms.meta import (
-    Answer,
-    Graph,
-    MetaSettings,
-    graph_time,
-    is_within,
-    next_cursor,
-    rows_of,
-    same_text,
-    window_start,
-)
+from publishing.platforms.likeness import same_text, window_start
+from publishing.platforms.meta import Answer, Graph, MetaSettings, graph_time, is_within, next_cursor, rows_of
 
 _REPLY = "id,text,timestamp,username,from"
 _COMMENT = f"{_REPLY},replies{{{_REPLY}}}"

@@ -2,30 +2,15 @@
 
 import hashlib
 import hmac
-import json
-import socket
-import ssl
-import time
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar, cast
+from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import quote, urlencode
-
-import certifi
-import urllib3
-from urllib3.exceptions import (
-    ConnectTimeoutError,
-    HTTPError,
-    NewConnectionError,
-    TimeoutError,  # noqa: A004
-)
 
 from publishing.platforms.base import (
     Account,
-    Content,
     MediaSource,
     OutcomeUnknown,
     PlatformRefusal,
@@ -33,16 +18,10 @@ from publishing.platforms.base import (
 )
 from publishing.platforms.meta_errors import BROKEN_CODES, refusal_from, wait_in
 from publishing.platforms.multipart import Multipart
+from publishing.platforms.wire import Reply, Wire, strange, transient
 
-T = TypeVar("T")
 Answer = dict[str, Any]
 
-#: Connections kept open to the API's host. Our choice.
-_POOL_SIZE = 64
-_LONGEST_POLL_SECONDS = 5.0
-#: How far Meta's clock and ours may differ when posts of an attempt are looked for. Our choice: generous, since
-#: the text must be the same as well and posts that are known are left out.
-_CLOCK_TOLERANCE = timedelta(minutes=10)
 #: Rows a look-up reads at most: far more than any page may post in its window.
 _PAGES_READ = 10
 ROWS_PER_PAGE = 100
@@ -72,14 +51,9 @@ class Graph:
     def __init__(self, base_url: str, settings: MetaSettings) -> None:
         self._base = f"{base_url.rstrip('/')}/{settings.graph_version}"
         self._secret = settings.app_secret.encode()
-        # Not requests: most of its time per call goes to cookies, hooks and sessions that these calls do not have.
-        # Proxies of the environment are not asked.
-        self._pool = urllib3.PoolManager(
-            maxsize=_POOL_SIZE,
-            retries=False,
-            timeout=urllib3.Timeout(settings.connect_timeout_seconds, settings.read_timeout_seconds),
-            cert_reqs="CERT_REQUIRED",
-            ca_certs=certifi.where(),
+        self._wire = Wire(
+            connect_timeout_seconds=settings.connect_timeout_seconds,
+            read_timeout_seconds=settings.read_timeout_seconds,
         )
 
     def read(self, account: Account, node: str, edge: str = "", **params: Any) -> Answer:
@@ -147,99 +121,36 @@ class Graph:
         if method == "POST":
             fields = _given(data or {})
             body = Multipart(fields, "source", file) if file else urlencode(fields).encode()
-            headers |= _described(body)
-        try:
-            response = self._pool.urlopen(
-                method, url, body=cast(Iterable[bytes], body), headers=headers, redirect=False
-            )
-        except (HTTPError, OSError) as error:
-            may_have_come = not isinstance(body, Multipart) or body.is_sent
-            raise _no_answer(error, visible and may_have_come) from error
-        return _judged(response, visible)
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+        return _judged(self._wire.send(method, url, headers=headers, body=body, visible=visible), visible)
 
     @staticmethod
     def _id(answer: Answer, missing: type[Exception]) -> str:
         if answer.get("id"):
             return str(answer["id"])
         message = "The platform's answer names no id."
-        raise OutcomeUnknown(message) if missing is OutcomeUnknown else _transient("NO_ID", message)
+        raise OutcomeUnknown(message) if missing is OutcomeUnknown else transient("NO_ID", message)
 
 
 def _given(values: Answer) -> Answer:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _described(body: bytes | Multipart) -> dict[str, str]:
-    if isinstance(body, Multipart):
-        return {"Content-Type": body.content_type, "Content-Length": str(body.length_bytes)}
-    return {"Content-Type": "application/x-www-form-urlencoded"}
-
-
-def _judged(response: urllib3.BaseHTTPResponse, visible: bool) -> Answer:
+def _judged(reply: Reply, visible: bool) -> Answer:
     """The body of a good answer. Raises what any other one says."""
-    try:
-        body = _storable(response.json())
-    except ValueError:
-        body = None
+    body = reply.body
     error = body.get("error") if isinstance(body, dict) else None
-    if isinstance(body, dict) and error is None and 200 <= response.status < 300:
+    if isinstance(body, dict) and error is None and reply.is_good:
         return body
     if not isinstance(error, dict):
-        # Not Meta's own words: something on the way there or back. 429 is never said after the deed.
-        if response.status == 429:
-            raise PlatformRefusal(
-                Refusal.RATE_LIMITED, "HTTP_429", "Too many calls.", wait_in(response.headers)
-            )
-        if visible:
-            raise OutcomeUnknown(f"HTTP {response.status} without an answer of the platform")
-        raise _transient(f"HTTP_{response.status}", "The platform did not answer as it should.")
-    if visible and (response.status >= 500 or error.get("code") in BROKEN_CODES):
-        raise OutcomeUnknown(f"HTTP {response.status}, code {error.get('code')}")
-    refusal = refusal_from(error, response.headers)
-    if response.status >= 500:
+        raise strange(reply, visible, wait_in(reply.headers))
+    if visible and (reply.status >= 500 or error.get("code") in BROKEN_CODES):
+        raise OutcomeUnknown(f"HTTP {reply.status}, code {error.get('code')}")
+    refusal = refusal_from(error, reply.headers)
+    if reply.status >= 500:
         # A platform in trouble may say anything; a page is not cut off for it.
         refusal.kind = Refusal.TRANSIENT
     raise refusal
-
-
-def _storable(body: Any) -> Any:
-    """Without lone surrogates (`\\ud83d` cut from an emoji), which neither PostgreSQL nor a JSON answer takes."""
-    return json.loads(json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"))
-
-
-def _no_answer(error: Exception, visible: bool) -> Exception:
-    """What a call without an answer says: unknown if it was sent and makes something visible, else try again."""
-    if visible and not _never_sent(error):
-        return OutcomeUnknown(type(error).__name__)
-    if isinstance(error, TimeoutError) and not isinstance(error, NewConnectionError):
-        return _transient("TIMED_OUT", "The platform did not answer in time.")
-    return _transient("UNREACHABLE", "The platform could not be reached.")
-
-
-def _never_sent(error: BaseException) -> bool:
-    """Whether the connection itself failed: then the platform has seen nothing of the call."""
-    if isinstance(error, ConnectTimeoutError):  # refused and unresolved are kinds of it
-        return True
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, (ConnectionRefusedError, socket.gaierror, ssl.SSLCertVerificationError)):
-            return True
-        cause = cause.__cause__ or cause.__context__
-    return False
-
-
-def _transient(code: str, message: str) -> PlatformRefusal:
-    return PlatformRefusal(Refusal.TRANSIENT, code, message)
-
-
-def poll(settings: MetaSettings, look: Callable[[], T | None]) -> T | None:
-    """Look again and again until there is an answer; None when the time is over."""
-    until = time.monotonic() + settings.poll_limit_seconds
-    wait_seconds = settings.poll_seconds
-    while (found := look()) is None and time.monotonic() + wait_seconds < until:
-        time.sleep(wait_seconds)
-        wait_seconds = min(wait_seconds * 2, _LONGEST_POLL_SECONDS)
-    return found
 
 
 def rows_of(answer: Answer) -> list[Answer]:
@@ -262,31 +173,7 @@ def graph_time(text: Any) -> datetime | None:
         return None
 
 
-def window_start(began_at: datetime) -> datetime:
-    """The earliest time at which an attempt's post may stand on the platform."""
-    return min(began_at, datetime.now(UTC)) - _CLOCK_TOLERANCE
-
-
 def is_within(row: Mapping[str, Any], time_field: str, start: datetime) -> bool:
     """Whether a row was made since then; one that does not tell may have been."""
     made_at = graph_time(row.get(time_field))
     return made_at is None or made_at >= start
-
-
-def same_text(ours: str, theirs: Any) -> bool:
-    """Whether two texts are one, whatever Meta did to its blanks and accents."""
-    return _plain(ours) == _plain(theirs if isinstance(theirs, str) else "")
-
-
-def _plain(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).split())
-
-
-def fingerprint(content: Content) -> str:
-    """Says whether staged objects belong to this content."""
-    media = [
-        (source.type, source.url or hashlib.sha256(source.body or b"").hexdigest())
-        for source in content.media
-    ]
-    text = json.dumps([content.message, media, dict(content.settings)], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -20,7 +20,8 @@ from publishing.platforms.base import (
     StillUnknown,
 )
 from publishing.platforms.facebook import FacebookConnector
-from publishing.platforms.meta import MetaSettings, poll
+from publishing.platforms.meta import MetaSettings
+from publishing.platforms.wire import poll
 
 MEDIA = "http://media.posthaste.test/media"
 TEXT = Content("Fresh bread at eight, größer than ever 🍞")

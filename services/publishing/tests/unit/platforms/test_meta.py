@@ -28,14 +28,8 @@ from publishing.platforms.base import (
 )
 from publishing.platforms.facebook import FacebookConnector
 from publishing.platforms.instagram import InstagramConnector
-from publishing.platforms.meta import (
-    MetaSettings,
-    fingerprint,
-    graph_time,
-    next_cursor,
-    same_text,
-    window_start,
-)
+from publishing.platforms.likeness import fingerprint, same_text, window_start
+from publishing.platforms.meta import MetaSettings, graph_time, next_cursor
 
 ACCOUNT = Account("1001", "token-1")
 TEXT = Content("hello")

@@ -1,0 +1,165 @@
+"""HTTP to a platform: one call, its answer as it came, and what no answer at all says about the outcome.
+
+What an answer means is each platform's own module. Nothing is repeated here and no redirect is followed.
+"""
+
+import json
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar, cast
+
+import certifi
+import urllib3
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    NewConnectionError,
+    TimeoutError,  # noqa: A004
+)
+
+from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
+
+T = TypeVar("T")
+
+#: Connections kept open to one host. Our choice.
+_POOL_SIZE = 64
+_LONGEST_POLL_SECONDS = 5.0
+
+
+class SizedBody(Protocol):
+    """A body that is made while it is sent, such as `multipart.Multipart`."""
+
+    content_type: str
+    length_bytes: int
+    #: Whether the last byte has left: before that the platform cannot have taken it.
+    is_sent: bool
+
+    def __iter__(self) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer. `body` is its JSON, None when it is none; header names in any case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any = field(repr=False)
+
+    @property
+    def is_good(self) -> bool:
+        return 200 <= self.status < 300
+
+
+class Wire:
+    """Calls to platforms over connections that are kept; thread-safe. Times in seconds."""
+
+    def __init__(
+        self, *, connect_timeout_seconds: float, read_timeout_seconds: float, pool_size: int = _POOL_SIZE
+    ) -> None:
+        # Not requests: most of its time per call goes to cookies, hooks and sessions that these calls do not have.
+        # Proxies of the environment are not asked.
+        self._pool = urllib3.PoolManager(
+            maxsize=pool_size,
+            retries=False,
+            timeout=urllib3.Timeout(connect_timeout_seconds, read_timeout_seconds),
+            cert_reqs="CERT_REQUIRED",
+            ca_certs=certifi.where(),
+        )
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes | SizedBody | None = None,
+        visible: bool = False,
+    ) -> Reply:
+        """One call. `visible`: it makes something that is seen, so that a broken call may have worked.
+
+        Raises OutcomeUnknown (visible calls alone) and PlatformRefusal when no answer came, and what the body raises.
+        """
+        described = dict(headers)
+        if body is not None and not isinstance(body, bytes):
+            described |= {"Content-Type": body.content_type, "Content-Length": str(body.length_bytes)}
+        try:
+            response = self._pool.urlopen(
+                method, url, body=cast(Iterable[bytes], body), headers=described, redirect=False
+            )
+        except (HTTPError, OSError) as error:
+            may_have_come = body is None or isinstance(body, bytes) or body.is_sent
+            raise no_answer(error, visible and may_have_come) from error
+        return Reply(response.status, response.headers, parsed(response))
+
+
+def parsed(response: urllib3.BaseHTTPResponse) -> Any:
+    """An answer's JSON, None when it is none; without lone surrogates (`\\ud83d` cut from an emoji), which neither
+    PostgreSQL nor a JSON answer takes."""
+    try:
+        return json.loads(json.dumps(response.json(), ensure_ascii=False).encode("utf-8", "replace"))
+    except ValueError:
+        return None
+
+
+def no_answer(error: Exception, visible: bool) -> Exception:
+    """What a call without an answer says: unknown if it was sent and makes something visible, else try again."""
+    if visible and not _never_sent(error):
+        return OutcomeUnknown(type(error).__name__)
+    if isinstance(error, TimeoutError) and not isinstance(error, NewConnectionError):
+        return transient("TIMED_OUT", "The platform did not answer in time.")
+    return transient("UNREACHABLE", "The platform could not be reached.")
+
+
+def strange(reply: Reply, visible: bool, wait_seconds: float | None = None) -> Exception:
+    """What an answer says that is not in the platform's own words: something on the way there or back spoke."""
+    if reply.status == 429:  # never said after the deed
+        wait = retry_after(reply.headers) if wait_seconds is None else wait_seconds
+        return PlatformRefusal(Refusal.RATE_LIMITED, "HTTP_429", "Too many calls.", wait)
+    if visible:
+        return OutcomeUnknown(f"HTTP {reply.status} without an answer of the platform")
+    return transient(f"HTTP_{reply.status}", "The platform did not answer as it should.")
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds in Retry-After; None: not said so."""
+    after = headers.get("Retry-After", "")
+    return float(after) if after.isascii() and after.isdigit() else None
+
+
+def _never_sent(error: BaseException) -> bool:
+    """Whether the connection itself failed: then the platform has seen nothing of the call."""
+    if isinstance(error, ConnectTimeoutError):  # refused and unresolved are kinds of it
+        return True
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, (ConnectionRefusedError, socket.gaierror, ssl.SSLCertVerificationError)):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+def transient(code: str, message: str) -> PlatformRefusal:
+    """Not now, for a reason of ours."""
+    return PlatformRefusal(Refusal.TRANSIENT, code, message)
+
+
+class Patience(Protocol):
+    """How long a platform is waited for while it works on something. Times in seconds."""
+
+    @property
+    def poll_seconds(self) -> float: ...
+    @property
+    def poll_limit_seconds(self) -> float: ...
+
+
+def poll(patience: Patience, look: Callable[[], T | None]) -> T | None:
+    """Look again and again until there is an answer; None when the time is over."""
+    until = time.monotonic() + patience.poll_limit_seconds
+    wait_seconds = patience.poll_seconds
+    while (found := look()) is None and time.monotonic() + wait_seconds < until:
+        time.sleep(wait_seconds)
+        wait_seconds = min(wait_seconds * 2, _LONGEST_POLL_SECONDS)
+    return found
