@@ -1,6 +1,7 @@
 """What query filters mean: platforms by code or name, brands within the caller's reach."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from contracts.accounts import GetBrand
 from contracts.errors import ApiError, invalid
@@ -28,9 +29,9 @@ def check_brand(exchange: Exchange, brand_id: str, *, field: str | None = None) 
 def check_brands(exchange: Exchange, brand_ids: Iterable[str]) -> None:
     """All of a body's `brand_ids`, asked about at once; raises as `check_brand` does for the first that is not well."""
     within = exchange.caller.brand_ids or ()
-    get_brand = exchange.house.accounts.get_brand
+    get_brand: Any = exchange.house.accounts.get_brand
     asked = [
-        get_brand.start(  # type: ignore[attr-defined]
+        get_brand.start(
             exchange.caller,
             GetBrand(brand_id=brand_id, field="brand_ids"),
             timeout_seconds=exchange.remaining_seconds,

@@ -6,12 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from cryptography.fernet import InvalidToken
 from sqlalchemy import text
 
 from chassis import clock
 from chassis.database import Database
-from contracts import errors
+from contracts import errors, webhooks
 from contracts.errors import ApiError
+from gateway import sealing
 from gateway.idempotency import IdempotencyKeys, Verdict, fingerprint_of
 
 PUBLISH = "/api/v1/posts/publish"
@@ -98,6 +100,36 @@ class TestReplay:
                 "id": "pst_1",
             }
         assert len(bus.asked("cancel_post")) == 1
+
+
+class TestSecrets:
+    """Answers that show a signing secret."""
+
+    BODY = {"name": "n", "url": "https://example.com/", "events": ["post.failed"]}
+
+    @pytest.fixture(autouse=True)
+    def service(self, bus, kit) -> None:
+        bus.answers["create_subscription"] = webhooks.CreatedSubscription(
+            id="whk_1", name="n", url="https://example.com/", events=("post.failed",), brand_ids=(), status="active",
+            disabled_reason=None, consecutive_failures=0, last_delivery_at=None, created_at=kit.NOW,
+            secret="whsec_shown_once",
+        )  # fmt: skip
+
+    def test_a_secret_is_replayed_and_kept_sealed(self, client, bus, database) -> None:
+        first, second = (client.post("/api/v1/webhooks", json=self.BODY, headers=KEY) for _ in range(2))
+        assert (first.status_code, second.data) == (201, first.data)
+        assert second.headers["Idempotency-Replayed"] == "true"
+        assert second.json["secret"] == "whsec_shown_once"
+        assert len(bus.asked("create_subscription")) == 1
+        with database.reading() as connection:
+            [kept] = connection.execute(text("SELECT body FROM idempotency_keys")).scalars()
+        assert b"whsec" not in bytes(kept)
+
+    def test_what_is_sealed_opens_with_its_token_alone(self) -> None:
+        sealed = sealing.seal(b"whsec_shown_once", "svc_live_a")
+        assert sealing.unseal(sealed, "svc_live_a") == b"whsec_shown_once"
+        with pytest.raises(InvalidToken):
+            sealing.unseal(sealed, "svc_live_b")
 
 
 class TestErrors:
