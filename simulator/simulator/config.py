@@ -15,6 +15,11 @@ class Settings:
     #: Meta app whose `appsecret_proof` is checked when one is sent; no secret, no check.
     meta_app_id: str = "100200300400500"
     meta_app_secret: str = ""
+    #: Where Meta's webhooks go, `/facebook` or `/instagram` added (control API: POST /_sim/meta/webhook), what is said
+    #: there first, and how many batches come for one that comes twice (0: none does).
+    meta_webhook_url: str = ""
+    meta_verify_token: str = ""
+    hook_duplicates: int = 3
     #: host -> "address:port" for media URLs fetched from hosts that DNS does not know.
     host_map: Mapping[str, str] = field(default_factory=dict)
     #: How long containers and videos stay in progress (local-stack.md, "Waiting times": 3 s at most).
@@ -53,6 +58,9 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
         seed=environ.get("SIMULATOR_SEED", default.seed),
         meta_app_id=environ.get("META_APP_ID", default.meta_app_id),
         meta_app_secret=environ.get("META_APP_SECRET", default.meta_app_secret),
+        meta_webhook_url=environ.get("META_WEBHOOK_URL", default.meta_webhook_url),
+        meta_verify_token=environ.get("META_VERIFY_TOKEN", default.meta_verify_token),
+        hook_duplicates=int(environ.get("SIMULATOR_HOOK_DUPLICATES", default.hook_duplicates)),
         host_map=parse_host_map(environ.get("OUTBOUND_HOST_MAP", "")),
         processing_seconds=float(environ.get("SIMULATOR_PROCESSING_SECONDS", default.processing_seconds)),
         film_seconds=float(environ.get("SIMULATOR_FILM_SECONDS", default.film_seconds)),

@@ -23,6 +23,10 @@ class Simulation:
     works: Works = field(default_factory=Works)
     #: What a platform module keeps for itself and a reset clears.
     on_reset: list[Callable[[], None]] = field(default_factory=list)
+    #: Who wants to know of every new comment.
+    on_comment: list[Callable[[Post, Comment], None]] = field(default_factory=list)
+    #: What an app wants to be told of accounts, by account; kept by a reset, like the accounts.
+    subscriptions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     accounts: Accounts = field(init=False)
     faults: Faults = field(init=False)
     fetcher: Fetcher = field(init=False)
@@ -47,4 +51,6 @@ class Simulation:
         comment_id = self.world.new_id(PLATFORMS[post.platform].comment_prefix(post.post_id))
         comment = Comment(comment_id, post.post_id, author_id, author, text, self.clock.now(), parent_id)
         self.world.add_comment(comment)
+        for tell in self.on_comment:
+            tell(post, comment)
         return comment

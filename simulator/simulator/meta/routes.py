@@ -7,13 +7,13 @@ from typing import Any
 
 from flask import Blueprint, Response, g, request
 
-from simulator.meta import callers, errors, facebook, instagram, tokens
+from simulator.meta import callers, control, errors, facebook, hooks, instagram, tokens
 from simulator.meta.call import Call, Edges, Node
 from simulator.meta.errors import GraphError
 from simulator.simulation import Simulation
 
 VERSION = "v26.0"
-EDGES: Edges = {**facebook.EDGES, **instagram.EDGES, **tokens.EDGES}
+EDGES: Edges = {**facebook.EDGES, **instagram.EDGES, **hooks.EDGES, **tokens.EDGES}
 
 #: Only a fault makes usage read as used up: load tests go far past a page's real allowance (our choice).
 _HIGHEST_USAGE_PERCENT = 60
@@ -30,6 +30,10 @@ def blueprint(sim: Simulation) -> Blueprint:
     """Routes of one simulator."""
     graph = Blueprint("graph", __name__)
     made: Counter[str] = Counter()
+    webhooks = hooks.Hooks(sim)
+    sim.on_reset.append(webhooks.clear)
+    sim.on_comment.append(webhooks.on_comment)
+    control.add_control(graph, sim, webhooks)
 
     @graph.errorhandler(GraphError)
     def refused(problem: GraphError) -> Response:

@@ -1,0 +1,35 @@
+"""/_sim for Meta's webhooks: where they go, and what became of them."""
+
+from flask import Blueprint, Response, jsonify, request
+
+from simulator.meta.hooks import Hooks
+from simulator.simulation import Simulation
+
+
+def add_control(graph: Blueprint, sim: Simulation, hooks: Hooks) -> None:
+    """The control API's routes for Meta."""
+
+    @graph.get("/_sim/meta/webhooks")
+    def show_webhooks() -> Response:
+        """Subscribed accounts, and the batches about their comments."""
+        return jsonify(
+            subscribed=sorted(sim.subscriptions),
+            webhooks=[
+                {"platform": row.platform, "comments": row.comment_ids, "tries": row.tries,
+                 "status": row.status, "delivered": row.delivered}
+                for row in hooks.rows()
+            ],
+        )  # fmt: skip
+
+    @graph.post("/_sim/meta/webhook")
+    def set_endpoint() -> tuple[Response, int] | Response:
+        """Where batches go (`/facebook` and `/instagram` are added) and what signs them; an empty URL sends none."""
+        body = request.get_json(force=True, silent=True)
+        given = body if isinstance(body, dict) else {}
+        names = ("url", "secret", "verify_token")
+        if not isinstance(given.get("url"), str) or not all(
+            isinstance(given.get(name, ""), str) for name in names
+        ):
+            return jsonify(error="url (secret and verify_token) have to be text"), 400
+        hooks.aim(given["url"], given.get("secret"), given.get("verify_token"))
+        return jsonify(url=hooks.url, secret=hooks.secret, verify_token=hooks.verify_token)

@@ -1,0 +1,236 @@
+"""Meta's webhooks: which accounts the app has subscribed to, and signed batches about their comments (platforms.md 1).
+
+The page's own comments are told too, as Meta does. Some batches come twice, and what is not taken comes again.
+"""
+
+import hashlib
+import hmac
+import json
+import secrets
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import requests
+
+from simulator.meta.call import Call, Edge, Edges, Node
+from simulator.meta.errors import invalid
+from simulator.simulation import Simulation
+from simulator.world import Comment, Post
+
+#: Waits before each try: about two minutes in all, where Meta goes on for 36 hours (our choice).
+WAITS_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+#: Changes gather this long, and up to that many, for one batch (our choice; Meta: 1,000).
+WINDOW_SECONDS, MOST_CHANGES = 0.1, 200
+#: An answer has to come within this time (our choice).
+_ANSWER_SECONDS = 20.0
+
+PATHS = {"FB": "facebook", "IG": "instagram"}
+_OBJECTS = {"FB": "page", "IG": "instagram"}
+#: What can be subscribed to, as far as it is played here; the first is told of.
+_FIELDS = {
+    "FB": ("feed", "mention", "messages", "ratings"),
+    "IG": ("comments", "live_comments", "mentions", "messages"),
+}
+
+
+@dataclass(slots=True)
+class Delivery:
+    """One batch on its way."""
+
+    platform: str
+    comment_ids: list[str]
+    body: bytes
+    tries: int = 0
+    #: Status of the latest answer; None: there was none.
+    status: int | None = None
+    delivered: bool = False
+
+
+class Hooks:
+    """Where the app listens, and what was sent there; without an address and a secret nothing is."""
+
+    def __init__(self, sim: Simulation) -> None:
+        settings = sim.settings
+        self._sim = sim
+        self.url = settings.meta_webhook_url
+        self.secret = settings.meta_app_secret
+        self.verify_token = settings.meta_verify_token
+        self._every = settings.hook_duplicates
+        self._session = requests.Session()
+        self._session.trust_env = False
+        self._session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=16))
+        self._workers = ThreadPoolExecutor(max_workers=16, thread_name_prefix="hook")
+        self._lock = threading.Lock()
+        self._verified: set[str] = set()
+        self._given_up = threading.Event()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the batches, those on their way included; address and subscriptions stay."""
+        self._given_up.set()
+        self._given_up = threading.Event()
+        self._waiting: list[tuple[str, str, str, dict[str, Any]]] = []
+        self._deliveries: list[Delivery] = []
+
+    def aim(self, url: str, secret: str | None, verify_token: str | None) -> None:
+        """From now on batches go there; the address is asked again whether it is the app's."""
+        self.url, self.secret = url, secret or self.secret
+        self.verify_token = verify_token or self.verify_token
+        self._verified.clear()
+
+    def rows(self) -> list[Delivery]:
+        """Batches in the order they began."""
+        return list(self._deliveries)
+
+    def on_comment(self, post: Post, comment: Comment) -> None:
+        """Tells the app of a comment, if it has subscribed to the account."""
+        wanted = self._sim.subscriptions.get(post.account_id, ())
+        if post.platform not in PATHS or _FIELDS[post.platform][0] not in wanted:
+            return
+        if not self.url or not self.secret:
+            return
+        change = _CHANGES[post.platform](post, comment)
+        with self._lock:
+            self._waiting.append((post.platform, post.account_id, comment.comment_id, change))
+            is_first = len(self._waiting) == 1
+        if is_first:
+            self._workers.submit(self._gather, self._given_up)
+
+    def _gather(self, given_up: threading.Event) -> None:
+        if given_up.wait(WINDOW_SECONDS):
+            return
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        for platform in PATHS:
+            rows = [row for row in waiting if row[0] == platform]
+            for start in range(0, len(rows), MOST_CHANGES):
+                self._begin(platform, rows[start : start + MOST_CHANGES], given_up)
+
+    def _begin(
+        self, platform: str, rows: list[tuple[str, str, str, dict[str, Any]]], given_up: threading.Event
+    ) -> None:
+        moment = int(self._sim.clock.now().timestamp())
+        entries = [
+            {"id": account_id, "time": moment, "changes": [row[3] for row in rows if row[1] == account_id]}
+            for account_id in dict.fromkeys(row[1] for row in rows)
+        ]
+        # Escaped to ASCII, as Meta's bodies are: the signature is over these very bytes.
+        body = json.dumps({"object": _OBJECTS[platform], "entry": entries}).encode()
+        with self._lock:
+            times = 2 if self._every and len(self._deliveries) % self._every == 0 else 1
+            made = [Delivery(platform, [row[2] for row in rows], body) for _ in range(times)]
+            self._deliveries += made
+        for delivery in made:
+            self._workers.submit(self._deliver, delivery, given_up)
+
+    def _deliver(self, delivery: Delivery, given_up: threading.Event) -> None:
+        for wait in WAITS_SECONDS:
+            if given_up.wait(wait):
+                return
+            delivery.tries += 1
+            try:
+                delivery.status = self._try(delivery)
+            except requests.RequestException:
+                delivery.status = None
+            if delivery.status is not None and 200 <= delivery.status < 300:
+                delivery.delivered = True
+                return
+
+    def _try(self, delivery: Delivery) -> int | None:
+        url = f"{self.url.rstrip('/')}/{PATHS[delivery.platform]}"
+        if url not in self._verified and not self._verify(url):
+            return None
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "facebookexternalua",
+            "X-Hub-Signature-256": signature(delivery.body, self.secret),
+        }
+        with self._session.post(
+            url, delivery.body, headers=headers, timeout=_ANSWER_SECONDS, allow_redirects=False
+        ) as response:
+            return response.status_code
+
+    def _verify(self, url: str) -> bool:
+        """Whether the address gives our challenge back."""
+        challenge = str(secrets.randbelow(10**10))
+        query = {
+            "hub.mode": "subscribe", "hub.challenge": challenge, "hub.verify_token": self.verify_token,
+        }  # fmt: skip
+        with self._session.get(url, params=query, timeout=_ANSWER_SECONDS, allow_redirects=False) as response:
+            if response.status_code != 200 or response.text != challenge:
+                return False
+        self._verified.add(url)
+        return True
+
+
+def signature(body: bytes, secret: str) -> str:
+    """`sha256=…` over the body as it is sent."""
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def _feed_change(post: Post, comment: Comment) -> dict[str, Any]:
+    return {
+        "field": "feed",
+        "value": {
+            "item": "comment", "verb": "add", "comment_id": comment.comment_id, "post_id": post.post_id,
+            "parent_id": comment.parent_id or post.post_id, "message": comment.text,
+            "from": {"id": comment.author_id, "name": comment.author},
+            "created_time": int(comment.created_at.timestamp()),
+            "post": {"id": post.post_id, "status_type": "mobile_status_update", "is_published": True},
+        },
+    }  # fmt: skip
+
+
+def _comments_change(post: Post, comment: Comment) -> dict[str, Any]:
+    kind = "REELS" if post.settings.get("media_type") == "REELS" else "FEED"
+    value: dict[str, Any] = {
+        "id": comment.comment_id, "text": comment.text,
+        "from": {"id": comment.author_id, "username": comment.author},
+        "media": {"id": post.post_id, "media_product_type": kind},
+    }  # fmt: skip
+    if comment.parent_id:
+        value["parent_id"] = comment.parent_id
+    return {"field": "comments", "value": value}
+
+
+_CHANGES: dict[str, Callable[[Post, Comment], dict[str, Any]]] = {
+    "FB": _feed_change,
+    "IG": _comments_change,
+}
+
+
+def subscribe(call: Call, node: Node) -> dict[str, Any]:
+    """POST /{page}/subscribed_apps and /{ig}/subscribed_apps: replaces what was subscribed to."""
+    wanted = tuple(name.strip() for name in call.text("subscribed_fields").split(",") if name.strip())
+    if not wanted:
+        raise invalid("The parameter subscribed_fields is required.")
+    for name in wanted:
+        if name not in _FIELDS[node.platform]:
+            raise invalid(
+                f"Param subscribed_fields[0] must be one of {{{', '.join(_FIELDS[node.platform])}}}"
+            )
+    call.sim.subscriptions[node.account_id] = wanted
+    return {"success": True}
+
+
+def unsubscribe(call: Call, node: Node) -> dict[str, Any]:
+    """DELETE of the same."""
+    call.sim.subscriptions.pop(node.account_id, None)
+    return {"success": True}
+
+
+def show_subscription(call: Call, node: Node) -> dict[str, Any]:
+    """GET of the same."""
+    wanted = call.sim.subscriptions.get(node.account_id)
+    app = {"id": call.sim.settings.meta_app_id, "name": "Posthaste", "subscribed_fields": wanted}
+    return {"data": [app] if wanted else []}
+
+
+EDGES: Edges = {
+    (method, kind, "subscribed_apps"): Edge(None, handler)
+    for kind in ("Page", "IGUser")
+    for method, handler in (("POST", subscribe), ("DELETE", unsubscribe), ("GET", show_subscription))
+}
