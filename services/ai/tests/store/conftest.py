@@ -43,10 +43,13 @@ class Fuse:
         self.left: int | None = None
         #: The last block came to its end.
         self.finished = True
-        event.listen(database.engine, "before_cursor_execute", self.burn)
-        event.listen(database.engine, "commit", self.burn)
+        event.listen(database.engine, "before_cursor_execute", self._see)
 
-    def burn(self, *_: Any) -> None:
+    def _see(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement != "ROLLBACK":  # after a kill it is the server that rolls back
+            self.burn()
+
+    def burn(self) -> None:
         if self.left is not None:
             if self.left == 0:
                 self.left = None
