@@ -1,9 +1,9 @@
 """MP4 and QuickTime films, wherever `moov` stands. Pictures and sound stay; whatever else tells something is zeroed:
-metadata boxes and tracks become `free` boxes of the same length, and the samples of such tracks (places, of drones and
-action cameras) are written over as well.
+metadata, boxes nobody knows and tracks become `free` boxes of the same length, and the samples of such tracks (places,
+of drones and action cameras) are written over as well.
 
-Only headers are read; pictures are not decoded. Refused: what has no picture track, what is cut off, what hides in
-boxes nobody knows, and films that lie at other addresses.
+Only headers are read; pictures are not decoded. Refused: what has no picture track, what is cut off, what follows the
+last box, and films that lie at other addresses.
 """
 
 from media.formats import Patch, Refused, Video
@@ -11,10 +11,10 @@ from media.formats.boxes import Box, Boxes
 from media.formats.ranges import Ranges
 from media.formats.tracks import PICTURE, SOUND, Track, duration_seconds, read_track, sample_ranges
 
-_TOP = frozenset(
-    b"ftyp moov mdat free skip wide uuid udta meta moof mfra sidx styp ssix emsg prft pdin pnot PICT".split()
-)
-_METADATA = frozenset((b"udta", b"meta", b"uuid", b"emsg", b"pnot", b"PICT"))
+#: What stays, at the top, in `moov` and in `trak`; padding does, emptied.
+_TOP = frozenset(b"ftyp moov mdat wide moof mfra sidx styp ssix prft pdin".split())
+_IN_MOVIE = frozenset(b"mvhd trak mvex iods".split())
+_IN_TRACK = frozenset(b"tkhd tref edts mdia tapt".split())
 _PADDING = frozenset((b"free", b"skip"))
 #: Compressed headers, and films that are lists of other addresses.
 _ELSEWHERE = frozenset((b"cmov", b"rmra"))
@@ -33,15 +33,15 @@ def look(file: Ranges, mime_type: str) -> Video:
     kinds: list[bytes] = []
     movie: Box | None = None
     for box in boxes.between(0, file.size):
-        if box.kind not in _TOP or (box.kind == b"moov" and movie):
-            raise Refused("Something else is hidden in the file.")
+        if box.kind == b"moov" and movie:
+            raise Refused("The film is malformed.")
         if box.kind == b"ftyp":
             _check_brands(boxes, box, mime_type, first=not kinds)
         elif not kinds and mime_type != "video/quicktime":
             raise Refused("The film is malformed.")
         kinds.append(box.kind)
         movie = box if box.kind == b"moov" else movie
-        _strip(boxes, box, video)
+        _strip(boxes, box, _TOP, video)
     if movie is None or not {b"mdat", b"moof"} & set(kinds):
         raise Refused("The film is cut off.")
     _movie(boxes, movie, video)
@@ -63,13 +63,13 @@ def _movie(boxes: Boxes, movie: Box, video: Video) -> None:
     for box in boxes.inside(movie):
         if box.kind in _ELSEWHERE:
             raise Refused("The film is not in the file itself.")
-        _strip(boxes, box, video)
+        _strip(boxes, box, _IN_MOVIE, video)
         if box.kind == b"mvhd":
             video.duration_seconds = duration_seconds(boxes, box)
         elif box.kind == b"trak":
             tracks.append(read_track(boxes, box))
             for child in boxes.inside(box):
-                _strip(boxes, child, video)
+                _strip(boxes, child, _IN_TRACK, video)
     shown = next((track for track in tracks if track.handler == PICTURE), None)
     if shown is None:
         raise Refused("The file has no picture track.")
@@ -82,14 +82,15 @@ def _movie(boxes: Boxes, movie: Box, video: Video) -> None:
             video.patches += _as_free(track.box)
 
 
-def _strip(boxes: Boxes, box: Box, video: Video) -> None:
-    """Metadata (places, names, XMP) is to go; padding too, where something stands in it."""
-    if box.kind in _METADATA:
+def _strip(boxes: Boxes, box: Box, stays: frozenset[bytes], video: Video) -> None:
+    """What is not to stay goes; padding does, where something stands in it. Raises Refused for what is no box."""
+    if box.kind in _PADDING:
+        if box.length > _MAX_PADDING_READ or any(boxes.file.read(box.body, box.length)):
+            video.patches.append(Patch(box.body, box.length))
+    elif box.kind not in stays:
+        if not all(0x20 <= byte < 0x7F or byte == 0xA9 for byte in box.kind):
+            raise Refused("Something else is hidden in the file.")
         video.patches += _as_free(box)
-    elif box.kind in _PADDING and (
-        box.length > _MAX_PADDING_READ or any(boxes.file.read(box.body, box.length))
-    ):
-        video.patches.append(Patch(box.body, box.length))
 
 
 def _as_free(box: Box) -> tuple[Patch, Patch]:

@@ -83,7 +83,7 @@ def polyglots(make):
         yield Hostile(f"{name} in EXIF", "image/webp", webp, refused)
         box = make.box(b"free", payload)
         yield Hostile(f"{name} in padding", "video/mp4", make.film(in_movie=box), False)
-        yield Hostile(f"{name} in a box", "video/mp4", make.film(on_top=make.box(b"evil", payload)))
+        yield Hostile(f"{name} in a box", "video/mp4", make.film(on_top=make.box(b"evil", payload)), False)
         attached = make.element(0x1941A469, payload)
         yield Hostile(f"{name} attached", "video/webm", make.recording(extra=attached))
 

@@ -1,10 +1,12 @@
 """Uploads: kept or removed, once; a generation's file exists once however often it is kept."""
 
+import msgspec
 import pytest
 
 from contracts import media as api
 from contracts.errors import ApiError
 from media import files, uploads
+from media.objects import Objects
 
 
 def test_a_refused_file_leaves_nothing(world):
@@ -109,6 +111,18 @@ def test_made_up_ids_are_not_found(world, made_up):
     ):
         with pytest.raises(ApiError, match="NOT_FOUND"):
             call()
+
+
+def test_a_storage_that_is_away_refuses_nothing_for_good(world):
+    data = world.make.picture("image/png")
+    ticket, there = world.put(data), world.house.objects
+    nowhere = msgspec.structs.replace(world.house.settings, s3_url="http://127.0.0.1:9")
+    world.house.objects = Objects(nowhere)
+    with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
+        world.commit(ticket, len(data))
+    assert world.used() == len(data)
+    world.house.objects = there
+    assert world.commit(ticket, len(data)).size_bytes == len(data)
 
 
 def test_the_list_goes_newest_first_page_by_page(world):

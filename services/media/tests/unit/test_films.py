@@ -43,6 +43,14 @@ def test_metadata_is_written_over_wherever_it_stands(make):
             assert (again.width, again.height, again.patches) == (64, 48, []), name
 
 
+def test_boxes_nobody_knows_are_emptied(make):
+    unknown = make.box(b"gps ", make.PLACE.encode())
+    for data in (make.film(in_movie=unknown), make.film(on_top=unknown)):
+        after = stored(data, make.look_at_film(data))
+        assert not make.tells_place(after)
+        assert b"gps " not in after
+
+
 def test_a_track_of_places_goes_with_its_samples(make):
     data = make.film(camera_track=True)
     after = stored(data, make.look_at_film(data))
@@ -83,7 +91,7 @@ def test_a_film_elsewhere_or_without_pictures_is_refused(make):
         make.film(in_movie=make.box(b"rmra")),
         make.film(brand=b"heic"),
         make.film(brand=b"M4A "),
-        make.film(on_top=make.box(b"evil")),
+        make.film(on_top=make.box(b"\0\1\2\3")),
         make.film(mdat=b"").replace(b"mdat", b"free"),
     ):
         with pytest.raises(Refused):
