@@ -44,7 +44,7 @@ def make_jpeg(house: House, row: MediaRow) -> int:
 
     Raises NOT_FOUND (deleted meanwhile), INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE.
     """
-    with tempfile.TemporaryFile() as original, tempfile.TemporaryFile() as made:
+    with house.look(), tempfile.TemporaryFile() as original, tempfile.TemporaryFile() as made:
         house.objects.download(row.object_name, original)
         try:
             house.workshop.run("make_jpeg", {"mime_type": row.mime_type}, (original.fileno(), made.fileno()))

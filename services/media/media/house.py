@@ -1,12 +1,15 @@
 """What the use cases share, made once per process: settings, storage, the confined workshop."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
 
 from chassis.confined import Limits, Workshop
 from chassis.database import Database
 from contracts.caller import Caller
-from contracts.errors import NOT_FOUND, ApiError
+from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
 from contracts.media import Media, Storage
 from contracts.plans import PLANS
 from media.config import Settings
@@ -19,6 +22,8 @@ from media.store.uploads import Uploads
 ADDRESS_LASTS = timedelta(hours=1)
 #: A picture of 100 megapixels takes 400 MB once decoded, and twice that while it is made smaller. Our choice.
 _LIMITS = Limits(memory_bytes=1280 * 2**20, seconds=60, cpu_seconds=20, file_bytes=256 * 2**20)
+#: Files looked at, or waiting for a confined process, at once; well below MAX_WORKERS. Our choice.
+_LOOKS, _LOOK_WAIT_SECONDS = 32, 5.0
 
 
 class House:
@@ -28,7 +33,21 @@ class House:
         self.database = database
         self.settings = settings
         self.objects = Objects(settings)
+        self._looks = threading.BoundedSemaphore(_LOOKS)
         self.workshop = Workshop("media.inspection", _LIMITS, at_once=settings.confined_at_once)
+
+    @contextmanager
+    def look(self) -> Iterator[None]:
+        """Around what reads a whole file: however many come, workers are left for everything else.
+
+        Raises SERVICE_UNAVAILABLE when no turn comes.
+        """
+        if not self._looks.acquire(timeout=_LOOK_WAIT_SECONDS):
+            raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5)
+        try:
+            yield
+        finally:
+            self._looks.release()
 
     def storage(self, connection: Connection, caller: Caller) -> Storage:
         used = Uploads(connection).used_bytes(caller.account_id)

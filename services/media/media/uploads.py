@@ -130,7 +130,8 @@ def claim(house: House, caller: Caller, upload_id: str) -> Upload | MediaRow:
 def keep_or_remove(house: House, caller: Caller, upload: Upload, size_bytes: int) -> UploadedMedia:
     """The look, and what follows from it. Raises INVALID_FILE_CONTENT, UPLOAD_ERROR, SERVICE_UNAVAILABLE."""
     try:
-        seen = look(house, upload, size_bytes)
+        with house.look():
+            seen = look(house, upload, size_bytes)
     except ApiError as error:
         if error.row is SERVICE_UNAVAILABLE:
             release(house, upload)

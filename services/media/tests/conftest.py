@@ -157,7 +157,9 @@ def recording(
 ) -> bytes:
     """A WebM film; `live`: of unknown size, as a browser records it."""
     video = element(0xE0, element(0xB0, b"\0\x40"), element(0xBA, b"\x30"))
-    tracks = element(0x1654AE6B, element(0xAE, element(0xD7, b"\1"), element(0x83, b"\1"), video))
+    words = element(0xAE, element(0xD7, b"\2"), element(0x83, b"\x11"), element(0x536E, PLACE.encode()))
+    shown = element(0xAE, element(0xD7, b"\1"), element(0x83, b"\1"), video)
+    tracks = element(0x1654AE6B, shown, words if tags else b"")
     info = element(0x1549A966, element(0x2AD7B1, b"\x0f\x42\x40"), element(0x4489, struct.pack(">d", 2500)))
     tag = element(0x67C8, element(0x45A3, b"LOCATION"), element(0x4487, PLACE.encode()))
     cluster = element(

@@ -1,4 +1,5 @@
-"""WebM: the tree of EBML elements. Tags become void elements; attachments are refused.
+"""WebM: the tree of EBML elements. Tags, and tracks that are neither picture nor sound, become void
+elements; attachments are refused.
 
 Clusters and segments may be of unknown size (a browser's recording): their blocks are walked, not decoded.
 """
@@ -22,6 +23,7 @@ _IN_CLUSTER = frozenset(
 )
 _SCALE, _DURATION = 0x2AD7B1, 0x4489
 _ENTRY, _TRACK_TYPE, _VIDEO = 0xAE, 0x83, 0xE0
+_PICTURE, _SOUND = 1, 2
 _WIDTH, _HEIGHT, _SHOWN_WIDTH, _SHOWN_HEIGHT = 0xB0, 0xBA, 0x54B0, 0x54BA
 _UNKNOWN = -1
 _MAX_VALUE_BYTES = 4096
@@ -44,8 +46,6 @@ class _Recording:
     elements: int = 0
     tracks: bool = False
     clusters: bool = False
-    last_seconds: float = 0
-    scale: float = 1_000_000
 
 
 def look(file: Ranges) -> Video:
@@ -166,7 +166,10 @@ def _tracks(recording: _Recording, tracks: Element) -> None:
         if entry.kind != _ENTRY:
             continue
         fields = {element.kind: element for element in _elements(recording, entry.body, entry.end)}
-        if _TRACK_TYPE in fields and _whole(recording.file, fields[_TRACK_TYPE]) == 1 and _VIDEO in fields:
+        kind = _whole(recording.file, fields[_TRACK_TYPE]) if _TRACK_TYPE in fields else 0
+        if kind not in (_PICTURE, _SOUND):
+            recording.video.patches.append(_as_void(entry))
+        elif kind == _PICTURE and _VIDEO in fields:
             video = fields[_VIDEO]
             sizes = {it.kind: it for it in _elements(recording, video.body, video.end)}
             recording.tracks = True

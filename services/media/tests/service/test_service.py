@@ -72,7 +72,7 @@ def test_others_are_served_while_a_hostile_film_burns_its_time(storage, make):
         storage.service.get_storage(storage.caller(), Nothing())
         slowest = max(slowest, time.monotonic() - began)
     busy.join()
-    assert slowest < 1.0
+    assert slowest < 2.0
 
 
 def test_a_word_of_the_post_arrives_over_the_bus(storage, make):
