@@ -19,11 +19,12 @@ SERVICES: dict[str, tuple[str, ...]] = {
         *("GEMINI_API_KEY", "GEMINI_API_URL", "OPENAI_API_KEY", "OPENAI_API_URL", "OUTBOUND_HOST_MAP"),
     ),
     "media": ("S3_ACCESS_KEY", "S3_BUCKET", "S3_PUBLIC_URL", "S3_REGION", "S3_SECRET_KEY", "S3_URL"),
+    "webhooks": ("EVENTLET_THREADPOOL_SIZE", "MAX_WORKERS", "WEBHOOK_ALLOWED_CIDRS", "WEBHOOK_SECRET_KEYS"),
 }
 #: Keys the runner makes up, once for each run directory.
-SECRETS = ("CREDENTIAL_KEYS", "TOKEN_SECRET")
+SECRETS = ("CREDENTIAL_KEYS", "TOKEN_SECRET", "WEBHOOK_SECRET_KEYS")
 #: Who keeps a database of its own, with migrations.
-DATABASES = ("accounts", "quota", "publishing", "ai", "media", "gateway")
+DATABASES = ("accounts", "quota", "publishing", "ai", "media", "webhooks", "gateway")
 #: Usual ports of the local stack (our choice); taken ones are replaced, see `.run/env`.
 PORTS = {
     "gateway": 8080,
@@ -55,6 +56,7 @@ def settings(
         "AMQP_URL": amqp_url,
         "CLOCK_SHIFT_ALLOWED": "true",
         "EVENTLET_NO_GREENDNS": "yes",
+        "EVENTLET_THREADPOOL_SIZE": "64",
         "FACEBOOK_API_URL": simulator,
         "GEMINI_API_KEY": "local-gemini-key",
         "GEMINI_API_URL": simulator,

@@ -44,7 +44,12 @@ def test_every_service_migrates_first_and_has_its_own_database(tmp_path: Path) -
 
 def test_a_secret_is_told_to_the_service_that_needs_it_and_to_no_other(tmp_path: Path) -> None:
     rows = table(tmp_path)
-    owners = {"CREDENTIAL_KEYS": "publishing", "TOKEN_SECRET": "accounts", "S3_SECRET_KEY": "media"}
+    owners = {
+        "CREDENTIAL_KEYS": "publishing",
+        "S3_SECRET_KEY": "media",
+        "TOKEN_SECRET": "accounts",
+        "WEBHOOK_SECRET_KEYS": "webhooks",
+    }
     for secret, owner in owners.items():
         assert [name for name, row in rows.items() if secret in row.env] == [owner]
 
@@ -56,8 +61,8 @@ def test_secrets_stay_the_same_and_are_private(tmp_path: Path) -> None:
 
 
 def test_loopback_webhooks_are_allowed_unless_strict(tmp_path: Path) -> None:
-    assert table(tmp_path)["publishing"].env["WEBHOOK_ALLOWED_CIDRS"] == "127.0.0.1/32"
-    assert table(tmp_path, strict=True)["publishing"].env["WEBHOOK_ALLOWED_CIDRS"] == ""
+    assert table(tmp_path)["webhooks"].env["WEBHOOK_ALLOWED_CIDRS"] == "127.0.0.1/32"
+    assert table(tmp_path, strict=True)["webhooks"].env["WEBHOOK_ALLOWED_CIDRS"] == ""
 
 
 def test_a_server_brought_along_is_told_to_everybody_and_not_started(

@@ -6,9 +6,9 @@ spelling, so there is no list of odd ones to keep up: neither plain name nor can
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import quote, urlsplit
 
 import idna
@@ -37,6 +37,9 @@ _SPECIAL_V6 = [
     ip_network(block)
     for block in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 ]
+
+#: Networks of its own that a deployment lets strangers' URLs lead to.
+Networks = Collection[IPv4Network | IPv6Network]
 
 #: Names of the machine or its own network (RFC 6761, 6762, 8375, 9476; ICANN's .internal; routers' habits).
 _PRIVATE_SUFFIXES = (
@@ -83,6 +86,14 @@ class ParsedTarget:
         return f"{self.scheme}://{self.authority}{self.target}"
 
 
+def is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def is_public(address: str | IPv4Address | IPv6Address) -> bool:
     """Whether an address is an ordinary one of the public internet. False for what is no address."""
     try:
@@ -94,11 +105,25 @@ def is_public(address: str | IPv4Address | IPv6Address) -> bool:
     return ip in _GLOBAL_V6 and not any(ip in block for block in _SPECIAL_V6)
 
 
-def check_url(url: str, routed_hosts: Collection[str] = ()) -> ParsedTarget:
+def networks(blocks: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
+    """CIDR blocks as a deployment writes them down. Raises ValueError."""
+    return tuple(ip_network(block) for block in blocks)
+
+
+def is_allowed(address: str | IPv4Address | IPv6Address, allowed: Networks) -> bool:
+    """Whether an address lies in one of a deployment's own networks. False for what is no address."""
+    try:
+        ip = ip_address(address)
+    except ValueError:
+        return False
+    return any(ip in network for network in allowed)
+
+
+def check_url(url: str, routed_hosts: Collection[str] = (), allowed: Networks = ()) -> ParsedTarget:
     """Accept an http(s) URL of a public host; what its name resolves to is checked when connecting.
 
-    `routed_hosts` are the lower-case hosts a deployment routes itself (OUTBOUND_HOST_MAP).
-    Raises UnsafeAddress.
+    `routed_hosts` are the lower-case hosts a deployment routes itself (OUTBOUND_HOST_MAP). With networks `allowed`,
+    addresses in them pass, and any name does: only what it resolves to can tell. Raises UnsafeAddress.
     """
     if len(url) > MAX_URL_LENGTH:
         raise UnsafeAddress(f"The URL is longer than {MAX_URL_LENGTH} characters.")
@@ -117,23 +142,25 @@ def check_url(url: str, routed_hosts: Collection[str] = ()) -> ParsedTarget:
         raise UnsafeAddress("The port is malformed.")
     return ParsedTarget(
         scheme=parts.scheme,
-        host=_checked_host(parts.netloc, port, routed_hosts),
+        host=_checked_host(parts.netloc, port, routed_hosts, allowed),
         port=port or DEFAULT_PORTS[parts.scheme],
         target=_on_the_wire(parts.path, parts.query),
     )
 
 
-def _checked_host(netloc: str, port: int | None, routed_hosts: Collection[str]) -> str:
+def _checked_host(netloc: str, port: int | None, routed_hosts: Collection[str], allowed: Networks) -> str:
     text = netloc if port is None else netloc[: netloc.rindex(":")]
     if text.startswith("[") and text.endswith("]"):
-        return _public_address(text[1:-1])
+        return _public_address(text[1:-1], allowed)
     host = _plain_name(text)
     if host in routed_hosts:
         return host
     labels = host.split(".")
     if _NUMBER.fullmatch(labels[-1]):
-        return _public_address(host)
-    if len(labels) < 2 or any(host == name or host.endswith("." + name) for name in _PRIVATE_SUFFIXES):
+        return _public_address(host, allowed)
+    if not allowed and (
+        len(labels) < 2 or any(host == name or host.endswith("." + name) for name in _PRIVATE_SUFFIXES)
+    ):
         raise UnsafeAddress("The host is not a public name.")
     return host
 
@@ -152,13 +179,13 @@ def _plain_name(text: str) -> str:
     return name
 
 
-def _public_address(text: str) -> str:
+def _public_address(text: str, allowed: Networks) -> str:
     """An address in canonical form only: short, octal, hex and decimal forms do not parse; no zone ids."""
     try:
         ip = ip_address(text)
     except ValueError:
         raise UnsafeAddress("The host is not a plainly written address.") from None
-    if "%" in text or not is_public(ip):
+    if "%" in text or not (is_public(ip) or is_allowed(ip, allowed)):
         raise UnsafeAddress("The address is not public.")
     return str(ip)
 

@@ -26,7 +26,7 @@ from urllib3.exceptions import HTTPError
 from urllib3.response import BaseHTTPResponse
 from urllib3.util.ssl_ import create_urllib3_context
 
-from chassis.addresses import ParsedTarget, UnsafeAddress, check_url, is_public
+from chassis.addresses import ParsedTarget, UnsafeAddress, check_url, is_address, is_public
 
 #: Our choice: what a CDN needs to send from a short link to the file.
 MAX_REDIRECTS = 3
@@ -85,6 +85,8 @@ class Stream:
 
 def resolve(host: str, port: int) -> list[str]:
     """Ask the system's resolver; under eventlet in a real thread, or it would hold up every green one."""
+    if is_address(host):
+        return [host]
     arguments = (socket.getaddrinfo, host, port, socket.AF_UNSPEC, socket.SOCK_STREAM)
     # Only where eventlet rules already: processes without it (the gateway) must not load it for this.
     if "eventlet" in sys.modules and sys.modules["eventlet"].patcher.is_monkey_patched("thread"):
@@ -225,7 +227,7 @@ def _left(deadline: float) -> float:
 def _connection(target: ParsedTarget, route: _Route, deadline: float) -> _Pinned:
     timeout = _left(deadline)
     if target.scheme == "https":
-        context = route.ssl_context or _trusted()
+        context = route.ssl_context or trusted()
         connection: _Pinned = _PinnedTLS(target.host, target.port, timeout=timeout, ssl_context=context)
     else:
         connection = _Pinned(target.host, target.port, timeout=timeout)
@@ -251,7 +253,8 @@ def _addresses(target: ParsedTarget, route: _Route) -> list[tuple[str, int]]:
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
+def trusted() -> ssl.SSLContext:
+    """The certificate authorities that outbound calls trust."""
     context = create_urllib3_context()
     context.load_verify_locations(certifi.where())
     return context

@@ -79,6 +79,18 @@ class Charged(Record):
     allowed: bool
 
 
+class ChargeUnits(Record):
+    """Several at once, of any accounts, each judged by itself."""
+
+    units: tuple[ChargeUnit, ...]
+
+
+class ChargedUnits(Record):
+    """One answer per unit, in order."""
+
+    allowed: tuple[bool, ...]
+
+
 class BucketUse(Record):
     """Use of one monthly bucket; limit and remaining are None for `writes`."""
 
@@ -114,5 +126,6 @@ class QuotaApi(Protocol):
     def admit_all(self, caller: Caller, request: Arrivals) -> Verdicts: ...
     def refund(self, caller: Caller, request: Refund) -> Nothing: ...
     def charge_unit(self, caller: Caller, request: ChargeUnit) -> Charged: ...
+    def charge_units(self, caller: Caller, request: ChargeUnits) -> ChargedUnits: ...
     def get_usage(self, caller: Caller, request: Nothing) -> Usage: ...
     def set_sandbox_use(self, caller: Caller, request: SetSandboxUse) -> Nothing: ...

@@ -5,6 +5,7 @@ from contracts.ai import AiApi
 from contracts.media import MediaApi
 from contracts.publishing import PublishingApi
 from contracts.quota import QuotaApi
+from contracts.webhooks import WebhooksApi
 
 SERVICES: dict[str, type] = {
     "accounts": AccountsApi,
@@ -12,4 +13,5 @@ SERVICES: dict[str, type] = {
     "publishing": PublishingApi,
     "ai": AiApi,
     "media": MediaApi,
+    "webhooks": WebhooksApi,
 }

@@ -9,7 +9,6 @@ import structlog
 from chassis.config import ConfigError
 from contracts.errors import ApiError
 from ctl import (
-    absent,
     audit,
     brands,
     clock,
@@ -20,6 +19,7 @@ from ctl import (
     quarantine,
     tokens,
     users,
+    webhooks,
 )
 from ctl.credits import credits_
 from ctl.session import Session
@@ -67,7 +67,7 @@ def cli(ctx: click.Context, as_json: bool) -> None:
 
 for group in (
     users.user, tokens.token, brands.brand, collaborators.collaborator, audit.audit, pages.page, posts.post,
-    credits_, absent.webhook, clock.clock, quarantine.quarantine,
+    credits_, webhooks.webhook, clock.clock, quarantine.quarantine,
 ):  # fmt: skip
     cli.add_command(group)
 

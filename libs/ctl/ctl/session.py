@@ -12,6 +12,7 @@ from contracts.ai import AiApi
 from contracts.caller import Caller, operator
 from contracts.publishing import PublishingApi
 from contracts.quota import QuotaApi
+from contracts.webhooks import WebhooksApi
 from ctl import output
 from ctl.config import CtlConfig
 
@@ -43,6 +44,10 @@ class Session:
     @property
     def ai(self) -> AiApi:
         return cast(AiApi, self._service("ai"))
+
+    @property
+    def webhooks(self) -> WebhooksApi:
+        return cast(WebhooksApi, self._service("webhooks"))
 
     def _service(self, name: str) -> Any:
         if self._bus is None:

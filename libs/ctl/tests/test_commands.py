@@ -24,6 +24,7 @@ from contracts.accounts import (
 from contracts.caller import OPERATOR_SCOPE
 from contracts.publishing import Page, PageList, ScheduledPost
 from contracts.record import Nothing
+from contracts.webhooks import Subscription
 
 NOW = datetime(2027, 1, 1, 12, tzinfo=UTC)
 USER = User(id="usr_1", email="ann@example.com", firstname="Ann", lastname="", tier="pro", created_at=NOW)
@@ -186,3 +187,13 @@ def test_quarantine_lists_messages_and_replays_one(line: Any, monkeypatch: pytes
 def test_quarantine_without_a_broker_is_unavailable(line: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AMQP_URL", "amqp://127.0.0.1:9/%2F?connection_attempts=1")
     assert line.json("quarantine", "list", exit_code=1)["code"] == "SERVICE_UNAVAILABLE"
+
+
+def test_a_disabled_subscription_is_enabled_by_the_operator(line: Any) -> None:
+    line.bus.answers["enable_subscription"] = Subscription(
+        id="whk_1", name="Shop", url="https://shop.example.com/hook", events=("post.failed",), brand_ids=(),
+        status="active", disabled_reason=None, consecutive_failures=0, last_delivery_at=None, created_at=NOW,
+    )  # fmt: skip
+    assert line.json("webhook", "enable", "whk_1")["status"] == "active"
+    _, caller, request = line.bus.calls[0]
+    assert (caller.scopes, request.id) == ((OPERATOR_SCOPE,), "whk_1")

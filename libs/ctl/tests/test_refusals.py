@@ -71,8 +71,9 @@ def test_an_expiry_that_is_no_date_is_the_apis_error(line: Any) -> None:
     assert (answer["code"], answer["field"]) == ("INVALID_DATE", "expires_at")
 
 
-def test_commands_of_services_to_come_say_that_this_release_lacks_them(line: Any) -> None:
-    assert line.json("webhook", "enable", "whk_1", exit_code=1)["code"] == "NOT_IN_THIS_RELEASE"
+def test_a_subscription_that_is_not_there_cannot_be_enabled(line: Any) -> None:
+    line.bus.answers["enable_subscription"] = ApiError(errors.NOT_FOUND)
+    assert line.json("webhook", "enable", "whk_1", exit_code=1)["code"] == "NOT_FOUND"
 
 
 @pytest.mark.parametrize("command", [("clock", "shift", "60"), ("clock", "reset")])

@@ -8,7 +8,7 @@ from chassis import outbox
 from contracts.accounts import BrandOwner, User
 from contracts.caller import OPERATOR_SCOPE, Caller
 from contracts.errors import MISSING_SCOPE, ApiError
-from contracts.events import CallerChanged
+from contracts.events import AccountChanged, CallerChanged
 
 
 def is_operator(caller: Caller) -> bool:
@@ -49,3 +49,9 @@ def tell_caller_changed(connection: Connection, account_id: str, *, token_ids: t
     """Makes gateways forget the cached callers of these tokens; without any, of the whole account."""
     changed = CallerChanged(token_ids=token_ids) if token_ids else CallerChanged(account_ids=(account_id,))
     outbox.stage(connection, "caller.changed", changed, account_id=account_id)
+
+
+def tell_account_changed(connection: Connection, user: User) -> None:
+    """Tells those who keep an account's tier."""
+    changed = AccountChanged(account_id=user.id, tier=user.tier)
+    outbox.stage(connection, "account.changed", changed, account_id=user.id)

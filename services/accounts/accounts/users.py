@@ -100,4 +100,5 @@ def change_tier(connection: Connection, caller: Caller, request: ChangeTier) -> 
     user = UserStore(connection).set_tier(request.user_id, tier)
     assert user is not None, "locked above"
     access.tell_caller_changed(connection, user.id)
+    access.tell_account_changed(connection, user)
     return user

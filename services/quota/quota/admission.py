@@ -58,16 +58,13 @@ class Admissions:
 
         Raises ApiError VALIDATION_ERROR, SERVICE_UNAVAILABLE.
         """
-        if request.bucket not in plans.BUCKETS:
-            raise errors.invalid("bucket", "is not one of " + ", ".join(plans.BUCKETS))
-        demand = Demand(
-            subject=request.account_id,
-            limits=TIER_LIMITS[request.tier],
-            bucket=request.bucket,
-            is_request=False,
-            operation_id=request.operation_id,
-        )
-        return Charged(allowed=self._batches.submit(demand).refused is None)
+        return Charged(allowed=self._batches.submit(_demand_of_unit(request)).refused is None)
+
+    def charge_units(self, requests: Iterable[ChargeUnit]) -> tuple[bool, ...]:
+        """The same for several at once, one after the other in their order. Raises the same."""
+        demands = [_demand_of_unit(request) for request in requests]
+        decisions = self._decide_together(demands) if demands else ()
+        return tuple(decision.refused is None for decision in decisions)
 
     def _decide_together(self, demands: list[Demand]) -> list[Decision]:
         subjects = {demand.subject for demand in demands}
@@ -83,6 +80,18 @@ class Admissions:
                     return decisions
             with self._database.transaction() as connection:
                 Store(connection).add(subjects)
+
+
+def _demand_of_unit(request: ChargeUnit) -> Demand:
+    if request.bucket not in plans.BUCKETS:
+        raise errors.invalid("bucket", "is not one of " + ", ".join(plans.BUCKETS))
+    return Demand(
+        subject=request.account_id,
+        limits=TIER_LIMITS[request.tier],
+        bucket=request.bucket,
+        is_request=False,
+        operation_id=request.operation_id,
+    )
 
 
 def _write(

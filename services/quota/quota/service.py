@@ -12,7 +12,9 @@ from contracts.quota import (
     Admitted,
     Arrivals,
     Charged,
+    ChargedUnits,
     ChargeUnit,
+    ChargeUnits,
     QuotaApi,
     Refund,
     SetSandboxUse,
@@ -50,6 +52,10 @@ class QuotaService:
     @rpc
     def charge_unit(self, caller: Caller, request: ChargeUnit) -> Charged:
         return _door(self.database).charge_unit(request)
+
+    @rpc
+    def charge_units(self, caller: Caller, request: ChargeUnits) -> ChargedUnits:
+        return ChargedUnits(allowed=_door(self.database).charge_units(request.units))
 
     @rpc
     def refund(self, caller: Caller, request: Refund) -> Nothing:

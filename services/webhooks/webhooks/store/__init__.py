@@ -1,1 +1,5 @@
-"""All SQL of the webhooks service, by noun."""
+"""All SQL of the webhooks service, a file a noun. Stores are concrete classes over an open connection."""
+
+from sqlalchemy import Connection
+
+__all__ = ["Connection"]

@@ -1,0 +1,277 @@
+"""Posting to what a stranger's URL names, again and again, over one connection that is kept.
+
+As in `guarded_http` the name is resolved here, before every request, and the connection goes to exactly an address
+that was checked; a kept one is used only while its own address is still among them. Redirects are not followed.
+"""
+
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as LookUpTimeout
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from select import select
+
+from chassis.addresses import (
+    Networks,
+    ParsedTarget,
+    UnsafeAddress,
+    check_url,
+    is_address,
+    is_allowed,
+    is_public,
+)
+from chassis.guarded_http import Resolve, resolve, trusted
+
+#: Look-ups of names at once, in real threads where there are green ones (EVENTLET_THREADPOOL_SIZE). Our choice.
+_LOOK_UPS = 64
+#: How late a request may end whose server sends a byte now and then. Our choice.
+_ALARM_SECONDS = 0.25
+#: A connection used so recently is not looked at before it is used again. Our choice.
+_FRESH_SECONDS = 0.1
+#: What a server does to a kept connection that it no longer wants.
+_HUNG_UP = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
+
+
+class PostProblem(StrEnum):
+    """Why there was no answer."""
+
+    TIMEOUT = "timeout"
+    UNKNOWN_HOST = "unknown_host"
+    PRIVATE_ADDRESS = "private_address"
+    REFUSED = "refused"
+    UNREACHABLE = "unreachable"
+    TLS = "tls"
+    DISCONNECTED = "disconnected"
+    PROTOCOL = "protocol"
+
+
+class PostFailed(Exception):
+    """No answer came; whether the server has read the request is not known."""
+
+    def __init__(self, problem: PostProblem) -> None:
+        super().__init__(problem.value)
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What the server said; of its body at most as much as was asked for."""
+
+    status: int
+    body: bytes
+
+
+class Line:
+    """One connection to a server, opened by the first request and kept between them. For one user at a time."""
+
+    def __init__(
+        self,
+        allowed: Networks = (),
+        resolve: Resolve = resolve,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        """`allowed`: the deployment's own networks that URLs may lead to."""
+        self._allowed = allowed
+        self._resolve = resolve
+        self._ssl_context = ssl_context
+        self._connection: HTTPConnection | None = None
+        self._peer: tuple[str, str, int, str] | None = None
+        #: A second handle on the socket, to end it with whoever reads from it.
+        self._handle: socket.socket | None = None
+        self._used_at = 0.0
+
+    def post(
+        self, url: str, body: bytes, headers: Mapping[str, str], *, timeout_seconds: float, max_bytes: int
+    ) -> Answered:
+        """`timeout_seconds` is for everything together, from look-up to last byte. Raises PostFailed.
+
+        An answer whose beginning came in time is an answer, even if the rest did not.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        with _problems(deadline):
+            target = check_url(url, allowed=self._allowed)
+            addresses = self._addresses(target, deadline)
+            wanted = {(target.scheme, target.host, target.port, address) for address in addresses}
+            if self._peer in wanted and self._is_quiet():
+                with suppress(*_HUNG_UP):
+                    return self._exchange(target, body, headers, deadline, max_bytes)
+            self._open(target, addresses, deadline)
+            return self._exchange(target, body, headers, deadline, max_bytes)
+
+    def close(self) -> None:
+        for one in (self._connection, self._handle):
+            if one is not None:
+                one.close()
+        self._connection = self._handle = self._peer = None
+
+    def cut(self) -> None:
+        """Ends the connection at once, whoever is reading from it."""
+        if self._handle is not None:
+            with suppress(OSError):
+                self._handle.shutdown(socket.SHUT_RDWR)
+
+    def _addresses(self, target: ParsedTarget, deadline: float) -> list[str]:
+        """Where the name leads: public addresses, or allowed ones. Raises PostFailed, UnsafeAddress."""
+        if is_address(target.host):
+            return [target.host]  # judged with the URL
+        try:
+            looked_up = _look_ups().submit(self._resolve, target.host, target.port)
+            found = list(dict.fromkeys(looked_up.result(_left(deadline))))
+        except LookUpTimeout:
+            raise PostFailed(PostProblem.TIMEOUT) from None
+        except (OSError, UnicodeError):
+            raise PostFailed(PostProblem.UNKNOWN_HOST) from None
+        inside = [address for address in found if is_allowed(address, self._allowed)]
+        if inside:
+            return inside
+        # One address of ours among public ones is an attack or a mistake; neither is to be posted to.
+        if not found or not all(map(is_public, found)):
+            raise UnsafeAddress("The host is not on the public internet.")
+        return found
+
+    def _is_quiet(self) -> bool:
+        """Whether nothing came over the kept connection while it rested: a server says, or only shows, that it closes.
+
+        Not asked of one that was in use just now: the question costs as much as a request.
+        """
+        sock = self._connection.sock if self._connection is not None else None
+        is_fresh = time.monotonic() - self._used_at < _FRESH_SECONDS
+        return sock is not None and (is_fresh or not select([sock], [], [], 0)[0])
+
+    def _open(self, target: ParsedTarget, addresses: Sequence[str], deadline: float) -> None:
+        self.close()
+        problem: OSError | None = None
+        for address in addresses:
+            try:
+                sock = socket.create_connection((address, target.port), timeout=_left(deadline))
+            except OSError as error:
+                problem = error
+                continue
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._handle = sock.dup()
+            self._peer = (target.scheme, target.host, target.port, address)
+            self._connection = connection = HTTPConnection(target.host, target.port)
+            connection.auto_open = 0  # it would ask the resolver itself
+            connection.sock = sock
+            if target.scheme == "https":
+                with _alarmed(self, deadline):
+                    connection.sock = self._context().wrap_socket(sock, server_hostname=target.host)
+            return
+        assert problem is not None, "there is an address"
+        raise problem
+
+    def _context(self) -> ssl.SSLContext:
+        return self._ssl_context or trusted()
+
+    def _exchange(
+        self, target: ParsedTarget, body: bytes, headers: Mapping[str, str], deadline: float, max_bytes: int
+    ) -> Answered:
+        connection = self._connection
+        assert connection is not None, "opened before"
+        keeps = False
+        try:
+            connection.sock.settimeout(_left(deadline))
+            with _alarmed(self, deadline):
+                all_headers = {"Host": target.authority, "Accept-Encoding": "identity", **headers}
+                connection.request("POST", target.target, body, all_headers)
+                response = connection.getresponse()
+                answer = _read(response, max_bytes)
+            keeps = response.isclosed() and not response.will_close
+            self._used_at = time.monotonic()
+            return Answered(response.status, answer)
+        finally:
+            if not keeps:
+                self.close()
+
+
+def _read(response: HTTPResponse, max_bytes: int) -> bytes:
+    try:
+        return response.read(max_bytes)
+    except (OSError, HTTPException) as error:
+        return getattr(error, "partial", b"")[:max_bytes]
+
+
+@contextmanager
+def _problems(deadline: float) -> Iterator[None]:
+    """Whatever goes wrong, as PostFailed."""
+    try:
+        yield
+    except UnsafeAddress:
+        raise PostFailed(PostProblem.PRIVATE_ADDRESS) from None
+    except (OSError, HTTPException, ValueError) as error:
+        raise PostFailed(_problem_of(error, deadline)) from error
+
+
+def _problem_of(error: Exception, deadline: float) -> PostProblem:
+    if isinstance(error, TimeoutError) or time.monotonic() >= deadline:
+        return PostProblem.TIMEOUT
+    if isinstance(error, ConnectionRefusedError):
+        return PostProblem.REFUSED
+    if isinstance(error, ssl.SSLError):
+        return PostProblem.TLS
+    if isinstance(error, ConnectionError):
+        return PostProblem.DISCONNECTED
+    return PostProblem.UNREACHABLE if isinstance(error, OSError) else PostProblem.PROTOCOL
+
+
+def _left(deadline: float) -> float:
+    """Seconds until the deadline; never zero, which sockets take for non-blocking."""
+    return max(deadline - time.monotonic(), 0.001)
+
+
+@cache
+def _look_ups() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_LOOK_UPS, thread_name_prefix="look-up")
+
+
+class _Alarm:
+    """Cuts lines at their deadlines: time-outs of sockets start anew with every byte, these do not.
+
+    One thread for all lines; a timer for each would cost more than the rest of a request.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._deadlines: dict[Line, float] = {}
+        self._is_running = False
+
+    def add(self, line: Line, deadline: float) -> None:
+        with self._lock:
+            self._deadlines[line] = deadline
+            starts, self._is_running = not self._is_running, True
+        if starts:
+            threading.Thread(target=self._run, daemon=True, name="post-alarm").start()
+
+    def drop(self, line: Line) -> None:
+        self._deadlines.pop(line, None)
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(_ALARM_SECONDS)
+            now = time.monotonic()
+            with self._lock:
+                over = [line for line, deadline in self._deadlines.items() if deadline <= now]
+                self._is_running = bool(self._deadlines)
+                if not self._is_running:
+                    return
+            for line in over:
+                line.cut()
+
+
+_alarm = _Alarm()
+
+
+@contextmanager
+def _alarmed(line: Line, deadline: float) -> Iterator[None]:
+    _alarm.add(line, deadline)
+    try:
+        yield
+    finally:
+        _alarm.drop(line)

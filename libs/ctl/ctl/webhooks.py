@@ -1,0 +1,19 @@
+"""`webhook`: what an operator may do to a subscription."""
+
+import click
+
+from contracts.webhooks import SubscriptionId
+from ctl.session import Session, pass_session
+
+
+@click.group()
+def webhook() -> None:
+    """Webhook subscriptions."""
+
+
+@webhook.command()
+@click.argument("webhook_id")
+@pass_session
+def enable(session: Session, webhook_id: str) -> None:
+    """Enable the disabled subscription WEBHOOK_ID again. Its failures are counted anew."""
+    session.show(session.webhooks.enable_subscription(session.caller, SubscriptionId(id=webhook_id)))

@@ -1,0 +1,49 @@
+"""The service's settings: the only reader of its environment."""
+
+from ipaddress import IPv4Network, IPv6Network
+
+from chassis import config
+from chassis.addresses import networks
+from contracts.record import Record
+
+#: Spec "Events", Delivery rules 2.
+_RETRIES = "30,120,600,1800,7200"
+
+
+class Settings(Record):
+    """Times in seconds, sizes in bytes. README.md has the table of variables."""
+
+    secret_keys: tuple[str, ...]
+    #: Private networks that webhook URLs may lead to; none unless a deployment says so.
+    allowed_networks: tuple[IPv4Network | IPv6Network, ...]
+    #: Between one failed attempt and the next; one try more than there are of these.
+    retry_seconds: tuple[float, ...]
+    #: For all of an attempt (spec "Request field limits").
+    timeout_seconds: float
+    #: Attempts at once in this process. Our choice.
+    attempts_at_once: int
+    #: Deliveries taken up for one endpoint at a time. Our choice.
+    taken_ahead: int
+    #: A lane lapses this long after its process stopped renewing it. Our choice.
+    lease_seconds: float
+    #: Spec "Events", Delivery rules 4.
+    log_kept_days: int
+
+    @classmethod
+    def from_env(cls) -> "Settings":
+        """Raises ConfigError."""
+        try:
+            retry_seconds = tuple(float(item) for item in config.items("WEBHOOK_RETRY_SECONDS", _RETRIES))
+            allowed_networks = networks(config.items("WEBHOOK_ALLOWED_CIDRS"))
+        except ValueError as error:
+            raise config.ConfigError(f"WEBHOOK_RETRY_SECONDS or WEBHOOK_ALLOWED_CIDRS: {error}") from None
+        return cls(
+            secret_keys=config.items("WEBHOOK_SECRET_KEYS"),
+            allowed_networks=allowed_networks,
+            retry_seconds=retry_seconds,
+            timeout_seconds=config.number("WEBHOOK_TIMEOUT_SECONDS", 10),
+            attempts_at_once=config.integer("WEBHOOK_ATTEMPTS_AT_ONCE", 512),
+            taken_ahead=config.integer("WEBHOOK_TAKEN_AHEAD", 32),
+            lease_seconds=config.number("LEASE_SECONDS", 15),
+            log_kept_days=config.integer("WEBHOOK_LOG_DAYS", 30),
+        )

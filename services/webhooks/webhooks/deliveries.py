@@ -1,0 +1,92 @@
+"""The delivery log as owners see it; tests and replays."""
+
+from chassis import clock
+from chassis.cursor import decode_cursor, encode_cursor
+from chassis.ids import new_id
+from chassis.loops import wake
+from contracts import webhooks as api
+from contracts.caller import Caller
+from contracts.errors import IDEMPOTENCY_KEY_MISMATCH, NOT_FOUND, ApiError, invalid
+from contracts.events import Event
+from webhooks import reach
+from webhooks.envelope import body_of
+from webhooks.house import House
+from webhooks.store import Connection
+from webhooks.store.deliveries import Deliveries
+
+
+def show_list(house: House, caller: Caller, request: api.ListDeliveries) -> api.DeliveryList:
+    """Newest first. Raises NOT_FOUND."""
+    before = None if request.cursor is None else _position(request.cursor)
+    with house.database.reading() as connection:
+        reach.subscription(connection, caller, request.id)
+        store = Deliveries(connection)
+        found = store.newest(request.id, state=request.status, before=before, limit=request.limit + 1)
+        shown = found[: request.limit]
+        attempts = store.attempts_of([row.id for row in shown])
+    return api.DeliveryList(
+        deliveries=tuple(row.view(attempts.get(row.id, ())) for row in shown),
+        next_cursor=encode_cursor(shown[-1].id) if len(found) > request.limit else None,
+    )
+
+
+def send_test(house: House, caller: Caller, request: api.SubscriptionId) -> api.Delivery:
+    """An event of its own to this subscription, disabled or not (decisions "Test event"). Raises NOT_FOUND."""
+    with house.database.transaction() as connection:
+        row = reach.lock_subscription(connection, caller, request.id)
+        store, delivery_id = Deliveries(connection), new_id("dlv")
+        repeated_id = _repeated(store, caller, row.id, delivery_id)
+        if repeated_id is None:
+            event = Event(
+                id=new_id("evt"),
+                event=api.TEST_EVENT,
+                created_at=clock.now(connection),
+                account_id=row.account_id,
+                data={"userId": row.account_id, "webhookId": row.id},
+            )
+            store.add_asked(row.id, delivery_id, event, body_of(event))
+        delivery = _view(connection, row.id, repeated_id or delivery_id)
+    wake("deliver_events")
+    return delivery
+
+
+def replay(house: House, caller: Caller, request: api.ReplayDelivery) -> api.Delivery:
+    """The same event again, by the whole schedule; attempts are numbered on. Raises NOT_FOUND."""
+    if not reach.is_id(request.delivery_id):
+        raise ApiError(NOT_FOUND)
+    with house.database.transaction() as connection:
+        row = reach.lock_subscription(connection, caller, request.id)
+        store = Deliveries(connection)
+        repeated_id = _repeated(store, caller, row.id, request.delivery_id)
+        if repeated_id not in (None, request.delivery_id):
+            raise ApiError(IDEMPOTENCY_KEY_MISMATCH)
+        if repeated_id is None and not store.replay(row.id, request.delivery_id):
+            raise ApiError(NOT_FOUND)
+        delivery = _view(connection, row.id, request.delivery_id)
+    wake("deliver_events")
+    return delivery
+
+
+def _repeated(store: Deliveries, caller: Caller, subscription_id: str, delivery_id: str) -> str | None:
+    """The delivery that this very operation asked for before. Raises IDEMPOTENCY_KEY_MISMATCH."""
+    if caller.operation_id is None:
+        return None
+    asked = store.note_ask(caller.operation_id, subscription_id, delivery_id)
+    if asked is not None and asked[0] != subscription_id:
+        raise ApiError(IDEMPOTENCY_KEY_MISMATCH)
+    return asked[1] if asked is not None else None
+
+
+def _view(connection: Connection, subscription_id: str, delivery_id: str) -> api.Delivery:
+    store = Deliveries(connection)
+    row = store.get(subscription_id, delivery_id)
+    if row is None:
+        raise ApiError(NOT_FOUND)
+    return row.view(store.attempts_of([delivery_id]).get(delivery_id, ()))
+
+
+def _position(cursor: str) -> str:
+    (delivery_id,) = decode_cursor(cursor, 1)
+    if not reach.is_id(delivery_id):
+        raise invalid("cursor", "is not a cursor of this list")
+    return delivery_id

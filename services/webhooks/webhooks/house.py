@@ -1,0 +1,33 @@
+"""What the use cases share, made once per process: settings, vault, scribe, the post office, quota's client."""
+
+from functools import partial
+from typing import Any
+
+from chassis.database import Database
+from chassis.guarded_http import Resolve, resolve
+from chassis.loops import wake
+from webhooks.arriving import ARRIVED
+from webhooks.config import Settings
+from webhooks.office import Office
+from webhooks.scribe import Scribe
+from webhooks.vault import Vault
+
+
+class House:
+    """One process's working parts over one database."""
+
+    def __init__(
+        self,
+        database: Database,
+        settings: Settings,
+        vault: Vault,
+        quota: Any,
+        resolve: Resolve = resolve,
+    ) -> None:
+        """`quota`: the typed client of contracts.quota.QuotaApi; its methods take `timeout_seconds` as well."""
+        self.database = database
+        self.settings = settings
+        self.vault = vault
+        self.scribe = Scribe(database, settings.retry_seconds, settings.lease_seconds)
+        self.office = Office(database, settings, vault, self.scribe, quota, resolve)
+        database.on_commit(ARRIVED, partial(wake, "deliver_events"))

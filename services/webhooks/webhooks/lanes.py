@@ -1,0 +1,83 @@
+"""The lanes this process holds: what each has taken up, and how many attempts it has on their way. No I/O.
+
+A lane is a subscription's way to its endpoint. One process at a time serves it, which makes "at most 8 at once" and
+"the 20th failure is the last" exact, and lets connections be kept. What is taken up stays pending in the database
+until its outcome is written: a process that dies leaves nothing to be mended.
+"""
+
+import time
+from collections import deque
+from collections.abc import Collection
+
+from chassis.posting import Line
+from webhooks import rules
+from webhooks.records import Due, Opened
+
+
+class Lane:
+    """One of them. Whoever changes it holds the office's lock."""
+
+    def __init__(self, lane_id: str, fence: int, valid_until: float) -> None:
+        self.id = lane_id
+        self.fence = fence
+        #: Until then (monotonic) nobody else can have it.
+        self.valid_until = valid_until
+        self.version: tuple[int, int] | None = None
+        self.url = ""
+        self.secrets: tuple[str, ...] = ()
+        self.consecutive_failures = 0
+        #: Taken up and not begun.
+        self.ready: deque[Due] = deque()
+        #: Ids of what is taken up or on its way.
+        self.known: set[str] = set()
+        #: Attempts that have begun and are not written down yet.
+        self.running = 0
+        #: Something is being loaded for it.
+        self.is_loading = False
+        #: Nothing is taken up before then (monotonic).
+        self.held_until = 0.0
+        self.used_at = time.monotonic()
+        #: When something was last asked for it (monotonic), and whether there was or may be more.
+        self.loaded_at = 0.0
+        self.has_more = False
+        #: Connections to the endpoint that rest.
+        self.lines: list[Line] = []
+
+    def set_up(self, opened: Opened, secrets: Collection[str]) -> None:
+        self.version, self.url, self.secrets = opened.version, opened.url, tuple(secrets)
+        self.consecutive_failures = opened.consecutive_failures
+
+    def wants(self, most: int) -> int:
+        """How many more deliveries may be taken up; a lane with a few left is asked again."""
+        if self.is_loading or self.held_until > time.monotonic() or len(self.ready) > rules.MAX_AT_ONCE:
+            return 0
+        return max(0, rules.ahead(self.consecutive_failures, most) - len(self.known))
+
+    def take_up(self, due: Collection[Due]) -> None:
+        self.ready.extend(due)
+        self.known.update(one.id for one in due)
+
+    def begin(self, free: int) -> Due | None:
+        """The next delivery to be tried; None when there is none, or no place for it."""
+        is_valid = time.monotonic() < self.valid_until
+        if not self.ready or not is_valid or self.running >= rules.places(self.consecutive_failures, free):
+            return None
+        self.running += 1
+        return self.ready.popleft()
+
+    def end(self, due: Due) -> None:
+        self.running -= 1
+        self.known.discard(due.id)
+        self.used_at = time.monotonic()
+
+    def is_hungry(self) -> bool:
+        """Whether it is time to take up more, if there is more."""
+        return self.has_more and len(self.ready) <= rules.MAX_AT_ONCE
+
+    def drop(self) -> None:
+        """Forgets what has not begun: the subscription has changed, or somebody else has the lane."""
+        self.known.difference_update(one.id for one in self.ready)
+        self.ready.clear()
+
+    def is_idle(self, since_seconds: float) -> bool:
+        return not self.known and not self.is_loading and self.used_at + since_seconds < time.monotonic()

@@ -1,0 +1,154 @@
+"""The service's tables; `migrations/` makes them, a test holds the two together. No statements here."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
+
+metadata = MetaData()
+_TIME = DateTime(timezone=True)
+
+#: The tier an account's deliveries are counted by, as callers and accounts' events say.
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("tier", Text, nullable=False),
+    #: The newest event `account.changed` that was taken, or nothing; ids are in order of time.
+    Column("told_by", Text, nullable=False, server_default=""),
+    #: Real time.
+    Column("told_at", _TIME, nullable=False, server_default=text("clock_timestamp()")),
+)
+
+subscriptions = Table(
+    "subscriptions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("account_id", Text, ForeignKey("accounts.id"), nullable=False),
+    Column("operation_id", Text),
+    Column("name", Text, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("events", ARRAY(Text), nullable=False),
+    #: None: all.
+    Column("brand_ids", ARRAY(Text), nullable=False),
+    Column("status", Text, nullable=False, server_default="active"),
+    Column("disabled_reason", Text),
+    #: Grows with whatever the sending side has to know.
+    Column("revision", BigInteger, nullable=False, server_default="1"),
+    Column("created_at", _TIME, nullable=False),
+    #: Its log goes in batches, the row after it.
+    Column("deleted_at", _TIME),
+    CheckConstraint("status IN ('active', 'disabled')"),
+    UniqueConstraint("account_id", "operation_id"),
+    Index(
+        "subscriptions_newest",
+        "account_id",
+        text("created_at DESC"),
+        text("id DESC"),
+        postgresql_where=text("deleted_at IS NULL"),
+    ),
+    Index(
+        "subscriptions_resting",
+        "id",
+        postgresql_where=text("status = 'disabled' OR deleted_at IS NOT NULL"),
+    ),
+)
+
+#: Encrypted. The newest signs; those it replaced sign as well until they expire.
+secrets = Table(
+    "secrets",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("subscription_id", Text, ForeignKey("subscriptions.id", ondelete="CASCADE"), nullable=False),
+    Column("operation_id", Text),
+    Column("secret", Text, nullable=False),
+    Column("created_at", _TIME, nullable=False),
+    Column("expires_at", _TIME),
+    UniqueConstraint("subscription_id", "operation_id"),
+)
+
+#: One per subscription: who may call its endpoint now, and how that goes.
+lanes = Table(
+    "lanes",
+    metadata,
+    Column("subscription_id", Text, ForeignKey("subscriptions.id", ondelete="CASCADE"), primary_key=True),
+    Column("fence", BigInteger, nullable=False, server_default="0"),
+    #: Real time.
+    Column("lease_until", _TIME),
+    Column("consecutive_failures", Integer, nullable=False, server_default="0"),
+    #: When the receiver last acknowledged one.
+    Column("last_delivery_at", _TIME),
+)
+
+#: What is delivered, once for all subscriptions it goes to. `body`: the envelope's bytes, as signed and sent.
+events = Table(
+    "events",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("event", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("received_at", _TIME, nullable=False),
+    Index("events_received", "received_at"),
+)
+
+#: One event to one subscription.
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("subscription_id", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("event_id", Text, nullable=False),
+    Column("event", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    #: Of the next attempt, while pending.
+    Column("due_at", _TIME, nullable=False),
+    #: Made in all; the number of the last one.
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    #: Failed ones since it was written or replayed: the place in the retry schedule.
+    Column("failures", Integer, nullable=False, server_default="0"),
+    #: A test or a replay: goes out of a disabled subscription, too.
+    Column("asked", Boolean, nullable=False, server_default="false"),
+    Column("created_at", _TIME, nullable=False),
+    CheckConstraint("state IN ('pending', 'delivered', 'failed', 'skipped')"),
+    Index("deliveries_pending", "subscription_id", "due_at", postgresql_where=text("state = 'pending'")),
+    Index(
+        "deliveries_missed", "subscription_id", "id", postgresql_where=text("state IN ('failed', 'skipped')")
+    ),
+    Index("deliveries_created", "created_at"),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("delivery_id", Text, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("at", _TIME, nullable=False),
+    Column("duration_ms", Integer, nullable=False),
+    Column("status_code", Integer),
+    Column("error", Text),
+    Column("answer", Text),
+)
+
+#: Tests and replays by their operation: a repetition gets the same delivery.
+asks = Table(
+    "asks",
+    metadata,
+    Column("operation_id", Text, primary_key=True),
+    Column("subscription_id", Text, nullable=False),
+    Column("delivery_id", Text, nullable=False),
+    Column("created_at", _TIME, nullable=False),
+    Index("asks_created", "created_at"),
+)

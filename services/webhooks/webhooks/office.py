@@ -1,0 +1,288 @@
+"""The post office: takes lanes in which something is due, takes up their deliveries, keeps attempts going.
+
+Nothing here waits for a whole batch: every attempt that ends makes room for the next one of its endpoint, and every
+tick fills up what has room. All lanes with something due are looked at each time, whatever waits in any of them.
+"""
+
+import threading
+import time
+from collections.abc import Collection
+from functools import partial
+from typing import Any
+
+import structlog
+
+from chassis.database import Database
+from chassis.guarded_http import Resolve
+from chassis.loops import wake
+from chassis.posting import Line
+from contracts.caller import operator
+from contracts.errors import ApiError
+from contracts.quota import ChargeUnit, ChargeUnits
+from webhooks import sending
+from webhooks.config import Settings
+from webhooks.lanes import Lane
+from webhooks.pool import Pool
+from webhooks.records import Due, Opened
+from webhooks.scribe import Scribe
+from webhooks.store.lanes import Lanes, Looked
+from webhooks.vault import UnreadableSecret, Vault
+
+log = structlog.get_logger()
+
+#: Our choices. Events that arrive at the same moment are taken up together.
+_GATHER_SECONDS = 0.01
+#: Lanes and deliveries taken up in one tick, at most.
+_LANES_A_TICK, _DELIVERIES_A_TICK = 64, 512
+#: A lane is kept this long after its last delivery, with its connections.
+_LINGER_SECONDS = 3.0
+#: Until quota, or a key for the secrets, is asked for again.
+_QUOTA_PAUSE_SECONDS, _KEY_PAUSE_SECONDS = 1.0, 30.0
+_QUOTA_PATIENCE_SECONDS = 5.0
+#: Part of a lease in which nothing is begun any more.
+_MARGIN_SECONDS = 1.0
+_CHARGES_AT_ONCE = 8
+
+
+class Office:
+    """One per process."""
+
+    def __init__(
+        self,
+        database: Database,
+        settings: Settings,
+        vault: Vault,
+        scribe: Scribe,
+        quota: Any,
+        resolve: Resolve,
+    ) -> None:
+        self._database = database
+        self._settings = settings
+        self._vault = vault
+        self._scribe = scribe
+        self._quota = quota
+        self._resolve = resolve
+        self._attempts = Pool(settings.attempts_at_once)
+        self._charges = Pool(_CHARGES_AT_ONCE)
+        self._lock = threading.RLock()
+        self._lanes: dict[str, Lane] = {}
+        self._is_closing = False
+
+    def tick(self) -> int:
+        """Takes up what is due and has room; how much that was."""
+        if self._is_closing:
+            return 0
+        time.sleep(_GATHER_SECONDS)
+        with self._database.reading() as connection:
+            store = Lanes(connection)
+            looked = store.look(list(self._lanes))
+            taken = self._take(store, looked)
+            self._keep_up(store, looked)
+            due = self._load(store, looked)
+        self._take_up(due)
+        return len(taken) + len(due)
+
+    def renew(self) -> None:
+        """Keeps the lanes that are in use, gives back those that are not."""
+        idle = self._set_aside([lane for lane in self._lanes.values() if lane.is_idle(_LINGER_SECONDS)])
+        with self._database.reading() as connection:
+            store = Lanes(connection)
+            released = store.release({lane.id: lane.fence for lane in idle}) if idle else set()
+            with self._lock:
+                self._lanes.update({lane.id: lane for lane in idle if lane.id not in released})
+            self._close_lines(lane for lane in idle if lane.id in released)
+            fences = {lane.id: lane.fence for lane in self._lanes.values()}
+            asked_at = time.monotonic()
+            kept = store.renew(fences, self._settings.lease_seconds) if fences else set()
+        for lane in list(self._lanes.values()):
+            if lane.id in kept:
+                lane.valid_until = self._valid_until(asked_at)
+            elif lane.id in fences:
+                self._lose(lane)
+
+    def close(self) -> None:
+        """Lets attempts end that are on their way, then gives everything back."""
+        self._is_closing = True
+        self._attempts.wait_idle(self._settings.timeout_seconds + _MARGIN_SECONDS)
+        with self._lock:
+            lanes = self._set_aside(list(self._lanes.values()))
+        if lanes:
+            with self._database.reading() as connection:
+                Lanes(connection).release({lane.id: lane.fence for lane in lanes}, is_leaving=True)
+        self._close_lines(lanes)
+
+    def _take(self, store: Lanes, looked: Collection[Looked]) -> dict[str, int]:
+        free = [one.id for one in looked if one.is_due and not one.is_held and not one.is_deleted]
+        free = [lane_id for lane_id in free if lane_id not in self._lanes][:_LANES_A_TICK]
+        asked_at = time.monotonic()
+        fences = store.take(free, self._settings.lease_seconds) if free else {}
+        with self._lock:
+            for lane_id, fence in fences.items():
+                self._lanes[lane_id] = Lane(lane_id, fence, self._valid_until(asked_at))
+        return fences
+
+    def _keep_up(self, store: Lanes, looked: Collection[Looked]) -> None:
+        """Learns what its subscriptions are now, where that has changed."""
+        versions = {one.id: one.version for one in looked}
+        with self._lock:
+            for one in looked:
+                if one.is_deleted and one.id in self._lanes:
+                    self._lanes[one.id].drop()
+            new = [lane.id for lane in self._lanes.values() if lane.version is None]
+            old = [
+                lane.id
+                for lane in self._lanes.values()
+                if lane.version != versions.get(lane.id, lane.version)
+            ]
+        if not new and not old:
+            return
+        for opened in store.open([*new, *old]):
+            with self._lock:
+                lane = self._lanes.get(opened.id)
+                if lane is not None:
+                    self._set_up(lane, opened)
+
+    def _set_up(self, lane: Lane, opened: Opened) -> None:
+        try:
+            lane.set_up(opened, [self._vault.decrypt(secret) for secret in opened.secrets])
+        except UnreadableSecret:
+            log.error("webhook_secret_unreadable", webhook_id=lane.id)
+            lane.drop()
+            lane.held_until = time.monotonic() + _KEY_PAUSE_SECONDS
+
+    def _load(self, store: Lanes, looked: Collection[Looked]) -> list[Due]:
+        with self._lock:
+            due = [self._lanes[one.id] for one in looked if one.is_due and one.id in self._lanes]
+            wanting = {
+                lane: lane.wants(self._settings.taken_ahead) for lane in due if lane.version is not None
+            }
+            for lane, count in wanting.items():
+                lane.has_more = lane.has_more or count == 0
+            chosen = sorted((lane for lane in wanting if wanting[lane]), key=lambda lane: lane.loaded_at)
+            chosen = chosen[:_LANES_A_TICK]
+            share = max(4, _DELIVERIES_A_TICK // max(1, len(chosen)))
+            limits = {lane.id: min(wanting[lane], share) for lane in chosen}
+            known = [delivery_id for lane in chosen for delivery_id in lane.known]
+            for lane in chosen:
+                lane.is_loading, lane.loaded_at = True, time.monotonic()
+        if not limits:
+            return []
+        loaded: list[Due] = []
+        try:
+            loaded = store.load(limits, known)
+        finally:
+            with self._lock:
+                counts = dict.fromkeys(limits, 0)
+                for one in loaded:
+                    counts[one.subscription_id] += 1
+                for lane in chosen:
+                    lane.is_loading, lane.has_more = False, counts[lane.id] >= limits[lane.id]
+        return loaded
+
+    def _take_up(self, due: Collection[Due]) -> None:
+        """Begins with what has its unit; the rest asks for one first."""
+        self._begin([one for one in due if not one.is_counted])
+        counted = [one for one in due if one.is_counted]
+        if counted:
+            with self._lock:
+                for lane in self._lanes_of(counted):
+                    lane.is_loading = True
+            self._charges.start(partial(self._charge, counted))
+
+    def _charge(self, due: Collection[Due]) -> None:
+        """A unit of the month for each. quota away: they stay where they are, and are taken up again soon."""
+        units = tuple(
+            ChargeUnit(account_id=one.account_id, tier=one.tier, bucket="webhooks", operation_id=one.id)
+            for one in due
+        )
+        allowed: tuple[bool, ...] = ()
+        try:
+            request = ChargeUnits(units=units)
+            answer = self._quota.charge_units(operator(), request, timeout_seconds=_QUOTA_PATIENCE_SECONDS)
+            allowed = answer.allowed
+            refused = [one for one, has_unit in zip(due, allowed, strict=True) if not has_unit]
+            if refused:
+                with self._database.transaction() as connection:
+                    Lanes(connection).skip([(one.subscription_id, one.id) for one in refused])
+        except ApiError as error:
+            log.warning("deliveries_wait", reason=error.message, count=len(due))
+        finally:
+            with self._lock:
+                for lane in self._lanes_of(due):
+                    lane.is_loading = False
+                    if not allowed:
+                        lane.held_until = time.monotonic() + _QUOTA_PAUSE_SECONDS
+        self._begin([one for one, has_unit in zip(due, allowed, strict=False) if has_unit])
+
+    def _begin(self, due: Collection[Due]) -> None:
+        with self._lock:
+            of_lane: dict[str, list[Due]] = {}
+            for one in due:
+                of_lane.setdefault(one.subscription_id, []).append(one)
+            for lane in self._lanes_of(due):
+                lane.take_up(of_lane[lane.id])
+            for lane in list(self._lanes.values()):
+                while (one := self._next(lane)) is not None:
+                    self._attempts.start(partial(self._attempt, lane, one))
+
+    def _next(self, lane: Lane) -> Due | None:
+        return None if self._is_closing else lane.begin(self._attempts.free)
+
+    def _attempt(self, lane: Lane, due: Due) -> None:
+        """Tries this delivery and then others of its lane, over one connection, as long as there are any."""
+        with self._lock:
+            line = lane.lines.pop() if lane.lines else Line(self._settings.allowed_networks, self._resolve)
+        following: Due | None = due
+        try:
+            while following is not None:
+                following = self._attempt_one(lane, line, following)
+        finally:
+            with self._lock:
+                lane.lines.append(line)
+            if self._lanes.get(lane.id) is not lane:
+                self._close_lines([lane])
+
+    def _attempt_one(self, lane: Lane, line: Line, due: Due) -> Due | None:
+        standing = None
+        try:
+            standing = self._scribe.write(sending.send(lane, line, due, self._settings.timeout_seconds))
+        except ApiError as error:
+            log.warning("attempt_not_written", delivery_id=due.id, reason=error.message)
+        finally:
+            with self._lock:
+                lane.end(due)
+                if standing is None:
+                    self._lose(lane)
+                else:
+                    lane.consecutive_failures = standing.consecutive_failures
+                    if standing.disabled_reason is not None:
+                        lane.drop()
+                        wake("end_deliveries")
+        if lane.is_hungry():
+            wake("deliver_events")
+        with self._lock:
+            return self._next(lane)
+
+    def _lanes_of(self, due: Collection[Due]) -> list[Lane]:
+        ids = dict.fromkeys(one.subscription_id for one in due)
+        return [self._lanes[lane_id] for lane_id in ids if lane_id in self._lanes]
+
+    def _set_aside(self, lanes: Collection[Lane]) -> list[Lane]:
+        with self._lock:
+            return [lane for lane in lanes if self._lanes.pop(lane.id, None) is not None]
+
+    def _lose(self, lane: Lane) -> None:
+        """Somebody else has it, or may have it soon."""
+        with self._lock:
+            lane.drop()
+            lane.valid_until = 0.0
+            if self._lanes.get(lane.id) is lane:
+                del self._lanes[lane.id]
+
+    def _close_lines(self, lanes: Any) -> None:
+        for lane in lanes:
+            while lane.lines:
+                lane.lines.pop().close()
+
+    def _valid_until(self, asked_at: float) -> float:
+        return asked_at + self._settings.lease_seconds - _MARGIN_SECONDS

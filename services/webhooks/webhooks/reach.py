@@ -1,0 +1,49 @@
+"""Whose a subscription is to see and change (decisions "Who sees and pays what")."""
+
+import re
+
+from contracts.caller import OPERATOR_SCOPE, Caller
+from contracts.errors import NOT_FOUND, ApiError
+from webhooks.records import SubscriptionRow
+from webhooks.store import Connection
+from webhooks.store.subscriptions import Subscriptions
+
+_ID = re.compile(r"[a-z]{2,8}_[0-9A-Za-z]{1,64}")
+
+
+def is_id(text: str) -> bool:
+    """Whether an id may be looked up at all."""
+    return _ID.fullmatch(text) is not None
+
+
+def subscription(connection: Connection, caller: Caller, subscription_id: str) -> SubscriptionRow:
+    """Raises NOT_FOUND."""
+    return _reached(caller, Subscriptions(connection).get(_known(subscription_id)))
+
+
+def lock_subscription(
+    connection: Connection, caller: Caller, subscription_id: str, *, by_operator: bool = False
+) -> SubscriptionRow:
+    """The same, ours until the transaction ends; with `by_operator` anybody's for the operator. Raises NOT_FOUND."""
+    row = Subscriptions(connection).lock(_known(subscription_id))
+    if row is not None and by_operator and OPERATOR_SCOPE in caller.scopes:
+        return row
+    return _reached(caller, row)
+
+
+def _known(subscription_id: str) -> str:
+    if not is_id(subscription_id):
+        raise ApiError(NOT_FOUND)
+    return subscription_id
+
+
+def _reached(caller: Caller, row: SubscriptionRow | None) -> SubscriptionRow:
+    if row is None or row.account_id != caller.account_id or not _lies_within(caller, row.brand_ids):
+        raise ApiError(NOT_FOUND)
+    return row
+
+
+def _lies_within(caller: Caller, brand_ids: list[str]) -> bool:
+    if caller.brand_ids is None:
+        return True
+    return bool(brand_ids) and set(brand_ids) <= set(caller.brand_ids)

@@ -1,0 +1,118 @@
+"""Rows of the database as the code has them, and their views for clients."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from contracts import webhooks as api
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionRow:
+    """A subscription with what its lane knows."""
+
+    id: str
+    account_id: str
+    name: str
+    url: str
+    events: list[str]
+    brand_ids: list[str]
+    status: str
+    disabled_reason: str | None
+    created_at: datetime
+    deleted_at: datetime | None
+    consecutive_failures: int
+    last_delivery_at: datetime | None
+
+    def fields(self) -> dict[str, Any]:
+        """Of the view."""
+        last = self.last_delivery_at
+        return {
+            "id": self.id,
+            "name": self.name,
+            "url": self.url,
+            "events": tuple(self.events),
+            "brand_ids": tuple(self.brand_ids),
+            "status": self.status,
+            "disabled_reason": self.disabled_reason,
+            "consecutive_failures": self.consecutive_failures,
+            "last_delivery_at": last.astimezone(UTC) if last else None,
+            "created_at": self.created_at.astimezone(UTC),
+        }
+
+    def view(self) -> api.Subscription:
+        return api.Subscription(**self.fields())
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRow:
+    id: str
+    event_id: str
+    event: str
+    state: str
+    due_at: datetime
+    created_at: datetime
+
+    def view(self, attempts: Sequence[api.Attempt]) -> api.Delivery:
+        return api.Delivery(
+            id=self.id,
+            event_id=self.event_id,
+            event=self.event,
+            status=self.state,
+            attempts=tuple(attempts),
+            next_attempt_at=self.due_at.astimezone(UTC) if self.state == "pending" else None,
+            created_at=self.created_at.astimezone(UTC),
+        )
+
+
+class SecretRow(NamedTuple):
+    id: str
+    #: Encrypted.
+    secret: str
+    expires_at: datetime | None
+
+
+class Due(NamedTuple):
+    """A delivery that is to be tried now."""
+
+    subscription_id: str
+    id: str
+    event_id: str
+    event: str
+    #: Attempts made so far.
+    attempts: int
+    body: bytes
+    account_id: str
+    tier: str
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it has yet to take its unit of the month: once, and tests not at all."""
+        return self.attempts == 0 and self.event != api.TEST_EVENT
+
+
+class Opened(NamedTuple):
+    """What the sending side knows of a subscription, as of one version of it."""
+
+    id: str
+    url: str
+    #: Encrypted, newest first.
+    secrets: list[str]
+    consecutive_failures: int
+    version: tuple[int, int]
+
+
+class Tried(NamedTuple):
+    """One attempt, as it is written down."""
+
+    subscription_id: str
+    delivery_id: str
+    fence: int
+    number: int
+    #: Seconds between its beginning and its writing down are counted from here (monotonic).
+    began: float
+    duration_ms: int
+    status_code: int | None
+    error: str | None
+    answer: str | None

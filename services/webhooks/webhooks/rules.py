@@ -1,0 +1,69 @@
+"""What becomes of a delivery after an attempt, and how many may be on their way. Pure: data in, answer out."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+#: Spec "Events", Delivery rules 3.
+MAX_CONSECUTIVE_FAILURES = 20
+#: Attempts at once to one endpoint. Our choice.
+MAX_AT_ONCE = 8
+#: Reasons of `disabled_reason`.
+GONE, FAILING = "gone", "consecutive_failures"
+_GONE_STATUS = 410
+
+
+class Standing(NamedTuple):
+    """A subscription between two attempts."""
+
+    is_active: bool
+    consecutive_failures: int
+    #: Why it was disabled just now.
+    disabled_reason: str | None = None
+
+
+class Verdict(NamedTuple):
+    """What becomes of the delivery: delivered, failed, or pending again after `wait_seconds`."""
+
+    state: str
+    wait_seconds: float
+    standing: Standing
+
+
+def is_acknowledged(status_code: int | None) -> bool:
+    """Any 2xx (spec)."""
+    return status_code is not None and 200 <= status_code < 300
+
+
+def judge(status_code: int | None, *, failures: int, standing: Standing, waits: Sequence[float]) -> Verdict:
+    """`failures`: failed attempts at this delivery before this one; `waits`: the retry schedule, in seconds."""
+    if is_acknowledged(status_code):
+        return Verdict("delivered", 0, standing._replace(consecutive_failures=0))
+    standing = standing._replace(consecutive_failures=standing.consecutive_failures + 1)
+    if standing.is_active:
+        reason = _reason_to_disable(status_code, standing.consecutive_failures)
+        if reason is None and failures < len(waits):
+            return Verdict("pending", waits[failures], standing)
+        if reason is not None:
+            standing = standing._replace(is_active=False, disabled_reason=reason)
+    return Verdict("failed", 0, standing)
+
+
+def _reason_to_disable(status_code: int | None, consecutive_failures: int) -> str | None:
+    if status_code == _GONE_STATUS:
+        return GONE
+    return FAILING if consecutive_failures >= MAX_CONSECUTIVE_FAILURES else None
+
+
+def places(consecutive_failures: int, free: int) -> int:
+    """How many attempts at once an endpoint may have, itself included, when the process has so many places free.
+
+    Never more than what is left before it is disabled, so that the 20th failure is the last attempt. When places
+    grow scarce everybody gets fewer, so that slow endpoints leave room for the others.
+    """
+    left = MAX_CONSECUTIVE_FAILURES - consecutive_failures
+    return max(1, min(MAX_AT_ONCE, left, free // (2 * MAX_AT_ONCE)))
+
+
+def ahead(consecutive_failures: int, most: int) -> int:
+    """How many deliveries may be taken up, and so charged for, before it is known how the last attempts went."""
+    return most if consecutive_failures == 0 else max(1, MAX_CONSECUTIVE_FAILURES - consecutive_failures)

@@ -1,0 +1,50 @@
+"""One attempt at one delivery: signed, posted, judged by nobody yet."""
+
+import time
+
+from chassis.posting import Line, PostFailed
+from webhooks.lanes import Lane
+from webhooks.records import Due, Tried
+from webhooks.rules import is_acknowledged
+from webhooks.signing import signature
+
+#: Of an answer: read at most (our choice), and kept in the log (decisions "Delivery row").
+_MAX_ANSWER_BYTES, _KEPT_ANSWER_BYTES = 16 * 1024, 1024
+_HEADERS = {"Content-Type": "application/json", "User-Agent": "Posthaste-Webhooks/1.3"}
+
+
+def send(lane: Lane, line: Line, due: Due, timeout_seconds: float) -> Tried:
+    """Never raises: what went wrong is in the attempt."""
+    headers = {
+        **_HEADERS,
+        "X-Svc-Event": due.event,
+        "X-Svc-Delivery": due.id,
+        "X-Svc-Attempt": str(due.attempts + 1),
+        "X-Svc-Signature": signature(lane.secrets, due.body),
+    }
+    began, status_code, error, answer = time.monotonic(), None, None, None
+    try:
+        answered = line.post(
+            lane.url, due.body, headers, timeout_seconds=timeout_seconds, max_bytes=_MAX_ANSWER_BYTES
+        )
+    except PostFailed as failed:
+        error = failed.problem.value
+    else:
+        status_code, answer = answered.status, _shown(answered.body)
+        error = None if is_acknowledged(status_code) else "status"
+    return Tried(
+        subscription_id=lane.id,
+        delivery_id=due.id,
+        fence=lane.fence,
+        number=due.attempts + 1,
+        began=began,
+        duration_ms=round((time.monotonic() - began) * 1000),
+        status_code=status_code,
+        error=error,
+        answer=answer,
+    )
+
+
+def _shown(body: bytes) -> str:
+    """What the database keeps has no NUL."""
+    return body[:_KEPT_ANSWER_BYTES].decode(errors="replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")

@@ -1,0 +1,146 @@
+"""The webhooks service on the bus: calls, events and worker loops. No rules."""
+
+from typing import Any
+
+from nameko.extensions import DependencyProvider
+
+from chassis.database import Database
+from chassis.rpc import Bus
+from chassis.service import BusProvider, DatabaseProvider, loop, on_event, rpc
+from contracts import webhooks as contract
+from contracts.caller import Caller
+from contracts.events import Event
+from contracts.quota import QuotaApi
+from webhooks import arriving, chores, deliveries, subscriptions
+from webhooks.config import Settings
+from webhooks.house import House
+from webhooks.store import Connection
+from webhooks.vault import Vault
+
+
+class HouseKeeper(DependencyProvider):
+    """Reads the settings, without which nothing starts; ends what is on its way before the process does."""
+
+    def setup(self) -> None:
+        self._settings = Settings.from_env()
+        self._vault = Vault(self._settings.secret_keys)
+        self._house: House | None = None
+
+    def get_dependency(self, _context: Any) -> "HouseKeeper":
+        return self
+
+    def house(self, database: Database, bus: Bus) -> House:
+        if self._house is None:
+            self._house = House(database, self._settings, self._vault, bus.service("quota", QuotaApi))
+        return self._house
+
+    def stop(self) -> None:
+        if self._house is not None:
+            self._house.office.close()
+
+
+class WebhooksService:
+    name = "webhooks"
+    api = contract.WebhooksApi
+    database = DatabaseProvider()
+    bus = BusProvider()
+    keeper = HouseKeeper()
+
+    @property
+    def house(self) -> House:
+        return self.keeper.house(self.database, self.bus)
+
+    @rpc
+    def create_subscription(
+        self, caller: Caller, request: contract.CreateSubscription
+    ) -> contract.CreatedSubscription:
+        return subscriptions.create(self.house, caller, request)
+
+    @rpc
+    def list_subscriptions(
+        self, caller: Caller, request: contract.ListSubscriptions
+    ) -> contract.SubscriptionList:
+        return subscriptions.show_list(self.house, caller, request)
+
+    @rpc
+    def get_subscription(self, caller: Caller, request: contract.SubscriptionId) -> contract.Subscription:
+        return subscriptions.show(self.house, caller, request)
+
+    @rpc
+    def edit_subscription(self, caller: Caller, request: contract.EditSubscription) -> contract.Subscription:
+        return subscriptions.edit(self.house, caller, request)
+
+    @rpc
+    def delete_subscription(
+        self, caller: Caller, request: contract.SubscriptionId
+    ) -> contract.SubscriptionDeleted:
+        return subscriptions.delete(self.house, caller, request)
+
+    @rpc
+    def enable_subscription(self, caller: Caller, request: contract.SubscriptionId) -> contract.Subscription:
+        return subscriptions.enable(self.house, caller, request)
+
+    @rpc
+    def rotate_secret(self, caller: Caller, request: contract.SubscriptionId) -> contract.RotatedSecret:
+        return subscriptions.rotate_secret(self.house, caller, request)
+
+    @rpc
+    def send_test(self, caller: Caller, request: contract.SubscriptionId) -> contract.Delivery:
+        return deliveries.send_test(self.house, caller, request)
+
+    @rpc
+    def list_deliveries(self, caller: Caller, request: contract.ListDeliveries) -> contract.DeliveryList:
+        return deliveries.show_list(self.house, caller, request)
+
+    @rpc
+    def replay_delivery(self, caller: Caller, request: contract.ReplayDelivery) -> contract.Delivery:
+        return deliveries.replay(self.house, caller, request)
+
+    @on_event("post.published")
+    def on_post_published(self, connection: Connection, event: Event) -> None:
+        arriving.on_event(connection, event)
+
+    @on_event("post.failed")
+    def on_post_failed(self, connection: Connection, event: Event) -> None:
+        arriving.on_event(connection, event)
+
+    @on_event("comment.received")
+    def on_comment_received(self, connection: Connection, event: Event) -> None:
+        arriving.on_event(connection, event)
+
+    @on_event("comment.replied")
+    def on_comment_replied(self, connection: Connection, event: Event) -> None:
+        arriving.on_event(connection, event)
+
+    @on_event("account.quota.warning")
+    def on_quota_warning(self, connection: Connection, event: Event) -> None:
+        arriving.on_event(connection, event)
+
+    @on_event("ai.job.completed")
+    def on_job_completed(self, connection: Connection, event: Event) -> None:
+        arriving.on_event(connection, event)
+
+    @on_event("ai.job.failed")
+    def on_job_failed(self, connection: Connection, event: Event) -> None:
+        arriving.on_event(connection, event)
+
+    @on_event("account.changed")
+    def on_account_changed(self, connection: Connection, event: Event) -> None:
+        arriving.on_account_changed(connection, event)
+
+    @loop(interval_seconds=0.2)
+    def deliver_events(self) -> int:
+        return self.house.office.tick()
+
+    @loop(interval_seconds=2.0)
+    def renew_lanes(self) -> int:
+        self.house.office.renew()
+        return 0
+
+    @loop(interval_seconds=5.0)
+    def end_deliveries(self) -> int:
+        return chores.end_deliveries(self.house)
+
+    @loop(interval_seconds=30.0)
+    def remove_old(self) -> int:
+        return chores.remove_old(self.house)

@@ -1,0 +1,126 @@
+"""Deliveries, their events and their log: statements."""
+
+from collections.abc import Collection
+
+from sqlalchemy import Connection, select, text, update
+from sqlalchemy.dialects.postgresql import insert
+
+from chassis.clock import clock_now
+from chassis.database import Compiled
+from contracts.events import Event
+from contracts.webhooks import Attempt
+from webhooks.models import asks, attempts, deliveries, events
+from webhooks.records import DeliveryRow
+
+#: The event, and a delivery to every subscription that asked for it. A delivery's id follows from the two, time first.
+_ARRIVE = Compiled(
+    text(
+        """
+        WITH receivers AS (
+            SELECT id FROM subscriptions
+            WHERE account_id = :account_id AND deleted_at IS NULL AND status = 'active' AND :event = ANY(events)
+                AND (:brand_id IS NULL OR brand_ids = '{}' OR :brand_id = ANY(brand_ids))
+        ), kept AS (
+            INSERT INTO events (id, event, body, received_at)
+            SELECT :id, :event, :body, clock_now() WHERE EXISTS (SELECT FROM receivers)
+            ON CONFLICT DO NOTHING
+        )
+        INSERT INTO deliveries (subscription_id, id, event_id, event, state, due_at, created_at)
+        SELECT id, 'dlv_' || substr(:id, 5, 10) || left(md5(:id || id), 16), :id, :event, 'pending', now, now
+        FROM receivers, (SELECT clock_now() AS now) AS clock
+        ON CONFLICT DO NOTHING
+        """
+    )
+)
+_SHOWN = select(*(deliveries.c[name] for name in DeliveryRow.__dataclass_fields__))
+
+
+class Deliveries:
+    """Over an open connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def arrive(self, event: Event, body: bytes) -> int:
+        """Writes an event's deliveries; how many there are."""
+        parameters = {
+            "account_id": event.account_id,
+            "brand_id": event.brand_id,
+            "event": event.event,
+            "id": event.id,
+            "body": body,
+        }
+        return _ARRIVE.run(self._connection, parameters).rowcount
+
+    def add_asked(self, subscription_id: str, delivery_id: str, event: Event, body: bytes) -> None:
+        """An event for one subscription alone, however it stands."""
+        self._connection.execute(
+            insert(events).values(id=event.id, event=event.event, body=body, received_at=clock_now())
+        )
+        values = {
+            "subscription_id": subscription_id,
+            "id": delivery_id,
+            "event_id": event.id,
+            "event": event.event,
+            "state": "pending",
+            "due_at": clock_now(),
+            "asked": True,
+            "created_at": clock_now(),
+        }
+        self._connection.execute(insert(deliveries).values(values))
+
+    def replay(self, subscription_id: str, delivery_id: str) -> bool:
+        """From the beginning of the schedule, at once; false if there is no such delivery, or nothing left of it."""
+        statement = (
+            update(deliveries)
+            .where(deliveries.c.subscription_id == subscription_id, deliveries.c.id == delivery_id)
+            .where(select(events.c.id).where(events.c.id == deliveries.c.event_id).exists())
+            .values(state="pending", due_at=clock_now(), failures=0, asked=True)
+        )
+        return self._connection.execute(statement).rowcount == 1
+
+    def note_ask(self, operation_id: str, subscription_id: str, delivery_id: str) -> tuple[str, str] | None:
+        """What this operation asked for before (subscription, delivery); None if it is new, and noted now."""
+        values = {
+            "operation_id": operation_id,
+            "subscription_id": subscription_id,
+            "delivery_id": delivery_id,
+            "created_at": clock_now(),
+        }
+        if self._connection.execute(insert(asks).values(values).on_conflict_do_nothing()).rowcount:
+            return None
+        statement = select(asks.c.subscription_id, asks.c.delivery_id)
+        row = self._connection.execute(statement.where(asks.c.operation_id == operation_id)).one()
+        return row.subscription_id, row.delivery_id
+
+    def get(self, subscription_id: str, delivery_id: str) -> DeliveryRow | None:
+        statement = _SHOWN.where(
+            deliveries.c.subscription_id == subscription_id, deliveries.c.id == delivery_id
+        )
+        row = self._connection.execute(statement).one_or_none()
+        return DeliveryRow(*row) if row is not None else None
+
+    def newest(
+        self, subscription_id: str, *, state: str | None, before: str | None, limit: int
+    ) -> list[DeliveryRow]:
+        statement = _SHOWN.where(deliveries.c.subscription_id == subscription_id)
+        if state is not None:
+            statement = statement.where(deliveries.c.state == state)
+        if before is not None:
+            statement = statement.where(deliveries.c.id < before)
+        rows = self._connection.execute(statement.order_by(deliveries.c.id.desc()).limit(limit))
+        return [DeliveryRow(*row) for row in rows]
+
+    def attempts_of(self, delivery_ids: Collection[str]) -> dict[str, list[Attempt]]:
+        found: dict[str, list[Attempt]] = {}
+        statement = select(attempts).where(attempts.c.delivery_id.in_(delivery_ids))
+        for row in self._connection.execute(statement.order_by(attempts.c.delivery_id, attempts.c.number)):
+            attempt = Attempt(
+                at=row.at,
+                status_code=row.status_code,
+                duration_ms=row.duration_ms,
+                error=row.error,
+                answer=row.answer,
+            )
+            found.setdefault(row.delivery_id, []).append(attempt)
+        return found

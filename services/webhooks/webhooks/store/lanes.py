@@ -1,0 +1,273 @@
+"""The sending side: whose lane it is, what is due, what became of it. Statements.
+
+Lanes are leased in real time (`clock_timestamp()`), deliveries are due on the one clock (`clock_now()`).
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, text
+
+from chassis.database import Compiled, end_with
+from webhooks.records import Due, Opened
+from webhooks.rules import Standing
+
+#: How many secrets sign at most, however often they are rotated within a day. Our choice.
+_SIGNATURES = 8
+
+#: The earliest pending delivery of each subscription, found by one step of the index each: what else waits there,
+#: a hundred thousand or none, costs nothing.
+_LOOK = Compiled(
+    text(
+        """
+        WITH RECURSIVE heads AS (
+            (SELECT subscription_id, due_at FROM deliveries WHERE state = 'pending'
+             ORDER BY subscription_id, due_at LIMIT 1)
+            UNION ALL
+            SELECT next.subscription_id, next.due_at FROM heads, LATERAL (
+                SELECT subscription_id, due_at FROM deliveries
+                WHERE state = 'pending' AND subscription_id > heads.subscription_id
+                ORDER BY subscription_id, due_at LIMIT 1) AS next
+        ), asked AS (
+            SELECT subscription_id, min(due_at) AS due_at FROM (
+                SELECT subscription_id, due_at FROM heads WHERE due_at <= (SELECT clock_now())
+                UNION ALL SELECT unnest(CAST(:mine AS text[])), NULL) AS all_asked GROUP BY 1
+        )
+        SELECT s.id, due_at IS NOT NULL AS is_due, coalesce(lease_until > clock_timestamp(), false) AS is_held,
+            s.deleted_at IS NOT NULL AS is_deleted, s.revision,
+            (SELECT count(*) FROM secrets x WHERE x.subscription_id = s.id
+                AND (x.expires_at IS NULL OR x.expires_at > (SELECT clock_now()))) AS secrets
+        FROM asked JOIN subscriptions s ON s.id = asked.subscription_id JOIN lanes l ON l.subscription_id = s.id
+        ORDER BY due_at
+        """
+    )
+)
+_TAKE = Compiled(
+    text(
+        """
+        UPDATE lanes SET fence = fence + 1, lease_until = clock_timestamp() + make_interval(secs => :lease)
+        WHERE subscription_id IN (
+            SELECT subscription_id FROM lanes
+            WHERE subscription_id = ANY(:ids) AND (lease_until IS NULL OR lease_until <= clock_timestamp())
+            ORDER BY subscription_id FOR NO KEY UPDATE)
+        RETURNING subscription_id, fence
+        """
+    )
+)
+_OPEN = Compiled(
+    text(
+        f"""
+        SELECT s.id, s.url, s.revision, l.consecutive_failures, x.secrets, x.count
+        FROM subscriptions s JOIN lanes l ON l.subscription_id = s.id, LATERAL (
+            SELECT (array_agg(secret ORDER BY id DESC))[1:{_SIGNATURES}] AS secrets, count(*) AS count FROM secrets
+            WHERE subscription_id = s.id AND (expires_at IS NULL OR expires_at > (SELECT clock_now()))) AS x
+        WHERE s.id = ANY(:ids) AND s.deleted_at IS NULL
+        """
+    )
+)
+_RENEW = Compiled(
+    text(
+        """
+        UPDATE lanes l SET lease_until = clock_timestamp() + make_interval(secs => :lease)
+        FROM unnest(CAST(:ids AS text[]), CAST(:fences AS bigint[])) AS mine (id, fence)
+        WHERE l.subscription_id = mine.id AND l.fence = mine.fence RETURNING l.subscription_id
+        """
+    )
+)
+#: A lane in which something is due stays: nobody else is told of it.
+_RELEASE = Compiled(
+    text(
+        """
+        UPDATE lanes l SET lease_until = NULL
+        FROM unnest(CAST(:ids AS text[]), CAST(:fences AS bigint[])) AS mine (id, fence)
+        WHERE l.subscription_id = mine.id AND l.fence = mine.fence AND (:is_leaving OR NOT EXISTS (
+            SELECT FROM deliveries d WHERE d.subscription_id = mine.id AND d.state = 'pending'
+                AND d.due_at <= (SELECT clock_now())))
+        RETURNING l.subscription_id
+        """
+    )
+)
+_LOAD = Compiled(
+    text(
+        """
+        SELECT d.subscription_id, d.id, d.event_id, d.event, d.attempts, e.body, a.id AS account_id, a.tier
+        FROM unnest(CAST(:ids AS text[]), CAST(:limits AS integer[])) AS lane (id, places)
+        JOIN subscriptions s ON s.id = lane.id JOIN accounts a ON a.id = s.account_id, LATERAL (
+            SELECT * FROM deliveries p
+            WHERE p.subscription_id = lane.id AND p.state = 'pending' AND p.due_at <= (SELECT clock_now())
+                AND (s.status = 'active' OR p.asked) AND s.deleted_at IS NULL AND p.id <> ALL(:known)
+            ORDER BY p.due_at LIMIT lane.places) AS d
+        JOIN events e ON e.id = d.event_id
+        ORDER BY d.subscription_id, d.due_at, d.id
+        """
+    )
+)
+_LOCK = Compiled(
+    text(
+        """
+        SELECT l.subscription_id, l.fence, l.consecutive_failures, s.status = 'active', d.id, d.attempts, d.failures
+        FROM lanes l JOIN subscriptions s ON s.id = l.subscription_id
+        JOIN unnest(CAST(:ids AS text[]), CAST(:delivery_ids AS text[])) AS v (id, delivery_id)
+            ON v.id = l.subscription_id
+        LEFT JOIN deliveries d ON d.subscription_id = v.id AND d.id = v.delivery_id
+        ORDER BY l.subscription_id FOR NO KEY UPDATE OF l
+        """
+    )
+)
+_RECORD = """
+    WITH clock AS MATERIALIZED (SELECT clock_now() AS now), tried AS MATERIALIZED (
+        SELECT * FROM jsonb_to_recordset(%(tried)s::jsonb) AS v (subscription_id text, id text, number integer,
+            state text, wait float8, has_failed boolean, ago float8, duration_ms integer, status_code integer,
+            error text, answer text)
+    ), stood AS (
+        SELECT * FROM jsonb_to_recordset(%(stood)s::jsonb) AS v (subscription_id text, failures integer,
+            has_delivered boolean, reason text)
+    ), settled AS (
+        UPDATE deliveries d SET state = v.state, attempts = v.number, failures = d.failures + v.has_failed::integer,
+            due_at = now + make_interval(secs => v.wait)
+        FROM tried v, clock WHERE d.subscription_id = v.subscription_id AND d.id = v.id AND d.attempts = v.number - 1
+        RETURNING d.id
+    ), counted AS (
+        UPDATE lanes l SET consecutive_failures = v.failures,
+            last_delivery_at = CASE WHEN v.has_delivered THEN now ELSE l.last_delivery_at END
+        FROM stood v, clock WHERE l.subscription_id = v.subscription_id
+    ), disabled AS (
+        UPDATE subscriptions s SET status = 'disabled', disabled_reason = v.reason, revision = revision + 1
+        FROM stood v WHERE s.id = v.subscription_id AND v.reason IS NOT NULL AND s.status = 'active'
+    )
+    INSERT INTO attempts (delivery_id, number, at, duration_ms, status_code, error, answer)
+    SELECT v.id, v.number, date_trunc('milliseconds', now - make_interval(secs => v.ago)), v.duration_ms,
+        v.status_code, v.error, v.answer
+    FROM tried v JOIN settled USING (id), clock ON CONFLICT DO NOTHING
+"""
+_SKIP = text(
+    """
+    UPDATE deliveries d SET state = 'skipped'
+    FROM unnest(CAST(:ids AS text[]), CAST(:delivery_ids AS text[])) AS v (id, delivery_id)
+    WHERE d.subscription_id = v.id AND d.id = v.delivery_id AND d.state = 'pending' AND d.attempts = 0
+    """
+)
+
+
+class Looked(NamedTuple):
+    """A subscription that has something due, or is asked about."""
+
+    id: str
+    is_due: bool
+    #: By this process or another.
+    is_held: bool
+    is_deleted: bool
+    #: Changes with whatever `Opened` holds.
+    version: tuple[int, int]
+
+
+class Locked(NamedTuple):
+    """A subscription whose lane is ours until the transaction ends."""
+
+    fence: int
+    standing: Standing
+
+
+class Progress(NamedTuple):
+    """How far a delivery has come."""
+
+    attempts: int
+    failures: int
+
+
+class Settled(NamedTuple):
+    """An attempt to be written down; `ago` seconds have passed since it began."""
+
+    subscription_id: str
+    id: str
+    number: int
+    state: str
+    wait: float
+    has_failed: bool
+    ago: float
+    duration_ms: int
+    status_code: int | None
+    error: str | None
+    answer: str | None
+
+
+class Stood(NamedTuple):
+    """How a subscription stands after them."""
+
+    subscription_id: str
+    failures: int
+    has_delivered: bool
+    reason: str | None
+
+
+class Lanes:
+    """Over an open connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def look(self, mine: Collection[str]) -> list[Looked]:
+        """Subscriptions with something due, the longest waiting first, then the rest of `mine`."""
+        rows = _LOOK.run(self._connection, {"mine": list(mine)})
+        return [Looked(*row[:4], (row.revision, row.secrets)) for row in rows]
+
+    def take(self, subscription_ids: Collection[str], lease_seconds: float) -> dict[str, int]:
+        """The fences of the lanes that were free and are ours now."""
+        parameters = {"ids": list(subscription_ids), "lease": lease_seconds}
+        return dict(tuple(row) for row in _TAKE.run(self._connection, parameters))
+
+    def open(self, subscription_ids: Collection[str]) -> list[Opened]:
+        rows = _OPEN.run(self._connection, {"ids": list(subscription_ids)})
+        return [
+            Opened(row.id, row.url, row.secrets or [], row.consecutive_failures, (row.revision, row.count))
+            for row in rows
+        ]
+
+    def renew(self, fences: dict[str, int], lease_seconds: float) -> set[str]:
+        """The lanes that are still ours."""
+        parameters = {"ids": list(fences), "fences": list(fences.values()), "lease": lease_seconds}
+        return {row[0] for row in _RENEW.run(self._connection, parameters)}
+
+    def release(self, fences: dict[str, int], *, is_leaving: bool = False) -> set[str]:
+        """Gives back lanes in which nothing is due, or all of them when the process leaves; those that are back."""
+        parameters = {
+            "ids": list(fences),
+            "fences": list(fences.values()),
+            "is_leaving": is_leaving,
+        }
+        return {row[0] for row in _RELEASE.run(self._connection, parameters)}
+
+    def load(self, limits: dict[str, int], known: Collection[str]) -> list[Due]:
+        """Up to so many due deliveries of each subscription, without those that are known."""
+        parameters = {"ids": list(limits), "limits": list(limits.values()), "known": list(known)}
+        return [Due(*row[:5], bytes(row[5]), *row[6:]) for row in _LOAD.run(self._connection, parameters)]
+
+    def lock(
+        self, tried: Sequence[tuple[str, str]]
+    ) -> tuple[dict[str, Locked], dict[tuple[str, str], Progress]]:
+        """Locks the lanes of these (subscription, delivery) pairs; those that are gone are missing."""
+        parameters = {"ids": [pair[0] for pair in tried], "delivery_ids": [pair[1] for pair in tried]}
+        locked: dict[str, Locked] = {}
+        progress: dict[tuple[str, str], Progress] = {}
+        for lane_id, fence, consecutive, is_active, delivery_id, attempts, failures in _LOCK.run(
+            self._connection, parameters
+        ):
+            locked[lane_id] = Locked(fence, Standing(is_active, consecutive))
+            if delivery_id is not None:
+                progress[lane_id, delivery_id] = Progress(attempts, failures)
+        return locked, progress
+
+    def record(self, settled: Sequence[Settled], stood: Sequence[Stood]) -> None:
+        """Writes attempts and what they change; the transaction is over with it."""
+        parameters = {"tried": _json(settled), "stood": _json(stood)}
+        end_with(self._connection, _RECORD, parameters)
+
+    def skip(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """These (subscription, delivery) found the month used up."""
+        parameters = {"ids": [pair[0] for pair in pairs], "delivery_ids": [pair[1] for pair in pairs]}
+        self._connection.execute(_SKIP, parameters)
+
+
+def _json(rows: Sequence[Any]) -> str:
+    return msgspec.json.encode([row._asdict() for row in rows]).decode()

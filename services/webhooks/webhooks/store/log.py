@@ -1,0 +1,101 @@
+"""Taking away what is over: statements that work on at most so many rows."""
+
+from datetime import timedelta
+
+from sqlalchemy import Connection, text
+
+#: A disabled subscription's waiting deliveries, unless somebody asked for them.
+_FAIL_OF_DISABLED = text(
+    """
+    UPDATE deliveries d SET state = 'failed' FROM (
+        SELECT p.subscription_id, p.id FROM subscriptions s, LATERAL (
+            SELECT subscription_id, id FROM deliveries
+            WHERE subscription_id = s.id AND state = 'pending' AND NOT asked LIMIT :limit) AS p
+        WHERE (s.status = 'disabled' OR s.deleted_at IS NOT NULL) AND s.status = 'disabled' LIMIT :limit) AS waiting
+    WHERE d.subscription_id = waiting.subscription_id AND d.id = waiting.id AND d.state = 'pending'
+    """
+)
+_REMOVE_OF_DELETED = text(
+    """
+    WITH gone AS (
+        DELETE FROM deliveries WHERE (subscription_id, id) IN (
+            SELECT p.subscription_id, p.id FROM subscriptions s, LATERAL (
+                SELECT subscription_id, id FROM deliveries WHERE subscription_id = s.id LIMIT :limit) AS p
+            WHERE (s.status = 'disabled' OR s.deleted_at IS NOT NULL) AND s.deleted_at IS NOT NULL LIMIT :limit)
+        RETURNING id
+    ), tried AS (DELETE FROM attempts USING gone WHERE delivery_id = gone.id)
+    SELECT count(*) FROM gone
+    """
+)
+_REMOVE_DELIVERIES = text(
+    """
+    WITH gone AS (
+        DELETE FROM deliveries WHERE (subscription_id, id) IN (
+            SELECT subscription_id, id FROM deliveries
+            WHERE created_at < (SELECT clock_now()) - CAST(:age AS interval) AND state <> 'pending'
+            ORDER BY created_at LIMIT :limit)
+        RETURNING id
+    ), tried AS (DELETE FROM attempts USING gone WHERE delivery_id = gone.id)
+    SELECT count(*) FROM gone
+    """
+)
+_REMOVE_EVENTS = text(
+    """
+    DELETE FROM events WHERE id IN (
+        SELECT id FROM events WHERE received_at < (SELECT clock_now()) - CAST(:age AS interval)
+        ORDER BY received_at LIMIT :limit)
+    """
+)
+_REMOVE_ASKS = text(
+    """
+    DELETE FROM asks WHERE operation_id IN (
+        SELECT operation_id FROM asks WHERE created_at < (SELECT clock_now()) - CAST(:age AS interval)
+        ORDER BY created_at LIMIT :limit)
+    """
+)
+_REMOVE_SECRETS = text(
+    """
+    DELETE FROM secrets WHERE id IN (
+        SELECT id FROM secrets WHERE expires_at < (SELECT clock_now()) - CAST(:age AS interval) LIMIT :limit)
+    """
+)
+_REMOVE_SUBSCRIPTIONS = text(
+    """
+    DELETE FROM subscriptions WHERE id IN (
+        SELECT id FROM subscriptions s
+        WHERE (status = 'disabled' OR deleted_at IS NOT NULL)
+            AND deleted_at < (SELECT clock_now()) - CAST(:age AS interval)
+            AND NOT EXISTS (SELECT FROM deliveries d WHERE d.subscription_id = s.id)
+        LIMIT :limit)
+    """
+)
+
+
+class Log:
+    """Over an open connection. Each gives the number of rows it took away or ended."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def fail_of_disabled(self, limit: int) -> int:
+        return self._connection.execute(_FAIL_OF_DISABLED, {"limit": limit}).rowcount
+
+    def remove_of_deleted(self, limit: int) -> int:
+        return int(self._connection.execute(_REMOVE_OF_DELETED, {"limit": limit}).scalar_one())
+
+    def remove_deliveries(self, age: timedelta, limit: int) -> int:
+        """With their attempts. What is pending stays until it has ended."""
+        return int(self._connection.execute(_REMOVE_DELIVERIES, {"age": age, "limit": limit}).scalar_one())
+
+    def remove_events(self, age: timedelta, limit: int) -> int:
+        return self._connection.execute(_REMOVE_EVENTS, {"age": age, "limit": limit}).rowcount
+
+    def remove_asks(self, age: timedelta, limit: int) -> int:
+        return self._connection.execute(_REMOVE_ASKS, {"age": age, "limit": limit}).rowcount
+
+    def remove_secrets(self, age: timedelta, limit: int) -> int:
+        return self._connection.execute(_REMOVE_SECRETS, {"age": age, "limit": limit}).rowcount
+
+    def remove_subscriptions(self, age: timedelta, limit: int) -> int:
+        """Deleted ones, once nothing is left of their log."""
+        return self._connection.execute(_REMOVE_SUBSCRIPTIONS, {"age": age, "limit": limit}).rowcount

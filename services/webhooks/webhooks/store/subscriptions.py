@@ -1,0 +1,172 @@
+"""Subscriptions, their secrets and the tiers of accounts: statements."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, and_, func, or_, select, tuple_, update
+from sqlalchemy.dialects.postgresql import insert
+
+from chassis.clock import clock_now
+from webhooks.models import accounts, lanes, secrets, subscriptions
+from webhooks.records import SecretRow, SubscriptionRow
+
+#: A tier that accounts' own event told is not overruled by callers that gateways may still have kept. Our choice.
+_CALLERS_LAST = timedelta(minutes=1)
+_FIELDS = SubscriptionRow.__dataclass_fields__
+_ALL = select(
+    *(column for column in subscriptions.c if column.name in _FIELDS),
+    lanes.c.consecutive_failures,
+    lanes.c.last_delivery_at,
+).join_from(subscriptions, lanes)
+
+
+class Subscriptions:
+    """Over an open connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def lock_account(self, account_id: str, tier: str) -> None:
+        """Notes the account's tier as its caller has it; the row is ours until the transaction ends."""
+        self.note_tier(account_id, tier)
+        self._connection.execute(select(accounts.c.id).where(accounts.c.id == account_id).with_for_update())
+
+    def note_tier(self, account_id: str, tier: str) -> None:
+        new = insert(accounts).values(id=account_id, tier=tier)
+        statement = new.on_conflict_do_update(
+            index_elements=["id"],
+            set_={"tier": new.excluded.tier},
+            where=and_(
+                accounts.c.tier != new.excluded.tier,
+                or_(accounts.c.told_by == "", accounts.c.told_at < func.clock_timestamp() - _CALLERS_LAST),
+            ),
+        )
+        self._connection.execute(statement)
+
+    def take_tier(self, account_id: str, tier: str, event_id: str) -> None:
+        """As accounts tells it; older news change nothing."""
+        new = insert(accounts).values(id=account_id, tier=tier, told_by=event_id)
+        statement = new.on_conflict_do_update(
+            index_elements=["id"],
+            set_={"tier": tier, "told_by": event_id, "told_at": func.clock_timestamp()},
+            where=accounts.c.told_by < event_id,
+        )
+        self._connection.execute(statement)
+
+    def of_operation(self, account_id: str, operation_id: str | None) -> SubscriptionRow | None:
+        if operation_id is None:
+            return None
+        statement = _ALL.where(
+            subscriptions.c.account_id == account_id, subscriptions.c.operation_id == operation_id
+        )
+        return self._one(statement)
+
+    def count(self, account_id: str) -> int:
+        statement = select(func.count()).where(
+            subscriptions.c.account_id == account_id, subscriptions.c.deleted_at.is_(None)
+        )
+        return int(self._connection.execute(statement).scalar_one())
+
+    def add(self, subscription_id: str, account_id: str, **fields: Any) -> SubscriptionRow:
+        """Fields: operation_id, name, url, events, brand_ids."""
+        values = {"id": subscription_id, "account_id": account_id, "created_at": clock_now(), **fields}
+        self._connection.execute(insert(subscriptions).values(values))
+        self._connection.execute(insert(lanes).values(subscription_id=subscription_id))
+        added = self.get(subscription_id)
+        assert added is not None, "written above"
+        return added
+
+    def get(self, subscription_id: str) -> SubscriptionRow | None:
+        """Deleted ones are not there."""
+        return self._one(
+            _ALL.where(subscriptions.c.id == subscription_id, subscriptions.c.deleted_at.is_(None))
+        )
+
+    def lock(self, subscription_id: str) -> SubscriptionRow | None:
+        """The same, ours until the transaction ends."""
+        statement = select(subscriptions.c.id).where(subscriptions.c.id == subscription_id)
+        self._connection.execute(statement.with_for_update(key_share=True))
+        return self.get(subscription_id)
+
+    def newest(
+        self,
+        account_id: str,
+        *,
+        brand_ids: Sequence[str] | None,
+        before: tuple[datetime, str] | None,
+        limit: int,
+    ) -> list[SubscriptionRow]:
+        """`brand_ids`: of the token, whose are those that lie within them; None: all."""
+        columns = subscriptions.c
+        statement = _ALL.where(columns.account_id == account_id, columns.deleted_at.is_(None))
+        if brand_ids is not None:
+            within = columns.brand_ids.contained_by(list(brand_ids))
+            statement = statement.where(func.cardinality(columns.brand_ids) > 0, within)
+        if before is not None:
+            statement = statement.where(tuple_(columns.created_at, columns.id) < before)
+        statement = statement.order_by(columns.created_at.desc(), columns.id.desc()).limit(limit)
+        return [_row(row) for row in self._connection.execute(statement)]
+
+    def change(self, subscription_id: str, **fields: Any) -> None:
+        """The sending side learns of it within a moment."""
+        statement = update(subscriptions).where(subscriptions.c.id == subscription_id)
+        self._connection.execute(statement.values(revision=subscriptions.c.revision + 1, **fields))
+
+    def enable(self, subscription_id: str) -> None:
+        self.change(subscription_id, status="active", disabled_reason=None)
+        statement = update(lanes).where(lanes.c.subscription_id == subscription_id)
+        self._connection.execute(statement.values(consecutive_failures=0))
+
+    def delete(self, subscription_id: str) -> None:
+        self.change(subscription_id, deleted_at=clock_now())
+
+    def add_secret(self, secret_id: str, subscription_id: str, operation_id: str | None, secret: str) -> None:
+        """`secret`: encrypted."""
+        values = {
+            "id": secret_id,
+            "subscription_id": subscription_id,
+            "operation_id": operation_id,
+            "secret": secret,
+            "created_at": clock_now(),
+        }
+        self._connection.execute(insert(secrets).values(values))
+
+    def expire_secret(self, subscription_id: str, lasts: timedelta) -> datetime:
+        """The current secret holds no longer than that; when it ends."""
+        statement = (
+            update(secrets)
+            .where(secrets.c.subscription_id == subscription_id, secrets.c.expires_at.is_(None))
+            .values(expires_at=clock_now() + lasts)
+            .returning(secrets.c.expires_at)
+        )
+        ends_at: datetime = self._connection.execute(statement).scalar_one()
+        return ends_at
+
+    def secret_of_operation(self, subscription_id: str, operation_id: str | None) -> SecretRow | None:
+        """What this operation made."""
+        if operation_id is None:
+            return None
+        return self._newest_secret(subscription_id, secrets.c.operation_id == operation_id)
+
+    def secret_before(self, subscription_id: str, secret_id: str) -> SecretRow | None:
+        """The one that this one replaced."""
+        return self._newest_secret(subscription_id, secrets.c.id < secret_id)
+
+    def _newest_secret(self, subscription_id: str, condition: Any) -> SecretRow | None:
+        statement = (
+            select(secrets.c.id, secrets.c.secret, secrets.c.expires_at)
+            .where(secrets.c.subscription_id == subscription_id, condition)
+            .order_by(secrets.c.id.desc())
+            .limit(1)
+        )
+        row = self._connection.execute(statement).one_or_none()
+        return SecretRow(*row) if row is not None else None
+
+    def _one(self, statement: Select[Any]) -> SubscriptionRow | None:
+        row = self._connection.execute(statement).one_or_none()
+        return _row(row) if row is not None else None
+
+
+def _row(row: Row[Any]) -> SubscriptionRow:
+    return SubscriptionRow(**row._mapping)

@@ -1,0 +1,168 @@
+"""Subscriptions as their owners make, see and change them."""
+
+from datetime import UTC, datetime, timedelta
+
+from chassis.addresses import UnsafeAddress, check_url
+from chassis.cursor import decode_cursor, encode_cursor
+from chassis.ids import new_id
+from contracts import webhooks as api
+from contracts.caller import Caller
+from contracts.errors import BRAND_NOT_AUTHORIZED, LIMIT_REACHED, NOT_FOUND, ApiError, invalid
+from webhooks import reach, signing
+from webhooks.house import House
+from webhooks.records import SubscriptionRow
+from webhooks.store.subscriptions import Subscriptions
+
+#: Spec "Events", Signature 4.
+PREVIOUS_SECRET_LASTS = timedelta(hours=24)
+
+
+def create(house: House, caller: Caller, request: api.CreateSubscription) -> api.CreatedSubscription:
+    """Raises VALIDATION_ERROR, BRAND_NOT_AUTHORIZED, LIMIT_REACHED."""
+    fields = {
+        "name": _name(request.name),
+        "url": _url(house, request.url),
+        "events": list(dict.fromkeys(request.events)),
+        "brand_ids": _brands(caller, request.brand_ids),
+    }
+    with house.database.transaction() as connection:
+        store = Subscriptions(connection)
+        store.lock_account(caller.account_id, caller.tier)
+        row = store.of_operation(caller.account_id, caller.operation_id)
+        if row is None:
+            if store.count(caller.account_id) >= api.MAX_SUBSCRIPTIONS:
+                raise ApiError(LIMIT_REACHED, limit=api.MAX_SUBSCRIPTIONS)
+            row = store.add(new_id("whk"), caller.account_id, operation_id=caller.operation_id, **fields)
+            secret = signing.new_secret()
+            store.add_secret(new_id("sec"), row.id, caller.operation_id, house.vault.encrypt(secret))
+        else:
+            secret = _secret_again(house, store, row, caller.operation_id)
+    return api.CreatedSubscription(**row.fields(), secret=secret)
+
+
+def show_list(house: House, caller: Caller, request: api.ListSubscriptions) -> api.SubscriptionList:
+    """Newest first."""
+    with house.database.reading() as connection:
+        found = Subscriptions(connection).newest(
+            caller.account_id,
+            brand_ids=caller.brand_ids,
+            before=_position(request.cursor),
+            limit=request.limit + 1,
+        )
+    shown, cursor = found[: request.limit], None
+    if len(found) > request.limit:
+        cursor = encode_cursor(shown[-1].created_at.isoformat(), shown[-1].id)
+    return api.SubscriptionList(webhooks=tuple(row.view() for row in shown), next_cursor=cursor)
+
+
+def show(house: House, caller: Caller, request: api.SubscriptionId) -> api.Subscription:
+    """Raises NOT_FOUND."""
+    with house.database.reading() as connection:
+        return reach.subscription(connection, caller, request.id).view()
+
+
+def edit(house: House, caller: Caller, request: api.EditSubscription) -> api.Subscription:
+    """Raises NOT_FOUND, VALIDATION_ERROR, BRAND_NOT_AUTHORIZED."""
+    changes: dict[str, object] = {}
+    if isinstance(request.name, str):
+        changes["name"] = _name(request.name)
+    if isinstance(request.url, str):
+        changes["url"] = _url(house, request.url)
+    if isinstance(request.events, tuple):
+        changes["events"] = list(dict.fromkeys(request.events))
+    if isinstance(request.brand_ids, tuple):
+        changes["brand_ids"] = _brands(caller, request.brand_ids)
+    with house.database.transaction() as connection:
+        reach.lock_subscription(connection, caller, request.id)
+        store = Subscriptions(connection)
+        store.note_tier(caller.account_id, caller.tier)
+        if changes:
+            store.change(request.id, **changes)
+        return _there(store.get(request.id)).view()
+
+
+def delete(house: House, caller: Caller, request: api.SubscriptionId) -> api.SubscriptionDeleted:
+    """Nothing goes out any more; the log follows. Raises NOT_FOUND."""
+    with house.database.transaction() as connection:
+        reach.lock_subscription(connection, caller, request.id)
+        Subscriptions(connection).delete(request.id)
+    return api.SubscriptionDeleted(success=True, id=request.id)
+
+
+def enable(house: House, caller: Caller, request: api.SubscriptionId) -> api.Subscription:
+    """Active again, with no failure counted. The operator may. Raises NOT_FOUND."""
+    with house.database.transaction() as connection:
+        reach.lock_subscription(connection, caller, request.id, by_operator=True)
+        store = Subscriptions(connection)
+        store.enable(request.id)
+        return _there(store.get(request.id)).view()
+
+
+def rotate_secret(house: House, caller: Caller, request: api.SubscriptionId) -> api.RotatedSecret:
+    """A new secret; what was signed with stays valid for 24 hours. Raises NOT_FOUND."""
+    with house.database.transaction() as connection:
+        reach.lock_subscription(connection, caller, request.id)
+        store = Subscriptions(connection)
+        made = store.secret_of_operation(request.id, caller.operation_id)
+        if made is None:
+            ends_at = store.expire_secret(request.id, PREVIOUS_SECRET_LASTS)
+            secret = signing.new_secret()
+            store.add_secret(new_id("sec"), request.id, caller.operation_id, house.vault.encrypt(secret))
+            store.change(request.id)
+        else:
+            secret, previous = house.vault.decrypt(made.secret), store.secret_before(request.id, made.id)
+            if previous is None or previous.expires_at is None:  # the operation that created it
+                raise ApiError(NOT_FOUND)
+            ends_at = previous.expires_at
+    return api.RotatedSecret(id=request.id, secret=secret, previous_secret_expires_at=ends_at.astimezone(UTC))
+
+
+def _secret_again(house: House, store: Subscriptions, row: SubscriptionRow, operation_id: str | None) -> str:
+    """What the operation's first answer showed. Raises NOT_FOUND when it is long gone."""
+    made = store.secret_of_operation(row.id, operation_id)
+    if made is None:
+        raise ApiError(NOT_FOUND)
+    return house.vault.decrypt(made.secret)
+
+
+def _name(name: str) -> str:
+    stripped = name.strip()
+    if not stripped or "\x00" in stripped:
+        raise invalid("name", "is blank or contains control characters")
+    return stripped
+
+
+def _url(house: House, url: str) -> str:
+    """As it is given, once it is known to be public. Raises VALIDATION_ERROR."""
+    try:
+        check_url(url, allowed=house.settings.allowed_networks)
+    except UnsafeAddress as error:
+        raise invalid("url", error.reason) from None
+    return url
+
+
+def _brands(caller: Caller, brand_ids: tuple[str, ...]) -> list[str]:
+    """That the brands are the account's, the gateway has asked accounts. Raises BRAND_NOT_AUTHORIZED, NOT_FOUND."""
+    if not all(map(reach.is_id, brand_ids)):
+        raise ApiError(NOT_FOUND, field="brand_ids")
+    if not all(map(caller.reaches, brand_ids)):
+        raise ApiError(BRAND_NOT_AUTHORIZED)
+    return list(dict.fromkeys(brand_ids or caller.brand_ids or ()))
+
+
+def _there(row: SubscriptionRow | None) -> SubscriptionRow:
+    assert row is not None, "locked by this transaction"
+    return row
+
+
+def _position(cursor: str | None) -> tuple[datetime, str] | None:
+    if cursor is None:
+        return None
+    created_at, subscription_id = decode_cursor(cursor, 2)
+    try:
+        moment = datetime.fromisoformat(created_at)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None or not reach.is_id(subscription_id):
+        raise invalid("cursor", "is not a cursor of this list")
+    return moment, subscription_id
