@@ -13,7 +13,11 @@ from local.processes import Process
 SERVICES: dict[str, tuple[str, ...]] = {
     "accounts": ("TOKEN_SECRET",),
     "quota": (),
-    "publishing": ("CREDENTIAL_KEYS", "FACEBOOK_API_URL", "INSTAGRAM_API_URL", "OUTBOUND_HOST_MAP"),
+    "publishing": (
+        *("CREDENTIAL_KEYS", "FACEBOOK_API_URL", "INSTAGRAM_API_URL", "OUTBOUND_HOST_MAP"),
+        *("COMMENT_POLLS", "COMMENT_POLLS_PUSHED", "COMMENT_POLLS_PER_SECOND"),
+        *("META_APP_SECRET", "META_VERIFY_TOKEN"),
+    ),
     "ai": (
         *("AI_CAPTION_PROVIDER", "AI_IMAGE_PROVIDER", "AI_POLL_SECONDS", "AI_VIDEO_PROVIDER", "MAX_WORKERS"),
         *("GEMINI_API_KEY", "GEMINI_API_URL", "OPENAI_API_KEY", "OPENAI_API_URL", "OUTBOUND_HOST_MAP"),
@@ -22,7 +26,9 @@ SERVICES: dict[str, tuple[str, ...]] = {
     "webhooks": ("EVENTLET_THREADPOOL_SIZE", "MAX_WORKERS", "WEBHOOK_ALLOWED_CIDRS", "WEBHOOK_SECRET_KEYS"),
 }
 #: Keys the runner makes up, once for each run directory.
-SECRETS = ("CREDENTIAL_KEYS", "TOKEN_SECRET", "WEBHOOK_SECRET_KEYS")
+SECRETS = ("CREDENTIAL_KEYS", "META_APP_SECRET", "META_VERIFY_TOKEN", "TOKEN_SECRET", "WEBHOOK_SECRET_KEYS")
+#: How often comments are asked for (age=wait in seconds): 5 s for young posts (local-stack.md, "Waiting times").
+COMMENT_POLLS = "3600=5,86400=15,259200=300,1209600=3600,2592000=86400"
 #: Who keeps a database of its own, with migrations.
 DATABASES = ("accounts", "quota", "publishing", "ai", "media", "webhooks", "gateway")
 #: Usual ports of the local stack (our choice); taken ones are replaced, see `.run/env`.
@@ -55,6 +61,9 @@ def settings(
         "AI_VIDEO_PROVIDER": "gemini",
         "AMQP_URL": amqp_url,
         "CLOCK_SHIFT_ALLOWED": "true",
+        "COMMENT_POLLS": COMMENT_POLLS,
+        "COMMENT_POLLS_PUSHED": COMMENT_POLLS,
+        "COMMENT_POLLS_PER_SECOND": "20",
         "EVENTLET_NO_GREENDNS": "yes",
         "EVENTLET_THREADPOOL_SIZE": "64",
         "FACEBOOK_API_URL": simulator,
@@ -91,7 +100,7 @@ def processes(
         Process(
             "simulator",
             [*python, "simulator", "--port", str(port["simulator"])],
-            {"OUTBOUND_HOST_MAP": told["OUTBOUND_HOST_MAP"], "PYTHONUNBUFFERED": "1"},
+            {"OUTBOUND_HOST_MAP": told["OUTBOUND_HOST_MAP"], "PYTHONUNBUFFERED": "1"} | _of_meta(port, told),
             f"tcp:127.0.0.1:{port['simulator']}",
         )
     ]
@@ -117,3 +126,9 @@ def processes(
     check = f"http://127.0.0.1:{port['gateway']}/healthz"
     rows.append(Process("gateway", [*python, "gateway"], common | own, check, [*servers, "migrate-gateway"]))
     return rows
+
+
+def _of_meta(port: Mapping[str, int], told: Mapping[str, str]) -> dict[str, str]:
+    """The app that the simulator's Meta knows: ours, with the address where it hears of comments."""
+    hooks = f"http://127.0.0.1:{port['gateway']}/hooks"
+    return {name: told[name] for name in ("META_APP_SECRET", "META_VERIFY_TOKEN")} | {"META_WEBHOOK_URL": hooks}

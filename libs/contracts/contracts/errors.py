@@ -104,6 +104,8 @@ COLLABORATOR_INSUFFICIENT = _row("COLLABORATOR_INSUFFICIENT", 403, "permission",
     "The collaborator who issued this token no longer has full access to the brand.", "Ask the brand's owner for a token.")
 PLAN_REQUIRED = _row("PLAN_REQUIRED", 403, "ai", "This needs a higher plan; nothing was charged.",
     "Upgrade at `upgrade_url`.")
+HOOK_REFUSED = _row("HOOK_REFUSED", 403, "permission", "The call is not the platform's: its signature or verify token is wrong.",
+    "Check the app's secret and verify token in the settings.")
 # --- resources ---
 NOT_FOUND = _row("NOT_FOUND", 404, "resource", "There is no such resource.", "Check the id; it must belong to your account.")
 METHOD_NOT_ALLOWED = _row("METHOD_NOT_ALLOWED", 405, "request", "This path does not take that method.",

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Protocol
 from msgspec import UNSET, Meta, UnsetType, field
 
 from contracts.caller import Caller
-from contracts.record import Record
+from contracts.record import Nothing, Record
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
 #: Spec "Request field limits"; the platform's own limit comes on top.
@@ -300,6 +300,28 @@ class Reply(Record):
     created_at: datetime
 
 
+#: Of a platform's own call, as it came; Meta batches up to 1,000 changes.
+MAX_HOOK_BYTES = 2**20
+#: Of the same on the bus (architecture: messages stay under 256 KiB; bytes travel as base64).
+MAX_DEFLATED_HOOK_BYTES = 128 * 1024
+
+
+class VerifyHook(Record):
+    """A platform asks whether an address of hooks is ours; `platform` is its full lowercase name."""
+
+    platform: str
+    mode: str
+    token: str
+
+
+class ReceiveHook(Record):
+    """A platform's own call, raw: its signature is over the bytes. The body is zlib-deflated."""
+
+    platform: str
+    deflated_body: bytes
+    signature: str
+
+
 class PublishingApi(Protocol):
     """RPC surface of the publishing service. From the operator alone: link_page, expire_page, bring_post_due."""
 
@@ -321,3 +343,5 @@ class PublishingApi(Protocol):
     def get_engagement(self, caller: Caller, request: PostId) -> Engagement: ...
     def list_comments(self, caller: Caller, request: ListComments) -> CommentList: ...
     def reply_to_comment(self, caller: Caller, request: ReplyToComment) -> Reply: ...
+    def verify_hook(self, caller: Caller, request: VerifyHook) -> Nothing: ...
+    def receive_hook(self, caller: Caller, request: ReceiveHook) -> Nothing: ...

@@ -7,6 +7,7 @@ from contracts.platforms import DAY_SECONDS
 from contracts.record import Record
 from publishing.platforms.meta import MetaSettings
 from publishing.platforms.registry import PlatformSettings
+from publishing.poll_times import POLLED, PUSHED, Stages, parse_stages
 
 
 class Settings(Record):
@@ -36,6 +37,17 @@ class Settings(Record):
     media_transfer_seconds: float
     #: What the public URLs of our own uploads begin with (`content.own_file`).
     own_media: tuple[str, ...]
+    #: How often a post's comments are asked for, by its age; and where the platform tells us by itself.
+    polls: Stages = parse_stages(POLLED)
+    polls_pushed: Stages = parse_stages(PUSHED)
+    #: Posts that each process asks for in a second, and calls for comments at once. Our choice.
+    polls_per_second: float = 50.0
+    poll_calls: int = 16
+
+    @property
+    def hears_hooks(self) -> bool:
+        """Whether platforms can tell us of comments by themselves."""
+        return bool(self.platforms.meta.app_secret and self.platforms.meta.verify_token)
 
     @classmethod
     def from_env(cls) -> "Settings":
@@ -59,7 +71,19 @@ class Settings(Record):
             own_media=tuple(
                 f"{base.rstrip('/')}/" for base in (f"{public.rstrip('/')}/media", storage) if base
             ),
+            polls=_stages("COMMENT_POLLS", POLLED),
+            polls_pushed=_stages("COMMENT_POLLS_PUSHED", PUSHED),
+            polls_per_second=config.number("COMMENT_POLLS_PER_SECOND", 50),
+            poll_calls=config.integer("COMMENT_CALLS", 16),
         )
+
+
+def _stages(name: str, default: str) -> Stages:
+    """Raises ConfigError."""
+    try:
+        return parse_stages(config.text(name, default))
+    except ValueError as error:
+        raise config.ConfigError(f"{name} must be age=wait in seconds, comma-separated: {error}") from error
 
 
 def _meta() -> MetaSettings:
@@ -69,5 +93,7 @@ def _meta() -> MetaSettings:
         instagram_url=config.text("INSTAGRAM_API_URL", default.instagram_url),
         graph_version=config.text("META_GRAPH_VERSION", default.graph_version),
         app_secret=config.text("META_APP_SECRET", default.app_secret),
+        instagram_app_secret=config.text("INSTAGRAM_APP_SECRET", default.instagram_app_secret),
+        verify_token=config.text("META_VERIFY_TOKEN", default.verify_token),
         read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
     )

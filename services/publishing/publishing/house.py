@@ -48,6 +48,11 @@ class House:
     def side(self) -> Pool:
         return Pool("side", _SIDE_POOL)
 
+    @cached_property
+    def polling(self) -> Pool:
+        """Calls about comments that nobody waits for: a platform that hangs holds up no look-up."""
+        return Pool("polling", self.settings.poll_calls)
+
     @contextmanager
     def live_call(self) -> Iterator[None]:
         """Around what calls a platform while a client waits: platforms that hang leave workers for everything else.

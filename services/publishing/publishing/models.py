@@ -37,8 +37,16 @@ pages = Table(
     Column("picture", Text),
     Column("expired", Boolean, nullable=False, server_default=text("false")),
     Column("created_at", _TIME, nullable=False),
+    #: Real time: the platform takes no calls before; comments are not asked for until then.
+    Column("rest_until", _TIME),
+    #: Whether the platform was asked to tell us of new comments, and when it is to be asked (again); real time.
+    Column("subscribed", Boolean, nullable=False, server_default=text("false")),
+    Column("subscribe_at", _TIME),
+    Column("subscribe_tries", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("brand_id", "platform", "remote_account_id"),
     Index("pages_of_account", "account_id", text("created_at DESC"), text("id DESC")),
+    Index("pages_remote", "remote_account_id", "platform"),
+    Index("pages_to_subscribe", "subscribe_at", postgresql_where=text("subscribe_at IS NOT NULL")),
 )
 
 posts = Table(
@@ -151,7 +159,36 @@ comments = Table(
     Column("post_id", Text, ForeignKey("posts.id"), nullable=False),
     Column("remote_id", Text, nullable=False),
     Column("created_at", _TIME, nullable=False),
+    #: known (an id and no more: nobody was told), waiting (a hook said of it, not everything), told (comment.received
+    #: was staged), own (the page's own: nobody is told). Only known and waiting change, in the event's transaction.
+    Column("state", Text, nullable=False, server_default=text("'known'")),
+    #: waiting: what the hook said (`store.received.Said`), and in real time when it is to be looked at (again).
+    Column("said", JSONB(none_as_null=True)),
+    Column("wake_at", _TIME),
+    Column("looks", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("post_id", "remote_id"),
+    Index("comments_waiting", "wake_at", postgresql_where=text("state = 'waiting'")),
+)
+
+#: Published posts whose comments are asked for, until they are too old for it.
+comment_polls = Table(
+    "comment_polls",
+    metadata,
+    Column("post_id", Text, ForeignKey("posts.id"), primary_key=True),
+    Column("page_id", Text, nullable=False),
+    #: Real time: the next poll is due, or the claim on it lapses.
+    Column("wake_at", _TIME, nullable=False),
+    Column("fence", BigInteger, nullable=False, server_default=text("0")),
+    #: The platform's time of the newest comment when the list was last read through.
+    Column("since", _TIME),
+    #: In the middle of reading the list: where it goes on, the newest comment so far, and whether it is read from end
+    #: to end or back to `since`.
+    Column("cursor", Text),
+    Column("newest", _TIME),
+    Column("is_full", Boolean, nullable=False, server_default=text("true")),
+    #: Real time: when it was last read from end to end.
+    Column("full_at", _TIME),
+    Index("comment_polls_due", "wake_at"),
 )
 
 #: Replies of ours, written before the platform is called.
@@ -174,4 +211,5 @@ replies = Table(
     Column("created_at", _TIME, nullable=False),
     Index("replies_open", "lease_until", postgresql_where=text("state IN ('sending', 'unknown')")),
     Index("replies_of_comment", "comment_id"),
+    Index("replies_of_post", "post_id"),
 )

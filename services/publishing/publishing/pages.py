@@ -8,9 +8,11 @@ from contracts.errors import BRAND_NOT_AUTHORIZED, NOT_FOUND, ApiError, invalid
 from publishing import content, reach
 from publishing.house import House
 from publishing.listing import platform_code, position
+from publishing.platforms.meta_hooks import PUSHED
 from publishing.records import is_id
 from publishing.store import Connection
 from publishing.store.pages import Pages
+from publishing.store.polls import Polls
 
 
 def show_list(house: House, caller: Caller, request: api.ListPages) -> api.PageList:
@@ -72,7 +74,9 @@ def link(house: House, caller: Caller, request: api.LinkPage) -> api.Page:
         "picture": request.picture,
     }
     with house.database.transaction() as connection:
-        return Pages(connection).link(values).view()
+        page = Pages(connection).link(values, is_pushed=platform in PUSHED.values())
+        Polls(connection).wake_page(page.id)
+    return page.view()
 
 
 def expire(house: House, caller: Caller, request: api.GetPage) -> api.Page:

@@ -4,17 +4,21 @@ from chassis.service import BusProvider, DatabaseProvider, loop, on_event, rpc
 from contracts import publishing as contract
 from contracts.caller import Caller
 from contracts.events import Event
+from contracts.record import Nothing
 from publishing import (
     comments,
     due,
     editing,
     engagement,
     first_comments,
+    hooks,
     listing,
     lookups,
     pages,
+    polling,
     posts,
     publish,
+    subscribing,
 )
 from publishing.house import House, house_of
 from publishing.store import Connection
@@ -110,6 +114,14 @@ class PublishingService:
         with self.house.live_call():
             return comments.reply(self.house, caller, request)
 
+    @rpc
+    def verify_hook(self, caller: Caller, request: contract.VerifyHook) -> Nothing:
+        return hooks.verify(self.house, request)
+
+    @rpc
+    def receive_hook(self, caller: Caller, request: contract.ReceiveHook) -> Nothing:
+        return hooks.receive(self.house, request)
+
     @on_event("brand.changed")
     def on_brand_changed(self, connection: Connection, event: Event) -> None:
         pages.on_brand_changed(connection, str(event.data["brand_id"]), str(event.data["name"]))
@@ -138,3 +150,15 @@ class PublishingService:
     @loop(interval_seconds=1.0)
     def send_first_comments(self) -> int:
         return first_comments.send_first_comments(self.house)
+
+    @loop(interval_seconds=polling.TICK_SECONDS)
+    def poll_comments(self) -> int:
+        return polling.poll_comments(self.house)
+
+    @loop(interval_seconds=1.0)
+    def finish_comments(self) -> int:
+        return hooks.finish_comments(self.house)
+
+    @loop(interval_seconds=1.0)
+    def subscribe_pages(self) -> int:
+        return subscribing.subscribe_pages(self.house)

@@ -287,6 +287,14 @@ class Connector(ABC):
     ) -> CommentPage:
         """One page of a post's comments, replies and our own included; those made after `since` alone."""
 
+    def read_comment(self, account: Account, comment_id: str) -> RemoteComment:
+        """One comment. For platforms that tell of comments by themselves (`subscribe`)."""
+        raise NotImplementedError
+
+    def subscribe(self, account: Account) -> None:
+        """Ask the platform to tell us of the page's new comments; again does no harm. Where it offers that."""
+        raise NotImplementedError
+
     @abstractmethod
     def engagement(self, account: Account, remote_id: str) -> Counts:
         """A post's counts now."""

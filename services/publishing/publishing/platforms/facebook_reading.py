@@ -102,6 +102,13 @@ class FacebookReading(Connector):
             tuple(one for one in comments if since is None or one.created_at > since), next_cursor(answer)
         )
 
+    def read_comment(self, account: Account, comment_id: str) -> RemoteComment:
+        return _comment(self._graph.read(account, comment_id, fields=_COMMENT))
+
+    def subscribe(self, account: Account) -> None:
+        # Replaces what was asked for before: everything we want is asked for at once.
+        self._graph.ask(account, account.remote_account_id, "subscribed_apps", subscribed_fields="feed")
+
     def engagement(self, account: Account, remote_id: str) -> Counts:
         post = self._graph.read(
             account,

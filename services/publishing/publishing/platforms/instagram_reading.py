@@ -1,8 +1,11 @@
 """Instagram: comments, counts and the account itself (platforms.md 3). What makes a post is in `instagram`."""
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from chassis.cursor import decode_cursor, encode_cursor
+from contracts.errors import invalid
 from publishing.platforms.base import (
     Account,
     CommentPage,
@@ -20,6 +23,7 @@ _REPLY = "id,text,timestamp,username,from"
 _COMMENT = f"{_REPLY},replies{{{_REPLY}}}"
 #: Instagram's own largest page of comments (platforms.md 3).
 _COMMENTS_PER_PAGE = 50
+_SIZES = frozenset(str(size) for size in range(1, _COMMENTS_PER_PAGE + 1))
 #: Whom Instagram does not name to us.
 _SOMEBODY = "Instagram user"
 
@@ -99,20 +103,42 @@ class InstagramReading(Connector):
         limit: int = 50,
         cursor: str | None = None,
     ) -> CommentPage:
-        """`limit` counts comments, their replies come besides. Instagram has no `since`: it is applied here."""
+        """Instagram counts first comments alone, and has no `since`: both are mended here.
+
+        A page of Instagram's that holds more, replies included, is read again from where the last answer ended.
+        """
+        place = _Place.of(cursor) if cursor else _Place(size=min(limit, _COMMENTS_PER_PAGE))
         answer = self._graph.read(
-            account,
-            remote_id,
-            "comments",
-            fields=_COMMENT,
-            limit=min(limit, _COMMENTS_PER_PAGE),
-            after=cursor,
+            account, remote_id, "comments", fields=_COMMENT, limit=place.size, after=place.after or None
         )
-        comments = [one for row in rows_of(answer) for one in _thread(row)]
-        comments.sort(key=lambda one: one.created_at, reverse=True)
-        return CommentPage(
-            tuple(one for one in comments if since is None or one.created_at > since), next_cursor(answer)
-        )
+        comments = [one for row in rows_of(answer) for one in self._thread(account, row)]
+        comments.sort(key=_order, reverse=True)
+        wanted = [
+            one
+            for one in comments
+            if (since is None or one.created_at > since) and (not place.shown or _order(one) < place.shown)
+        ]
+        if len(wanted) > limit:
+            rest = replace(place, shown=_order(wanted[limit - 1]))
+            return CommentPage(tuple(wanted[:limit]), rest.cursor)
+        after = next_cursor(answer)
+        following = _Place(after=after, size=min(limit, _COMMENTS_PER_PAGE)).cursor if after else None
+        return CommentPage(tuple(wanted), following)
+
+    def _thread(self, account: Account, row: Answer) -> list[RemoteComment]:
+        """A comment and its replies; those that the list leaves out are asked for."""
+        replies = rows_of(row.get("replies") or {})
+        if ((row.get("replies") or {}).get("paging") or {}).get("next"):
+            replies = list(self._graph.rows(account, str(row["id"]), "replies", fields=_REPLY))
+        first = _comment(row, None, len(replies))
+        return [first, *(_comment(reply, first.id, 0) for reply in replies)]
+
+    def read_comment(self, account: Account, comment_id: str) -> RemoteComment:
+        row = self._graph.read(account, comment_id, fields=f"{_REPLY},parent_id")
+        return _comment(row, row.get("parent_id"), 0)
+
+    def subscribe(self, account: Account) -> None:
+        self._graph.ask(account, account.remote_account_id, "subscribed_apps", subscribed_fields="comments")
 
     def engagement(self, account: Account, remote_id: str) -> Counts:
         media = self._graph.read(account, remote_id, fields="like_count,comments_count,permalink,timestamp")
@@ -144,11 +170,31 @@ class InstagramReading(Connector):
         )
 
 
-def _thread(row: Answer) -> list[RemoteComment]:
-    """A comment and its replies."""
-    replies = rows_of(row.get("replies") or {})
-    first = _comment(row, None, len(replies))
-    return [first, *(_comment(reply, first.id, 0) for reply in replies)]
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a list of comments goes on: a page of Instagram's, and what of it was shown already."""
+
+    after: str = ""
+    size: int = _COMMENTS_PER_PAGE
+    #: `_order` of the last one shown; empty: none of this page was.
+    shown: tuple[str, ...] = ()
+
+    @property
+    def cursor(self) -> str:
+        return encode_cursor(self.after, str(self.size), *(self.shown or ("", "")))
+
+    @classmethod
+    def of(cls, cursor: str) -> "_Place":
+        """Raises ApiError VALIDATION_ERROR for one we did not make."""
+        after, size, *shown = decode_cursor(cursor, 4)
+        if size not in _SIZES:
+            raise invalid("cursor", "is not a cursor of this list")
+        return cls(after, int(size), tuple(shown) if shown[0] else ())
+
+
+def _order(comment: RemoteComment) -> tuple[str, str]:
+    """What comments are sorted by, as text, so that a cursor can hold it."""
+    return comment.created_at.astimezone(UTC).isoformat(timespec="milliseconds"), comment.id
 
 
 def _comment(row: Answer, parent_id: str | None, reply_count: int) -> RemoteComment:

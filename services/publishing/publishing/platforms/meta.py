@@ -36,6 +36,10 @@ class MetaSettings:
     graph_version: str = "v26.0"
     #: Signs every call (`appsecret_proof`) when set.
     app_secret: str = field(default="", repr=False)
+    #: Signs Instagram's hooks where its own login is used (platforms.md 3).
+    instagram_app_secret: str = field(default="", repr=False)
+    #: What Meta says when it asks whether the hooks' address is ours.
+    verify_token: str = field(default="", repr=False)
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 30.0
     #: First wait between two looks at a container or video; doubles up to 5 s. Our choice.
@@ -43,6 +47,10 @@ class MetaSettings:
     #: Longest one attempt waits for processing. A publish at once has to answer within the gateway's 60 s. Meta may
     #: take five minutes (platforms.md 3): the next attempt of a scheduled post goes on with what is staged. Our choice.
     poll_limit_seconds: float = 25.0
+
+    def hook_secrets(self, platform_code: str) -> tuple[str, ...]:
+        """Whatever may sign a platform's hooks; empty ones sign nothing."""
+        return (self.app_secret, *((self.instagram_app_secret,) if platform_code == "IG" else ()))
 
 
 class Graph:
@@ -70,6 +78,10 @@ class Graph:
                 return
             params["after"] = after
         raise PlatformRefusal(Refusal.TRANSIENT, "TOO_MANY", "The platform's list does not end.")
+
+    def ask(self, account: Account, node: str, edge: str, **params: Any) -> Answer:
+        """POST of a wish that may be repeated at will."""
+        return self._call("POST", account, node, edge, data=params)
 
     def stage(
         self, account: Account, node: str, edge: str, data: Answer, file: MediaSource | None = None

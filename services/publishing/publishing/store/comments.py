@@ -1,14 +1,11 @@
-"""Comment ids, replies of ours and the first comments of our posts: statements."""
+"""Replies of ours and the first comments of our posts: statements. What visitors write is `received.py`."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select, text
-from sqlalchemy.dialects.postgresql import insert
 
-from chassis.clock import clock_now
 from chassis.ids import new_id
 from publishing.models import comments, replies
 from publishing.records import Post, Row, is_id
@@ -103,20 +100,6 @@ class Comments:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-
-    def ids_for(self, post_id: str, remote_ids: Collection[str]) -> dict[str, str]:
-        """Our stable ids of these comments, made for those never seen before."""
-        if not remote_ids:
-            return {}
-        rows = [
-            {"id": new_id("cmt"), "post_id": post_id, "remote_id": remote_id, "created_at": clock_now()}
-            for remote_id in dict.fromkeys(remote_ids)
-        ]
-        self._connection.execute(insert(comments).values(rows).on_conflict_do_nothing())
-        found = select(comments.c.remote_id, comments.c.id).where(
-            comments.c.post_id == post_id, comments.c.remote_id.in_(remote_ids)
-        )
-        return {row.remote_id: row.id for row in self._connection.execute(found)}
 
     def get(self, comment_id: str) -> CommentRow | None:
         if not is_id(comment_id):

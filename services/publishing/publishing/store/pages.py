@@ -1,9 +1,9 @@
 """Pages: statements."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.clock import clock_now
@@ -20,6 +20,36 @@ _ONE_WITH_TIME = Compiled(_ONE.add_columns(clock_now().label("now")))
 _NEWEST = f"""
     SELECT {", ".join(column_names(PageRow))} FROM pages WHERE {{conditions}} ORDER BY created_at DESC, id DESC LIMIT %s
 """
+_REST = text(
+    """
+    UPDATE pages SET rest_until = greatest(rest_until, clock_timestamp() + make_interval(secs => :wait))
+    WHERE id = :id
+    """
+)
+_CLAIM_SUBSCRIPTIONS = text(
+    """
+    UPDATE pages SET subscribe_tries = subscribe_tries + 1,
+        subscribe_at = clock_timestamp() + make_interval(secs => :lease)
+    WHERE id IN (SELECT id FROM pages WHERE subscribe_at <= clock_timestamp() ORDER BY subscribe_at LIMIT :limit
+        FOR UPDATE SKIP LOCKED)
+    RETURNING *
+    """
+)
+_END_SUBSCRIPTION = text(
+    """
+    UPDATE pages SET subscribed = subscribed OR :done,
+        subscribe_at = clock_timestamp() + make_interval(secs => CAST(:wait AS float8))
+    WHERE id = :id AND subscribe_tries = :tries
+    """
+)
+
+
+class Subscription(NamedTuple):
+    """A claimed page whose platform is to be asked to tell us of its comments."""
+
+    page: PageRow
+    #: This one included; a page that is linked anew begins anew.
+    tries: int
 
 
 class Pages:
@@ -45,11 +75,15 @@ class Pages:
         rows = self._connection.execute(select(pages).where(pages.c.id.in_(page_ids))).mappings()
         return {row["id"]: PageRow.of(row) for row in rows}
 
-    def link(self, values: dict[str, Any]) -> PageRow:
-        """Adds the page, or repairs the one that already stands for this platform account in this brand."""
-        statement = insert(pages).values(created_at=clock_now(), **values)
+    def link(self, values: dict[str, Any], *, is_pushed: bool = False) -> PageRow:
+        """Adds the page, or repairs the one that already stands for this platform account in this brand.
+
+        `is_pushed`: its platform is to be asked to tell us of comments.
+        """
+        asked = {"subscribe_at": func.clock_timestamp() if is_pushed else None, "subscribe_tries": 0}
+        statement = insert(pages).values(created_at=clock_now(), **values, **asked)
         kept = ("id", "created_at", "brand_id", "platform", "remote_account_id")
-        repaired = {name: statement.excluded[name] for name in values if name not in kept} | {
+        repaired = {name: statement.excluded[name] for name in (*values, *asked) if name not in kept} | {
             "expired": False
         }
         row = self._connection.execute(
@@ -65,6 +99,21 @@ class Pages:
         ).mappings()
         found = row.first()
         return PageRow.of(found) if found else None
+
+    def rest(self, page_id: str, wait_seconds: float) -> None:
+        """The platform takes no calls for the page for so long."""
+        self._connection.execute(_REST, {"id": page_id, "wait": wait_seconds})
+
+    def claim_subscriptions(self, limit: int, lease_seconds: float) -> list[Subscription]:
+        rows = self._connection.execute(
+            _CLAIM_SUBSCRIPTIONS, {"limit": limit, "lease": lease_seconds}
+        ).mappings()
+        return [Subscription(PageRow.of(row), row["subscribe_tries"]) for row in rows]
+
+    def end_subscription(self, subscription: Subscription, *, done: bool, wait_seconds: float | None) -> None:
+        """Records a try; `wait_seconds` until the next, None: there is none."""
+        values = {"id": subscription.page.id, "tries": subscription.tries, "done": done, "wait": wait_seconds}
+        self._connection.execute(_END_SUBSCRIPTION, values)
 
     def rename_brand(self, brand_id: str, name: str) -> None:
         self._connection.execute(update(pages).where(pages.c.brand_id == brand_id).values(brand_name=name))

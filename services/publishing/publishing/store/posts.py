@@ -93,6 +93,11 @@ class Posts:
             return None
         return self._one(_ONE, {"id": post_id})
 
+    def many(self, post_ids: Collection[str]) -> dict[str, Post]:
+        if not post_ids:
+            return {}
+        return {post.id: post for post in self._all(select(*_POST).where(posts.c.id.in_(post_ids)))}
+
     def lock(self, post_id: str) -> Post | None:
         """The post as it is now, and stays until the transaction ends."""
         return self._one(_LOCKED, {"id": post_id})

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import Connection, text
 
+from contracts.platforms import PLATFORMS
 from publishing.records import OUT, Post
 
 _LOCK_BRANDS = text("SELECT pg_advisory_xact_lock(hashtextextended(b, 0)) FROM unnest(:brands) AS b")
@@ -73,8 +74,10 @@ _BEGIN = text(
     SELECT id, attempts, fence, clock_timestamp() FROM called RETURNING post_id
     """
 )
+#: Platforms whose comments are asked for, from 5 s (our choice) after a post went out; `store/polls.py`.
+_POLLED = ", ".join(f"'{platform.code}'" for platform in PLATFORMS.values() if platform.comments)
 _RECORD = text(
-    """
+    f"""
     WITH v AS (
         SELECT * FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS v(id text, fence bigint, state text, outcome text,
             wait_seconds float8, looked_up boolean, remote_id text, permalink text, error_code text, error_message text)
@@ -97,6 +100,10 @@ _RECORD = text(
             error_code = v.error_code, error_message = v.error_message
         FROM v JOIN recorded r ON r.id = v.id
         WHERE a.post_id = v.id AND a.outcome IS NULL AND v.outcome IS NOT NULL
+    ), polled AS (
+        INSERT INTO comment_polls (post_id, page_id, wake_at)
+        SELECT id, page_id, clock_timestamp() + interval '5 seconds' FROM recorded
+        WHERE state = 'published' AND platform IN ({_POLLED}) ON CONFLICT DO NOTHING
     )
     SELECT * FROM recorded
     """

@@ -16,8 +16,8 @@ from chassis.database import Database
 from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import Caller, operator
-from contracts.events import Event, PostMedia
-from publishing import due, lookups, pages, posts
+from contracts.events import CommentReceived, Event, PostMedia
+from publishing import due, lookups, pages, polling, posts, publish
 from publishing.config import Settings
 from publishing.house import House
 from publishing.platforms.base import (
@@ -28,11 +28,14 @@ from publishing.platforms.base import (
     NotPublished,
     Profile,
     Published,
+    RemoteComment,
     RemoteReply,
 )
 from publishing.platforms.registry import PlatformSettings
 
 ACCOUNT, BRAND = "usr_a", "brd_a"
+#: When the first visitor wrote.
+VISITED_AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
 @dataclass
@@ -113,6 +116,48 @@ class FakePlatform(Connector):
         return [message for _, message in self.posts]
 
 
+@dataclass
+class Wall:
+    """What visitors wrote under a post; stands in for the platform's list."""
+
+    made: list[RemoteComment] = field(default_factory=list)
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    read: list[str] = field(default_factory=list)
+    #: Raised by the next calls.
+    script: list[Exception] = field(default_factory=list)
+    most: int = 100
+
+    def write(self, text: str = "hi", author_id: str = "u1", parent_id: str | None = None) -> RemoteComment:
+        number = len(self.made)
+        comment = RemoteComment(
+            f"c{number:05d}",
+            text,
+            author_id,
+            "Ann",
+            VISITED_AT + timedelta(seconds=number),
+            parent_id=parent_id,
+        )
+        self.made.append(comment)
+        return comment
+
+    def list_comments(
+        self, account: Any, remote_id: str, *, since: Any = None, limit: int = 50, cursor: str | None = None
+    ) -> CommentPage:
+        self.asked.append({"since": since, "cursor": cursor})
+        if self.script:
+            raise self.script.pop(0)
+        rows = [one for one in reversed(self.made) if since is None or one.created_at > since]
+        rows = [one for one in rows if cursor is None or one.id < cursor]
+        shown = rows[: min(limit, self.most)]
+        return CommentPage(tuple(shown), shown[-1].id if len(shown) < len(rows) else None)
+
+    def read_comment(self, account: Any, comment_id: str) -> RemoteComment:
+        self.read.append(comment_id)
+        if self.script:
+            raise self.script.pop(0)
+        return next(one for one in self.made if one.id == comment_id)
+
+
 class OneConnector:
     def __init__(self, platform: FakePlatform) -> None:
         self.platform = platform
@@ -126,6 +171,13 @@ class OneConnector:
 @pytest.fixture
 def platform() -> FakePlatform:
     return FakePlatform()
+
+
+@pytest.fixture
+def wall(platform: Any) -> Wall:
+    wall = Wall()
+    platform.list_comments, platform.read_comment = wall.list_comments, wall.read_comment
+    return wall
 
 
 @pytest.fixture
@@ -168,7 +220,7 @@ def make_house(
 
     yield make
     for house in made:
-        for pool in (house.lanes, house.side):
+        for pool in (house.lanes, house.side, house.polling):
             assert pool.wait_free(pool.size, 10)
             pool.close()
 
@@ -258,6 +310,27 @@ class World:
 
     def events(self) -> list[str]:
         return [row.event for row in self.ask("SELECT event FROM outbox ORDER BY position")]
+
+    def told(self) -> list[CommentReceived]:
+        """Every comment.received there was, in order."""
+        bodies = self.ask("SELECT body FROM outbox WHERE event = 'comment.received' ORDER BY position")
+        events = [msgspec.json.decode(bytes(row.body), type=Event) for row in bodies]
+        return [msgspec.convert(event.data, CommentReceived) for event in events]
+
+    def published(self, page: api.Page | None = None, **fields: Any) -> api.PublishResult:
+        """A post that has just gone out at once."""
+        request = api.PublishPost(page_id=(page or self.page()).id, message="hello", **fields)
+        return publish.publish(self.house, self.caller(), request)
+
+    def poll(self, house: House | None = None) -> None:
+        """Every poll for comments is due."""
+        self.run("UPDATE comment_polls SET wake_at = clock_timestamp()")
+        self.poll_due(house)
+
+    def poll_due(self, house: House | None = None) -> None:
+        house = house or self.house
+        polling.poll_comments(house)
+        assert house.polling.wait_free(house.polling.size, 10)
 
     def words(self) -> list[PostMedia]:
         """What media has been told, or will be, in order."""

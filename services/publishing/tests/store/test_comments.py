@@ -10,7 +10,7 @@ from contracts.errors import ApiError
 from publishing import comments, engagement, first_comments, publish
 from publishing.house import House
 from publishing.platforms.base import CommentPage, OutcomeUnknown, PlatformRefusal, Refusal, RemoteComment
-from publishing.store.comments import Comments
+from publishing.store.received import Received
 
 SEEN_AT = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -98,7 +98,8 @@ def comment(world: Any) -> tuple[api.Page, str]:
     page = world.page()
     result = published(world, page)
     with world.database.transaction() as connection:
-        return page, Comments(connection).ids_for(result.post_id, ["r1"])["r1"]
+        Received(connection).add(result.post_id, ["r1"])
+        return page, Received(connection).known(result.post_id, ["r1"])["r1"].id
 
 
 def reply(

@@ -1,0 +1,135 @@
+"""Asking platforms for new comments, for what they do not tell by themselves or what was lost on the way.
+
+claim → call → record: the list is read page by page, newest first, back to where it was read last; each page's comments
+are taken in, and how far the reading is, in one transaction. A dead process's poll goes on there when its claim lapses.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+import structlog
+
+from contracts.platforms import DAY_SECONDS
+from publishing.delivery import connection_to
+from publishing.house import House
+from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
+from publishing.poll_times import Poll, advance, begin, wait_before_poll
+from publishing.receiving import take_in
+from publishing.records import PageRow, Post
+from publishing.store import Connection
+from publishing.store.pages import Pages
+from publishing.store.polls import Polls
+from publishing.store.posts import Posts
+
+log = structlog.get_logger()
+
+#: Between two ticks of the loop.
+TICK_SECONDS = 0.5
+#: Comments asked for at a time: the most that any platform gives.
+_PER_PAGE = 100
+#: Pages of one post's list in one turn: a post with 10,000 new comments takes ten turns, others come in between.
+_PAGES_PER_TURN = 10
+#: Longer than one call to the platform can take: connect 5 s, read 30 s. Our choice.
+_LEASE_SECONDS = 60.0
+#: A limited page whose platform does not say for how long. Our choice.
+_REST_SECONDS = 300.0
+#: A post that cannot be read (taken down, perhaps), or whose page has expired: not sooner than this. Our choice.
+_REFUSED_SECONDS = 3_600.0
+
+
+def poll_comments(house: House) -> int:
+    """One tick: claims posts that are due and starts asking; always 0, so that the loop keeps its pace."""
+    limit = min(house.polling.free, max(int(house.settings.polls_per_second * TICK_SECONDS), 1))
+    if limit < 1:
+        return 0
+    with house.database.transaction() as connection:
+        polls = Polls(connection).claim(limit, _LEASE_SECONDS)
+        posts = Posts(connection).many([poll.post_id for poll in polls])
+        pages = Pages(connection).many([poll.page_id for poll in polls])
+    for poll in polls:
+        house.polling.start(partial(run_poll, house, pages[poll.page_id], posts[poll.post_id], poll))
+    return 0
+
+
+def run_poll(house: House, page: PageRow, post: Post, poll: Poll) -> None:
+    """One turn of one post."""
+    pause = _pause(poll)
+    if pause > 0:
+        _put_off(house, poll, pause)
+        return
+    poll = begin(poll)
+    for left in reversed(range(_PAGES_PER_TURN)):
+        try:
+            connector, account = connection_to(house, page)
+            found = connector.list_comments(
+                account, post.remote_id or "", since=poll.back_to, limit=_PER_PAGE, cursor=poll.cursor
+            )
+        except PlatformRefusal as refusal:
+            note_refusal(house, page, refusal)
+            _put_off(house, _without_cursor(poll, refusal), _wait_after(house, poll, refusal))
+            return
+        except NotConnected:
+            _put_off(house, poll, DAY_SECONDS)
+            return
+        with house.database.transaction() as connection:
+            taken = take_in(connection, page, post, found.comments)
+            poll, is_done = advance(poll, found, has_news=taken.has_news)
+            wait = _interval(house, poll) if is_done else _LEASE_SECONDS if left else 0.0
+            holds = _save(connection, poll, wait, ended_full=is_done and poll.is_full)
+        if is_done or not holds:
+            return
+
+
+def note_refusal(house: House, page: PageRow, refusal: PlatformRefusal) -> None:
+    """What a refusal says of the page: that it has expired, or is to be left alone for a while."""
+    log.warning("comments_refused", page_id=page.id, kind=refusal.kind, code=refusal.code)
+    with house.database.transaction() as connection:
+        if refusal.kind is Refusal.EXPIRED:
+            Pages(connection).expire(page.id)
+        elif refusal.kind is Refusal.RATE_LIMITED:
+            Pages(connection).rest(page.id, rest_seconds(refusal))
+
+
+def rest_seconds(refusal: PlatformRefusal) -> float:
+    """How long a limited page is left alone: as long as the platform says, up to a day (our choice)."""
+    return min(refusal.wait_seconds or _REST_SECONDS, DAY_SECONDS)
+
+
+def _pause(poll: Poll) -> float:
+    """Seconds for which the page is not asked at all."""
+    return _REFUSED_SECONDS if poll.expired else poll.rest_seconds or 0.0
+
+
+def _interval(house: House, poll: Poll) -> float | None:
+    """Until the next reading of the list; None: there is none."""
+    settings = house.settings
+    pushed = poll.subscribed and settings.hears_hooks
+    return wait_before_poll(settings.polls_pushed if pushed else settings.polls, poll.age_seconds)
+
+
+def _wait_after(house: House, poll: Poll, refusal: PlatformRefusal) -> float:
+    if refusal.kind is Refusal.RATE_LIMITED:
+        return rest_seconds(refusal)
+    least = 0.0 if refusal.retryable or poll.cursor is not None else _REFUSED_SECONDS
+    return max(_interval(house, poll) or _REFUSED_SECONDS, least)
+
+
+def _without_cursor(poll: Poll, refusal: PlatformRefusal) -> Poll:
+    """A place in the list that is refused for good is gone: from the head again."""
+    return poll if refusal.retryable else replace(poll, cursor=None)
+
+
+def _put_off(house: House, poll: Poll, wait_seconds: float) -> None:
+    """Nothing came of it: again later, as long as the post is young enough."""
+    with house.database.transaction() as connection:
+        _save(connection, poll, None if _interval(house, poll) is None else wait_seconds)
+
+
+def _save(
+    connection: Connection, poll: Poll, wait_seconds: float | None, *, ended_full: bool = False
+) -> bool:
+    """False when somebody else has the poll by now, or the post is too old for another."""
+    if wait_seconds is None:
+        Polls(connection).end(poll)
+        return False
+    return Polls(connection).save(poll, wait_seconds, ended_full=ended_full)

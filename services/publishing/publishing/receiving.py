@@ -1,0 +1,99 @@
+"""A platform's comments become ours: an id each, and one comment.received for each that is not the page's own.
+
+Whoever comes upon a comment first tells of it, a hook, a poll or a client's GET, in the transaction that marks it told.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC
+from itertools import islice
+from typing import NamedTuple
+
+from chassis.outbox import Staging, stage_all
+from contracts import publishing as api
+from contracts.events import CommentReceived
+from publishing.platforms.base import RemoteComment
+from publishing.records import PageRow, Post
+from publishing.store import Connection
+from publishing.store.received import OurWords, Received
+
+#: Events staged at a time: other green threads get their turn in between. Our choice.
+_STAGED_AT_ONCE = 100
+
+
+class TakenIn(NamedTuple):
+    """What came of it: our ids by the platform's, those of the comments that are answered too."""
+
+    ids: dict[str, str]
+    #: Whether any was seen for the first time.
+    has_news: bool
+
+
+def take_in(
+    connection: Connection, page: PageRow, post: Post, found: Sequence[RemoteComment], *, tells: bool = True
+) -> TakenIn:
+    """Gives these comments ids of ours, and tells of each that is new, once.
+
+    Without `tells` they get their ids alone: who sees them next tells.
+    """
+    store = Received(connection)
+    remote_ids = {comment.id for comment in found} | {c.parent_id for c in found if c.parent_id}
+    known = store.known(post.id, remote_ids)
+    if missing := remote_ids - known.keys():
+        store.add(post.id, missing)
+        known |= store.known(post.id, missing)
+    ids = {remote_id: row.id for remote_id, row in known.items()}
+    new = {comment.id: comment for comment in found if not known[comment.id].is_settled}
+    if new and tells:
+        ours = store.our_words(post.id, new)
+        states = {
+            one.id: "own" if is_own(one, page, post.first_comment, ours) else "told" for one in new.values()
+        }
+        moved = store.end(post.id, states)
+        told = (one for one in new.values() if one.id in moved and states[one.id] == "told")
+        _tell(connection, page, post, sorted(told, key=lambda one: (one.created_at, one.id)), ids)
+    return TakenIn(ids, bool(new))
+
+
+def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, ours: OurWords) -> bool:
+    """Whether the page itself wrote it. Where the platform names nobody, our own words tell."""
+    if comment.author_id == page.remote_account_id or comment.id in ours.remote_ids:
+        return True
+    if page.platform == "IG":
+        # Its names are unique and always there; an id may be another login's, or left out.
+        return comment.author_name == page.username
+    words = {message.strip() for message in (*ours.messages, first_comment or "")} - {""}
+    return not comment.author_id and comment.text.strip() in words
+
+
+def view(post: Post, comment: RemoteComment, ids: Mapping[str, str]) -> api.Comment:
+    created_at = comment.created_at.astimezone(UTC)
+    return api.Comment(
+        id=ids[comment.id],
+        text=_plain(comment.text),
+        author=api.Author(id=comment.author_id, name=_plain(comment.author_name)),
+        created_time=created_at.replace(microsecond=created_at.microsecond // 1000 * 1000),
+        reply_count=comment.reply_count,
+        post_id=post.id,
+        platform=post.platform,
+        parent_id=ids[comment.parent_id] if comment.parent_id else None,
+    )
+
+
+def _plain(text: str) -> str:
+    """Without NUL, which PostgreSQL takes nowhere: an event is kept by others too."""
+    return text.replace("\0", "")
+
+
+def _tell(
+    connection: Connection, page: PageRow, post: Post, told: Iterable[RemoteComment], ids: Mapping[str, str]
+) -> None:
+    rest = iter(told)
+    while some := list(islice(rest, _STAGED_AT_ONCE)):
+        stage_all(connection, [_event(page, post, view(post, comment, ids)) for comment in some])
+
+
+def _event(page: PageRow, post: Post, comment: api.Comment) -> Staging:
+    data = CommentReceived(
+        user_id=page.account_id, brand_id=page.brand_id, page_id=page.id, post_id=post.id, comment=comment
+    )
+    return Staging("comment.received", data, page.account_id, page.brand_id)

@@ -1,0 +1,62 @@
+"""Polls of published posts for comments: statements. Claims and waits run in real time (`clock_timestamp()`).
+
+A row is made with the record of a post that went out (`sending.py`), and goes when the post is too old to be asked for.
+"""
+
+from sqlalchemy import Connection, text
+
+from publishing.poll_times import Poll
+
+_CLAIM = text(
+    """
+    UPDATE comment_polls c SET fence = c.fence + 1, wake_at = clock_timestamp() + make_interval(secs => :lease)
+    FROM posts p, pages g
+    WHERE c.post_id IN (SELECT post_id FROM comment_polls WHERE wake_at <= clock_timestamp()
+        ORDER BY wake_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+        AND p.id = c.post_id AND g.id = c.page_id
+    RETURNING c.*, g.subscribed, g.expired,
+        extract(epoch FROM clock_now() - p.out_at)::float8 AS age_seconds,
+        extract(epoch FROM clock_timestamp() - c.full_at)::float8 AS full_seconds,
+        extract(epoch FROM g.rest_until - clock_timestamp())::float8 AS rest_seconds
+    """
+)
+_SAVE = text(
+    """
+    UPDATE comment_polls SET since = :since, cursor = :cursor, newest = :newest, is_full = :is_full,
+        full_at = CASE WHEN :ended_full THEN clock_timestamp() ELSE full_at END,
+        wake_at = clock_timestamp() + make_interval(secs => :wait)
+    WHERE post_id = :post_id AND fence = :fence
+    """
+)
+_END = text("DELETE FROM comment_polls WHERE post_id = :post_id AND fence = :fence")
+_WAKE_PAGE = text(
+    "UPDATE comment_polls SET wake_at = least(wake_at, clock_timestamp()) WHERE page_id = :page_id"
+)
+
+
+class Polls:
+    """Polls over an open connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def claim(self, limit: int, lease_seconds: float) -> list[Poll]:
+        """Those that are due, the longest waiting first."""
+        rows = self._connection.execute(_CLAIM, {"limit": limit, "lease": lease_seconds}).mappings()
+        return [Poll.of(row) for row in rows]
+
+    def save(self, poll: Poll, wait_seconds: float, *, ended_full: bool = False) -> bool:
+        """Stores how far it is and when it goes on; False when the claim no longer holds."""
+        values = {
+            "post_id": poll.post_id, "fence": poll.fence, "since": poll.since, "cursor": poll.cursor,
+            "newest": poll.newest, "is_full": poll.is_full, "ended_full": ended_full, "wait": wait_seconds,
+        }  # fmt: skip
+        return self._connection.execute(_SAVE, values).rowcount == 1
+
+    def end(self, poll: Poll) -> None:
+        """The post is asked for no more."""
+        self._connection.execute(_END, {"post_id": poll.post_id, "fence": poll.fence})
+
+    def wake_page(self, page_id: str) -> None:
+        """The page works again: its polls are due."""
+        self._connection.execute(_WAKE_PAGE, {"page_id": page_id})

@@ -1,0 +1,177 @@
+"""Comments on their way to comment.received, once each: statements. Replies and first comments are `comments.py`.
+
+Whoever moves a row on from known or waiting tells of it in the same transaction, or marks it as the page's own; the row
+lock lets exactly one do so. Ids are sorted wherever rows are written: two that bring the same comments never deadlock.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, text
+
+from chassis.ids import new_id
+from publishing.platforms.base import RemoteComment
+from publishing.records import Post, Row
+
+_KNOWN = text(
+    "SELECT remote_id, id, state FROM comments WHERE post_id = :post_id AND remote_id = ANY(:remote_ids)"
+)
+_ADD = text(
+    """
+    INSERT INTO comments (id, post_id, remote_id, created_at)
+    SELECT id, :post_id, remote_id, clock_now() FROM unnest(:ids, CAST(:remote_ids AS text[])) AS n(id, remote_id)
+    ORDER BY remote_id ON CONFLICT DO NOTHING
+    """
+)
+_END = text(
+    """
+    WITH mine AS (
+        SELECT c.id, e.state FROM comments c
+        JOIN unnest(:remote_ids, CAST(:states AS text[])) AS e(remote_id, state) ON e.remote_id = c.remote_id
+        WHERE c.post_id = :post_id AND c.state IN ('known', 'waiting') ORDER BY c.remote_id FOR UPDATE OF c)
+    UPDATE comments c SET state = mine.state, said = NULL, wake_at = NULL
+    FROM mine WHERE c.id = mine.id RETURNING c.remote_id
+    """
+)
+_WAIT = text(
+    """
+    WITH mine AS (
+        SELECT c.id, w.said FROM comments c
+        JOIN unnest(:remote_ids, CAST(:said AS text[])) AS w(remote_id, said) ON w.remote_id = c.remote_id
+        WHERE c.post_id = :post_id AND c.state = 'known' ORDER BY c.remote_id FOR UPDATE OF c)
+    UPDATE comments c SET state = 'waiting', said = CAST(mine.said AS jsonb), wake_at = clock_timestamp()
+    FROM mine WHERE c.id = mine.id
+    """
+)
+_CLAIM_WAITING = text(
+    """
+    UPDATE comments c SET looks = looks + 1, wake_at = clock_timestamp() + make_interval(secs => :lease)
+    FROM posts p, pages g
+    WHERE c.id IN (SELECT id FROM comments WHERE state = 'waiting' AND wake_at <= clock_timestamp()
+        ORDER BY wake_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+        AND p.id = c.post_id AND g.id = p.page_id
+    RETURNING c.id, c.post_id, c.remote_id, c.said, c.looks,
+        g.expired OR coalesce(g.rest_until > clock_timestamp(), false) AS is_closed
+    """
+)
+_PUT_OFF = text(
+    """
+    UPDATE comments SET wake_at = clock_timestamp() + make_interval(secs => :wait)
+    WHERE id = :id AND state = 'waiting'
+    """
+)
+_REPLIES = text(
+    """
+    SELECT remote_id, message FROM replies WHERE post_id = :post_id
+        AND (remote_id = ANY(:remote_ids) OR state IN ('sending', 'unknown'))
+    """
+)
+_POSTS = text(
+    """
+    SELECT p.* FROM unnest(:accounts, CAST(:remote_ids AS text[])) AS t(account_id, remote_id)
+    JOIN pages g ON g.remote_account_id = t.account_id AND g.platform = :platform
+    JOIN posts p ON p.page_id = g.id AND p.remote_id = t.remote_id
+    WHERE p.state = 'published' ORDER BY p.id
+    """
+)
+
+
+class KnownComment(NamedTuple):
+    id: str
+    state: str
+
+    @property
+    def is_settled(self) -> bool:
+        """Nothing is to be told of it any more."""
+        return self.state in ("told", "own")
+
+
+class OurWords(NamedTuple):
+    """Replies of ours under a post: the platform's ids, and the texts of those on their way."""
+
+    remote_ids: frozenset[str]
+    messages: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingComment(Row):
+    """A comment that a hook told of without all that is to be told of it."""
+
+    id: str
+    post_id: str
+    remote_id: str
+    said: dict[str, Any]
+    #: This one included.
+    looks: int
+    #: The page has expired, or its platform takes no calls for it just now.
+    is_closed: bool
+
+    @property
+    def comment(self) -> RemoteComment:
+        """As far as the hook said."""
+        return msgspec.convert(self.said, RemoteComment)
+
+
+class Received:
+    """Comments over an open connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def known(self, post_id: str, remote_ids: Collection[str]) -> dict[str, KnownComment]:
+        """By the platform's ids, those that have an id of ours."""
+        if not remote_ids:
+            return {}
+        rows = self._connection.execute(_KNOWN, {"post_id": post_id, "remote_ids": list(remote_ids)})
+        return {row.remote_id: KnownComment(row.id, row.state) for row in rows}
+
+    def add(self, post_id: str, remote_ids: Collection[str]) -> None:
+        """Gives ids of ours to those that have none."""
+        if remote_ids:
+            ordered = sorted(remote_ids)
+            ids = [new_id("cmt") for _ in ordered]
+            self._connection.execute(_ADD, {"post_id": post_id, "ids": ids, "remote_ids": ordered})
+
+    def end(self, post_id: str, states: Mapping[str, str]) -> set[str]:
+        """Moves comments on to told or own; those that were not there yet: the caller is to tell of them."""
+        if not states:
+            return set()
+        values = {"post_id": post_id, "remote_ids": list(states), "states": list(states.values())}
+        return set(self._connection.execute(_END, values).scalars())
+
+    def wait(self, post_id: str, found: Iterable[RemoteComment]) -> None:
+        """Keeps what a hook said until the rest is known; what is known already stays as it is."""
+        said = {comment.id: msgspec.json.encode(comment).decode() for comment in found}
+        if said:
+            self.add(post_id, said)
+            values = {"post_id": post_id, "remote_ids": list(said), "said": list(said.values())}
+            self._connection.execute(_WAIT, values)
+
+    def claim_waiting(self, limit: int, lease_seconds: float) -> list[WaitingComment]:
+        rows = self._connection.execute(_CLAIM_WAITING, {"limit": limit, "lease": lease_seconds}).mappings()
+        return [WaitingComment.of(row) for row in rows]
+
+    def put_off(self, comment_id: str, wait_seconds: float) -> None:
+        self._connection.execute(_PUT_OFF, {"id": comment_id, "wait": wait_seconds})
+
+    def our_words(self, post_id: str, remote_ids: Collection[str]) -> OurWords:
+        """Our replies among these ids, and those whose ids are not known yet."""
+        rows = self._connection.execute(_REPLIES, {"post_id": post_id, "remote_ids": list(remote_ids)}).all()
+        return OurWords(
+            frozenset(row.remote_id for row in rows if row.remote_id is not None),
+            frozenset(row.message for row in rows if row.remote_id is None),
+        )
+
+    def posts_of(self, platform: str, places: Iterable[tuple[str, str]]) -> list[Post]:
+        """Our posts at these (account, post) of a platform; a page linked to several brands has each its own."""
+        asked = sorted(set(places))
+        if not asked:
+            return []
+        values = {
+            "platform": platform,
+            "accounts": [account for account, _ in asked],
+            "remote_ids": [remote_id for _, remote_id in asked],
+        }
+        return [Post.of(row) for row in self._connection.execute(_POSTS, values).mappings()]
