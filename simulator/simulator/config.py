@@ -35,6 +35,9 @@ class Settings:
     stripe_webhook_secret: str = "local-webhook-secret"  # noqa: S105 - lets nobody in anywhere else
     #: Posts an Instagram account may publish in 24 hours (platforms.md 3: 50 or 100; the stricter).
     instagram_quota: int = 50
+    #: What a YouTube channel may upload in a day, and the units for everything else (platforms.md 7).
+    youtube_uploads: int = 100
+    youtube_units: int = 10_000
     #: How long a `hang` fault keeps a connection open without a word.
     hang_seconds: float = 120.0
     #: How late a `slow` fault answers.
@@ -70,4 +73,6 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
         stripe_webhook_url=environ.get("STRIPE_WEBHOOK_URL", default.stripe_webhook_url),
         stripe_webhook_secret=environ.get("STRIPE_WEBHOOK_SECRET") or default.stripe_webhook_secret,
         instagram_quota=int(environ.get("SIMULATOR_INSTAGRAM_QUOTA", default.instagram_quota)),
+        youtube_uploads=int(environ.get("SIMULATOR_YOUTUBE_UPLOADS", default.youtube_uploads)),
+        youtube_units=int(environ.get("SIMULATOR_YOUTUBE_UNITS", default.youtube_units)),
     )

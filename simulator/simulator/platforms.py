@@ -42,8 +42,11 @@ PLATFORMS = {
         ),
         Platform("LN", "LinkedIn", "AQX", lambda: "urn:li:organization:" + _digits(8)),
         Platform("TT", "TikTok", "act.", lambda: "-000" + secrets.token_urlsafe(24)),
-        Platform("TW", "X", "XAT", lambda: "1" + _digits(18)),
-        Platform("YT", "YouTube", "ya29.", lambda: "UC" + secrets.token_urlsafe(16)),
+        Platform("TW", "X", "XAT", lambda: "1" + _digits(18), lambda post_id: "19", module="simulator.x"),
+        Platform(
+            "YT", "YouTube", "ya29.", lambda: "UC" + secrets.token_urlsafe(16), lambda post_id: "Ugx",
+            module="simulator.youtube",
+        ),
         Platform("gemini", "Gemini", "", None, module="simulator.gemini"),
         Platform("openai", "OpenAI", "", None, module="simulator.openai"),
         Platform("stripe", "Stripe", "", None, module="simulator.stripe"),

@@ -15,6 +15,7 @@ SERVICES: dict[str, tuple[str, ...]] = {
     "quota": (),
     "publishing": (
         *("CREDENTIAL_KEYS", "FACEBOOK_API_URL", "INSTAGRAM_API_URL", "OUTBOUND_HOST_MAP"),
+        *("X_API_URL", "YOUTUBE_API_URL", "YOUTUBE_UPLOAD_URL"),
         *("COMMENT_POLLS", "COMMENT_POLLS_PUSHED", "COMMENT_POLLS_PER_SECOND"),
         *("META_APP_SECRET", "META_VERIFY_TOKEN"),
     ),
@@ -84,6 +85,9 @@ def settings(
         "S3_REGION": storage.REGION,
         "S3_URL": storage.url(port["s3"]),
         "WEBHOOK_ALLOWED_CIDRS": "" if strict else "127.0.0.1/32",
+        "X_API_URL": simulator,
+        "YOUTUBE_API_URL": simulator,
+        "YOUTUBE_UPLOAD_URL": simulator,
         **secrets,
     }
 

@@ -49,7 +49,7 @@ PLATFORMS: dict[str, Platform] = {
                  length_unit="weighted characters", photos=4, comments=True,
                  comment_limit=280),
         Platform(code="YT", name="youtube", per_hour=None, per_24h=None, message_limit=5_000, length_unit="bytes",
-                 text_only=False, photos=0, comments=True),
+                 text_only=False, photos=0, first_comment=True, comments=True),
     )
 }  # fmt: skip
 

@@ -7,6 +7,8 @@ from contracts.platforms import DAY_SECONDS
 from contracts.record import Record
 from publishing.platforms.meta import MetaSettings
 from publishing.platforms.registry import PlatformSettings
+from publishing.platforms.x.settings import XSettings
+from publishing.platforms.youtube.settings import YouTubeSettings
 from publishing.poll_times import POLLED, PUSHED, Stages, parse_stages
 
 
@@ -55,7 +57,7 @@ class Settings(Record):
         storage = config.text("MEDIA_PUBLIC_BASE_URL", "")
         return cls(
             credential_keys=config.items("CREDENTIAL_KEYS"),
-            platforms=PlatformSettings(meta=_meta()),
+            platforms=PlatformSettings(meta=_meta(), x=_x(), youtube=_youtube()),
             outbound_host_map=config.mapping("OUTBOUND_HOST_MAP"),
             reconnect_url=config.text("RECONNECT_URL", f"{public}/pages/{{page_id}}/reconnect"),
             publish_window_seconds=config.number("PUBLISH_WINDOW_SECONDS", DAY_SECONDS),
@@ -95,5 +97,24 @@ def _meta() -> MetaSettings:
         app_secret=config.text("META_APP_SECRET", default.app_secret),
         instagram_app_secret=config.text("INSTAGRAM_APP_SECRET", default.instagram_app_secret),
         verify_token=config.text("META_VERIFY_TOKEN", default.verify_token),
+        read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
+    )
+
+
+def _x() -> XSettings:
+    default = XSettings()
+    return XSettings(
+        api_url=config.text("X_API_URL", default.api_url),
+        fields_parameter=config.text("X_FIELDS_PARAMETER", default.fields_parameter),
+        read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
+    )
+
+
+def _youtube() -> YouTubeSettings:
+    default = YouTubeSettings()
+    return YouTubeSettings(
+        api_url=config.text("YOUTUBE_API_URL", default.api_url),
+        upload_url=config.text("YOUTUBE_UPLOAD_URL", default.upload_url),
+        upload_hosts=config.items("YOUTUBE_UPLOAD_HOSTS", ",".join(default.upload_hosts)),
         read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
     )

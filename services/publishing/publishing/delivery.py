@@ -96,7 +96,12 @@ def _checked_media(house: House, post: Post) -> tuple[MediaSource, ...]:
     held, by_url = media.held(house, post), media.by_url(house, post)
     sources = (*held, *by_url)
     for error in (
-        *check_content(post.platform, post.message or "", [source.type for source in sources]),
+        *check_content(
+            post.platform,
+            post.message or "",
+            [source.type for source in sources],
+            settings=content_of(post, ()).settings,
+        ),
         *check_files(post.platform, media.named(held, by_url), len(sources)),
     ):
         raise PlatformRefusal(Refusal.REJECTED, error.code, error.message)

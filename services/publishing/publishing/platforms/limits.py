@@ -4,45 +4,22 @@ The figures are data in `contracts.platforms`. Rules that hold for every platfor
 """
 
 import re
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from chassis.addresses import UnsafeAddress, check_url
 from contracts.errors import UNSUPPORTED_PLATFORM, ApiError, invalid
 from contracts.platforms import PLATFORMS, Platform
+from publishing.platforms.typed import complaints
+from publishing.platforms.x.settings import XPostSettings
+from publishing.platforms.x.text import weighted_length
+from publishing.platforms.youtube.texts import problems as youtube_problems
 
 #: platforms.md 3.
 _INSTAGRAM_HASHTAGS = 30
 _INSTAGRAM_MENTIONS = 20
 #: All platforms' alternative texts are cut at most here. Our choice: Instagram's.
 _ALT_TEXT_CHARACTERS = 1_000
-
-#: platforms.md 6: every URL counts as X's short link does, plain letters 1, everything else 2.
-_X_URL_WEIGHT = 23
-#: With a scheme, or a bare name under one of the common endings. X knows every ending; the rest is our choice.
-_X_URL = re.compile(
-    r"https?://[^\s<>\"]+|(?<![\w@.-])(?:[a-z0-9-]+\.)+(?:com|net|org|info|biz|io|co|tv|app|dev|ai|me)\b(?:/[^\s<>\"]*)?",
-    re.IGNORECASE,
-)
-#: One emoji, however many characters it is made of: flag, key cap, or pictures joined and coloured.
-_EMOJI = re.compile(
-    "[\U0001f1e6-\U0001f1ff]{2}"
-    "|[0-9#*]\ufe0f?\u20e3"
-    "|[\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
-    "[\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*"
-    "(?:\u200d[\u2190-\u2bff\U0001f000-\U0001faff][\ufe0f\U0001f3fb-\U0001f3ff]*)*"
-)
-_X_LIGHT = ((0x0000, 0x10FF), (0x2000, 0x200D), (0x2010, 0x201F), (0x2032, 0x2037))
-
-
-def weighted_length(text: str) -> int:
-    """X's count of a text."""
-    text, urls = _X_URL.subn("", unicodedata.normalize("NFC", text))
-    text, emojis = _EMOJI.subn("", text)
-    letters = sum(1 if any(low <= ord(c) <= high for low, high in _X_LIGHT) else 2 for c in text)
-    return letters + 2 * emojis + _X_URL_WEIGHT * urls
-
 
 _LENGTHS: Mapping[str, Callable[[str], int]] = {
     "characters": len,
@@ -75,6 +52,7 @@ def check_content(
         *_text(platform, "message", message, platform.message_limit),
         *_text(platform, "first_comment", first_comment or "", platform.comment_limit),
         *(_instagram_text(message) if platform_code == "IG" else ()),
+        *(youtube_problems(message, settings or {}) if platform_code == "YT" else ()),
         *_media(platform, media_types, media_field),
         *_SETTINGS.get(platform_code, lambda settings, has_media: [])(settings or {}, bool(media_types)),
     ]
@@ -157,6 +135,7 @@ def _instagram_settings(settings: Mapping[str, Any], has_media: bool) -> list[Ap
 _SETTINGS: Mapping[str, Callable[[Mapping[str, Any], bool], list[ApiError]]] = {
     "FB": _facebook_settings,
     "IG": _instagram_settings,
+    "TW": lambda settings, has_media: complaints("x_settings", XPostSettings, settings),
 }
 
 

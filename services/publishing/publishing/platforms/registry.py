@@ -8,18 +8,26 @@ from publishing.platforms.base import Connector, NotConnected
 from publishing.platforms.facebook import FacebookConnector
 from publishing.platforms.instagram import InstagramConnector
 from publishing.platforms.meta import MetaSettings
+from publishing.platforms.x.connector import XConnector
+from publishing.platforms.x.settings import XSettings
+from publishing.platforms.youtube.connector import YouTubeConnector
+from publishing.platforms.youtube.settings import YouTubeSettings
 
 
 class PlatformSettings(Record):
     """Where each platform answers, and our app's secrets there; `config.py` reads them."""
 
     meta: MetaSettings = MetaSettings()
+    x: XSettings = XSettings()
+    youtube: YouTubeSettings = YouTubeSettings()
 
 
-#: LN, TT, TW and YT have none yet.
+#: LN and TT have none yet.
 CONNECTORS: Mapping[str, Callable[[PlatformSettings], Connector]] = {
     "FB": lambda settings: FacebookConnector(settings.meta),
     "IG": lambda settings: InstagramConnector(settings.meta),
+    "TW": lambda settings: XConnector(settings.x),
+    "YT": lambda settings: YouTubeConnector(settings.youtube),
 }
 
 

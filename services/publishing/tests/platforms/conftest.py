@@ -11,10 +11,22 @@ from typing import Any
 
 import pytest
 import requests
+import urllib3
 
-from publishing.platforms.base import Account, Checkpoint, Connector, Content, Outcome
+from publishing.platforms.base import (
+    Account,
+    Checkpoint,
+    Connector,
+    Content,
+    NotPublished,
+    Outcome,
+    OutcomeUnknown,
+    PlatformRefusal,
+    Published,
+)
 from publishing.platforms.meta import MetaSettings
 from publishing.platforms.registry import PlatformSettings, Registry
+from publishing.platforms.x.settings import XSettings
 
 START_SECONDS = 20.0
 
@@ -33,7 +45,7 @@ class Simulator:
 
     def account(self, platform: str) -> Account:
         made = self.call("POST", "accounts", platform=platform)
-        return Account(made["account_id"], made["access_token"])
+        return Account(made["account_id"], made["access_token"], made["username"])
 
     def fault(self, account: Account, operation: str, mode: str, times: int = 1) -> None:
         platform = next(
@@ -93,8 +105,15 @@ def settings(simulator: Simulator) -> MetaSettings:
 
 
 @pytest.fixture(scope="session")
-def registry(settings: MetaSettings) -> Registry:
-    return Registry(PlatformSettings(meta=settings))
+def x_settings(simulator: Simulator) -> XSettings:
+    return XSettings(
+        api_url=simulator.url, read_timeout_seconds=2.0, poll_seconds=0.05, poll_limit_seconds=10.0
+    )
+
+
+@pytest.fixture(scope="session")
+def registry(settings: MetaSettings, x_settings: XSettings) -> Registry:
+    return Registry(PlatformSettings(meta=settings, x=x_settings))
 
 
 class Attempts:
@@ -121,3 +140,58 @@ class Attempts:
 @pytest.fixture
 def attempts(registry: Registry, simulator: Simulator) -> Callable[[str], Attempts]:
     return lambda platform: Attempts(registry.connector(platform), simulator.account(platform))
+
+
+class Killed(BaseException):
+    """The process is gone: nobody catches this."""
+
+
+class Killer:
+    """Ends a publish before or after any of its calls, and goes on as the service does after a restart."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._left = -1
+        self._when = ""
+        real = urllib3.PoolManager.urlopen
+
+        def urlopen(pool: urllib3.PoolManager, *given: Any, **named: Any) -> Any:
+            self._left -= 1
+            if self._left == 0 and self._when == "before":
+                raise Killed
+            answer = real(pool, *given, **named)
+            if self._left == 0:
+                raise Killed
+            return answer
+
+        monkeypatch.setattr(urllib3.PoolManager, "urlopen", urlopen)
+
+    def publish(self, attempts: Attempts, content: Content, number: int, when: str) -> tuple[Published, bool]:
+        """A publish killed at its call of this number, and what it came to; whether it was killed at all."""
+        self._left, self._when = number, when
+        try:
+            return attempts.publish(content), False
+        except (Killed, OutcomeUnknown):
+            pass
+        finally:
+            self._left = -1
+        return self.settle(attempts, content), True
+
+    def settle(self, attempts: Attempts, content: Content, seconds: float = 15.0) -> Published:
+        """Looks up what is unknown and sends what is not there, until it is out."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            outcome = attempts.look_up(content)
+            if isinstance(outcome, Published):
+                return outcome
+            if isinstance(outcome, NotPublished):
+                try:
+                    return attempts.publish(content)  # type: ignore[no-any-return]
+                except (OutcomeUnknown, PlatformRefusal):
+                    pass
+            time.sleep(0.05)
+        raise AssertionError("it never settled")
+
+
+@pytest.fixture
+def killer(monkeypatch: pytest.MonkeyPatch) -> Killer:
+    return Killer(monkeypatch)

@@ -1,0 +1,203 @@
+"""YouTube: comments, counts and the channel itself (platforms.md 7). What makes a video is in `connector`."""
+
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
+
+from publishing.platforms.base import (
+    Account,
+    CommentPage,
+    Connector,
+    Counts,
+    PlatformRefusal,
+    Profile,
+    Refusal,
+    RemoteComment,
+    RemoteReply,
+)
+from publishing.platforms.likeness import same_text, window_start
+from publishing.platforms.youtube.calls import Answer, DataApi, items_of, rfc3339
+from publishing.platforms.youtube.settings import YouTubeSettings
+
+#: YouTube's own largest page of comments.
+_ROWS_PER_PAGE = 100
+#: Texts come as HTML otherwise.
+_PLAIN = "plainText"
+#: Whom YouTube does not name to us.
+_SOMEBODY = "YouTube user"
+
+
+class YouTubeReading(Connector):
+    """The half of the connector that deals with videos which are out."""
+
+    def __init__(self, settings: YouTubeSettings) -> None:
+        self._settings = settings
+        self._api = DataApi(settings)
+
+    def comment(self, account: Account, remote_id: str, text: str) -> RemoteReply:
+        comment = {"snippet": {"textOriginal": text}}
+        body = {"snippet": {"videoId": remote_id, "topLevelComment": comment}}
+        thread = self._api.create(account, "commentThreads", body, part="snippet")
+        made = (thread.get("snippet") or {}).get("topLevelComment") or thread
+        return RemoteReply(str(made.get("id") or thread["id"]), remote_id, _made_at(made))
+
+    def reply(self, account: Account, comment_id: str, text: str) -> RemoteReply:
+        body = {"snippet": {"parentId": self._top_level(account, comment_id), "textOriginal": text}}
+        made = self._api.create(account, "comments", body, part="snippet")
+        return RemoteReply(str(made["id"]), comment_id, _made_at(made))
+
+    def find_comment(
+        self,
+        account: Account,
+        remote_id: str,
+        text: str,
+        *,
+        began_at: datetime,
+        known_ids: Collection[str] = (),
+    ) -> RemoteReply | None:
+        threads = self._api.rows(
+            account,
+            "commentThreads",
+            part="snippet",
+            videoId=remote_id,
+            order="time",
+            textFormat=_PLAIN,
+            maxResults=_ROWS_PER_PAGE,
+        )
+        rows = ((thread.get("snippet") or {}).get("topLevelComment") or {} for thread in threads)
+        return _own(account, remote_id, rows, text, began_at, known_ids)
+
+    def find_reply(
+        self,
+        account: Account,
+        comment_id: str,
+        text: str,
+        *,
+        began_at: datetime,
+        known_ids: Collection[str] = (),
+    ) -> RemoteReply | None:
+        rows = self._replies(account, self._top_level(account, comment_id))
+        return _own(account, comment_id, rows, text, began_at, known_ids, in_order=False)
+
+    def _top_level(self, account: Account, comment_id: str) -> str:
+        """The comment that began the thread: YouTube takes answers to no other."""
+        found = items_of(
+            self._api.read(account, "comments", part="snippet", id=comment_id, textFormat=_PLAIN)
+        )
+        if not found:
+            raise PlatformRefusal(Refusal.REJECTED, "commentNotFound", "The comment is no longer there.")
+        return str((found[0].get("snippet") or {}).get("parentId") or comment_id)
+
+    def _replies(self, account: Account, comment_id: str) -> Iterable[Answer]:
+        return self._api.rows(
+            account,
+            "comments",
+            part="snippet",
+            parentId=comment_id,
+            textFormat=_PLAIN,
+            maxResults=_ROWS_PER_PAGE,
+        )
+
+    def list_comments(
+        self,
+        account: Account,
+        remote_id: str,
+        *,
+        since: datetime | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> CommentPage:
+        """`limit` counts threads, their replies come besides. YouTube has no `since`: it is applied here."""
+        answer = self._api.read(
+            account,
+            "commentThreads",
+            part="snippet,replies",
+            videoId=remote_id,
+            order="time",
+            textFormat=_PLAIN,
+            maxResults=min(limit, _ROWS_PER_PAGE),
+            pageToken=cursor,
+        )
+        comments = [one for thread in items_of(answer) for one in self._thread(account, thread)]
+        comments.sort(key=lambda one: one.created_at, reverse=True)
+        return CommentPage(
+            tuple(one for one in comments if since is None or one.created_at > since),
+            answer.get("nextPageToken"),
+        )
+
+    def _thread(self, account: Account, thread: Answer) -> list[RemoteComment]:
+        """A comment and its replies; YouTube shows a few of them, the others are asked for."""
+        snippet = thread.get("snippet") or {}
+        count = int(snippet.get("totalReplyCount") or 0)
+        shown = (thread.get("replies") or {}).get("comments") or []
+        first = _comment(snippet.get("topLevelComment") or {}, None, count)
+        replies = shown if count <= len(shown) else self._replies(account, first.id)
+        return [first, *(_comment(reply, first.id, 0) for reply in replies)]
+
+    def engagement(self, account: Account, remote_id: str) -> Counts:
+        found = items_of(self._api.read(account, "videos", part="snippet,statistics", id=remote_id))
+        if not found:
+            raise PlatformRefusal(Refusal.REJECTED, "videoNotFound", "The video is no longer there.")
+        # Numbers come as text, and are left out where the channel hides them.
+        counts = found[0].get("statistics") or {}
+        return Counts(
+            likes=int(counts.get("likeCount") or 0),
+            comments=int(counts.get("commentCount") or 0),
+            shares=None,
+            permalink=f"https://www.youtube.com/watch?v={remote_id}",
+            published_at=rfc3339((found[0].get("snippet") or {}).get("publishedAt")),
+        )
+
+    def profile(self, account: Account) -> Profile:
+        found = items_of(self._api.read(account, "channels", part="snippet,statistics", mine="true"))
+        if not found:
+            raise PlatformRefusal(Refusal.PERMISSION, "NO_CHANNEL", "The account has no YouTube channel.")
+        snippet = found[0].get("snippet") or {}
+        handle = str(snippet.get("customUrl") or "").removeprefix("@")
+        return Profile(
+            name=str(snippet.get("title") or ""),
+            username=handle or None,
+            followers=int((found[0].get("statistics") or {}).get("subscriberCount") or 0),
+            picture=((snippet.get("thumbnails") or {}).get("default") or {}).get("url"),
+        )
+
+
+def _own(
+    account: Account,
+    parent_id: str,
+    rows: Iterable[Answer],
+    text: str,
+    began_at: datetime,
+    known_ids: Collection[str],
+    *,
+    in_order: bool = True,
+) -> RemoteReply | None:
+    """A comment of our own that fits. `in_order`: the newest come first, so that older ones end the search."""
+    start = window_start(began_at)
+    for row in rows:
+        made_at, snippet = _made_at(row), row.get("snippet") or {}
+        if made_at is not None and made_at < start:
+            if in_order:
+                break
+            continue
+        said = snippet.get("textOriginal") or snippet.get("textDisplay")
+        is_ours = (snippet.get("authorChannelId") or {}).get("value") == account.remote_account_id
+        if is_ours and row.get("id") not in known_ids and same_text(text, said):
+            return RemoteReply(str(row["id"]), parent_id, made_at)
+    return None
+
+
+def _comment(row: Answer, parent_id: str | None, reply_count: int) -> RemoteComment:
+    snippet = row.get("snippet") or {}
+    return RemoteComment(
+        id=str(row.get("id") or ""),
+        text=str(snippet.get("textOriginal") or snippet.get("textDisplay") or ""),
+        author_id=str((snippet.get("authorChannelId") or {}).get("value") or ""),
+        author_name=str(snippet.get("authorDisplayName") or _SOMEBODY),
+        created_at=_made_at(row) or datetime.now(UTC),
+        reply_count=reply_count,
+        parent_id=parent_id,
+    )
+
+
+def _made_at(row: Answer) -> datetime | None:
+    return rfc3339((row.get("snippet") or {}).get("publishedAt"))

@@ -1,0 +1,51 @@
+"""How YouTube is reached, and what `youtube_settings` of a post may say."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from contracts.record import Record
+
+_MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class YouTubeSettings:
+    """Times in seconds, sizes in bytes."""
+
+    api_url: str = "https://www.googleapis.com"
+    upload_url: str = "https://www.googleapis.com"
+    #: Where upload sessions may lie besides `upload_url`; tokens and files are sent nowhere else.
+    upload_hosts: tuple[str, ...] = ("www.googleapis.com", "youtube.googleapis.com")
+    connect_timeout_seconds: float = 5.0
+    read_timeout_seconds: float = 30.0
+    #: A multiple of 256 KiB, as Google wants it; streamed, never held. Our choice.
+    chunk_bytes: int = 8 * _MIB
+    #: Breaks without progress after which an attempt gives up, and the first wait after one. Our choice.
+    resumes: int = 4
+    resume_seconds: float = 0.5
+    #: First wait between two looks at a video; doubles up to 5 s. Our choice.
+    poll_seconds: float = 0.5
+    #: Longest wait for the end of processing. After it a video that was taken counts as published: it has its page,
+    #: and YouTube may work on it for hours. Our choice, within the gateway's 60 s.
+    poll_limit_seconds: float = 20.0
+
+
+#: YouTube takes no angle brackets, in no text of a video (platforms.md 7).
+_Title = Annotated[str, Meta(max_length=100, pattern=r"^[^<>]*[^<>\s][^<>]*$")]
+_Tag = Annotated[str, Meta(max_length=500, pattern=r"^[^<>]*[^<>\s][^<>]*$")]
+
+
+class YouTubePostSettings(Record):
+    """`youtube_settings` of a post. What is not named here is ignored."""
+
+    #: Without one: the first line of the message.
+    title: _Title | None = None
+    privacy: Literal["public", "unlisted", "private"] = "public"
+    #: At most 500 characters in all, as YouTube counts them.
+    tags: tuple[_Tag, ...] = ()
+    #: The declaration YouTube asks of every channel; not made here: the channel's own setting holds.
+    made_for_kids: bool | None = None
+    #: YouTube wants a category; 22 is "People & Blogs". Our choice.
+    category_id: Annotated[str, Meta(pattern=r"^\d{1,4}$")] = "22"

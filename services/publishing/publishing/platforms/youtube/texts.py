@@ -1,0 +1,57 @@
+"""Title, description and tags of a video: what YouTube takes of them, and the resource an upload begins with. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from contracts.errors import ApiError, invalid
+from publishing.platforms.typed import complaints, read
+from publishing.platforms.youtube.settings import YouTubePostSettings
+
+#: platforms.md 7.
+_TITLE_CHARACTERS = 100
+_TAGS_CHARACTERS = 500
+_FIELD = "youtube_settings"
+
+
+def problems(message: str, settings: Mapping[str, Any]) -> list[ApiError]:
+    """Everything about texts and settings that YouTube would not take."""
+    found = complaints(_FIELD, YouTubePostSettings, settings)
+    if not found and tags_length(settings.get("tags") or ()) > _TAGS_CHARACTERS:
+        found.append(
+            invalid(f"{_FIELD}.tags", f"youtube takes at most {_TAGS_CHARACTERS} characters of tags")
+        )
+    if settings.get("title") is None and not title_from(message):
+        found.append(
+            invalid(f"{_FIELD}.title", "a video needs a title, or a message whose first line is one")
+        )
+    if "<" in message or ">" in message:
+        found.append(invalid("message", "youtube takes no < and no >"))
+    return found
+
+
+def title_from(message: str) -> str:
+    """The title of a video that was given none: the first line of its message, cut to YouTube's length."""
+    return next((line.strip() for line in message.splitlines() if line.strip()), "")[
+        :_TITLE_CHARACTERS
+    ].strip()
+
+
+def tags_length(tags: Sequence[str]) -> int:
+    """As YouTube counts: commas between them, and quotation marks around a tag with a blank in it."""
+    return sum(len(tag) + (2 if " " in tag else 0) for tag in tags) + max(len(tags) - 1, 0)
+
+
+def video_of(message: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The resource that an upload begins with."""
+    asked = read(YouTubePostSettings, settings)
+    snippet: dict[str, Any] = {
+        "title": asked.title or title_from(message),
+        "description": message,
+        "categoryId": asked.category_id,
+    }
+    if asked.tags:
+        snippet["tags"] = list(asked.tags)
+    status: dict[str, Any] = {"privacyStatus": asked.privacy}
+    if asked.made_for_kids is not None:
+        status["selfDeclaredMadeForKids"] = asked.made_for_kids
+    return {"snippet": snippet, "status": status}

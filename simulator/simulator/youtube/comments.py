@@ -1,0 +1,94 @@
+"""Comment threads and replies (platforms.md 7)."""
+
+import html
+from typing import Any
+
+from simulator.accounts import Account
+from simulator.clock import rfc3339
+from simulator.simulation import Simulation
+from simulator.world import Comment, Post
+from simulator.youtube.errors import YouTubeError, invalid, missing
+
+#: How many replies a thread shows with itself; the others are asked for.
+_SHOWN_REPLIES = 2
+_TEXT_CHARACTERS = 10_000
+_DOMAIN = "youtube.comment"
+
+
+def threads(post: Post) -> list[Comment]:
+    """Top-level comments, newest first. Raises YouTubeError."""
+    _check_open(post)
+    first = [comment for comment in list(post.comments) if comment.parent_id is None]
+    return sorted(first, key=lambda comment: comment.created_at, reverse=True)
+
+
+def add(sim: Simulation, channel: Account, post: Post, text: Any, parent: Comment | None) -> Comment:
+    """A comment of the channel's own. Raises YouTubeError."""
+    _check_open(post)
+    if not isinstance(text, str) or not text.strip():
+        raise invalid("commentTextRequired", "The comment's text is required.", _DOMAIN)
+    if len(text) > _TEXT_CHARACTERS:
+        raise invalid("commentTextTooLong", "The comment's text is too long.", _DOMAIN)
+    parent_id = parent.comment_id if parent else None
+    return sim.comment(post, channel.account_id, channel.name, text, parent_id)
+
+
+def parent_of(sim: Simulation, comment_id: Any) -> Comment:
+    """The comment a reply is for: a top-level one. Raises YouTubeError."""
+    comment = found(sim, str(comment_id or ""))
+    if comment.parent_id is not None:
+        raise invalid("parentCommentIsReply", "The parent comment is a reply itself.", _DOMAIN)
+    return comment
+
+
+def found(sim: Simulation, comment_id: str) -> Comment:
+    """Raises YouTubeError."""
+    comment = sim.world.comments.get(comment_id)
+    if comment is None or sim.world.posts[comment.post_id].platform != "YT":
+        raise missing("commentNotFound", "The specified comment could not be found.")
+    return comment
+
+
+def shown_thread(sim: Simulation, comment: Comment, parts: set[str], plain: bool) -> dict[str, Any]:
+    """A thread; its replies only in part."""
+    post, replies = sim.world.posts[comment.post_id], sim.world.replies_to(comment)
+    thread: dict[str, Any] = {
+        "kind": "youtube#commentThread",
+        "id": comment.comment_id,
+        "snippet": {
+            "channelId": post.account_id,
+            "videoId": post.post_id,
+            "topLevelComment": shown(comment, plain),
+            "canReply": True,
+            "totalReplyCount": len(replies),
+            "isPublic": True,
+        },
+    }
+    if replies and "replies" in parts:
+        thread["replies"] = {"comments": [shown(reply, plain) for reply in replies[:_SHOWN_REPLIES]]}
+    return thread
+
+
+def shown(comment: Comment, plain: bool) -> dict[str, Any]:
+    """A comment. `textDisplay` is HTML unless plain text was asked for."""
+    text = comment.text if plain else html.escape(comment.text).replace("\n", "<br>")
+    snippet: dict[str, Any] = {
+        "textDisplay": text,
+        "textOriginal": comment.text,
+        "authorDisplayName": comment.author,
+        "authorChannelId": {"value": comment.author_id},
+        "videoId": comment.post_id,
+        "canRate": True,
+        "likeCount": 0,
+        "publishedAt": rfc3339(comment.created_at),
+        "updatedAt": rfc3339(comment.created_at),
+    }
+    if comment.parent_id is not None:
+        snippet["parentId"] = comment.parent_id
+    return {"kind": "youtube#comment", "id": comment.comment_id, "snippet": snippet}
+
+
+def _check_open(post: Post) -> None:
+    if post.settings.get("made_for_kids"):
+        message = "The video identified by the videoId parameter has disabled comments."
+        raise YouTubeError(403, "commentsDisabled", message, "youtube.commentThread")

@@ -1,0 +1,39 @@
+"""The quotas of a day: uploads in a bucket of their own, units for everything else (platforms.md 7).
+
+A project has them at YouTube; here each channel has them for itself, so that tests do not use up each other's.
+"""
+
+import threading
+from collections import Counter
+from datetime import date
+from zoneinfo import ZoneInfo
+
+from simulator.clock import Clock
+from simulator.youtube.errors import used_up
+
+_PACIFIC = ZoneInfo("America/Los_Angeles")
+#: Units of a write; everything that reads costs one.
+WRITE_UNITS = 50
+
+
+class Quota:
+    """Counts by channel and day in California."""
+
+    def __init__(self, clock: Clock, uploads: int, units: int) -> None:
+        self._clock = clock
+        self._allowed = {"uploads": uploads, "units": units}
+        self._lock = threading.Lock()
+        self._used: Counter[tuple[str, str, date]] = Counter()
+
+    def take(self, channel_id: str, bucket: str, count: int = 1) -> None:
+        """Use up some of a bucket. Raises YouTubeError quotaExceeded."""
+        key = (channel_id, bucket, self._clock.now().astimezone(_PACIFIC).date())
+        with self._lock:
+            if self._used[key] + count > self._allowed[bucket]:
+                raise used_up()
+            self._used[key] += count
+
+    def clear(self) -> None:
+        """Begin the day anew."""
+        with self._lock:
+            self._used.clear()

@@ -1,0 +1,134 @@
+"""Resumable upload sessions: what came so far, and the film once the last byte is there (platforms.md 7).
+
+A piece that breaks off is kept as far as whole 256 KiB of it came, as Google does. Files lie on disk, not in memory.
+"""
+
+import mmap
+import re
+import secrets
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from simulator import inspection
+from simulator.world import World
+from simulator.youtube.errors import YouTubeError, invalid
+
+GRAIN_BYTES = 256 * 1024
+_READ_BYTES = 256 * 1024
+_SPAN = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+)")
+_WEBM = b"\x1a\x45\xdf\xa3"
+
+
+@dataclass(slots=True)
+class Session:
+    """An upload on its way. `video_id` is set when the last byte has come."""
+
+    channel_id: str
+    video: dict[str, Any]
+    size_bytes: int
+    file: IO[bytes]
+    received_bytes: int = 0
+    video_id: str | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """`Content-Range` of a call: a piece, or a probe when it has no first byte."""
+
+    first: int | None
+    end: int
+    size_bytes: int
+
+    @property
+    def is_probe(self) -> bool:
+        return self.first is None
+
+    @property
+    def is_last(self) -> bool:
+        return self.first is not None and self.end == self.size_bytes
+
+
+def span_of(header: str) -> Span:
+    """Raises YouTubeError."""
+    found = _SPAN.fullmatch(header)
+    if found is None:
+        raise invalid("badContent", "Failed to parse Content-Range header.", "global")
+    if found[1] is None:
+        return Span(None, 0, int(found[3]))
+    return Span(int(found[1]), int(found[2]) + 1, int(found[3]))
+
+
+class Sessions:
+    """The sessions of one simulator."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Session] = {}
+
+    def begin(self, channel_id: str, video: dict[str, Any], size_bytes: int) -> str:
+        """A new session's id."""
+        upload_id = secrets.token_urlsafe(24)
+        self._open[upload_id] = Session(channel_id, video, size_bytes, tempfile.TemporaryFile())  # noqa: SIM115
+        return upload_id
+
+    def find(self, upload_id: str, channel_id: str) -> Session:
+        """Raises YouTubeError."""
+        session = self._open.get(upload_id)
+        if session is None:
+            raise YouTubeError(404, "notFound", "Not Found", "global")
+        if session.channel_id != channel_id:
+            raise YouTubeError(403, "forbidden", "Forbidden", "global")
+        return session
+
+    def clear(self) -> None:
+        """All sessions have run out."""
+        for session in self._open.values():
+            session.file.close()
+        self._open.clear()
+
+
+def take(session: Session, span: Span, read: Callable[[int], bytes]) -> None:
+    """Add a piece to a session. Raises YouTubeError."""
+    first = span.first or 0
+    if first != session.received_bytes or span.end > session.size_bytes or span.end <= first:
+        raise invalid("badContent", "The piece does not begin where the last one ended.", "global")
+    if not span.is_last and (span.end - first) % GRAIN_BYTES:
+        raise invalid("badContent", "A piece has to be a multiple of 256 KiB.", "global")
+    session.file.seek(first)
+    at, left = first, span.end - first
+    while left > 0:
+        try:
+            data = read(min(_READ_BYTES, left))
+        except Exception:  # noqa: BLE001 - the caller has gone, in whatever words
+            data = b""
+        if not data:
+            break
+        session.file.write(data)
+        at, left = at + len(data), left - len(data)
+    session.received_bytes = at if at == session.size_bytes else max(first, at // GRAIN_BYTES * GRAIN_BYTES)
+
+
+def is_film(session: Session) -> bool:
+    """Whether what came is a film that can be processed."""
+    session.file.flush()
+    with mmap.mmap(session.file.fileno(), session.size_bytes, access=mmap.ACCESS_READ) as data:
+        if data[:4] == _WEBM:
+            return True
+        try:
+            inspection.video(data)  # type: ignore[arg-type]
+        except inspection.NotMedia:
+            return False
+        return True
+
+
+def video_id_of(world: World) -> str:
+    """Eleven letters, as YouTube's ids are, never given before."""
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    number, text = int(world.new_id()), ""
+    for _ in range(11):
+        number, digit = divmod(number, 64)
+        text = letters[digit] + text
+    return text

@@ -1,0 +1,179 @@
+"""Videos and channels: what is asked of a new one, how it comes along, and how it is shown (platforms.md 7)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.accounts import Account
+from simulator.clock import rfc3339
+from simulator.simulation import Simulation
+from simulator.world import Medium, Post
+from simulator.youtube.errors import invalid
+from simulator.youtube.uploads import Session, is_film, video_id_of
+
+TITLE_CHARACTERS = 100
+DESCRIPTION_BYTES = 5_000
+TAGS_CHARACTERS = 500
+PRIVACIES = ("public", "unlisted", "private")
+
+
+@dataclass(slots=True)
+class Video:
+    """A video of a channel, whatever became of it. Steady times (Clock.ticks)."""
+
+    post: Post
+    ready_ticks: float
+    failure: str | None = None
+    rejection: str | None = None
+    kind = "Video"
+    platform = "YT"
+
+    def status(self, ticks: float) -> str:
+        """uploadStatus."""
+        if self.failure or self.rejection:
+            return "failed" if self.failure else "rejected"
+        return "processed" if ticks >= self.ready_ticks else "uploaded"
+
+
+def check(video: Any) -> dict[str, Any]:
+    """The resource an upload begins with. Raises YouTubeError."""
+    snippet, status = (video.get(part) if isinstance(video, dict) else None for part in ("snippet", "status"))
+    if not isinstance(snippet, dict) or not isinstance(status, dict):
+        raise invalid("invalidVideoMetadata", "The request metadata is invalid.")
+    title, description, tags = snippet.get("title"), snippet.get("description", ""), snippet.get("tags", [])
+    if (
+        not isinstance(title, str)
+        or not title.strip()
+        or len(title) > TITLE_CHARACTERS
+        or _has_brackets(title)
+    ):
+        raise invalid("invalidTitle", "The request metadata specifies an invalid or empty video title.")
+    if (
+        not isinstance(description, str)
+        or len(description.encode()) > DESCRIPTION_BYTES
+        or _has_brackets(description)
+    ):
+        raise invalid("invalidDescription", "The request metadata specifies an invalid video description.")
+    if not isinstance(tags, list) or not all(isinstance(tag, str) and tag for tag in tags):
+        raise invalid("invalidTags", "The request metadata specifies invalid video keywords.")
+    if sum(len(tag) + 2 * (" " in tag) for tag in tags) + max(len(tags) - 1, 0) > TAGS_CHARACTERS:
+        raise invalid("invalidTags", "The request metadata specifies invalid video keywords.")
+    if not str(snippet.get("categoryId", "")).isdigit():
+        raise invalid(
+            "invalidCategoryId", "The snippet.categoryId property specifies an invalid category ID."
+        )
+    if status.get("privacyStatus", "public") not in PRIVACIES:
+        raise invalid("invalidVideoMetadata", "The request metadata specifies an invalid privacy status.")
+    return dict(video)
+
+
+def finish(sim: Simulation, channel: Account, session: Session) -> Video:
+    """The last byte is there: now, and not before, there is a video."""
+    snippet, status = session.video["snippet"], session.video["status"]
+    settings = {
+        "title": snippet["title"],
+        "privacy": status.get("privacyStatus", "public"),
+        "category_id": snippet["categoryId"],
+        "tags": snippet.get("tags", []),
+        "made_for_kids": status.get("selfDeclaredMadeForKids", False),
+    }
+    post = Post(
+        video_id_of(sim.world), channel.account_id, "YT", channel.name, snippet.get("description", ""),
+        [Medium("video", session.size_bytes)], sim.clock.now(), settings=settings,
+    )  # fmt: skip
+    video = Video(post, sim.clock.ticks() + sim.settings.processing_seconds)
+    session.video_id = post.post_id
+    with sim.world.lock:
+        sim.world.staged[post.post_id] = video
+        if is_film(session):
+            sim.world.add_post(post)
+        else:
+            video.failure = "invalidFile"
+    session.file.close()
+    return video
+
+
+def reject(sim: Simulation, video: Video) -> None:
+    """YouTube takes offence after the upload: nobody sees the video any more."""
+    video.rejection = "duplicate"
+    sim.world.remove_post(video.post.post_id)
+
+
+def shown(sim: Simulation, video: Video, parts: set[str]) -> dict[str, Any]:
+    """The resource with the parts asked for."""
+    post, state = video.post, video.status(sim.clock.ticks())
+    status: dict[str, Any] = {
+        "uploadStatus": state,
+        "privacyStatus": post.settings["privacy"],
+        "selfDeclaredMadeForKids": post.settings["made_for_kids"],
+        "madeForKids": post.settings["made_for_kids"],
+    }
+    if video.failure:
+        status["failureReason"] = video.failure
+    if video.rejection:
+        status["rejectionReason"] = video.rejection
+    snippet = {
+        "publishedAt": rfc3339(post.created_at),
+        "channelId": post.account_id,
+        "channelTitle": post.author,
+        "title": post.settings["title"],
+        "description": post.text,
+        "categoryId": post.settings["category_id"],
+        **({"tags": post.settings["tags"]} if post.settings["tags"] else {}),
+    }
+    processing = {"processed": "succeeded", "uploaded": "processing"}.get(state, "failed")
+    counts = {"viewCount": "0", "likeCount": str(post.likes), "favoriteCount": "0"}
+    if not post.settings["made_for_kids"]:
+        counts["commentCount"] = str(post.comment_count)
+    every = {
+        "snippet": snippet,
+        "status": status,
+        "processingDetails": {"processingStatus": processing},
+        "statistics": counts,
+    }
+    chosen = {name: value for name, value in every.items() if name in parts}
+    return {"kind": "youtube#video", "etag": post.post_id[::-1], "id": post.post_id, **chosen}
+
+
+def upload_row(video: Video) -> dict[str, Any]:
+    """The video as an item of its channel's playlist of uploads."""
+    post = video.post
+    snippet = {
+        "publishedAt": rfc3339(post.created_at),
+        "channelId": post.account_id,
+        "title": post.settings["title"],
+        "description": post.text,
+        "resourceId": {"kind": "youtube#video", "videoId": post.post_id},
+    }
+    return {"kind": "youtube#playlistItem", "id": f"UU{post.post_id}", "snippet": snippet}
+
+
+def channel(account: Account) -> dict[str, Any]:
+    """The channel of a token, all parts. Its playlist of uploads has the channel's own letters."""
+    picture = {"url": f"https://yt3.ggpht.com/{account.account_id}", "width": 88, "height": 88}
+    return {
+        "kind": "youtube#channel",
+        "id": account.account_id,
+        "snippet": {
+            "title": account.name,
+            "customUrl": f"@{account.username}",
+            "thumbnails": {"default": picture},
+        },
+        "statistics": {
+            "viewCount": "0",
+            "subscriberCount": str(account.followers),
+            "hiddenSubscriberCount": False,
+            "videoCount": "0",
+        },
+        "contentDetails": {
+            "relatedPlaylists": {"likes": "", "uploads": uploads_playlist(account.account_id)}
+        },
+    }
+
+
+def uploads_playlist(channel_id: str) -> str:
+    """The id of the playlist that holds a channel's uploads."""
+    return f"UU{channel_id[2:]}"
+
+
+def _has_brackets(text: str) -> bool:
+    return "<" in text or ">" in text
