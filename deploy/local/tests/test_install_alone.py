@@ -22,6 +22,7 @@ from local.paths import ROOT
 STARTS = {
     "accounts": "import chassis.run; chassis.run.service_class('accounts')",
     "gateway": "import gateway.app, gateway.worker, gateway.__main__",
+    "media": "import chassis.run; chassis.run.service_class('media')",
     "publishing": "import chassis.run; chassis.run.service_class('publishing')",
     "quota": "import chassis.run; chassis.run.service_class('quota')",
 }
