@@ -22,7 +22,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from msgspec.structs import replace
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from ai import refill
 from ai.credits import balance, charge, grant, refund
@@ -343,6 +343,13 @@ class LedgerMachine(RuleBasedStateMachine):
             assert all(sum(t.date() == day for t in times) <= 5 for day in {t.date() for t in times})
 
 
+def wait_for_ever(connection: Any, _record: Any) -> None:
+    """A machine that stands still for a while is not what is tested."""
+    with connection.cursor() as cursor:
+        for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
+            cursor.execute(f"SET {name} = 0")
+
+
 @pytest.fixture
 def frozen(database: Database, monkeypatch: pytest.MonkeyPatch) -> Database:
     with database.transaction() as connection:
@@ -352,6 +359,7 @@ def frozen(database: Database, monkeypatch: pytest.MonkeyPatch) -> Database:
             text(f"ALTER DATABASE {connection.engine.url.database} SET synchronous_commit = off")
         )
     database.engine.dispose()
+    event.listen(database.engine, "connect", wait_for_ever)
     monkeypatch.setattr("ai.store.ledger.CLOSE_AFTER", 6)
     return database
 
