@@ -5,6 +5,7 @@ from typing import Any
 import requests
 
 from e2e_kit.api import Json
+from e2e_kit.waiting import until
 
 TIMEOUT_SECONDS = 30.0
 
@@ -36,17 +37,49 @@ class Simulator:
         posts: list[Json] = answer.json()["posts"]
         return posts
 
-    def comment(self, platform: str, remote_id: str, text: str, visitor: str = "Vera Visitor") -> str:
+    def comment(
+        self,
+        platform: str,
+        remote_id: str,
+        text: str,
+        visitor: str = "Vera Visitor",
+        parent_id: str | None = None,
+    ) -> str:
         """A visitor comments: the platform's id of the comment."""
-        body = {"platform": platform, "post_id": remote_id, "from": visitor, "text": text}
+        body = {
+            "platform": platform, "post_id": remote_id, "from": visitor, "text": text, "parent_id": parent_id,
+        }  # fmt: skip
         made: str = self._ask("POST", "/_sim/comments", **body)["id"]
         return made
+
+    def hooks(self) -> Json:
+        """Accounts that Meta tells us of, and the batches it has sent."""
+        return self._get("/_sim/meta/webhooks")
+
+    def unsubscribe(self, page: Json) -> None:
+        """Meta tells us of this page's comments no more, and we do not know."""
+        until(
+            lambda: page["account_id"] in self.hooks()["subscribed"],
+            TIMEOUT_SECONDS,
+            "the page is subscribed",
+        )
+        accounts = self._get("/_sim/accounts", platform=page["platform"])["accounts"]
+        [token] = [row["access_token"] for row in accounts if row["account_id"] == page["account_id"]]
+        url = f"{self._url}/v26.0/{page['account_id']}/subscribed_apps"
+        answer = self._session.delete(url, params={"access_token": token}, timeout=TIMEOUT_SECONDS)
+        assert answer.json() == {"success": True}, answer.text
 
     def metrics(self, platform: str, remote_id: str, **counts: int) -> None:
         self._ask("POST", "/_sim/metrics", platform=platform, post_id=remote_id, **counts)
 
     def close(self) -> None:
         self._session.close()
+
+    def _get(self, path: str, **query: str) -> Json:
+        answer = self._session.get(self._url + path, params=query, timeout=TIMEOUT_SECONDS)
+        answer.raise_for_status()
+        decoded: Json = answer.json()
+        return decoded
 
     def _ask(self, method: str, path: str, **body: Any) -> Json:
         answer = self._session.request(method, self._url + path, json=body, timeout=TIMEOUT_SECONDS)

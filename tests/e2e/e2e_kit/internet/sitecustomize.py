@@ -1,0 +1,75 @@
+"""A small internet for the processes of one stack: names and public addresses that exist on this machine alone.
+
+Python loads it at its start where this folder is on PYTHONPATH, below sockets of every kind, eventlet's and gevent's
+included. What decides which addresses are public sees nothing of it: it gets real names and real addresses.
+
+INTERNET names a JSON file:
+  names      host → answers of DNS, each a list of addresses; they take turns, so a name may change its mind
+  addresses  public address → port on the loopback of who plays it, whatever port is asked for
+`*` is any other name that has a dot, any other address that is not private. Nothing of it leaves this machine. The
+platforms are elsewhere: the simulator's own look-ups are left as they are.
+"""
+
+import _socket
+import errno
+import itertools
+import json
+import os
+import sys
+from ipaddress import ip_address
+
+
+def _install(path: str) -> None:
+    with open(path, encoding="utf-8") as file:
+        world = json.load(file)
+    turns = {name: itertools.cycle(answers) for name, answers in world["names"].items()}
+    look_up = _socket.getaddrinfo
+
+    def getaddrinfo(host, port, *arguments, **options):  # type: ignore[no-untyped-def]
+        name = host.decode() if isinstance(host, bytes) else host
+        if name is None or name in ("", "localhost") or _is_address(name):
+            return look_up(host, port, *arguments, **options)
+        known = name.rstrip(".") if name.rstrip(".") in turns else "*"
+        answer = next(turns[known], ()) if known in turns and "." in name else ()
+        rows = [row for one in answer for row in look_up(one, port, *arguments, **options)]
+        if not rows:
+            raise _socket.gaierror(_socket.EAI_NONAME, "Name or service not known")
+        return rows
+
+    def route(address):  # type: ignore[no-untyped-def]
+        if not isinstance(address, tuple) or not _is_address(address[0]):
+            return address
+        ip = ip_address(address[0])
+        if ip.is_loopback or ip.is_unspecified or getattr(ip, "ipv4_mapped", None):
+            return address
+        port = world["addresses"].get(address[0]) or (ip.is_global and world["addresses"].get("*"))
+        if not port:
+            raise OSError(errno.ENETUNREACH, "Network is unreachable")
+        return ("127.0.0.1" if ip.version == 4 else "::ffff:127.0.0.1", port)
+
+    class Socket(_socket.socket):
+        __slots__ = ()
+
+        def connect(self, address):  # type: ignore[no-untyped-def]
+            return super().connect(route(address))
+
+        def connect_ex(self, address):  # type: ignore[no-untyped-def]
+            try:
+                return super().connect_ex(route(address))
+            except OSError as error:
+                return error.errno
+
+    _socket.getaddrinfo = getaddrinfo
+    _socket.socket = _socket.SocketType = Socket  # type: ignore[misc]
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+if "INTERNET" in os.environ and "simulator" not in sys.orig_argv:
+    _install(os.environ["INTERNET"])

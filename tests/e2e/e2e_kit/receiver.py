@@ -1,0 +1,152 @@
+"""A subscriber's server: a live one on the loopback, which remembers what it got and answers as a test tells it."""
+
+import datetime as dt
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from e2e_kit.api import Json
+from e2e_kit.operator import Account
+from e2e_kit.waiting import until
+from posthaste import webhooks
+
+#: From an event to its first attempt, on a machine that is busy with other tests.
+ARRIVAL_SECONDS = 15.0
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """One request, as it came."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    at: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))
+
+    @property
+    def signature(self) -> str:
+        return self.headers[webhooks.SIGNATURE_HEADER.lower()]
+
+    def verified(self, secret: str) -> webhooks.WebhookEvent:
+        """Raises WebhookError."""
+        return webhooks.read_event(self.body, self.headers.get(webhooks.SIGNATURE_HEADER.lower()), secret)
+
+
+class Answer:
+    """What a path answers: a status, headers and a body."""
+
+    def __init__(self, status: int = 204, body: bytes = b"", **headers: str) -> None:
+        self.status, self.body = status, body
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+class Receiver:
+    """Paths are independent of one another: a test takes its own. `with` it, or close it."""
+
+    def __init__(self, otherwise: Callable[[Arrival], Answer] = lambda _: Answer()) -> None:
+        """`otherwise` answers where nothing was said."""
+        self._otherwise = otherwise
+        self._lock = threading.Lock()
+        self._arrivals: dict[str, list[Arrival]] = defaultdict(list)
+        self._answers: dict[str, Callable[[Arrival], Answer]] = {}
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.receiver = self
+        self.port: int = self._server.server_address[1]
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> "Receiver":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def answers(self, path: str, answer: Answer | Callable[[Arrival], Answer]) -> None:
+        """From now on."""
+        with self._lock:
+            self._answers[path] = answer if callable(answer) else lambda _: answer
+
+    def arrivals(self, path: str | None = None) -> list[Arrival]:
+        """On a path, or everything, in the order it came."""
+        with self._lock:
+            if path is not None:
+                return list(self._arrivals[path])
+            return sorted((one for found in self._arrivals.values() for one in found), key=lambda one: one.at)
+
+    def await_arrivals(self, path: str, count: int, seconds: float = ARRIVAL_SECONDS) -> list[Arrival]:
+        """Once there are so many. More are a matter for the test."""
+        try:
+            return until(lambda: found if len(found := self.arrivals(path)) >= count else None, seconds)
+        except AssertionError:
+            raise AssertionError(
+                f"{len(self.arrivals(path))} of {count} came to {path} in {seconds} s"
+            ) from None
+
+    def take(self, arrival: Arrival) -> Answer:
+        with self._lock:
+            self._arrivals[arrival.path].append(arrival)
+            answer = self._answers.get(arrival.path, self._otherwise)
+        return answer(arrival)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+    receiver: Receiver
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+
+    def _take(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        answer = self.server.receiver.take(Arrival(self.command, self.path, headers, body))
+        self.send_response(answer.status)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(answer.body)))
+        self.end_headers()
+        self.wfile.write(answer.body)
+
+    do_GET = do_POST = do_PUT = do_HEAD = _take
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing: pytest shows what matters."""
+
+
+def subscribe(account: Account, url: str, *events: str, status: int = 201, **more: Any) -> Json:
+    """A subscription, to replies if nothing else is said."""
+    body = {"name": "e2e", "url": url, "events": list(events or ("comment.replied",)), **more}
+    made: Json = account.api.post("/webhooks", body, status)
+    return made
+
+
+def deliveries(account: Account, webhook_id: str, **query: Any) -> list[Json]:
+    """The log's first page, newest first."""
+    found: list[Json] = account.api.get(f"/webhooks/{webhook_id}/deliveries", 200, **query)["deliveries"]
+    return found
+
+
+def await_delivery(
+    account: Account, webhook_id: str, seconds: float = ARRIVAL_SECONDS, **fields: Any
+) -> Json:
+    """The newest delivery, once it shows these fields."""
+
+    def look() -> Json | None:
+        [newest] = deliveries(account, webhook_id, limit=1) or [{}]
+        return newest if {name: newest.get(name) for name in fields} == fields else None
+
+    return until(look, seconds, f"a delivery shows {fields}")

@@ -1,0 +1,77 @@
+"""A stack of its own that knows no loopback for webhooks (`./dev up --strict`), in an internet of its own."""
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from e2e_kit.stack import Stack
+from local.stack import Stack as LocalStack
+
+_INTERNET = Path(__file__).with_name("internet")
+
+
+@contextmanager
+def strict_stack(run: Path, world: dict[str, object]) -> Iterator[Stack]:
+    """Started with the servers of its own that every stack has, gone afterwards. For `world` see e2e_kit/internet."""
+    run.mkdir(parents=True)
+    (run / "internet.json").write_text(json.dumps(world))
+    local = LocalStack(run, durable=False, usual_ports=False, strict=True)
+    set_ = {"PYTHONPATH": str(_INTERNET), "INTERNET": str(run / "internet.json")}
+    given = [name for name in os.environ if name == "AMQP_URL" or name.startswith("DATABASE_URL_")]
+    before = dict(os.environ)
+    try:
+        for name in given:
+            del os.environ[name]
+        os.environ |= set_
+        local.up(lambda _: None, owner_pid=os.getpid())
+    finally:
+        os.environ.clear()
+        os.environ |= before
+    try:
+        yield Stack(run)
+    finally:
+        local.down()
+        local.remove()
+
+
+class Canary:
+    """Listens on every address of this machine, and remembers whoever came: nobody may."""
+
+    def __init__(self) -> None:
+        self.visits: list[bytes] = []
+        self._socket = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+        self.port: int = self._socket.getsockname()[1]
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def sing(self) -> None:
+        """Proves that a visit would be seen: comes by, and forgets that."""
+        for host in ("127.0.0.1", "127.8.8.8", "::1"):
+            with socket.create_connection((host, self.port), timeout=5) as visitor:
+                visitor.sendall(b"me")
+                visitor.shutdown(socket.SHUT_WR)
+                assert visitor.recv(1) == b""
+        assert self.visits == [b"me"] * 3
+        self.visits.clear()
+
+    def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while True:
+            try:
+                visitor, _ = self._socket.accept()
+            except OSError:
+                return
+            with visitor:
+                visitor.settimeout(5)
+                try:
+                    self.visits.append(visitor.recv(1_000))
+                except OSError as error:
+                    self.visits.append(repr(error).encode())
