@@ -157,7 +157,11 @@ def _shown_post(post: Post) -> dict[str, Any]:
         "platform": post.platform,
         "account_id": post.account_id,
         "text": post.text,
-        "media": [{"type": medium.type, "bytes": medium.bytes} for medium in post.media],
+        "media": [
+            {"type": medium.type, "bytes": medium.bytes}
+            | ({"alt_text": medium.alt_text} if medium.alt_text else {})
+            for medium in post.media
+        ],
         "settings": post.settings,
         "created_at": rfc3339(post.created_at),
         "comments": [

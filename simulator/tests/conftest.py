@@ -112,8 +112,10 @@ def settings() -> Settings:
 
 
 @pytest.fixture
-def sim(clock: HandClock, settings: Settings) -> Simulation:
-    return Simulation(settings=settings, clock=clock)
+def sim(clock: HandClock, settings: Settings) -> Iterator[Simulation]:
+    sim = Simulation(settings=settings, clock=clock)
+    yield sim
+    sim.reset()
 
 
 @pytest.fixture

@@ -1,0 +1,57 @@
+"""X's count of a text, and texts as X hands them back. Pure."""
+
+import html
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+from publishing.platforms.likeness import same_text
+
+#: platforms.md 6: every URL counts as X's short link does, plain letters 1, everything else 2.
+_URL_WEIGHT = 23
+#: With a scheme, or a bare name under one of the common endings. X knows every ending; the rest is our choice.
+_URL = re.compile(
+    r"https?://[^\s<>\"]+|(?<![\w@.-])(?:[a-z0-9-]+\.)+(?:com|net|org|info|biz|io|co|tv|app|dev|ai|me)\b(?:/[^\s<>\"]*)?",
+    re.IGNORECASE,
+)
+#: One emoji, however many characters it is made of: flag, key cap, or pictures joined and coloured.
+_EMOJI = re.compile(
+    "[\U0001f1e6-\U0001f1ff]{2}"
+    "|[0-9#*]\ufe0f?\u20e3"
+    "|[\u00a9\u00ae\u203c\u2049\u2122\u2139]\ufe0f"
+    "|[\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+    "[\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*"
+    "(?:\u200d[\u2190-\u2bff\U0001f000-\U0001faff][\ufe0f\U0001f3fb-\U0001f3ff]*)*"
+)
+_LIGHT = ((0x0000, 0x10FF), (0x2000, 0x200D), (0x2010, 0x201F), (0x2032, 0x2037))
+#: What X puts before a reply by itself.
+_MENTIONS = re.compile(r"\A(?:@\w{1,15}\s+)+")
+#: How a URL is written differs: `example.com` comes back as `http://example.com`.
+_WRITTEN = re.compile(r"https?://|/(?=\s|\Z)", re.IGNORECASE)
+
+
+def weighted_length(text: str) -> int:
+    """X's count of a text."""
+    text, urls = _URL.subn("", unicodedata.normalize("NFC", text))
+    text, emojis = _EMOJI.subn("", text)
+    letters = sum(1 if any(low <= ord(c) <= high for low, high in _LIGHT) else 2 for c in text)
+    return letters + 2 * emojis + _URL_WEIGHT * urls
+
+
+def shown_text(post: Mapping[str, Any]) -> str:
+    """A post's text as people read it: links in place of t.co, without the media's own, `&amp;` undone."""
+    text = str(post.get("text") or "")
+    for url in (post.get("entities") or {}).get("urls") or ():
+        shown = "" if url.get("media_key") else str(url.get("expanded_url") or url.get("url"))
+        text = text.replace(str(url.get("url")), shown)
+    return html.unescape(text).strip()
+
+
+def is_same(ours: str, post: Mapping[str, Any]) -> bool:
+    """Whether a post says what we said, but for how links are written and the mentions before a reply."""
+    return same_text(_plain(ours), _plain(shown_text(post)))
+
+
+def _plain(text: str) -> str:
+    return _WRITTEN.sub("", _MENTIONS.sub("", text.strip()))

@@ -1,0 +1,183 @@
+"""X's counting and texts, and what its answers, broken ones included, say about the outcome."""
+
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.limits import check_content
+from publishing.platforms.wire import Reply
+from publishing.platforms.x.calls import judged
+from publishing.platforms.x.errors import wait_in
+from publishing.platforms.x.text import is_same, shown_text, weighted_length
+
+PROBLEMS = "https://api.x.com/2/problems/"
+DUPLICATE = "You are not allowed to create a Tweet with duplicate content."
+RESTRICTED = "You can only reply to or quote posts where you are mentioned or are the author."
+
+
+@pytest.mark.parametrize(
+    ("text", "weight"),
+    [
+        ("", 0),
+        ("hello", 5),
+        ("é", 1),
+        ("e\u0301", 1),
+        ("日本語", 6),
+        ("한글", 4),
+        ("“quoted” – …", 13),
+        ("👍", 2),
+        ("👍🏽", 2),
+        ("👨‍👩‍👧‍👦", 2),
+        ("🇩🇪", 2),
+        ("❤️", 2),
+        ("1️⃣", 2),
+        ("1", 1),
+        ("©", 1),
+        ("©️ ‼️ ™️", 8),
+        ("🏴󠁧󠁢󠁳󠁣󠁴󠁿", 2),
+        ("see https://example.com/a/very/long/path?with=query", 27),
+        ("http://a.b", 23),
+        ("example.com", 23),
+        ("https://example.com/ and https://example.org/", 51),
+        ("me@example", 10),
+        ("end of one.Start of next", 24),
+    ],
+)
+def test_x_counts_weights(text: str, weight: int) -> None:
+    assert weighted_length(text) == weight
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=0x10FF, exclude_categories=("Mn", "Cs")), max_size=300))
+def test_plain_letters_count_one_each_and_nothing_counts_more_than_two(text: str) -> None:
+    letters = (letter for letter in text if letter.isalpha() or letter == " ")
+    plain = unicodedata.normalize("NFC", "".join(letters))
+    assert weighted_length(plain) <= len(plain)
+    assert weighted_length("日" + plain) == weighted_length(plain) + 2
+
+
+@pytest.mark.parametrize(
+    ("text", "urls", "shown"),
+    [
+        ("a &amp; b &lt;3", [], "a & b <3"),
+        ("see https://t.co/1", [{"url": "https://t.co/1", "expanded_url": "https://a.example/x"}],
+         "see https://a.example/x"),
+        ("hi https://t.co/2", [{"url": "https://t.co/2", "expanded_url": "https://x.com/1", "media_key": "3_1"}],
+         "hi"),
+    ],
+)  # fmt: skip
+def test_a_post_is_read_as_people_see_it(text: str, urls: list[Any], shown: str) -> None:
+    assert shown_text({"text": text, "entities": {"urls": urls}}) == shown
+
+
+def test_a_text_is_known_again_however_x_writes_its_links_and_mentions() -> None:
+    post = {"text": "@a @b Read https://t.co/1 now",
+            "entities": {"urls": [{"url": "https://t.co/1", "expanded_url": "http://example.com"}]}}  # fmt: skip
+    assert is_same("Read example.com now", post)
+    assert is_same("@a Read https://example.com/ now", post)
+    assert not is_same("Read example.org now", post)
+    assert not is_same("", post)
+
+
+def reply(status: int, body: Any, **headers: str) -> Reply:
+    return Reply(status, {name.replace("_", "-"): value for name, value in headers.items()}, body)
+
+
+def problem(status: int, detail: str, name: str | None = None) -> Reply:
+    kind = PROBLEMS + name if name else "about:blank"
+    return reply(status, {"title": "T", "detail": detail, "type": kind, "status": status})
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "code"),
+    [
+        (problem(401, "Unauthorized"), Refusal.EXPIRED, "401"),
+        (problem(402, "credits depleted", "credits-depleted"), Refusal.PERMISSION, "credits-depleted"),
+        (problem(403, "credits depleted", "credits-depleted"), Refusal.PERMISSION, "credits-depleted"),
+        (problem(403, DUPLICATE), Refusal.REJECTED, "duplicate"),
+        (problem(403, RESTRICTED), Refusal.REJECTED, "reply-restricted"),
+        (problem(403, "Something else."), Refusal.REJECTED, "403"),
+        (problem(403, "Not for you", "client-forbidden"), Refusal.PERMISSION, "client-forbidden"),
+        (problem(429, "Too Many Requests"), Refusal.RATE_LIMITED, "429"),
+        (problem(429, "Monthly", "usage-capped"), Refusal.RATE_LIMITED, "usage-capped"),
+        (problem(400, "Bad", "invalid-request"), Refusal.REJECTED, "invalid-request"),
+        (reply(429, None), Refusal.RATE_LIMITED, "HTTP_429"),
+        (reply(403, {"errors": [{"message": "no", "code": 453}]}), Refusal.REJECTED, "403"),
+    ],
+)  # fmt: skip
+def test_a_refused_post_says_what_kind_it_is(answer: Reply, kind: Refusal, code: str) -> None:
+    with pytest.raises(PlatformRefusal) as refusal:
+        judged(answer, visible=True)
+    assert (refusal.value.kind, refusal.value.code) == (kind, code)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        problem(503, "Service Unavailable"), problem(500, "Unauthorized"), reply(502, None), reply(200, None),
+        reply(200, {"errors": [{"title": "odd"}]}), reply(302, None), reply(401, None), reply(403, "a"), reply(201, []),
+    ],
+)  # fmt: skip
+def test_a_post_without_a_clear_answer_is_unknown(answer: Reply) -> None:
+    with pytest.raises(OutcomeUnknown):
+        judged(answer, visible=True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (problem(503, "Service Unavailable"), Refusal.TRANSIENT),
+        (problem(500, "Unauthorized"), Refusal.TRANSIENT),
+        (reply(401, None), Refusal.TRANSIENT),
+        (reply(404, None), Refusal.TRANSIENT),
+        (problem(403, "Forbidden"), Refusal.PERMISSION),
+        (reply(200, {"errors": [{"title": "Not Found Error", "type": f"{PROBLEMS}resource-not-found"}]}),
+         Refusal.REJECTED),
+    ],
+)  # fmt: skip
+def test_a_read_that_failed_never_cuts_a_page_off(answer: Reply, kind: Refusal) -> None:
+    with pytest.raises(PlatformRefusal) as refusal:
+        judged(answer, visible=False)
+    assert refusal.value.kind is kind
+
+
+def test_partial_errors_beside_data_are_no_failure() -> None:
+    body = {"data": {"id": "1"}, "errors": [{"title": "Not Found Error"}]}
+    assert judged(reply(200, body), visible=True) is body
+    assert judged(reply(200, {"meta": {"result_count": 0}}), visible=False) == {"meta": {"result_count": 0}}
+
+
+def test_the_wait_is_until_the_last_used_up_window_ends_by_xs_own_clock() -> None:
+    now = {"Date": "Fri, 20 Nov 2026 12:00:00 GMT"}
+    start = 1_795_176_000
+    assert wait_in({**now, "x-rate-limit-remaining": "0", "x-rate-limit-reset": f"{start + 90}"}) == 90
+    day = {"x-user-limit-24hour-remaining": "0", "x-user-limit-24hour-reset": f"{start + 7_200}"}
+    assert (
+        wait_in({**now, **day, "x-rate-limit-remaining": "9", "x-rate-limit-reset": f"{start + 90}"}) == 7_200
+    )
+    assert wait_in({**now, "x-rate-limit-reset": f"{start - 5}"}) == 1
+    assert wait_in({"Retry-After": "7"}) == 7
+    assert wait_in({**now, "x-rate-limit-reset": "soon"}) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        ({"reply_settings": "nobody"}, "reply_settings"),
+        ({"alt_texts": "a"}, "alt_texts"),
+        ({"alt_texts": ["a"] * 5}, "alt_texts"),
+        ({"alt_texts": ["a" * 1_001]}, "alt_texts"),
+    ],
+)
+def test_settings_that_x_would_not_take_are_found(settings: dict[str, Any], field: str) -> None:
+    [error] = check_content("TW", "text", ["photo"], settings=settings)
+    assert error.extras["errors"][0]["field"] == f"x_settings.{field}"
+
+
+def test_good_unknown_and_empty_settings_pass() -> None:
+    settings = {"reply_settings": "verified", "alt_texts": ["a", ""], "colour": 7}
+    assert check_content("TW", "text", ["photo"], settings=settings) == []
+    assert check_content("TW", "text", ["photo"], settings={"alt_texts": None}) == []

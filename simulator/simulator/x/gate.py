@@ -1,0 +1,78 @@
+"""What stands before every call to X: token, the app's credits, planned faults, the account's windows."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from flask import Response, g, jsonify, request
+
+from simulator.accounts import Account
+from simulator.simulation import Simulation
+from simulator.x import errors
+from simulator.x.posts import Posts
+
+Answer = dict[str, Any]
+Act = Callable[[Account], Answer]
+#: How long a `rate_limit` fault asks to wait.
+_FAULT_WAIT = timedelta(seconds=60)
+
+
+class Gate:
+    """Over one simulation. `left` is how many calls the whole app may still make; None: as many as it likes."""
+
+    def __init__(self, sim: Simulation, posts: Posts) -> None:
+        self._sim = sim
+        self._posts = posts
+        self.left: int | None = None
+
+    def open(self) -> None:
+        """No limit on the app's calls."""
+        self.left = None
+
+    def run(
+        self,
+        operation: str,
+        act: Act,
+        window: str | None = None,
+        on_reject: Act | None = None,
+        status: int = 200,
+    ) -> Response:
+        """Answers a call. Raises XError."""
+        account = self._caller()
+        if self.left is not None and self.left <= 0:
+            raise errors.out_of_credits()
+        mode = self._sim.faults.take("TW", operation, account.account_id)
+        if mode == "reject" and on_reject:
+            return jsonify(on_reject(account))
+        if mode == "rate_limit":
+            ends_at = int((self._sim.clock.now() + _FAULT_WAIT).timestamp())
+            g.limits = {"x-rate-limit-limit": "100", "x-rate-limit-remaining": "0"} | {
+                "x-rate-limit-reset": str(ends_at)
+            }
+        response = jsonify(
+            self._sim.faults.play(
+                mode,
+                lambda refused: errors.refusal(refused, operation),
+                lambda: self._within(account, window, act),
+            )
+        )
+        if self.left is not None:
+            self.left -= 1
+        response.status_code = status
+        return response
+
+    def _within(self, account: Account, kind: str | None, act: Act) -> Answer:
+        if kind is not None:
+            window, now = self._posts.window(account.account_id, kind), self._sim.clock.now()
+            try:
+                window.take(now)
+            finally:
+                g.limits = window.headers(now)
+        return act(account)
+
+    def _caller(self) -> Account:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        account = self._sim.accounts.holder(token) if scheme == "Bearer" else None
+        if account is None or account.platform != "TW" or self._sim.accounts.is_expired(account.account_id):
+            raise errors.unauthorized()
+        return account

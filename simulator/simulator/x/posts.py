@@ -1,0 +1,206 @@
+"""What X holds: posts and the replies under them (comments of the world), who may reply to what, and the windows."""
+
+import json
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from simulator.accounts import Account
+from simulator.simulation import Simulation
+from simulator.world import Comment, Post
+from simulator.x import text as texts
+from simulator.x.errors import DUPLICATE, REPLY_RESTRICTED, forbidden, invalid, too_many
+from simulator.x.media import Uploads
+
+#: Everything a post may say (X refuses others); what is not modelled is kept in its settings.
+_KEYS = {
+    "text", "media", "reply", "reply_settings", "poll", "quote_tweet_id", "geo", "for_super_followers_only",
+    "direct_message_deep_link", "nullcast", "community_id", "share_with_followers", "made_with_ai", "card_uri",
+    "paid_partnership", "edit_options",
+}  # fmt: skip
+#: platforms.md 6, for each account in 15 minutes.
+WINDOW = timedelta(minutes=15)
+POSTS_PER_WINDOW = 100
+SEARCHES_PER_WINDOW = 300
+#: How long the same words are refused; X names no figure. Our choice.
+_DUPLICATES = timedelta(days=1)
+SEARCH_WINDOW = timedelta(days=7)
+
+Thing = Post | Comment
+
+
+def id_of(thing: Thing) -> str:
+    return thing.comment_id if isinstance(thing, Comment) else thing.post_id
+
+
+def author_id_of(thing: Thing) -> str:
+    return thing.author_id if isinstance(thing, Comment) else thing.account_id
+
+
+@dataclass(slots=True)
+class Window:
+    """Calls of one kind by one account in the running 15 minutes."""
+
+    limit: int
+    ends_at: datetime | None = None
+    count: int = 0
+
+    def take(self, now: datetime) -> None:
+        """Raises XError 429."""
+        if self.ends_at is None or now >= self.ends_at:
+            self.ends_at, self.count = now + WINDOW, 0
+        if self.count >= self.limit:
+            raise too_many()
+        self.count += 1
+
+    def headers(self, now: datetime) -> dict[str, str]:
+        ends_at = self.ends_at or now + WINDOW
+        return {
+            "x-rate-limit-limit": str(self.limit),
+            "x-rate-limit-remaining": str(max(self.limit - self.count, 0)),
+            "x-rate-limit-reset": str(int(ends_at.timestamp()) + 1),
+        }
+
+
+@dataclass(slots=True)
+class Posts:
+    """Over one simulation."""
+
+    sim: Simulation
+    uploads: Uploads
+    windows: dict[tuple[str, str], Window] = field(default_factory=dict)
+    #: What was posted lately: account → words (with media and what they answer) → when.
+    _said: defaultdict[str, dict[str, datetime]] = field(default_factory=lambda: defaultdict(dict))
+
+    def clear(self) -> None:
+        """Forget the windows and what was said."""
+        self.windows.clear()
+        self._said.clear()
+
+    def window(self, account_id: str, kind: str) -> Window:
+        limit = SEARCHES_PER_WINDOW if kind == "search" else POSTS_PER_WINDOW
+        return self.windows.setdefault((account_id, kind), Window(limit))
+
+    def find(self, thing_id: str) -> Thing | None:
+        """A post or reply on X."""
+        world = self.sim.world
+        thing = world.posts.get(thing_id) or world.comments.get(thing_id)
+        root = self.root(thing) if thing else None
+        return thing if root is not None and root.platform == "TW" else None
+
+    def root(self, thing: Thing) -> Post | None:
+        """The post that a conversation began with."""
+        return self.sim.world.posts.get(thing.post_id)
+
+    def create(self, account: Account, body: dict[str, Any]) -> Thing:
+        """POST /2/tweets. Raises XError."""
+        for key in body.keys() - _KEYS:
+            message = (
+                f"$.{key}: is not defined in the schema and the schema does not allow additional properties"
+            )
+            raise invalid(key, body[key], message)
+        text, media_ids = _text(body), _media_ids(body)
+        uploads = self.uploads.usable(account.account_id, media_ids)
+        answered = self._answered(account, body)
+        if not text and not uploads:
+            raise invalid("text", "", "One of text, media or poll is required.")
+        if texts.weight(text) > texts.LIMIT:
+            raise forbidden(
+                "Your Tweet text is too long. For more information, read about counting characters."
+            )
+        with self.sim.world.lock:
+            self._refuse_repeats(account, json.dumps([text, media_ids, answered and id_of(answered)]))
+            if answered is not None:
+                return self._reply(account, answered, text)
+            kept = {key: body[key] for key in body.keys() - {"text", "media"}}
+            post = Post(
+                self.sim.world.new_id("19"), account.account_id, "TW", account.name, text,
+                [upload.medium for upload in uploads], self.sim.clock.now(),
+                settings=kept | {"media_keys": [upload.media_key for upload in uploads]},
+            )  # fmt: skip
+            self.sim.world.add_post(post)
+            return post
+
+    def by_account(self, account_id: str) -> list[Thing]:
+        """What an account said, newest first."""
+        posts = self.sim.world.posts_of(platform="TW")
+        found: list[Thing] = [post for post in posts if post.account_id == account_id]
+        for post in posts:
+            found += [comment for comment in list(post.comments) if comment.author_id == account_id]
+        return _newest_first(found)
+
+    def conversation(self, root_id: str) -> list[Thing]:
+        """A post of the last 7 days and the replies of that time, newest first."""
+        post = self.sim.world.posts.get(root_id)
+        if post is None or post.platform != "TW":
+            return []
+        earliest = self.sim.clock.now() - SEARCH_WINDOW
+        things: list[Thing] = [post, *list(post.comments)]
+        return _newest_first([thing for thing in things if thing.created_at >= earliest])
+
+    def mentions(self, thing: Thing) -> list[str]:
+        """Whom X names before a reply by itself: those who are answered, the other ones of the thread after them."""
+        names: list[str] = []
+        author_id = author_id_of(thing)
+        while isinstance(thing, Comment):
+            parent = self.find(thing.parent_id or thing.post_id)
+            if parent is None:
+                break
+            name = self.username(parent)
+            if author_id_of(parent) != author_id and name not in names:
+                names.append(name)
+            thing = parent
+        return names
+
+    def username(self, thing: Thing) -> str:
+        account = self.sim.accounts.find(author_id_of(thing))
+        return account.username if account else re.sub(r"\W", "", thing.author)[:15] or "somebody"
+
+    def _answered(self, account: Account, body: dict[str, Any]) -> Thing | None:
+        reply = body.get("reply")
+        if reply is None:
+            return None
+        answered_id = str(reply.get("in_reply_to_tweet_id") or "") if isinstance(reply, dict) else ""
+        answered = self.find(answered_id)
+        if answered is None:
+            raise forbidden("You attempted to reply to a Tweet that is deleted or not visible to you.")
+        is_own = author_id_of(answered) == account.account_id
+        named = [name.lower() for name in (*self.mentions(answered), *re.findall(r"@(\w+)", answered.text))]
+        if not is_own and account.username.lower() not in named:
+            raise forbidden(REPLY_RESTRICTED)
+        return answered
+
+    def _reply(self, account: Account, answered: Thing, text: str) -> Comment:
+        parent_id = answered.comment_id if isinstance(answered, Comment) else None
+        root = self.root(answered)
+        assert root is not None
+        return self.sim.comment(root, account.account_id, account.name, text, parent_id)
+
+    def _refuse_repeats(self, account: Account, said: str) -> None:
+        now, lately = self.sim.clock.now(), self._said[account.account_id]
+        if said in lately and now - lately[said] < _DUPLICATES:
+            raise forbidden(DUPLICATE)
+        lately[said] = now
+
+
+def _newest_first(things: list[Thing]) -> list[Thing]:
+    return sorted(things, key=lambda thing: int(id_of(thing)), reverse=True)
+
+
+def _text(body: dict[str, Any]) -> str:
+    text = body.get("text", "")
+    if not isinstance(text, str):
+        raise invalid("text", text, "$.text: string expected")
+    return text
+
+
+def _media_ids(body: dict[str, Any]) -> list[str]:
+    media = body.get("media")
+    if media is None:
+        return []
+    ids = media.get("media_ids") if isinstance(media, dict) else None
+    if not isinstance(ids, list) or not ids or not all(isinstance(one, str) for one in ids):
+        raise invalid("media.media_ids", ids, "$.media.media_ids: must have at least 1 items of string")
+    return ids

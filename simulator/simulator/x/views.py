@@ -1,0 +1,92 @@
+"""Posts, replies and users as the X API shows them: nothing but what was asked for."""
+
+from datetime import datetime
+from typing import Any
+
+from flask import request
+
+from simulator.clock import rfc3339
+from simulator.simulation import Simulation
+from simulator.world import Comment
+from simulator.x import text as texts
+from simulator.x.posts import Posts, Thing, author_id_of, id_of
+
+
+def asked(*names: str) -> set[str]:
+    """The values of a list parameter under any of its names (`tweet.fields`, newest `post.fields`)."""
+    return {part for name in names for part in request.args.get(name, "").split(",") if part}
+
+
+def post_view(posts: Posts, thing: Thing, fields: set[str]) -> dict[str, Any]:
+    """A post or reply with these fields besides id and text."""
+    post_id, keys = id_of(thing), [] if isinstance(thing, Comment) else thing.settings.get("media_keys", [])
+    username = posts.username(thing)
+    words = " ".join([*(f"@{name}" for name in posts.mentions(thing)), thing.text])
+    text, urls = texts.shown(words, f"https://x.com/{username}/status/{post_id}", keys)
+    whole: dict[str, Any] = {
+        "created_at": rfc3339(thing.created_at),
+        "author_id": author_id_of(thing),
+        "conversation_id": thing.post_id,
+        "public_metrics": _metrics(posts, thing),
+    }
+    if urls:
+        whole["entities"] = {"urls": urls}
+    if keys:
+        whole["attachments"] = {"media_keys": keys}
+    if isinstance(thing, Comment):
+        whole["referenced_tweets"] = [{"type": "replied_to", "id": thing.parent_id or thing.post_id}]
+    shown = {name: value for name, value in whole.items() if name in fields}
+    return {"id": post_id, "text": text, "edit_history_tweet_ids": [post_id], **shown}
+
+
+def user_view(sim: Simulation, user_id: str, name: str, username: str, fields: set[str]) -> dict[str, Any]:
+    account = sim.accounts.find(user_id)
+    whole = {
+        "profile_image_url": f"{request.host_url}x/profile_images/{user_id}_normal.jpg",
+        "public_metrics": {
+            "followers_count": account.followers if account else 7, "following_count": 3, "tweet_count": 1,
+            "listed_count": 0, "like_count": 0, "media_count": 0,
+        },
+    }  # fmt: skip
+    shown = {key: value for key, value in whole.items() if key in fields}
+    return {"id": user_id, "name": name, "username": username, **shown}
+
+
+def page_view(posts: Posts, things: list[Thing], size: int, token_name: str) -> dict[str, Any]:
+    """One page of a list, as all lists are paged: newest first, between ids and times, with its authors."""
+    for name, is_in in (
+        ("since_id", lambda thing, value: int(id_of(thing)) > int(value)),
+        ("until_id", lambda thing, value: int(id_of(thing)) < int(value)),
+        ("start_time", lambda thing, value: thing.created_at >= datetime.fromisoformat(value)),
+        (token_name, lambda thing, value: int(id_of(thing)) < int(value.rpartition("-")[2])),
+    ):
+        value = request.args.get(name)
+        if value:
+            things = [thing for thing in things if is_in(thing, value)]
+    shown, rest = things[:size], things[size:]
+    meta: dict[str, Any] = {"result_count": len(shown)}
+    if not shown:
+        return {"meta": meta}
+    meta |= {"newest_id": id_of(shown[0]), "oldest_id": id_of(shown[-1])}
+    if rest:
+        meta["next_token"] = f"7140dibdnow-{id_of(shown[-1])}"
+    fields = asked("tweet.fields", "post.fields")
+    answer: dict[str, Any] = {"data": [post_view(posts, thing, fields) for thing in shown], "meta": meta}
+    if "author_id" in asked("expansions"):
+        authors = {author_id_of(thing): thing for thing in shown}
+        answer["includes"] = {
+            "users": [
+                user_view(posts.sim, user_id, thing.author, posts.username(thing), asked("user.fields"))
+                for user_id, thing in authors.items()
+            ]
+        }
+    return answer
+
+
+def _metrics(posts: Posts, thing: Thing) -> dict[str, int]:
+    counts = {"retweet_count": 0, "quote_count": 0, "bookmark_count": 0, "impression_count": 0}
+    if isinstance(thing, Comment):
+        return {**counts, "like_count": 0, "reply_count": len(posts.sim.world.replies_to(thing))}
+    return {
+        **counts, "retweet_count": thing.shares, "like_count": thing.likes, "reply_count": thing.comment_count,
+    }  # fmt: skip
