@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, CursorResult, create_engine, event, text
-from sqlalchemy.dialects.postgresql import psycopg2
+import psycopg2
+from sqlalchemy import Connection, create_engine, event, text
+from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -78,7 +79,7 @@ class Database:
             try:
                 yield connection
                 if info[_STATE] == _OPEN:
-                    connection.exec_driver_sql("COMMIT")
+                    fetch(connection, "COMMIT")
             except BaseException:
                 _roll_back(connection)
                 raise
@@ -103,22 +104,40 @@ class Database:
         self.engine.dispose()
 
 
+def fetch(connection: Connection, statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
+    """A statement in the driver's own words, and all its rows: for the busiest, since SQLAlchemy's way costs as much as
+    a small query. Values go to the driver as they are. Raises ApiError SERVICE_UNAVAILABLE, psycopg2.Error.
+    """
+    if connection.info.get(_STATE) == _ASKED:
+        connection.info[_STATE] = _OPEN
+        statement = f"BEGIN; {statement}"
+    cursor = connection.connection.cursor()
+    try:
+        cursor.execute(statement, parameters)
+        return list(cursor.fetchall()) if cursor.description else []
+    except (psycopg2.OperationalError, psycopg2.InterfaceError) as error:
+        connection.invalidate(error)
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1) from error
+    finally:
+        cursor.close()
+
+
 class Compiled:
-    """A statement compiled once, for the busiest: SQLAlchemy's way through its cache costs as much as a small query."""
+    """A statement of SQLAlchemy's, put into the driver's words once, for `fetch`."""
 
     def __init__(self, statement: Any) -> None:
-        compiled = statement.compile(dialect=psycopg2.dialect())  # type: ignore[no-untyped-call]
+        compiled = statement.compile(dialect=PGDialect_psycopg2())  # type: ignore[no-untyped-call]
         self._text = str(compiled)
         self._constants = compiled.params
 
-    def run(self, connection: Connection, parameters: dict[str, Any]) -> CursorResult[Any]:
-        """Values go to the driver as they are: no types of SQLAlchemy's stand between."""
-        return connection.exec_driver_sql(self._text, self._constants | parameters)
+    def fetch(self, connection: Connection, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+        """All rows for these values of its bind parameters. Raises as `fetch`."""
+        return fetch(connection, self._text, self._constants | parameters)
 
 
 def end_with(connection: Connection, statement: str, parameters: Any) -> None:
     """The last statement of a transaction and its COMMIT, in one round trip. Nothing may follow in the block."""
-    connection.exec_driver_sql(f"{statement}; COMMIT", parameters)
+    fetch(connection, f"{statement}; COMMIT", parameters)
     connection.info[_STATE] = _ENDED
 
 
@@ -139,9 +158,9 @@ def _roll_back(connection: Connection) -> None:
     if connection.invalidated or connection.info.get(_STATE) != _OPEN:
         return
     try:
-        connection.exec_driver_sql("ROLLBACK")
-    except DBAPIError:
-        connection.invalidate()
+        fetch(connection, "ROLLBACK")
+    except ApiError:
+        return  # it is gone
 
 
 @contextmanager

@@ -121,25 +121,26 @@ class Store:
             "operation_id": operation_id,
             "lock_seconds": lock_seconds,
         }
-        row = _CLAIM.run(self._connection, values).first()
-        return None if row is None else Held(operation_id=row.operation_id, fence=row.fence)
+        rows = _CLAIM.fetch(self._connection, values)
+        return Held(operation_id=rows[0][0], fence=rows[0][1]) if rows else None
 
     def find(self, token_id: str, key: str) -> Found | None:
-        row = _FIND.run(self._connection, {"of_token_id": token_id, "of_key": key}).first()
-        if row is None:
+        rows = _FIND.fetch(self._connection, {"of_token_id": token_id, "of_key": key})
+        if not rows:
             return None
+        fingerprint, locked, status, headers, body = rows[0]
         return Found(
-            fingerprint=bytes(row.fingerprint),
-            locked=row.locked,
-            status=row.status,
-            headers=bytes(row.headers or b"{}"),
-            body=bytes(row.body or b""),
+            fingerprint=bytes(fingerprint),
+            locked=locked,
+            status=status,
+            headers=bytes(headers or b"{}"),
+            body=bytes(body or b""),
         )
 
     def keep(self, token_id: str, key: str, fence: int, *, status: int, headers: bytes, body: bytes) -> None:
         """Stores the answer: every repetition gets it."""
         answer = {"status": status, "headers": headers, "body": body}
-        _KEEP.run(self._connection, _of(token_id, key, fence) | answer)
+        _KEEP.fetch(self._connection, _of(token_id, key, fence) | answer)
 
     def unlock(self, token_id: str, key: str, fence: int) -> None:
         """Lets the same request take the key over at once, with the same operation id."""

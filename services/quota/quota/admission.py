@@ -103,7 +103,6 @@ def _write(
 ) -> None:
     """Writes what changed; the transaction is over with it."""
     after = {decision.counters.subject: decision.counters for decision in decisions}
-    changed = [counters for subject, counters in after.items() if counters != locked.counters[subject]]
     charges: dict[str, UnitCharge] = {}
     for demand, decision in zip(demands, decisions, strict=True):
         if demand.operation_id and decision.units_taken:
@@ -115,7 +114,7 @@ def _write(
                 bucket=demand.bucket,
                 units=held_units[demand.operation_id],
             )
-    store.write(changed, charges.values(), commit=True)
+    store.write(locked.counters, after.values(), charges.values(), commit=True)
 
 
 def _warn(store: Store, decided: Iterable[tuple[Demand, Decision]]) -> None:

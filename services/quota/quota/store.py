@@ -3,15 +3,16 @@
 Whoever changes an account's units locks its counters row first: one order of locks for all, no deadlocks.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, delete, func, select, text
+from sqlalchemy import Connection, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis import clock, outbox
-from chassis.database import end_with
+from chassis.database import end_with, fetch
 from contracts.events import QuotaWarning
 from contracts.record import Record
 from quota.decision import Counters
@@ -40,7 +41,6 @@ class Locked(Record):
 
 _NAMES = Counters.__struct_fields__
 _COLUMNS = ", ".join(_NAMES)
-_TYPES = {"subject": "text", "minute_at": "timestamptz", "day": "date", "year_month": "text"}
 #: The time is read once the rows are locked: a row's windows never go back, whichever replica comes first.
 _LOCK = f"""
 SET LOCAL synchronous_commit TO off;
@@ -55,13 +55,6 @@ SELECT set_config('quota.locked', count(*)::text, true)
 FROM (SELECT FROM counters WHERE subject = ANY(%s) ORDER BY subject FOR UPDATE) AS locked;
 SELECT {_COLUMNS}, clock_now(), (SELECT json_agg(unit_charges) FROM unit_charges WHERE operation_id = ANY(%s))
 FROM counters WHERE subject = ANY(%s) AND current_setting('quota.locked')::integer = %s"""
-_WRITE = """
-UPDATE counters SET {assignments} FROM unnest({arrays}) AS new ({names}) WHERE counters.subject = new.subject
-""".format(
-    assignments=", ".join(f"{name} = new.{name}" for name in _NAMES[1:]),
-    arrays=", ".join(f"%s::{_TYPES.get(name, 'integer')}[]" for name in _NAMES),
-    names=", ".join(_NAMES),
-)
 _CHARGE_NAMES = UnitCharge.__struct_fields__
 _CHARGE_COLUMNS = ", ".join(_CHARGE_NAMES)
 _HOLD = f"""
@@ -86,9 +79,9 @@ class Store:
         # One round trip and no statement to build: every request passes here.
         if operation_ids:
             parameters = (list(subjects), list(operation_ids), list(subjects), len(subjects))
-            rows = self._connection.exec_driver_sql(_LOCK_WITH_CHARGES, parameters).fetchall()
+            rows = fetch(self._connection, _LOCK_WITH_CHARGES, parameters)
         else:
-            rows = self._connection.exec_driver_sql(_LOCK, (list(subjects),)).fetchall()
+            rows = fetch(self._connection, _LOCK, (list(subjects),))
         if len(rows) < len(subjects):
             return None
         charges = msgspec.convert((operation_ids and rows[0][-1]) or [], list[UnitCharge])
@@ -113,18 +106,28 @@ class Store:
         self._connection.execute(insert(counters).values(rows).on_conflict_do_nothing())
 
     def write(
-        self, changed: Collection[Counters], charges: Collection[UnitCharge] = (), *, commit: bool = False
+        self,
+        before: Mapping[str, Counters],
+        after: Iterable[Counters],
+        charges: Collection[UnitCharge] = (),
+        *,
+        commit: bool = False,
     ) -> None:
-        """Writes locked rows back and what operations hold now, in one round trip; on request commits with it."""
+        """Writes what changed of locked rows, and what operations hold now, in one round trip; on request commits."""
         statements, values = [], []
-        for statement, records in ((_WRITE, changed), (_HOLD, charges)):
-            if records:
-                columns = zip(*map(msgspec.structs.astuple, records), strict=True)
-                statements.append(statement)
-                values += [list(column) for column in columns]
+        for new in after:
+            old = before[new.subject]
+            changed = [name for name in _NAMES if getattr(new, name) != getattr(old, name)]
+            if changed:
+                assignments = ", ".join(f"{name} = %s" for name in changed)
+                statements.append(f"UPDATE counters SET {assignments} WHERE subject = %s")
+                values += [getattr(new, name) for name in changed]
+                values.append(new.subject)
+        if charges:
+            statements.append(_HOLD)
+            values += map(list, zip(*map(msgspec.structs.astuple, charges), strict=True))
         if statements:
-            execute = end_with if commit else Connection.exec_driver_sql
-            execute(self._connection, ";".join(statements), tuple(values))
+            (end_with if commit else fetch)(self._connection, ";".join(statements), values)
 
     def usage(self, subject: str) -> tuple[Counters, datetime]:
         """A subject's counters without locking them, and the time."""
@@ -159,5 +162,5 @@ class Store:
         )
 
 
-def _counters(row: Row) -> Counters:  # type: ignore[type-arg]
+def _counters(row: Sequence[Any]) -> Counters:
     return Counters(**dict(zip(_NAMES, row, strict=False)))

@@ -71,7 +71,7 @@ def _give_back(store: Store, account_id: str, operation_id: str | None, units: i
     else:
         left = charge.units - given
         held = [msgspec.structs.replace(charge, units=left, refunded=charge.refunded or by_call)]
-    store.write(changed, held)
+    store.write(locked.counters, changed, held)
 
 
 def forget_charges(store: Store) -> int:

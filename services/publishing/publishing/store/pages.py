@@ -7,7 +7,7 @@ from sqlalchemy import Connection, bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.clock import clock_now
-from chassis.database import Compiled
+from chassis.database import Compiled, fetch
 from publishing.models import pages
 from publishing.records import PageRow, column_names, is_id
 
@@ -62,8 +62,8 @@ class Pages:
         """The page and the time, in one round trip; without a page the time means nothing."""
         if not is_id(page_id):
             return None, datetime.min
-        row = _ONE_WITH_TIME.run(self._connection, {"id": page_id}).first()
-        return (PageRow(*row[:-1]), row[-1]) if row else (None, datetime.min)
+        rows = _ONE_WITH_TIME.fetch(self._connection, {"id": page_id})
+        return (PageRow(*rows[0][:-1]), rows[0][-1]) if rows else (None, datetime.min)
 
     def get(self, page_id: str) -> PageRow | None:
         if not is_id(page_id):
@@ -137,8 +137,7 @@ class Pages:
             conditions.append(("(created_at, id) < (%s, %s)", list(after)))
         statement = _NEWEST.format(conditions=" AND ".join(condition for condition, _ in conditions))
         values = [value for _, values in conditions for value in values]
-        rows = self._connection.exec_driver_sql(statement, (*values, limit)).fetchall()
-        return [PageRow(*row) for row in rows]
+        return [PageRow(*row) for row in fetch(self._connection, statement, (*values, limit))]
 
     def counts(self, account_id: str, brand_ids: tuple[str, ...]) -> dict[str, int]:
         statement = (

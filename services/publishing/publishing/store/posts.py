@@ -9,6 +9,7 @@ from sqlalchemy import Connection, RowMapping, Text, bindparam, func, select, te
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from chassis.clock import clock_now
+from chassis.database import fetch
 from contracts.platforms import DAY_SECONDS, MIN_SCHEDULE_GAP_SECONDS
 from publishing.models import posts
 from publishing.records import OUT, PENDING, Post, column_names, is_id
@@ -123,21 +124,19 @@ class Posts:
         All that changes what the guardrails count does it under this lock: their answers are exact.
         """
         gap, day = timedelta(seconds=MIN_SCHEDULE_GAP_SECONDS), timedelta(seconds=DAY_SECONDS)
-        row = self._connection.exec_driver_sql(
-            _AROUND,
-            {
-                "page_id": page_id,
-                "brand_id": brand_id,
-                "operation_id": operation_id,
-                "without": without,
-                "states": list(states),
-                "after": at - day,
-                "before": at + day,
-                "gap_after": at - gap,
-                "gap_before": at + gap,
-            },
-        ).one()
-        return Neighbours(_times(row.page), _times(row.scheduled), [], row.brand_count, row.repeated_id)
+        values = {
+            "page_id": page_id,
+            "brand_id": brand_id,
+            "operation_id": operation_id,
+            "without": without,
+            "states": list(states),
+            "after": at - day,
+            "before": at + day,
+            "gap_after": at - gap,
+            "gap_before": at + gap,
+        }
+        repeated_id, page, scheduled, brand_count = fetch(self._connection, _AROUND, values)[0]
+        return Neighbours(_times(page), _times(scheduled), [], brand_count, repeated_id)
 
     def all_later(
         self, page_id: str, brand_id: str, after: datetime, *, states: Collection[str], without: str = ""

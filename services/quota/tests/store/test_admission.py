@@ -43,7 +43,7 @@ def prepare(database: Database, subject: str, **counts: int) -> None:
         locked = store.lock([subject])
         assert locked is not None
         current = roll(locked.counters[subject], locked.now)
-        store.write([msgspec.structs.replace(current, **counts)])
+        store.write(locked.counters, [msgspec.structs.replace(current, **counts)])
 
 
 def all_at_once(calls: Iterable[Callable[[], Admitted]]) -> Counter[str | None]:
