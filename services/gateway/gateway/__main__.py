@@ -46,7 +46,7 @@ def _settings(config: Config, leave: Any) -> dict[str, Any]:
         "bind": f"{config.host}:{config.port}",
         "worker_class": "gateway.worker.Worker",
         "workers": config.workers,
-        "worker_connections": config.threads,
+        "worker_connections": config.connections,
         "keepalive": int(config.read_seconds) or 1,
         "graceful_timeout": config.graceful_seconds,
         "timeout": 60,

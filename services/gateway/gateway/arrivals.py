@@ -1,6 +1,6 @@
-"""Which requests are still arriving, so that a client that sends too slowly is cut off.
+"""Whose bodies are still arriving, so that a client that sends too slowly is cut off.
 
-gunicorn's threads wait for a client without end; this bounds head and body together.
+gunicorn waits for a body without end; heads are bounded by its `keepalive`.
 """
 
 import socket
@@ -9,9 +9,6 @@ from collections.abc import Callable
 
 #: A socket, by identity.
 Socket = socket.socket
-#: Patience while requests that are still arriving hold more than half of the threads. Our choice: the others
-#: must not wait for long, and /healthz is one of them.
-CROWDED_SECONDS = 2.0
 
 
 class Arrivals:
@@ -23,7 +20,7 @@ class Arrivals:
         self._since: dict[Socket, float] = {}
 
     def begins(self, client: Socket, since: float | None = None) -> None:
-        """A thread begins to read a request."""
+        """A body may follow."""
         self._since[client] = self._monotonic() if since is None else since
 
     def arrived(self, client: Socket | None) -> None:
@@ -31,12 +28,10 @@ class Arrivals:
         if client is not None:
             self._since.pop(client, None)
 
-    def cut_late(self, after_seconds: float, threads: int) -> int:
+    def cut_late(self, after_seconds: float) -> int:
         """Ends the reading side of connections that take longer; their readers see the end of the stream."""
-        arriving = list(self._since.items())
-        if 2 * len(arriving) > threads:
-            after_seconds = min(after_seconds, CROWDED_SECONDS)
-        late = [client for client, since in arriving if self._monotonic() - since > after_seconds]
+        now = self._monotonic()
+        late = [client for client, since in list(self._since.items()) if now - since > after_seconds]
         for client in late:
             self._since.pop(client, None)
             try:

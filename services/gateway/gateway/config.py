@@ -14,7 +14,7 @@ class Config(Record):
     port: int = 8000
     #: gunicorn: processes, and connections (green threads) at once in each.
     workers: int = 2
-    threads: int = 1000
+    connections: int = 1000
     #: How long requests that run may still take when the process is told to stop.
     graceful_seconds: int = 30
     database_pool_size: int = 8
@@ -26,7 +26,7 @@ class Config(Record):
     idempotency_key_required: bool = False
     #: A change is told by broadcast at once; this bounds a broadcast that was missed.
     caller_cache_seconds: float = 5.0
-    #: Head and body of a request must have arrived within it; sooner while many are slow (`arrivals.py`).
+    #: The head of a request must have arrived within it, then its body; an idle connection is closed after it.
     read_seconds: float = 15.0
     #: Files going through each process at once, in and out: each holds up to a megabyte.
     uploads_at_once: int = 24
@@ -48,7 +48,7 @@ class Config(Record):
             host=config.text("HOST", default.host),
             port=config.integer("PORT", default.port),
             workers=config.integer("WORKERS", default.workers),
-            threads=config.integer("THREADS", default.threads),
+            connections=config.integer("CONNECTIONS", default.connections),
             graceful_seconds=config.integer("GRACEFUL_SECONDS", default.graceful_seconds),
             database_pool_size=config.integer("DATABASE_POOL_SIZE", default.database_pool_size),
             log_level=config.text("LOG_LEVEL", default.log_level),

@@ -94,7 +94,7 @@ class House:
 
     def _cut_late(self) -> None:
         for moving in (ARRIVALS, STREAMS, DEPARTURES):
-            moving.cut_late(self.config.read_seconds, self.config.threads)
+            moving.cut_late(self.config.read_seconds)
 
     def _locate(self, request: LocateFile) -> LocatedFile:
         return self.media.locate_file(GATEWAY, request)
