@@ -77,8 +77,9 @@ def _linger(client: socket.socket) -> None:
         read += len(piece)
 
 
-def _end_reading(client: socket.socket) -> None:
+def _end_reading(client: Any) -> None:
+    """Whoever reads sees the end: gevent's own shutdown would have him fail, and gunicorn log it."""
     try:
-        client.shutdown(socket.SHUT_RD)
+        client._sock.shutdown(socket.SHUT_RD)
     except OSError:
         return  # it is gone already
