@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg2
-from sqlalchemy import Connection, create_engine, event, text
+from sqlalchemy import Connection, CursorResult, create_engine, event, text
 from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -123,7 +123,7 @@ def fetch(connection: Connection, statement: str, parameters: Any = None) -> lis
 
 
 class Compiled:
-    """A statement of SQLAlchemy's, put into the driver's words once, for `fetch`."""
+    """A statement of SQLAlchemy's, put into the driver's words once."""
 
     def __init__(self, statement: Any) -> None:
         compiled = statement.compile(dialect=PGDialect_psycopg2())  # type: ignore[no-untyped-call]
@@ -133,6 +133,10 @@ class Compiled:
     def fetch(self, connection: Connection, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         """All rows for these values of its bind parameters. Raises as `fetch`."""
         return fetch(connection, self._text, self._constants | parameters)
+
+    def run(self, connection: Connection, parameters: dict[str, Any]) -> CursorResult[Any]:
+        """The same through SQLAlchemy, for who wants the names of the columns or the count of the rows."""
+        return connection.exec_driver_sql(self._text, self._constants | parameters)
 
 
 def end_with(connection: Connection, statement: str, parameters: Any) -> None:
