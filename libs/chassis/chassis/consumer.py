@@ -14,6 +14,7 @@ from nameko.extensions import Entrypoint, ProviderCollector, SharedExtension, re
 from pika.channel import Channel
 
 from chassis import inbox, quarantine, topology
+from chassis.batches import Batches
 from chassis.link import Message, NotConfirmed
 from chassis.server import ServiceLink
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
@@ -129,6 +130,35 @@ class OnEvent(Entrypoint):
 
     def stop(self) -> None:
         self.consumer.unregister_provider(self)
+
+
+def on_events(*names: str) -> Callable[[F], F]:
+    """Marks `def handler(self, connection, events)`: as `on_event`, for events that come in numbers.
+
+    Those that wait at the same moment share a transaction; each is handled once, and one that fails, fails alone.
+    """
+
+    def mark(function: F) -> F:
+        def together(calls: list[tuple[Any, Event]]) -> list[None]:
+            service = calls[0][0]
+            with service.database.transaction() as connection:
+                new = inbox.record_all(connection, [event.id for _, event in calls])
+                events = {event.id: event for _, event in calls if event.id in new}
+                if events:
+                    function(service, connection, list(events.values()))
+            return [None] * len(calls)
+
+        batches: Batches[tuple[Any, Event], None] = Batches(together)
+
+        @wraps(function)
+        def handle(self: Any, event: Event) -> None:
+            batches.submit((self, event))
+
+        for name in names:
+            register_entrypoint(handle, OnEvent(name))
+        return handle  # type: ignore[return-value]
+
+    return mark
 
 
 def on_event(name: str) -> Callable[[F], F]:

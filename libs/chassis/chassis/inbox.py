@@ -1,20 +1,36 @@
 """Events received: recorded in the transaction of their effect, so that one that comes twice has one effect."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
+from chassis.database import Compiled
 from chassis.schema import inbox
 
 #: Longer than any redelivery: retries end within minutes, a quarantined event is replayed by hand. Our choice.
 KEPT = timedelta(days=30)
+#: In the order of ids: two replicas that bring the same events must not wait for each other.
+_RECORD_ALL = Compiled(
+    text(
+        """
+        INSERT INTO inbox (event_id) SELECT DISTINCT event_id FROM unnest(CAST(:event_ids AS text[])) AS new (event_id)
+        ORDER BY event_id ON CONFLICT DO NOTHING RETURNING event_id
+        """
+    )
+)
 
 
 def record(connection: Connection, event_id: str) -> bool:
     """Whether this event is new; call it in the transaction of the effect."""
     result = connection.execute(insert(inbox).values(event_id=event_id).on_conflict_do_nothing())
     return result.rowcount == 1
+
+
+def record_all(connection: Connection, event_ids: Sequence[str]) -> set[str]:
+    """Which of these events are new; all are known from now on. Call it in the transaction of the effects."""
+    return {row[0] for row in _RECORD_ALL.run(connection, {"event_ids": list(event_ids)})}
 
 
 def sweep_once(connection: Connection, limit: int = 1000) -> int:

@@ -10,7 +10,7 @@ from eventlet.greenpool import GreenPool
 from nameko.extensions import DependencyProvider
 
 from chassis import inbox, outbox
-from chassis.consumer import on_event
+from chassis.consumer import on_event, on_events
 from chassis.database import Database
 from chassis.link import NotConfirmed
 from chassis.loops import loop, wake
@@ -18,7 +18,17 @@ from chassis.rpc import Bus, connect
 from chassis.server import RpcServer, ServiceLink, rpc
 from contracts.errors import ApiError
 
-__all__ = ["BusProvider", "DatabaseProvider", "loop", "offload", "on_event", "rpc", "spawn_all", "wake"]
+__all__ = [
+    "BusProvider",
+    "DatabaseProvider",
+    "loop",
+    "offload",
+    "on_event",
+    "on_events",
+    "rpc",
+    "spawn_all",
+    "wake",
+]
 
 log = structlog.get_logger()
 

@@ -1,5 +1,7 @@
 """Events from the other services: written down for whoever subscribed, in the transaction of the inbox."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from contracts.events import AccountChanged, Event
@@ -12,9 +14,9 @@ from webhooks.store.subscriptions import Subscriptions
 ARRIVED = "deliveries_arrived"
 
 
-def on_event(connection: Connection, event: Event) -> None:
-    """One delivery for each subscription that wants the event."""
-    if Deliveries(connection).arrive(event, body_of(event)):
+def on_events(connection: Connection, events: Sequence[Event]) -> None:
+    """One delivery for each subscription that wants an event."""
+    if Deliveries(connection).arrive([(event, body_of(event)) for event in events]):
         connection.info[ARRIVED] = True
 
 

@@ -26,6 +26,8 @@ class Lane:
         self.url = ""
         self.secrets: tuple[str, ...] = ()
         self.consecutive_failures = 0
+        #: Attempts that went well since the lane was taken.
+        self.acknowledged = 0
         #: Taken up and not begun.
         self.ready: deque[Due] = deque()
         #: Ids of what is taken up or on its way.
@@ -48,10 +50,11 @@ class Lane:
         self.consecutive_failures = opened.consecutive_failures
 
     def wants(self, most: int) -> int:
-        """How many more deliveries may be taken up; a lane with a few left is asked again."""
-        if self.is_loading or self.held_until > time.monotonic() or len(self.ready) > rules.MAX_AT_ONCE:
+        """How many more deliveries may be taken up now, of `most` in all: none while half of that is there."""
+        may_have = rules.ahead(self.consecutive_failures, self.acknowledged, most)
+        if self.is_loading or self.held_until > time.monotonic() or len(self.known) > may_have // 2:
             return 0
-        return max(0, rules.ahead(self.consecutive_failures, most) - len(self.known))
+        return may_have - len(self.known)
 
     def take_up(self, due: Collection[Due]) -> None:
         self.ready.extend(due)
@@ -65,14 +68,17 @@ class Lane:
         self.running += 1
         return self.ready.popleft()
 
-    def end(self, due: Due) -> None:
+    def end(self, due: Due, standing: rules.Standing | None) -> None:
+        """`standing`: of the subscription, as far as it is known."""
+        if standing is not None:
+            self.acknowledged += standing.consecutive_failures == 0
+            self.consecutive_failures = standing.consecutive_failures
         self.running -= 1
         self.known.discard(due.id)
         self.used_at = time.monotonic()
 
-    def is_hungry(self) -> bool:
-        """Whether it is time to take up more, if there is more."""
-        return self.has_more and len(self.ready) <= rules.MAX_AT_ONCE
+    def is_hungry(self, most: int) -> bool:
+        return self.has_more and self.wants(most) > 0
 
     def drop(self) -> None:
         """Forgets what has not begun: the subscription has changed, or somebody else has the lane."""

@@ -19,7 +19,7 @@ from chassis.posting import Line
 from contracts.caller import operator
 from contracts.errors import ApiError
 from contracts.quota import ChargeUnit, ChargeUnits
-from webhooks import sending
+from webhooks import rules, sending
 from webhooks.config import Settings
 from webhooks.lanes import Lane
 from webhooks.pool import Pool
@@ -34,6 +34,8 @@ log = structlog.get_logger()
 _GATHER_SECONDS = 0.01
 #: Lanes and deliveries taken up in one tick, at most.
 _LANES_A_TICK, _DELIVERIES_A_TICK = 64, 512
+#: Deliveries taken up in all, from which on lanes get fewer.
+_TAKEN_UP = 4_096
 #: A lane is kept this long after its last delivery, with its connections.
 _LINGER_SECONDS = 3.0
 #: Until quota, or a key for the secrets, is asked for again.
@@ -153,9 +155,7 @@ class Office:
     def _load(self, store: Lanes, looked: Collection[Looked]) -> list[Due]:
         with self._lock:
             due = [self._lanes[one.id] for one in looked if one.is_due and one.id in self._lanes]
-            wanting = {
-                lane: lane.wants(self._settings.taken_ahead) for lane in due if lane.version is not None
-            }
+            wanting = {lane: lane.wants(self._most()) for lane in due if lane.version is not None}
             for lane, count in wanting.items():
                 lane.has_more = lane.has_more or count == 0
             chosen = sorted((lane for lane in wanting if wanting[lane]), key=lambda lane: lane.loaded_at)
@@ -225,6 +225,12 @@ class Office:
                 while (one := self._next(lane)) is not None:
                     self._attempts.start(partial(self._attempt, lane, one))
 
+    def _most(self) -> int:
+        """Deliveries that one lane may have taken up; fewer when there are many lanes, for the sake of memory."""
+        return max(
+            2 * rules.MAX_AT_ONCE, min(self._settings.taken_ahead, _TAKEN_UP // max(1, len(self._lanes)))
+        )
+
     def _next(self, lane: Lane) -> Due | None:
         return None if self._is_closing else lane.begin(self._attempts.free)
 
@@ -250,15 +256,13 @@ class Office:
             log.warning("attempt_not_written", delivery_id=due.id, reason=error.message)
         finally:
             with self._lock:
-                lane.end(due)
+                lane.end(due, standing)
                 if standing is None:
                     self._lose(lane)
-                else:
-                    lane.consecutive_failures = standing.consecutive_failures
-                    if standing.disabled_reason is not None:
-                        lane.drop()
-                        wake("end_deliveries")
-        if lane.is_hungry():
+                elif standing.disabled_reason is not None:
+                    lane.drop()
+                    wake("end_deliveries")
+        if lane.is_hungry(self._most()):
             wake("deliver_events")
         with self._lock:
             return self._next(lane)

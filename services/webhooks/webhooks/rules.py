@@ -64,6 +64,11 @@ def places(consecutive_failures: int, free: int) -> int:
     return max(1, min(MAX_AT_ONCE, left, free // (2 * MAX_AT_ONCE)))
 
 
-def ahead(consecutive_failures: int, most: int) -> int:
-    """How many deliveries may be taken up, and so charged for, before it is known how the last attempts went."""
-    return most if consecutive_failures == 0 else max(1, MAX_CONSECUTIVE_FAILURES - consecutive_failures)
+def ahead(consecutive_failures: int, acknowledged: int, most: int) -> int:
+    """How many deliveries may be taken up, and so charged for, before it is known how the last attempts went.
+
+    More with everything that went well, so that little is charged for an endpoint that turns out to be dead.
+    """
+    if consecutive_failures > 0:
+        return max(1, min(most, MAX_CONSECUTIVE_FAILURES - consecutive_failures))
+    return min(most, 2 * MAX_AT_ONCE + acknowledged)

@@ -1,12 +1,12 @@
 """The webhooks service on the bus: calls, events and worker loops. No rules."""
 
-from typing import Any
+from typing import Any, get_args
 
 from nameko.extensions import DependencyProvider
 
 from chassis.database import Database
 from chassis.rpc import Bus
-from chassis.service import BusProvider, DatabaseProvider, loop, on_event, rpc
+from chassis.service import BusProvider, DatabaseProvider, loop, on_event, on_events, rpc
 from contracts import webhooks as contract
 from contracts.caller import Caller
 from contracts.events import Event
@@ -96,33 +96,9 @@ class WebhooksService:
     def replay_delivery(self, caller: Caller, request: contract.ReplayDelivery) -> contract.Delivery:
         return deliveries.replay(self.house, caller, request)
 
-    @on_event("post.published")
-    def on_post_published(self, connection: Connection, event: Event) -> None:
-        arriving.on_event(connection, event)
-
-    @on_event("post.failed")
-    def on_post_failed(self, connection: Connection, event: Event) -> None:
-        arriving.on_event(connection, event)
-
-    @on_event("comment.received")
-    def on_comment_received(self, connection: Connection, event: Event) -> None:
-        arriving.on_event(connection, event)
-
-    @on_event("comment.replied")
-    def on_comment_replied(self, connection: Connection, event: Event) -> None:
-        arriving.on_event(connection, event)
-
-    @on_event("account.quota.warning")
-    def on_quota_warning(self, connection: Connection, event: Event) -> None:
-        arriving.on_event(connection, event)
-
-    @on_event("ai.job.completed")
-    def on_job_completed(self, connection: Connection, event: Event) -> None:
-        arriving.on_event(connection, event)
-
-    @on_event("ai.job.failed")
-    def on_job_failed(self, connection: Connection, event: Event) -> None:
-        arriving.on_event(connection, event)
+    @on_events(*get_args(contract.EventName))
+    def on_events(self, connection: Connection, events: list[Event]) -> None:
+        arriving.on_events(connection, events)
 
     @on_event("account.changed")
     def on_account_changed(self, connection: Connection, event: Event) -> None:

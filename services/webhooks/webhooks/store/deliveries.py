@@ -1,6 +1,6 @@
 """Deliveries, their events and their log: statements."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection, select, text, update
 from sqlalchemy.dialects.postgresql import insert
@@ -12,23 +12,25 @@ from contracts.webhooks import Attempt
 from webhooks.models import asks, attempts, deliveries, events
 from webhooks.records import DeliveryRow
 
-#: The event, and a delivery to every subscription that asked for it. A delivery's id follows from the two, time first.
+#: Events, and a delivery of each to every subscription that asked for it. A delivery's id follows from the two.
 _ARRIVE = Compiled(
     text(
         """
-        WITH receivers AS (
-            SELECT id FROM subscriptions
-            WHERE account_id = :account_id AND deleted_at IS NULL AND status = 'active' AND :event = ANY(events)
-                AND (:brand_id IS NULL OR brand_ids = '{}' OR :brand_id = ANY(brand_ids))
+        WITH new AS MATERIALIZED (
+            SELECT * FROM unnest(CAST(:ids AS text[]), CAST(:events AS text[]), CAST(:bodies AS bytea[]),
+                CAST(:account_ids AS text[]), CAST(:brand_ids AS text[])) AS v (id, event, body, account_id, brand_id)
+        ), receivers AS MATERIALIZED (
+            SELECT s.id AS subscription_id, new.id, new.event FROM new JOIN subscriptions s USING (account_id)
+            WHERE s.deleted_at IS NULL AND s.status = 'active' AND new.event = ANY(s.events)
+                AND (new.brand_id IS NULL OR s.brand_ids = '{}' OR new.brand_id = ANY(s.brand_ids))
         ), kept AS (
-            INSERT INTO events (id, event, body, received_at)
-            SELECT :id, :event, :body, clock_now() WHERE EXISTS (SELECT FROM receivers)
-            ON CONFLICT DO NOTHING
+            INSERT INTO events (id, event, body, received_at) SELECT id, event, body, clock_now() FROM new
+            WHERE id IN (SELECT id FROM receivers) ON CONFLICT DO NOTHING
         )
         INSERT INTO deliveries (subscription_id, id, event_id, event, state, due_at, created_at)
-        SELECT id, 'dlv_' || substr(:id, 5, 10) || left(md5(:id || id), 16), :id, :event, 'pending', now, now
-        FROM receivers, (SELECT clock_now() AS now) AS clock
-        ON CONFLICT DO NOTHING
+        SELECT subscription_id, 'dlv_' || substr(id, 5, 10) || left(md5(id || subscription_id), 16), id, event,
+            'pending', now, now
+        FROM receivers, (SELECT clock_now() AS now) AS clock ON CONFLICT DO NOTHING
         """
     )
 )
@@ -41,14 +43,14 @@ class Deliveries:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def arrive(self, event: Event, body: bytes) -> int:
-        """Writes an event's deliveries; how many there are."""
+    def arrive(self, new: Sequence[tuple[Event, bytes]]) -> int:
+        """Writes the deliveries of events, given with their bodies; how many there are."""
         parameters = {
-            "account_id": event.account_id,
-            "brand_id": event.brand_id,
-            "event": event.event,
-            "id": event.id,
-            "body": body,
+            "ids": [event.id for event, _ in new],
+            "events": [event.event for event, _ in new],
+            "bodies": [body for _, body in new],
+            "account_ids": [event.account_id for event, _ in new],
+            "brand_ids": [event.brand_id for event, _ in new],
         }
         return _ARRIVE.run(self._connection, parameters).rowcount
 
