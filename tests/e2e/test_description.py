@@ -37,7 +37,10 @@ FEW_EXAMPLES = 8
 ACCOUNTS = 12
 
 #: Nothing about a request to these can be wrong.
-PUBLIC = ("GET /", "GET /errors", "GET /openapi.json", "GET /media/{key}/{filename}", "POST /hooks/stripe")
+PUBLIC = (
+    "GET /", "GET /errors", "GET /openapi.json", "GET /media/{key}/{filename}", "POST /hooks/stripe",
+    "GET /hooks/{platform}", "POST /hooks/{platform}",
+)  # fmt: skip
 OPERATIONS = (
     *PUBLIC, "GET /me", "GET /account", "GET /account/credits", "GET /brands",
     "GET /brands/{id}", "GET /brands/{id}/pages", "GET /pages", "GET /pages/{id}", "POST /posts/schedule",

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 
+from msgspec import field
+
 from chassis import config
-from contracts.platforms import DAY_SECONDS
+from contracts.platforms import DAY_SECONDS, PLATFORMS
 from contracts.record import Record
 from publishing.platforms.meta import MetaSettings
 from publishing.platforms.registry import PlatformSettings
 from publishing.platforms.x.settings import XSettings
 from publishing.platforms.youtube.settings import YouTubeSettings
-from publishing.poll_times import POLLED, PUSHED, Stages, parse_stages
+from publishing.poll_times import POLLED, PUSHED, SPARING, Stages, parse_stages
 
 
 class Settings(Record):
@@ -39,8 +41,8 @@ class Settings(Record):
     media_transfer_seconds: float
     #: What the public URLs of our own uploads begin with (`content.own_file`).
     own_media: tuple[str, ...]
-    #: How often a post's comments are asked for, by its age; and where the platform tells us by itself.
-    polls: Stages = parse_stages(POLLED)
+    #: How often a post's comments are asked for, by its age, for each platform; and where that tells us by itself.
+    polls: Mapping[str, Stages] = field(default_factory=dict)
     polls_pushed: Stages = parse_stages(PUSHED)
     #: Posts that each process asks for in a second, and calls for comments at once. Our choice.
     polls_per_second: float = 50.0
@@ -73,7 +75,13 @@ class Settings(Record):
             own_media=tuple(
                 f"{base.rstrip('/')}/" for base in (f"{public.rstrip('/')}/media", storage) if base
             ),
-            polls=_stages("COMMENT_POLLS", POLLED),
+            polls={
+                code: _stages(
+                    f"COMMENT_POLLS_{code}", config.text("COMMENT_POLLS", SPARING.get(code, POLLED))
+                )
+                for code, platform in PLATFORMS.items()
+                if platform.comments
+            },
             polls_pushed=_stages("COMMENT_POLLS_PUSHED", PUSHED),
             polls_per_second=config.number("COMMENT_POLLS_PER_SECOND", 50),
             poll_calls=config.integer("COMMENT_CALLS", 16),

@@ -122,7 +122,8 @@ def _store(house: House, platform: str, told: Iterable[HookComment]) -> None:
 
 
 def _take(connection: Connection, page: PageRow, post: Post, told: Iterable[HookComment]) -> None:
-    whole, partly = [], []
+    whole: list[RemoteComment] = []
+    partly: list[RemoteComment] = []
     for one in told:
         # Of the page's own nothing is told: nothing more need be known.
         is_enough = one.is_whole or one.comment.author_id == page.remote_account_id

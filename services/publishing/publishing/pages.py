@@ -2,6 +2,7 @@
 
 from chassis.cursor import encode_cursor
 from chassis.ids import new_id
+from chassis.loops import wake
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import BRAND_NOT_AUTHORIZED, NOT_FOUND, ApiError, invalid
@@ -76,6 +77,7 @@ def link(house: House, caller: Caller, request: api.LinkPage) -> api.Page:
     with house.database.transaction() as connection:
         page = Pages(connection).link(values, is_pushed=platform in PUSHED.values())
         Polls(connection).wake_page(page.id)
+    wake("subscribe_pages")
     return page.view()
 
 

@@ -13,7 +13,7 @@ from contracts.platforms import DAY_SECONDS
 from publishing.delivery import connection_to
 from publishing.house import House
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
-from publishing.poll_times import Poll, advance, begin, wait_before_poll
+from publishing.poll_times import POLLED, Poll, advance, begin, parse_stages, wait_before_poll
 from publishing.receiving import take_in
 from publishing.records import PageRow, Post
 from publishing.store import Connection
@@ -23,6 +23,7 @@ from publishing.store.posts import Posts
 
 log = structlog.get_logger()
 
+_USUAL = parse_stages(POLLED)
 #: Between two ticks of the loop.
 TICK_SECONDS = 0.5
 #: Comments asked for at a time: the most that any platform gives.
@@ -103,8 +104,9 @@ def _pause(poll: Poll) -> float:
 def _interval(house: House, poll: Poll) -> float | None:
     """Until the next reading of the list; None: there is none."""
     settings = house.settings
-    pushed = poll.subscribed and settings.hears_hooks
-    return wait_before_poll(settings.polls_pushed if pushed else settings.polls, poll.age_seconds)
+    if poll.subscribed and settings.hears_hooks:
+        return wait_before_poll(settings.polls_pushed, poll.age_seconds)
+    return wait_before_poll(settings.polls.get(poll.platform, _USUAL), poll.age_seconds)
 
 
 def _wait_after(house: House, poll: Poll, refusal: PlatformRefusal) -> float:

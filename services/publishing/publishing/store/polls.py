@@ -14,7 +14,7 @@ _CLAIM = text(
     WHERE c.post_id IN (SELECT post_id FROM comment_polls WHERE wake_at <= clock_timestamp()
         ORDER BY wake_at LIMIT :limit FOR UPDATE SKIP LOCKED)
         AND p.id = c.post_id AND g.id = c.page_id
-    RETURNING c.*, g.subscribed, g.expired,
+    RETURNING c.*, g.platform, g.subscribed, g.expired,
         extract(epoch FROM clock_now() - p.out_at)::float8 AS age_seconds,
         extract(epoch FROM clock_timestamp() - c.full_at)::float8 AS full_seconds,
         extract(epoch FROM g.rest_until - clock_timestamp())::float8 AS rest_seconds

@@ -30,6 +30,9 @@ class Simulator:
         assert answer.ok, answer.text
         return answer.json() if answer.content else None
 
+    def get(self, path: str) -> Any:
+        return requests.get(f"{self.url}/_sim/{path}", timeout=10).json()
+
     def posts(self, account_id: str) -> list[dict[str, Any]]:
         answer = requests.get(f"{self.url}/_sim/posts", params={"account_id": account_id}, timeout=10)
         return list(answer.json()["posts"])
@@ -116,6 +119,10 @@ def publishing(running_service: Callable[..., Any], simulator: Simulator) -> Ite
             "RECONCILE_FIRST_SECONDS": "1",
             "RECONCILE_SETTLE_SECONDS": "8",
             "LEASE_SECONDS": "6",
+            "COMMENT_POLLS": "86400=2",
+            "COMMENT_POLLS_PUSHED": "86400=2",
+            "META_APP_SECRET": "app-secret",
+            "META_VERIFY_TOKEN": "verify-me",
         },
     )
     yield Publishing(service, simulator)

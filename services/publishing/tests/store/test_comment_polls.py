@@ -271,7 +271,7 @@ def test_deployments_may_ask_as_often_as_they_like(
     world: Any, wall: Any, make_house: Callable[..., House]
 ) -> None:
     world.published()
-    world.poll(make_house(polls=parse_stages("3600=5")))
+    world.poll(make_house(polls={"FB": parse_stages("3600=5"), "IG": ()}))
     assert row(world).wait == near(5)
-    world.poll(make_house(polls=()))
+    world.poll(make_house(polls={"FB": ()}))
     assert world.ask("SELECT FROM comment_polls") == []

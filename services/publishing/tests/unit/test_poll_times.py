@@ -14,6 +14,7 @@ from publishing.poll_times import (
     OVERLAP,
     POLLED,
     PUSHED,
+    SPARING,
     Poll,
     advance,
     begin,
@@ -24,7 +25,7 @@ from publishing.poll_times import (
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
 POLL = Poll(
     post_id="pst_1", page_id="pag_1", fence=1, since=None, cursor=None, newest=None, is_full=True,
-    subscribed=False, expired=False, age_seconds=60, full_seconds=None, rest_seconds=None,
+    platform="FB", subscribed=False, expired=False, age_seconds=60, full_seconds=None, rest_seconds=None,
 )  # fmt: skip
 HOUR, DAY = 3_600.0, 86_400.0
 
@@ -40,6 +41,16 @@ def test_young_posts_are_asked_for_every_minute_old_ones_ever_rarer_and_then_no_
     age: float, wait: float | None
 ) -> None:
     assert wait_before_poll(parse_stages(POLLED), age) == wait
+
+
+def test_platforms_that_count_every_look_are_looked_at_less_often() -> None:
+    polled = parse_stages(POLLED)
+    for text in SPARING.values():
+        stages = parse_stages(text)
+        for age in (0, HOUR, 2 * DAY, 6 * DAY):
+            assert (wait_before_poll(stages, age) or 0) >= (wait_before_poll(polled, age) or 0)
+    looks = sum(DAY / (wait_before_poll(parse_stages(SPARING["YT"]), day * DAY) or DAY) for day in range(30))
+    assert looks < 100, "units of a film's whole life, of the app's 10,000 a day"
 
 
 def test_where_the_platform_tells_by_itself_polls_are_rarer() -> None:
