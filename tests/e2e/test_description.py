@@ -50,6 +50,9 @@ OPERATIONS = (
     "POST /auth/signup", "POST /media/upload", "GET /media", "GET /media/{id}", "DELETE /media/{id}",
     "POST /media/uploads", "POST /media/uploads/{id}/complete", "POST /ai/images",
     "POST /ai/images/edit", "POST /ai/videos", "GET /ai/jobs", "GET /ai/jobs/{id}", "POST /ai/captions",
+    "GET /webhooks", "POST /webhooks", "GET /webhooks/{id}", "PATCH /webhooks/{id}", "DELETE /webhooks/{id}",
+    "POST /webhooks/{id}/enable", "POST /webhooks/{id}/test", "POST /webhooks/{id}/rotate-secret",
+    "GET /webhooks/{id}/deliveries", "POST /webhooks/{id}/deliveries/{delivery_id}/replay",
 )  # fmt: skip
 
 Turns = Iterator[tuple[Account, dict[str, str]]]
@@ -79,9 +82,20 @@ def turns(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Turns:
             "/media/uploads": account.api.post(
                 "/media/uploads", {"filename": "a.mp4", "mime_type": "video/mp4", "size_bytes": 1}
             )["upload_id"],
+            **hooked(account),
         }  # fmt: skip
         made.append((account, ids))
     return itertools.cycle(made)
+
+
+def hooked(account: Account) -> dict[str, str]:
+    """A subscription, and a delivery to nobody."""
+    body = {"name": "first", "url": "http://127.0.0.1:9/", "events": ["post.failed"]}
+    webhook = account.api.post("/webhooks", body)["id"]
+    return {
+        "/webhooks": webhook,
+        "delivery_id": account.api.post(f"/webhooks/{webhook}/test", status=202)["id"],
+    }
 
 
 def with_real_ids(case: schemathesis.Case, ids: dict[str, str]) -> None:
@@ -89,6 +103,8 @@ def with_real_ids(case: schemathesis.Case, ids: dict[str, str]) -> None:
     for place, thing_id in ids.items():
         if case.operation.path.startswith(place + "/{id}") and case.path_parameters:
             case.path_parameters["id"] = thing_id
+        if case.path_parameters and place in case.path_parameters:
+            case.path_parameters[place] = thing_id
     for values in (case.query, case.body):
         if isinstance(values, dict):
             values.update({name: ids[name] for name in values if name in ids})

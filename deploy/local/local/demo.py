@@ -7,7 +7,8 @@ comments) is played through the simulator's control API.
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ import requests
 
 from local import account
 from local.environment import read_env
-from local.processes import NotReady, supervisor_pid
+from local.listener import Listener
+from local.processes import NotReady, read_table, supervisor_pid
+from posthaste import webhooks
 
 #: A scheduled post goes out within seconds of its time; comments are polled every 5 s (local-stack.md).
 PATIENCE_SECONDS = 30.0
@@ -75,7 +78,9 @@ class Journey:
         published = self.publish()
         self.schedule(published)
         self.engage(published)
-        self.converse(published)
+        with Listener() as listener, self.subscription(listener) as subscription:
+            reply = self.converse(published)
+            self.hear(listener, subscription, reply)
         self.illustrate()
 
     def look_around(self) -> None:
@@ -156,7 +161,45 @@ class Journey:
             f"{counts['likes']} likes, {counts['shares']} shares, {counts['total_interactions']} interactions"
         )
 
-    def converse(self, published: Any) -> None:
+    @contextmanager
+    def subscription(self, listener: Listener) -> Iterator[Any]:
+        """To replies, while the journey needs it; None on a stack that knows no loopback for webhooks."""
+        self.step("Subscribe a server of our own to replies")
+        body = {"name": "demo", "url": listener.url, "events": ["comment.replied"]}
+        if not any(row.env.get("WEBHOOK_ALLOWED_CIDRS") for row in read_table(self.run)):
+            show("left out: this stack was started with --strict, which refuses the loopback")
+            yield None
+            return
+        made = self.call("POST", "/webhooks", 201, json=body, headers=key())
+        show(f"{made['id']} delivers to {made['url']}; its secret, shown this once: {made['secret'][:12]}…")
+        try:
+            yield made
+        finally:
+            self.call("DELETE", f"/webhooks/{made['id']}", 200, quiet=True, headers=key())
+
+    def hear(self, listener: Listener, subscription: Any, reply: Any) -> None:
+        """The delivery that the reply makes, verified as a subscriber would."""
+        if subscription is None:
+            return
+        self.step("The reply arrives at our server; verify its signature")
+        delivery = listener.next(PATIENCE_SECONDS)
+        if delivery is None:
+            raise Surprise(f"no delivery came within {PATIENCE_SECONDS:.0f} s")
+        try:
+            event = webhooks.read_event(delivery.body, delivery.signature, subscription["secret"])
+        except webhooks.WebhookError as error:
+            raise Surprise(f"the delivery is not what it says: {error}") from error
+        if event.data["reply"]["id"] != reply["id"]:
+            raise Surprise(f"the delivery is about another reply: {event.data}")
+        show(f"{event.event} {event.id}: “{event.data['reply']['message']}”")
+        try:
+            webhooks.verify(delivery.body + b" ", delivery.signature, subscription["secret"])
+        except webhooks.SignatureMismatch:
+            show(f"{str(delivery.signature)[:24]}… is right; with one byte more the body is refused")
+        else:
+            raise Surprise("an altered body was taken for genuine")
+
+    def converse(self, published: Any) -> Any:
         self.step("A visitor comments; read it and reply")
         remote = {"platform": "FB", "post_id": published["platform_post_id"]}
         self.play("/_sim/comments", **remote, **{"from": "Kim"}, text="Do you have spelt, too?")
@@ -171,6 +214,7 @@ class Journey:
         answer = {"page_id": published["page_id"], "comment_id": comment["id"], "message": "Every Friday!"}
         reply = self.call("POST", "/comments/reply", 201, json=answer, headers=key())["reply"]
         show(f"replied: {reply['message']}")
+        return reply
 
     def illustrate(self) -> None:
         self.step("Upload a photo, have another painted and a caption written (11 credits)")

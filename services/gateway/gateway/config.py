@@ -34,7 +34,7 @@ class Config(Record):
     #: Sign-ups per client address and minute in each process; 0: no limit.
     signups_per_minute: int = 60
     #: The services that must answer before /readyz says so.
-    services: tuple[str, ...] = ("accounts", "quota", "publishing", "media", "ai")
+    services: tuple[str, ...] = ("accounts", "quota", "publishing", "media", "ai", "webhooks")
     token_prefixes: tuple[str, ...] = (LIVE_PREFIX, SANDBOX_PREFIX, DEFAULT_LEGACY_PREFIX)
     documentation_url: str = "/api/v1/openapi.json"
 

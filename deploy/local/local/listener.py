@@ -1,0 +1,59 @@
+"""A subscriber's server for `./dev demo`: keeps what is delivered to it, on the loopback, while the demo walks."""
+
+import queue
+import threading
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A request as it came: the body is not to be parsed before its signature is verified."""
+
+    body: bytes
+    signature: str | None
+    attempt: str | None
+
+
+class Listener:
+    """Answers every POST with 204. `with` it."""
+
+    def __init__(self) -> None:
+        deliveries: queue.Queue[Delivery] = queue.Queue()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                deliveries.put(
+                    Delivery(body, self.headers.get("X-Svc-Signature"), self.headers.get("X-Svc-Attempt"))
+                )
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                """The demo prints what matters."""
+
+        self._deliveries = deliveries
+        self._server = HTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}/posthaste"
+
+    def next(self, seconds: float) -> Delivery | None:
+        """The next delivery that has not been taken yet; None when there is none in time."""
+        try:
+            return self._deliveries.get(timeout=seconds)
+        except queue.Empty:
+            return None
+
+    def __enter__(self) -> "Listener":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
