@@ -1,7 +1,7 @@
 """The publishing service's surface: pages, posts, guardrails' answers, comments, engagement."""
 
 from datetime import datetime
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 from msgspec import UNSET, Meta, UnsetType, field
 
@@ -16,6 +16,9 @@ ReplyMessage = Annotated[str, Meta(min_length=1, max_length=8_000)]
 #: decisions: media_ids and media_urls together at most 10, then the platform's own limit.
 MAX_MEDIA_PER_POST = 10
 Settings = dict[str, Any]
+#: decisions "page_ids (several pages)".
+MAX_PAGES_PER_CALL = 20
+PageIds = Annotated[tuple[str, ...], Meta(min_length=1, max_length=MAX_PAGES_PER_CALL)]
 
 
 class Page(Record):
@@ -110,6 +113,43 @@ class PublishPost(PostContent, kw_only=True):
     page_id: str
 
 
+class PagesOfPost(PostContent, kw_only=True):
+    """What a client sends to schedule and publish: one page, or several that get a post each.
+
+    With several a settings field may be any of their platforms' and is passed over by the others.
+    """
+
+    #: Exactly one of these is given.
+    ONE_OF: ClassVar[tuple[str, ...]] = ("page_id", "page_ids")
+    page_id: str | None = None
+    page_ids: PageIds | None = None
+
+
+class PublishOnPages(PagesOfPost, kw_only=True):
+    pass
+
+
+class ScheduleOnPages(PagesOfPost, kw_only=True):
+    scheduled_at: datetime
+
+
+class PlannedPage(Record):
+    """One of several pages. Its post is an operation of its own, derived from the call's."""
+
+    page_id: str
+    operation_id: str
+    #: False: judged with the others, sent nothing (its quota is used up).
+    goes: bool = True
+
+
+class PublishPosts(PostContent, kw_only=True):
+    pages: tuple[PlannedPage, ...]
+
+
+class SchedulePosts(PublishPosts, kw_only=True):
+    scheduled_at: datetime
+
+
 class ValidatePost(PostContent, kw_only=True):
     """A dry run. Without scheduled_at it is judged as a publish at once. What is too long is one of its findings."""
 
@@ -192,6 +232,23 @@ class PublishResult(Record):
     platform_post_id: str | None
     published_at: datetime
     permalink: str | None
+
+
+class PageResult(Record, omit_defaults=True):
+    """What became of one of several pages: its post, or the error as the same call for it alone would have had."""
+
+    page_id: str
+    #: HTTP status of the same call for this page alone.
+    status: int
+    scheduled_post: ScheduledPost | None = None
+    post: PublishResult | None = None
+    error: dict[str, Any] | None = None
+
+
+class PageResults(Record):
+    """One result per page, in the order asked for."""
+
+    results: tuple[PageResult, ...]
 
 
 class Finding(Record):
@@ -332,6 +389,8 @@ class PublishingApi(Protocol):
     def expire_page(self, caller: Caller, request: GetPage) -> Page: ...
     def schedule_post(self, caller: Caller, request: SchedulePost) -> ScheduledPost: ...
     def publish_post(self, caller: Caller, request: PublishPost) -> PublishResult: ...
+    def schedule_posts(self, caller: Caller, request: SchedulePosts) -> PageResults: ...
+    def publish_posts(self, caller: Caller, request: PublishPosts) -> PageResults: ...
     def validate_post(self, caller: Caller, request: ValidatePost) -> Validation: ...
     def list_scheduled_posts(self, caller: Caller, request: ListScheduledPosts) -> ScheduledPostList: ...
     def get_scheduled_post(self, caller: Caller, request: PostId) -> ScheduledPost: ...

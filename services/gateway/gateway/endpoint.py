@@ -47,6 +47,8 @@ class Endpoint:
     headers: tuple[str, ...]
     #: Its answer holds a secret that is shown once: what is kept of it for repetitions is sealed.
     tells_secret: bool
+    #: What a request about several things gets: all with `status`, some with 207.
+    several: type | None
     reader: Reader = field(init=False)
 
     def __post_init__(self) -> None:
@@ -80,6 +82,7 @@ def endpoint(
     streams: bool = False,
     headers: tuple[str, ...] = (),
     tells_secret: bool = False,
+    several: type | None = None,
 ) -> Callable[[Callable[[Any, Any], Any]], Endpoint]:
     """Turns a handler `(exchange, request) -> result` into its row. Writes take keys unless it says no."""
 
@@ -102,6 +105,7 @@ def endpoint(
             streams=streams,
             headers=headers,
             tells_secret=tells_secret,
+            several=several,
         )
 
     return row

@@ -73,7 +73,8 @@ _MULTIPART = {
 def describe(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     """The whole description."""
     rows = list(endpoints)
-    schemas = Schemas(row.result for row in rows if row.result not in (bytes, None))
+    results = (kind for row in rows for kind in (row.result, row.several) if kind not in (bytes, None))
+    schemas = Schemas(dict.fromkeys(results))
     paths: dict[str, dict[str, Any]] = {}
     for row in rows:
         paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, schemas)
@@ -125,6 +126,13 @@ def _operation(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
     elif row.streams:
         operation["requestBody"] = {"required": True, "content": _MULTIPART}
+    if row.several is not None:
+        some = {
+            "description": "Some went; the others' errors stand beside them.",
+            "headers": _own_headers(row),
+        }
+        content = {"application/json": {"schema": schemas.of(row.several)}}
+        operation["responses"]["207"] = some | {"content": content}
     if row.result is bytes:
         operation["responses"] |= {
             str(status): {"description": text, "headers": _own_headers(row)}
@@ -167,11 +175,15 @@ def _body_schema(reader: Reader) -> dict[str, Any]:
     """The record without its path fields: a body is never shared between operations."""
     properties = described_fields(reader.record)
     own: list[Field] = reader.own_fields
-    return {
+    schema: dict[str, Any] = {
         "type": "object",
         "properties": {field.name: properties[field.name] for field in own},
         "required": [field.name for field in own if field.required],
     }
+    if reader.one_of:
+        schema["oneOf"] = [{"required": [name]} for name in reader.one_of]
+        schema["properties"] |= {name: _not_null(properties[name]) for name in reader.one_of}
+    return schema
 
 
 def _success(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
@@ -179,7 +191,9 @@ def _success(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
     if row.result is bytes:
         success["content"] = {mime_type: {"schema": _BINARY} for mime_type in MIME_TYPES}
     elif row.result is not None:
-        success["content"] = {"application/json": {"schema": schemas.of(row.result)}}
+        kinds = [schemas.of(kind) for kind in (row.result, row.several) if kind is not None]
+        schema = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+        success["content"] = {"application/json": {"schema": schema}}
     return success
 
 

@@ -68,6 +68,8 @@ class Reader:
         #: Fields that come in the query or the body.
         self.own_fields = [field for field in self.fields if field.name not in path_names]
         self.takes_body = takes_body and bool(self.own_fields)
+        #: Fields of which exactly one is given, the usual one first.
+        self.one_of: tuple[str, ...] = getattr(record, "ONE_OF", ())
 
     def read(self, path_values: Mapping[str, str], query: str, body: bytes) -> Any:
         """Raises ApiError as the module says, INVALID_JSON, and NOT_FOUND for a malformed path id."""
@@ -113,6 +115,10 @@ class Reader:
                     bad_dates.append(field.name)
                 else:
                     errors.append(_broken(field.name, str(error)))
+        given = [name for name in self.one_of if converted.get(name) is not None or name in _named(errors)]
+        if self.one_of and not given:
+            missing.insert(0, self.one_of[0])
+        errors += [{"field": name, "message": f"Not together with {given[0]}"} for name in given[1:]]
         if missing:
             raise ApiError(MISSING_FIELD, f"{missing[0]} is required.", field=missing[0])
         if bad_dates:
@@ -121,6 +127,11 @@ class Reader:
             message = "; ".join(f"{error['field']}: {error['message']}" for error in errors)
             raise ApiError(VALIDATION_ERROR, message, errors=errors)
         return self.record(**converted)
+
+
+def _named(errors: list[dict[str, str]]) -> set[str]:
+    """The fields that errors are about, whatever place inside them."""
+    return {re.split(r"[.\[]", error["field"])[0] for error in errors}
 
 
 def _broken(name: str, message: str) -> dict[str, str]:

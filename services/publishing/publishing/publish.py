@@ -1,5 +1,7 @@
 """Publish at once: claim, call, record; and what a repeat of the same operation gets."""
 
+from collections.abc import Callable
+
 from chassis import clock
 from chassis.ids import new_id
 from chassis.loops import wake
@@ -18,8 +20,14 @@ from publishing.store.posts import Posts
 from publishing.store.sending import Claim, Sending
 
 
-def publish(house: House, caller: Caller, request: api.PublishPost) -> api.PublishResult:
-    """Publishes now and answers when the platform has.
+def publish(
+    house: House,
+    caller: Caller,
+    request: api.PublishPost,
+    *,
+    is_answered: Callable[[], bool] = lambda: False,
+) -> api.PublishResult:
+    """Publishes now and answers when the platform has. `is_answered`: the client waits no longer, tell of the outcome.
 
     Raises what schedule does without the time's rules, and UNSUPPORTED_PLATFORM, PLATFORM_REJECTED, PAGE_EXPIRED,
     PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the same operation is on its way or being looked up.
@@ -44,7 +52,9 @@ def publish(house: House, caller: Caller, request: api.PublishPost) -> api.Publi
     try:
         delivered = deliver(house, page, post)
         recorded, _ = house.scribe.write(
-            delivered.record, expired_page=page.id if delivered.is_expired else None
+            delivered.record,
+            expired_page=page.id if delivered.is_expired else None,
+            is_answered=is_answered,
         )
     except ClaimLost:
         recorded, delivered = None, None

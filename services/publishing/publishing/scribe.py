@@ -5,6 +5,7 @@ gathers: with one lane nothing waits, with fifty a commit is shared by all.
 """
 
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import structlog
@@ -30,6 +31,8 @@ class Entry(NamedTuple):
     begin: Claim | None = None
     #: A page that the recorded outcome shows to be expired.
     expired_page: str | None = None
+    #: Whether the client has been answered without knowing the recorded outcome, asked when it is written.
+    is_answered: Callable[[], bool] = lambda: False
 
 
 class Written(NamedTuple):
@@ -76,6 +79,7 @@ class Scribe:
         begin: Claim | None = None,
         *,
         expired_page: str | None = None,
+        is_answered: Callable[[], bool] = lambda: False,
     ) -> Written:
         """Records an outcome and begins a post; both are committed when this returns.
 
@@ -84,7 +88,7 @@ class Scribe:
         give_up_at = time.monotonic() + self._lease_seconds
         while True:
             try:
-                return self._entries.submit(Entry(record, begin, expired_page))
+                return self._entries.submit(Entry(record, begin, expired_page, is_answered))
             except ApiError as error:
                 if error.row is not SERVICE_UNAVAILABLE or time.monotonic() > give_up_at:
                     raise
@@ -96,7 +100,9 @@ class Scribe:
             recorded = {post.id: post for post in sending.record([e.record for e in entries if e.record])}
             for page_id in sorted({e.expired_page for e in entries if e.expired_page}):
                 Pages(connection).expire(page_id)
-            telling.tell(connection, recorded.values())
+            late = {e.record.id for e in entries if e.record and e.is_answered()}
+            telling.tell(connection, [post for post in recorded.values() if post.id not in late])
+            telling.tell(connection, [recorded[i] for i in late & recorded.keys()], after_answer=True)
             begun = sending.begin([e.begin for e in entries if e.begin], self._lease_seconds)
         for entry in entries:
             if entry.record and entry.record.id not in recorded:

@@ -18,6 +18,7 @@ from publishing import (
     polling,
     posts,
     publish,
+    several,
     subscribing,
 )
 from publishing.house import House, house_of
@@ -62,6 +63,14 @@ class PublishingService:
     def publish_post(self, caller: Caller, request: contract.PublishPost) -> contract.PublishResult:
         with self.house.live_call():
             return publish.publish(self.house, caller, request)
+
+    @rpc
+    def schedule_posts(self, caller: Caller, request: contract.SchedulePosts) -> contract.PageResults:
+        return several.schedule(self.house, caller, request)
+
+    @rpc
+    def publish_posts(self, caller: Caller, request: contract.PublishPosts) -> contract.PageResults:
+        return several.publish(self.house, caller, request)
 
     @rpc
     def validate_post(self, caller: Caller, request: contract.ValidatePost) -> contract.Validation:

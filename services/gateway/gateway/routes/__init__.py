@@ -5,7 +5,18 @@ from types import ModuleType
 from gateway.endpoint import Endpoint
 from gateway.routes import ai, auth, brands, comments, hooks, introspection, media, pages, posts, webhooks
 
-_NOUNS: tuple[ModuleType, ...] = (introspection, brands, pages, posts, comments, media, ai, webhooks, auth, hooks)
+_NOUNS: tuple[ModuleType, ...] = (
+    introspection,
+    brands,
+    pages,
+    posts,
+    comments,
+    media,
+    ai,
+    webhooks,
+    auth,
+    hooks,
+)
 
 #: Every row, in the order of the spec.
 ENDPOINTS: tuple[Endpoint, ...] = tuple(

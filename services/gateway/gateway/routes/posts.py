@@ -22,15 +22,22 @@ from contracts.publishing import (
     Engagement,
     ListPublishedPosts,
     ListScheduledPosts,
+    PageResults,
     PostId,
     PublishedPostList,
+    PublishOnPages,
     PublishPost,
+    PublishPosts,
     PublishResult,
     ScheduledPostList,
+    ScheduleOnPages,
     SchedulePost,
+    SchedulePosts,
     ValidatePost,
     Validation,
 )
+from gateway import several
+from gateway.answers import Answer
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.filters import platform_code
@@ -46,23 +53,30 @@ _ENGAGEMENT_SECONDS = 20.0
 
 
 @endpoint(
-    "POST", "/posts/schedule", scope="write:posts", meter="publishes", request=SchedulePost,
-    result=ScheduledPostView, status=201,
+    "POST", "/posts/schedule", scope="write:posts", meter="publishes", request=ScheduleOnPages,
+    result=ScheduledPostView, several=PageResults, status=201,
     errors=(*_REACH, *_CONTENT, *_GUARDRAILS, SCHEDULE_OUT_OF_RANGE, POST_IN_PROGRESS),
 )  # fmt: skip
-def schedule_post(exchange: Exchange, request: SchedulePost) -> ScheduledPostView:
-    """Schedule a post."""
-    return ScheduledPostView(scheduled_post=exchange.relay(exchange.house.publishing.schedule_post, request))
+def schedule_post(exchange: Exchange, request: ScheduleOnPages) -> ScheduledPostView | Answer:
+    """Schedule a post, or one on each of several pages."""
+    publishing = exchange.house.publishing
+    if request.page_ids is not None:
+        return several.send(exchange, request, SchedulePosts, publishing.schedule_posts)
+    single = several.fields_of(request, SchedulePost)
+    return ScheduledPostView(scheduled_post=exchange.relay(publishing.schedule_post, single))
 
 
 @endpoint(
-    "POST", "/posts/publish", scope="write:posts", meter="publishes", request=PublishPost,
-    result=PublishResult, status=201, deadline_seconds=_PUBLISH_SECONDS,
+    "POST", "/posts/publish", scope="write:posts", meter="publishes", request=PublishOnPages,
+    result=PublishResult, several=PageResults, status=201, deadline_seconds=_PUBLISH_SECONDS,
     errors=(*_REACH, *_CONTENT, *_GUARDRAILS, POST_IN_PROGRESS, PLATFORM_REJECTED, PLATFORM_OUTCOME_UNKNOWN),
 )  # fmt: skip
-def publish_post(exchange: Exchange, request: PublishPost) -> PublishResult:
-    """Publish a post at once; answered when the platform has taken it."""
-    return exchange.relay(exchange.house.publishing.publish_post, request)
+def publish_post(exchange: Exchange, request: PublishOnPages) -> PublishResult | Answer:
+    """Publish a post at once, on one or several pages; answered when the platforms have taken it."""
+    publishing = exchange.house.publishing
+    if request.page_ids is not None:
+        return several.send(exchange, request, PublishPosts, publishing.publish_posts)
+    return exchange.relay(publishing.publish_post, several.fields_of(request, PublishPost))
 
 
 @endpoint(

@@ -109,6 +109,11 @@ class Posts:
             return None
         return self._one(_OF_OPERATION, {"operation_id": operation_id})
 
+    def has_any_of(self, operation_ids: Collection[str]) -> bool:
+        """Whether one of these operations has created something."""
+        statement = select(posts.c.id).where(posts.c.operation_id.in_(operation_ids)).limit(1)
+        return self._connection.execute(statement).first() is not None
+
     def lock_around(
         self,
         page_id: str,

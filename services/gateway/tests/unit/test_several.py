@@ -1,0 +1,149 @@
+"""Several pages in one call: a unit and an operation each, one answer, and units given back for those that failed."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from contracts import quota
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.publishing import PageResult, PageResults, PublishPosts
+
+PUBLISH, SCHEDULE = "/api/v1/posts/publish", "/api/v1/posts/schedule"
+PAGES = ["pag_1", "pag_2", "pag_3"]
+BODY = {"page_ids": PAGES, "message": "Hello"}
+GUARDRAIL = {"error": "no", "code": "PAGE_PUBLISH_GUARDRAIL", "retry_after_seconds": 7}
+UNKNOWN = {"error": "?", "code": "PLATFORM_OUTCOME_UNKNOWN", "post_id": "pst_9"}
+
+
+@pytest.fixture
+def outcomes(bus: Any, kit: Any) -> dict[str, dict[str, Any]]:
+    """Errors of pages, to be filled in; all others go."""
+    errors: dict[str, dict[str, Any]] = {}
+
+    def publish(caller: Any, request: PublishPosts) -> PageResults:
+        return PageResults(
+            results=tuple(
+                PageResult(page_id=page.page_id, status=429, error=errors[page.page_id])
+                if page.page_id in errors
+                else PageResult(page_id=page.page_id, status=201, post=kit.RESULT)
+                for page in request.pages
+                if page.goes
+            )
+        )
+
+    bus.answers["publish_posts"] = publish
+    bus.answers["charge_units"] = lambda caller, request: quota.ChargedUnits(
+        allowed=(True,) * len(request.units)
+    )
+    return errors
+
+
+def given_back(bus: Any) -> set[str]:
+    return {caller.operation_id for caller, _ in bus.asked("refund")}
+
+
+def test_all_went_201_with_a_result_and_a_unit_each(client, bus, outcomes) -> None:
+    answer = client.post(PUBLISH, json=BODY)
+    assert answer.status_code == 201
+    assert [(row["page_id"], row["status"]) for row in answer.json["results"]] == [(p, 201) for p in PAGES]
+    assert {frozenset(row) for row in answer.json["results"]} == {frozenset(("page_id", "status", "post"))}
+    [(caller, sent)] = bus.asked("publish_posts")
+    operations = [page.operation_id for page in sent.pages]
+    assert operations[0] == caller.operation_id
+    assert len(set(operations)) == 3
+    [(_, units)] = bus.asked("charge_units")
+    assert [unit.operation_id for unit in units.units] == operations[1:]
+    assert given_back(bus) == set()
+
+
+def test_some_went_207_with_the_errors_and_their_units_given_back(client, bus, outcomes) -> None:
+    outcomes["pag_1"] = GUARDRAIL
+    answer = client.post(PUBLISH, json=BODY)
+    assert answer.status_code == 207
+    assert answer.json["results"][0] == {"page_id": "pag_1", "status": 429, "error": GUARDRAIL}
+    [(caller, _)] = bus.asked("publish_posts")
+    assert given_back(bus) == {caller.operation_id}
+
+
+def test_a_page_whose_outcome_is_unknown_keeps_its_unit(client, bus, outcomes) -> None:
+    outcomes["pag_2"] = UNKNOWN
+    assert client.post(PUBLISH, json=BODY).status_code == 207
+    assert given_back(bus) == set()
+
+
+def test_none_went_the_first_error_and_every_unit_given_back(client, bus, outcomes) -> None:
+    outcomes.update(dict.fromkeys(PAGES, UNKNOWN | {"code": "PLATFORM_REJECTED"}) | {"pag_1": GUARDRAIL})
+    answer = client.post(PUBLISH, json=BODY)
+    assert (answer.status_code, answer.json["code"]) == (429, "PAGE_PUBLISH_GUARDRAIL")
+    assert answer.headers["Retry-After"] == "7"
+    [(_, sent)] = bus.asked("publish_posts")
+    assert given_back(bus) == {page.operation_id for page in sent.pages}
+
+
+def test_none_went_and_one_is_unknown_that_one_is_told(client, bus, outcomes) -> None:
+    outcomes.update(dict.fromkeys(PAGES, GUARDRAIL) | {"pag_3": UNKNOWN})
+    answer = client.post(PUBLISH, json=BODY)
+    assert (answer.status_code, answer.json["post_id"]) == (502, "pst_9")
+
+
+def test_pages_without_a_unit_left_are_judged_and_sent_nothing(client, bus, outcomes) -> None:
+    bus.answers["charge_units"] = quota.ChargedUnits(allowed=(True, False))
+    answer = client.post(PUBLISH, json=BODY)
+    assert answer.status_code == 207
+    error = answer.json["results"][2]["error"]
+    assert (error["code"], error["bucket"], error["limit"]) == ("MONTHLY_QUOTA_EXCEEDED", "publishes", 500)
+    [(_, sent)] = bus.asked("publish_posts")
+    assert [page.goes for page in sent.pages] == [True, True, False]
+    assert given_back(bus) == set()
+
+
+@pytest.mark.parametrize("silent", ["charge_units", "publish_posts"])
+def test_a_service_that_does_not_answer_costs_no_unit(client, bus, outcomes, silent) -> None:
+    bus.answers[silent] = ApiError(SERVICE_UNAVAILABLE)
+    assert client.post(PUBLISH, json=BODY).status_code == 503
+    assert len(given_back(bus)) == 3
+
+
+def test_scheduling_passes_the_time_on(client, bus, kit) -> None:
+    done = PageResult(page_id="pag_1", status=201, scheduled_post=kit.POST)
+    bus.answers["schedule_posts"] = PageResults(results=(done,))
+    body = {"page_ids": ["pag_1"], "message": "x", "scheduled_at": "2027-01-01T00:00:00Z"}
+    answer = client.post(SCHEDULE, json=body)
+    assert answer.status_code == 201
+    assert answer.json["results"][0]["scheduled_post"]["id"] == kit.POST.id
+    assert bus.asked("schedule_posts")[0][1].scheduled_at.year == 2027
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        {"page_id": "pag_1", "page_ids": PAGES},
+        {"page_ids": []},
+        {"page_ids": ["pag_1", "pag_1"]},
+        {"page_ids": [f"pag_{n}" for n in range(21)]},
+        {"page_ids": "pag_1"},
+        {"page_ids": [1]},
+    ],
+)
+def test_which_pages_must_be_clear(client, bus, pages) -> None:
+    for path in (PUBLISH, SCHEDULE):
+        answer = client.post(path, json={"message": "x", "scheduled_at": "2027-01-01T00:00:00Z", **pages})
+        assert (answer.status_code, answer.json["code"]) == (400, "VALIDATION_ERROR")
+        assert {error["field"].partition("[")[0] for error in answer.json["errors"]} == {"page_ids"}
+    assert not bus.asked("publish_posts") + bus.asked("schedule_posts")
+
+
+@pytest.mark.parametrize("pages", [{}, {"page_id": None}, {"page_ids": None}])
+def test_neither_is_the_missing_page_id(client, pages) -> None:
+    answer = client.post(PUBLISH, json={"message": "x" * 6_000, **pages})
+    assert (answer.json["code"], answer.json["field"]) == ("MISSING_FIELD", "page_id")
+
+
+def test_a_single_page_is_sent_as_ever(client, bus, kit) -> None:
+    assert (
+        client.post(PUBLISH, json={"page_id": "pag_1", "message": "x"}).json["post_id"] == kit.RESULT.post_id
+    )
+    [(_, sent)] = bus.asked("publish_post")
+    assert msgspec.structs.asdict(sent)["page_id"] == "pag_1"
+    assert not bus.asked("charge_units")

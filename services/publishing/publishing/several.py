@@ -1,0 +1,172 @@
+"""One post on each of several pages in one call (decisions "page_ids"): judged together, sent beside one another.
+
+The rules of a single post are `posts.py`'s and `publish.py`'s; which pages have quota left, the gateway has asked.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
+from typing import Any
+
+import msgspec
+import structlog
+
+from contracts import publishing as api
+from contracts.caller import Caller
+from contracts.errors import PLATFORM_OUTCOME_UNKNOWN, SERVER_ERROR, SERVICE_UNAVAILABLE, ApiError
+from publishing import attachments, posts, reach
+from publishing import publish as at_once
+from publishing.content import Find, settings_field
+from publishing.house import House
+from publishing.records import Attached, PageRow
+from publishing.store.pages import Pages
+from publishing.store.posts import Posts
+
+log = structlog.get_logger()
+
+#: Pages of one call on their way at once: a call with many takes no more than a quarter of `live_calls`. Our choice.
+_AT_ONCE = 10
+#: The answer is given after this long, whatever is still on its way: before the gateway's 60 s are over. Our choice.
+_ANSWER_SECONDS = 50.0
+
+#: Does one page's part; the event is set once the client has its answer.
+Part = Callable[[Caller, PageRow, threading.Event], api.PageResult]
+
+
+def schedule(house: House, caller: Caller, request: api.SchedulePosts) -> api.PageResults:
+    """Queues a post on every page that goes. Raises what breaks a rule on any of them, before any is queued."""
+    scheduled_at = posts.instant(request.scheduled_at)
+    pages = _pages(house, caller, request)
+    with house.database.reading() as connection:
+        _, now = Pages(connection).get_with_time(request.pages[0].page_id)
+
+    def check() -> None:
+        posts.check_time(scheduled_at, now)
+        _check(house, caller, request, pages, is_now=False)
+
+    def one(who: Caller, page: PageRow, answered: threading.Event) -> api.PageResult:
+        single = api.SchedulePost(
+            page_id=page.id, scheduled_at=scheduled_at, **_content(request, page, pages)
+        )
+        return api.PageResult(page_id=page.id, status=201, scheduled_post=posts.schedule(house, who, single))
+
+    return _run(house, caller, request, pages, check, one)
+
+
+def publish(house: House, caller: Caller, request: api.PublishPosts) -> api.PageResults:
+    """The same for posts that go out now; a page whose platform takes longer than the answer may is left unknown."""
+    pages = _pages(house, caller, request)
+
+    def one(who: Caller, page: PageRow, answered: threading.Event) -> api.PageResult:
+        single = api.PublishPost(page_id=page.id, **_content(request, page, pages))
+        with house.live_call():
+            done = at_once.publish(house, who, single, is_answered=answered.is_set)
+        return api.PageResult(page_id=page.id, status=201, post=done)
+
+    return _run(
+        house, caller, request, pages, partial(_check, house, caller, request, pages, is_now=True), one
+    )
+
+
+def _pages(house: House, caller: Caller, request: api.PublishPosts) -> dict[str, PageRow]:
+    """In their order. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
+    with house.database.reading() as connection:
+        found = Pages(connection).many([page.page_id for page in request.pages])
+    return {
+        page.page_id: reach.page(caller, found.get(page.page_id), field="page_ids") for page in request.pages
+    }
+
+
+def _check(
+    house: House, caller: Caller, request: api.PublishPosts, pages: dict[str, PageRow], *, is_now: bool
+) -> None:
+    """Raises the first rule that is broken on any page, with its page_id. What is the platform's to refuse, an expired
+    connection among it, is each page's own."""
+    find = _found_once(partial(attachments.look, house, caller))
+    for page in pages.values():
+        try:
+            if is_now:
+                posts.check_connected(house, page)
+            posts.check_content(house, api.PostContent(**_content(request, page, pages)), page.platform, find)
+        except ApiError as error:
+            raise ApiError(error.row, error.message, **error.extras | {"page_id": page.id}) from error
+
+
+def _found_once(find: Find) -> Find:
+    """media is asked for the same files once, however many pages show them."""
+    known: list[Sequence[Attached]] = []
+
+    def found(media_ids: Any) -> Any:
+        if not known:
+            known.append(find(media_ids))
+        return known[0]
+
+    return found
+
+
+def _content(request: api.PublishPosts, page: PageRow, pages: dict[str, PageRow]) -> dict[str, Any]:
+    """What is said on one page: without the settings that are there for the others."""
+    own = settings_field(page.platform)
+    others = {settings_field(one.platform) for one in pages.values()} - {own}
+    names = api.PostContent.__struct_fields__
+    return {name: getattr(request, name) for name in names if name not in others}
+
+
+def _run(
+    house: House,
+    caller: Caller,
+    request: api.PublishPosts,
+    pages: dict[str, PageRow],
+    check: Callable[[], None],
+    one: Part,
+) -> api.PageResults:
+    """Every page's part. A repeat of a call that has made something is judged page by page, as single posts are."""
+    going = [page for page in request.pages if page.goes]
+    with house.database.reading() as connection:
+        is_repeat = Posts(connection).has_any_of([page.operation_id for page in going])
+    if not is_repeat:
+        check()
+    answered = threading.Event()
+    executor = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="several")
+    try:
+        futures = {
+            page.page_id: executor.submit(
+                one,
+                msgspec.structs.replace(caller, operation_id=page.operation_id),
+                pages[page.page_id],
+                answered,
+            )
+            for page in going
+        }
+        wait(futures.values(), timeout=_ANSWER_SECONDS)
+        answered.set()
+        results = tuple(_result(house, page, futures[page.page_id]) for page in going)
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
+    return api.PageResults(results=results)
+
+
+def _result(house: House, page: api.PlannedPage, future: Future[api.PageResult]) -> api.PageResult:
+    try:
+        return _outcome(house, page, future)
+    except ApiError as error:
+        body = {"error": error.message, "code": error.code, **error.extras}
+        return api.PageResult(page_id=page.page_id, status=error.row.http_status, error=body)
+
+
+def _outcome(house: House, page: api.PlannedPage, future: Future[api.PageResult]) -> api.PageResult:
+    """Raises the error of a page whose post was refused, or is not known of yet."""
+    if future.cancel():
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5)  # never begun
+    if not future.done():
+        with house.database.reading() as connection:
+            post = Posts(connection).of_operation(page.operation_id)
+        raise ApiError(PLATFORM_OUTCOME_UNKNOWN, post_id=post.id) if post else ApiError(SERVICE_UNAVAILABLE)
+    problem = future.exception()
+    if problem is None:
+        return future.result()
+    if isinstance(problem, ApiError):
+        raise problem
+    log.error("page_failed_unforeseen", page_id=page.page_id, exc_info=problem)
+    raise ApiError(SERVER_ERROR)
