@@ -35,6 +35,13 @@ class Settings:
     stripe_webhook_secret: str = "local-webhook-secret"  # noqa: S105 - lets nobody in anywhere else
     #: Posts an Instagram account may publish in 24 hours (platforms.md 3: 50 or 100; the stricter).
     instagram_quota: int = 50
+    #: Whether TikTok has audited the app: if not, posts can only be private. How often an account may begin a post in
+    #: a minute, and how many it may have in a day; its longest video; hosts of ours that TikTok knows, none: any.
+    tiktok_audited: bool = False
+    tiktok_inits: int = 6
+    tiktok_posts: int = 15
+    tiktok_video_seconds: int = 600
+    tiktok_verified_hosts: tuple[str, ...] = ()
     #: What a YouTube channel may upload in a day, and the units for everything else (platforms.md 7).
     youtube_uploads: int = 100
     youtube_units: int = 10_000
@@ -73,6 +80,9 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
         stripe_webhook_url=environ.get("STRIPE_WEBHOOK_URL", default.stripe_webhook_url),
         stripe_webhook_secret=environ.get("STRIPE_WEBHOOK_SECRET") or default.stripe_webhook_secret,
         instagram_quota=int(environ.get("SIMULATOR_INSTAGRAM_QUOTA", default.instagram_quota)),
+        tiktok_audited=environ.get("SIMULATOR_TIKTOK_AUDITED", "").lower() == "true",
+        tiktok_inits=int(environ.get("SIMULATOR_TIKTOK_INITS", default.tiktok_inits)),
+        tiktok_posts=int(environ.get("SIMULATOR_TIKTOK_POSTS", default.tiktok_posts)),
         youtube_uploads=int(environ.get("SIMULATOR_YOUTUBE_UPLOADS", default.youtube_uploads)),
         youtube_units=int(environ.get("SIMULATOR_YOUTUBE_UNITS", default.youtube_units)),
     )

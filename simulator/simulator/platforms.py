@@ -40,8 +40,13 @@ PLATFORMS = {
             "IG", "Instagram", "EAA", lambda: "178414" + _digits(11),
             comment_prefix=lambda post_id: "178", module="simulator.meta",
         ),
-        Platform("LN", "LinkedIn", "AQX", lambda: "urn:li:organization:" + _digits(8)),
-        Platform("TT", "TikTok", "act.", lambda: "-000" + secrets.token_urlsafe(24)),
+        Platform(
+            "LN", "LinkedIn", "AQX", lambda: "urn:li:organization:" + _digits(8), lambda post_id: "7",
+            module="simulator.linkedin",
+        ),
+        Platform(
+            "TT", "TikTok", "act.", lambda: "-000" + secrets.token_urlsafe(24), module="simulator.tiktok"
+        ),
         Platform("TW", "X", "XAT", lambda: "1" + _digits(18), lambda post_id: "19", module="simulator.x"),
         Platform(
             "YT", "YouTube", "ya29.", lambda: "UC" + secrets.token_urlsafe(16), lambda post_id: "Ugx",

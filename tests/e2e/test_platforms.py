@@ -207,3 +207,70 @@ def test_x_publishes_once_when_the_answer_is_dropped(x: Account, simulator: Simu
 
 def test_x_says_why_not(x: Account, simulator: Simulator) -> None:
     check_refusals(x, simulator, "TW", message="no")
+
+
+@pytest.fixture
+def tiktok(accounts: Accounts) -> Account:
+    return accounts.new(pages=("TT",))
+
+
+def test_tiktok_takes_an_upload_in_public_and_in_private(
+    tiktok: Account, operator: Operator, simulator: Simulator, mp4: bytes
+) -> None:
+    media = uploaded(tiktok.api, mp4, "pan.mp4", "video/mp4")
+    asked = {"privacy_level": "PUBLIC_TO_EVERYONE", "disable_comment": True, "something_new": {"x": 1}}
+    post = due(
+        tiktok,
+        operator,
+        "TT",
+        message="Fresh bread #bread",
+        media_ids=[media["media_id"]],
+        tiktok_settings=asked,
+    )
+    [held] = simulator.posts(tiktok.pages["TT"])
+    assert (held["text"], held["media"]) == ("Fresh bread #bread", [{"type": "video", "bytes": len(mp4)}])
+    assert {name: held["settings"][name] for name in asked} == asked
+    assert post["remote_id"] in (held["settings"]["publish_id"], held["id"])
+
+
+def test_tiktok_gets_photos_by_their_public_address_and_pngs_as_jpegs(
+    tiktok: Account, simulator: Simulator, photo: str, png: bytes
+) -> None:
+    media = uploaded(tiktok.api, png, "cake.png", "image/png")
+    post = publish(
+        tiktok, "TT", message="Two cakes", media_ids=[media["media_id"]], media_urls=[photo],
+        tiktok_settings={"title": "Cakes"},
+    )  # fmt: skip
+    [held] = simulator.posts(tiktok.pages["TT"])
+    assert [item["type"] for item in held["media"]] == ["photo", "photo"]
+    assert held["settings"]["privacy_level"] == "SELF_ONLY", "the strictest that is offered"
+    assert (held["settings"]["title"], held["text"]) == ("Cakes", "Two cakes")
+    assert (post["platform_post_id"], post["permalink"]) == (held["settings"]["publish_id"], None)
+    refused(tiktok.api.call("GET", f"/comments?post_id={post['post_id']}"), 400, "UNSUPPORTED_PLATFORM")
+
+
+def test_tiktok_is_not_asked_for_what_it_never_takes(tiktok: Account, photo: str, video: str) -> None:
+    def found(**content: Any) -> set[str]:
+        return findings(tiktok.api, tiktok, "TT", **content)
+
+    assert found(message="text alone")
+    assert found(message="x", media_urls=[photo, video])
+    assert found(message="x", media_urls=[video], first_comment="no") == {"first_comment"}
+    assert found(message="👍" * 1_101, media_urls=[video]) == {"message"}
+    assert found(media_urls=[video], tiktok_settings={"privacy_level": "ALL"}) == {
+        "tiktok_settings.privacy_level"
+    }
+    assert found(media_urls=[video], tiktok_settings={"anything": 1}) == set()
+
+
+def test_tiktok_publishes_once_when_the_answer_is_dropped(
+    tiktok: Account, simulator: Simulator, video: str
+) -> None:
+    page = tiktok.pages["TT"]
+    simulator.fault("drop_after_accept", page)
+    post = publish(tiktok, "TT", message="once", media_urls=[video])
+    assert [held["settings"]["publish_id"] for held in simulator.posts(page)] == [post["platform_post_id"]]
+
+
+def test_tiktok_says_why_not(tiktok: Account, simulator: Simulator, video: str) -> None:
+    check_refusals(tiktok, simulator, "TT", message="no", media_urls=[video])

@@ -14,8 +14,8 @@ SERVICES: dict[str, tuple[str, ...]] = {
     "accounts": ("TOKEN_SECRET",),
     "quota": (),
     "publishing": (
-        *("CREDENTIAL_KEYS", "FACEBOOK_API_URL", "INSTAGRAM_API_URL", "OUTBOUND_HOST_MAP"),
-        *("X_API_URL", "YOUTUBE_API_URL", "YOUTUBE_UPLOAD_URL"),
+        *("CREDENTIAL_KEYS", "FACEBOOK_API_URL", "INSTAGRAM_API_URL", "LINKEDIN_API_URL", "OUTBOUND_HOST_MAP"),
+        *("TIKTOK_API_URL", "TIKTOK_AUDITED", "X_API_URL", "YOUTUBE_API_URL", "YOUTUBE_UPLOAD_URL"),
         *("COMMENT_POLLS", "COMMENT_POLLS_PUSHED", "COMMENT_POLLS_PER_SECOND"),
         *("META_APP_SECRET", "META_VERIFY_TOKEN"),
     ),
@@ -71,6 +71,7 @@ def settings(
         "GEMINI_API_KEY": "local-gemini-key",
         "GEMINI_API_URL": simulator,
         "INSTAGRAM_API_URL": simulator,
+        "LINKEDIN_API_URL": simulator,
         "LOG_LEVEL": "info",
         "MAX_WORKERS": "256",
         "OPENAI_API_KEY": "local-openai-key",
@@ -85,6 +86,8 @@ def settings(
         "S3_REGION": storage.REGION,
         "S3_URL": storage.url(port["s3"]),
         "WEBHOOK_ALLOWED_CIDRS": "" if strict else "127.0.0.1/32",
+        "TIKTOK_API_URL": simulator,
+        "TIKTOK_AUDITED": "true",
         "X_API_URL": simulator,
         "YOUTUBE_API_URL": simulator,
         "YOUTUBE_UPLOAD_URL": simulator,
@@ -104,7 +107,9 @@ def processes(
         Process(
             "simulator",
             [*python, "simulator", "--port", str(port["simulator"])],
-            {"OUTBOUND_HOST_MAP": told["OUTBOUND_HOST_MAP"], "PYTHONUNBUFFERED": "1"} | _of_meta(port, told),
+            {"OUTBOUND_HOST_MAP": told["OUTBOUND_HOST_MAP"], "PYTHONUNBUFFERED": "1"}
+            | {"SIMULATOR_TIKTOK_AUDITED": told["TIKTOK_AUDITED"]}
+            | _of_meta(port, told),
             f"tcp:127.0.0.1:{port['simulator']}",
         )
     ]
@@ -135,4 +140,6 @@ def processes(
 def _of_meta(port: Mapping[str, int], told: Mapping[str, str]) -> dict[str, str]:
     """The app that the simulator's Meta knows: ours, with the address where it hears of comments."""
     hooks = f"http://127.0.0.1:{port['gateway']}/hooks"
-    return {name: told[name] for name in ("META_APP_SECRET", "META_VERIFY_TOKEN")} | {"META_WEBHOOK_URL": hooks}
+    return {name: told[name] for name in ("META_APP_SECRET", "META_VERIFY_TOKEN")} | {
+        "META_WEBHOOK_URL": hooks
+    }

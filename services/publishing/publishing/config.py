@@ -7,8 +7,10 @@ from msgspec import field
 from chassis import config
 from contracts.platforms import DAY_SECONDS, PLATFORMS
 from contracts.record import Record
+from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.meta import MetaSettings
 from publishing.platforms.registry import PlatformSettings
+from publishing.platforms.tiktok.settings import TikTokSettings
 from publishing.platforms.x.settings import XSettings
 from publishing.platforms.youtube.settings import YouTubeSettings
 from publishing.poll_times import POLLED, PUSHED, SPARING, Stages, parse_stages
@@ -59,7 +61,9 @@ class Settings(Record):
         storage = config.text("MEDIA_PUBLIC_BASE_URL", "")
         return cls(
             credential_keys=config.items("CREDENTIAL_KEYS"),
-            platforms=PlatformSettings(meta=_meta(), x=_x(), youtube=_youtube()),
+            platforms=PlatformSettings(
+                meta=_meta(), linkedin=_linkedin(), x=_x(), youtube=_youtube(), tiktok=_tiktok()
+            ),
             outbound_host_map=config.mapping("OUTBOUND_HOST_MAP"),
             reconnect_url=config.text("RECONNECT_URL", f"{public}/pages/{{page_id}}/reconnect"),
             publish_window_seconds=config.number("PUBLISH_WINDOW_SECONDS", DAY_SECONDS),
@@ -109,6 +113,16 @@ def _meta() -> MetaSettings:
     )
 
 
+def _linkedin() -> LinkedInSettings:
+    default = LinkedInSettings()
+    return LinkedInSettings(
+        api_url=config.text("LINKEDIN_API_URL", default.api_url),
+        version=config.text("LINKEDIN_VERSION", default.version),
+        upload_hosts=config.items("LINKEDIN_UPLOAD_HOSTS", ",".join(default.upload_hosts)),
+        read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
+    )
+
+
 def _x() -> XSettings:
     default = XSettings()
     return XSettings(
@@ -124,5 +138,15 @@ def _youtube() -> YouTubeSettings:
         api_url=config.text("YOUTUBE_API_URL", default.api_url),
         upload_url=config.text("YOUTUBE_UPLOAD_URL", default.upload_url),
         upload_hosts=config.items("YOUTUBE_UPLOAD_HOSTS", ",".join(default.upload_hosts)),
+        read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
+    )
+
+
+def _tiktok() -> TikTokSettings:
+    default = TikTokSettings()
+    return TikTokSettings(
+        api_url=config.text("TIKTOK_API_URL", default.api_url),
+        upload_hosts=config.items("TIKTOK_UPLOAD_HOSTS", ",".join(default.upload_hosts)),
+        is_audited=config.flag("TIKTOK_AUDITED", default.is_audited),
         read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
     )

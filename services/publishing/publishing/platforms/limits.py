@@ -10,6 +10,9 @@ from typing import Any
 from chassis.addresses import UnsafeAddress, check_url
 from contracts.errors import UNSUPPORTED_PLATFORM, ApiError, invalid
 from contracts.platforms import PLATFORMS, Platform
+from publishing.platforms.linkedin.settings import LinkedInPostSettings
+from publishing.platforms.linkedin.text import little_text
+from publishing.platforms.tiktok.settings import TikTokPostSettings
 from publishing.platforms.typed import complaints
 from publishing.platforms.x.settings import XPostSettings
 from publishing.platforms.x.text import weighted_length
@@ -23,6 +26,8 @@ _ALT_TEXT_CHARACTERS = 1_000
 
 _LENGTHS: Mapping[str, Callable[[str], int]] = {
     "characters": len,
+    # platforms.md 4: escapes count.
+    "escaped characters": lambda text: len(little_text(text)),
     "weighted characters": weighted_length,
     "UTF-16 units": lambda text: len(text.encode("utf-16-le", "surrogatepass")) // 2,
     "bytes": lambda text: len(text.encode("utf-8", "surrogatepass")),
@@ -131,10 +136,24 @@ def _instagram_settings(settings: Mapping[str, Any], has_media: bool) -> list[Ap
     return found
 
 
+def _linkedin_settings(settings: Mapping[str, Any], has_media: bool) -> list[ApiError]:
+    found, field = (
+        complaints("linkedin_settings", LinkedInPostSettings, settings),
+        "linkedin_settings.article",
+    )
+    if found or settings.get("article") is None:
+        return found
+    if has_media:
+        return [invalid(field, "a post with media shows no article")]
+    return _url(f"{field}.source", settings["article"]["source"])
+
+
 #: Settings that are not named here are handed to nobody and may hold anything.
 _SETTINGS: Mapping[str, Callable[[Mapping[str, Any], bool], list[ApiError]]] = {
     "FB": _facebook_settings,
     "IG": _instagram_settings,
+    "TT": lambda settings, has_media: complaints("tiktok_settings", TikTokPostSettings, settings),
+    "LN": _linkedin_settings,
     "TW": lambda settings, has_media: complaints("x_settings", XPostSettings, settings),
 }
 

@@ -7,7 +7,11 @@ from contracts.record import Record
 from publishing.platforms.base import Connector, NotConnected
 from publishing.platforms.facebook import FacebookConnector
 from publishing.platforms.instagram import InstagramConnector
+from publishing.platforms.linkedin.connector import LinkedInConnector
+from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.meta import MetaSettings
+from publishing.platforms.tiktok.connector import TikTokConnector
+from publishing.platforms.tiktok.settings import TikTokSettings
 from publishing.platforms.x.connector import XConnector
 from publishing.platforms.x.settings import XSettings
 from publishing.platforms.youtube.connector import YouTubeConnector
@@ -18,14 +22,17 @@ class PlatformSettings(Record):
     """Where each platform answers, and our app's secrets there; `config.py` reads them."""
 
     meta: MetaSettings = MetaSettings()
+    linkedin: LinkedInSettings = LinkedInSettings()
     x: XSettings = XSettings()
     youtube: YouTubeSettings = YouTubeSettings()
+    tiktok: TikTokSettings = TikTokSettings()
 
 
-#: LN and TT have none yet.
 CONNECTORS: Mapping[str, Callable[[PlatformSettings], Connector]] = {
     "FB": lambda settings: FacebookConnector(settings.meta),
     "IG": lambda settings: InstagramConnector(settings.meta),
+    "LN": lambda settings: LinkedInConnector(settings.linkedin),
+    "TT": lambda settings: TikTokConnector(settings.tiktok),
     "TW": lambda settings: XConnector(settings.x),
     "YT": lambda settings: YouTubeConnector(settings.youtube),
 }

@@ -24,6 +24,7 @@ from publishing.platforms.base import (
     PlatformRefusal,
     Published,
 )
+from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.meta import MetaSettings
 from publishing.platforms.registry import PlatformSettings, Registry
 from publishing.platforms.x.settings import XSettings
@@ -74,6 +75,9 @@ def simulator() -> Iterator[Simulator]:
             **os.environ,
             "OUTBOUND_HOST_MAP": f"media.posthaste.test=127.0.0.1:{port}",
             "SIMULATOR_PROCESSING_SECONDS": "0.2",
+            "SIMULATOR_TIKTOK_AUDITED": "true",
+            "SIMULATOR_TIKTOK_INITS": "1000",
+            "SIMULATOR_TIKTOK_POSTS": "1000",
         },
     )
     try:
@@ -112,8 +116,19 @@ def x_settings(simulator: Simulator) -> XSettings:
 
 
 @pytest.fixture(scope="session")
-def registry(settings: MetaSettings, x_settings: XSettings) -> Registry:
-    return Registry(PlatformSettings(meta=settings, x=x_settings))
+def linkedin_settings(simulator: Simulator) -> LinkedInSettings:
+    return LinkedInSettings(
+        api_url=simulator.url,
+        read_timeout_seconds=2.0,
+        poll_seconds=0.05,
+        poll_limit_seconds=10.0,
+        revoked_wait_seconds=0.3,
+    )
+
+
+@pytest.fixture(scope="session")
+def registry(settings: MetaSettings, linkedin_settings: LinkedInSettings, x_settings: XSettings) -> Registry:
+    return Registry(PlatformSettings(meta=settings, linkedin=linkedin_settings, x=x_settings))
 
 
 class Attempts:
@@ -167,14 +182,18 @@ class Killer:
 
     def publish(self, attempts: Attempts, content: Content, number: int, when: str) -> tuple[Published, bool]:
         """A publish killed at its call of this number, and what it came to; whether it was killed at all."""
+        published = self.kill(attempts, content, number, when)
+        return (self.settle(attempts, content), True) if published is None else (published, False)
+
+    def kill(self, attempts: Attempts, content: Content, number: int, when: str) -> Published | None:
+        """The same without going on: None when it did not come to its end."""
         self._left, self._when = number, when
         try:
-            return attempts.publish(content), False
+            return attempts.publish(content)  # type: ignore[no-any-return]
         except (Killed, OutcomeUnknown):
-            pass
+            return None
         finally:
             self._left = -1
-        return self.settle(attempts, content), True
 
     def settle(self, attempts: Attempts, content: Content, seconds: float = 15.0) -> Published:
         """Looks up what is unknown and sends what is not there, until it is out."""

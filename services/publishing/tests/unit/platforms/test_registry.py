@@ -16,7 +16,7 @@ def test_a_platform_has_a_connector_or_says_by_name_that_it_has_none() -> None:
         else:
             with pytest.raises(NotConnected, match=platform.name):
                 registry.connector(code)
-    assert set(CONNECTORS) == {"FB", "IG", "TW", "YT"}
+    assert set(CONNECTORS) == {"FB", "IG", "LN", "TT", "TW", "YT"}
 
 
 def test_secrets_do_not_show() -> None:

@@ -67,7 +67,7 @@ def test_other_limits_wait_as_long_as_they_say() -> None:
     assert said is not None
     assert unsaid is not None
     assert channel is not None
-    assert (said.wait_seconds, unsaid.wait_seconds, channel.wait_seconds) == (7.0, None, 86_400.0)
+    assert (said.wait_seconds, unsaid.wait_seconds, channel.wait_seconds) == (7.0, None, 43_200.0)
 
 
 def test_a_video_that_was_given_up_says_why() -> None:

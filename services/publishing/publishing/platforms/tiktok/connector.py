@@ -1,0 +1,219 @@
+"""TikTok: making a post and finding out what became of one. The account itself is in `reading`."""
+
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+
+from publishing.platforms.base import (
+    Account,
+    Checkpoint,
+    Content,
+    MediaSource,
+    NotPublished,
+    Outcome,
+    OutcomeUnknown,
+    PlatformRefusal,
+    Published,
+    Refusal,
+    StillUnknown,
+)
+from publishing.platforms.likeness import fingerprint
+from publishing.platforms.tiktok.calls import Answer, named
+from publishing.platforms.tiktok.errors import UNKNOWN_PUBLISH, failure
+from publishing.platforms.tiktok.reading import TikTokReading, permalink, post_id_in
+from publishing.platforms.tiktok.texts import post_info, source_of_photos
+from publishing.platforms.tiktok.upload import UPLOAD_LOST, Upload, cut
+from publishing.platforms.wire import poll
+
+#: There is nothing more to come. In the inbox the creator decides.
+_DONE = ("PUBLISH_COMPLETE", "SEND_TO_USER_INBOX")
+_UPLOADING = "PROCESSING_UPLOAD"
+
+
+class TikTokConnector(TikTokReading):
+    """Publishing. Checkpoint values: `content` and `publish_id`.
+
+    Of a video besides: `upload_url`, `begun_at`, `size_bytes` and `chunk_bytes`, `chunk` (how many have arrived),
+    `last_at` (when the last was first sent), `has_all`. Of photos: `asked` (the one call was on its way).
+    """
+
+    def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
+        if not content.media:
+            raise PlatformRefusal(
+                Refusal.REJECTED, "NO_MEDIA", "TikTok takes no posts without photos or a video."
+            )
+        mark = fingerprint(content)
+        if checkpoint.values and checkpoint.get("content") != mark:
+            _forget(checkpoint)
+        if checkpoint.get("publish_id"):
+            published = self._gone_on(account, content, checkpoint)
+            if published is not None:
+                return published
+            _forget(checkpoint)
+        creator = self._api.creator(account)
+        info = post_info(content, creator, is_audited=self._settings.is_audited)
+        if content.media[0].type == "video":
+            self._begin_video(account, content.media[0], info, creator, mark, checkpoint)
+            self._upload(content.media[0], checkpoint)
+        else:
+            self._send_photos(account, content, info, mark, checkpoint)
+        return self._finished(account, checkpoint)
+
+    def look_up(
+        self,
+        account: Account,
+        content: Content,
+        checkpoint: Checkpoint,
+        *,
+        began_at: datetime,
+        known_remote_ids: Collection[str] = (),
+    ) -> Outcome:
+        publish_id = checkpoint.get("publish_id")
+        if not publish_id:
+            # Nothing tells of a post without its publish id: one that may be there is never sent again.
+            return StillUnknown() if checkpoint.get("asked") else NotPublished(settled=True)
+        status = self._api.status(account, publish_id)
+        state = status.get("status")
+        if state in _DONE:
+            return _published(account, publish_id, status)
+        if state == "FAILED":
+            return NotPublished(settled=True, refusal=failure(str(status.get("fail_reason") or "")))
+        if state == _UPLOADING and self._is_incomplete(checkpoint):
+            return NotPublished(settled=False)
+        return StillUnknown()
+
+    def _gone_on(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published | None:
+        """An earlier attempt brought to its end; None when it came to nothing and can come to nothing any more."""
+        try:
+            state = self._api.status(account, checkpoint.get("publish_id")).get("status")
+        except PlatformRefusal as refusal:
+            if (
+                refusal.code in UNKNOWN_PUBLISH
+                and not checkpoint.get("last_at")
+                and checkpoint.get("upload_url")
+            ):
+                return None
+            raise
+        if state == "FAILED":
+            return None
+        if state == _UPLOADING and checkpoint.get("upload_url") and not _has_all(checkpoint):
+            if _age(checkpoint, "begun_at") > timedelta(seconds=self._settings.upload_seconds):
+                if checkpoint.get("last_at"):
+                    raise OutcomeUnknown("the last chunk may have come, and its address has run out")
+                return None
+            try:
+                self._upload(content.media[0], checkpoint)
+            except PlatformRefusal as refusal:
+                if refusal.code == UPLOAD_LOST:
+                    return None
+                raise
+        return self._finished(account, checkpoint)
+
+    def _begin_video(
+        self,
+        account: Account,
+        source: MediaSource,
+        info: Answer,
+        creator: Answer,
+        mark: str,
+        checkpoint: Checkpoint,
+    ) -> None:
+        """An upload's address. Nothing comes of it before the last chunk, so a lost answer does no harm."""
+        longest = creator.get("max_video_post_duration_sec")
+        if longest and source.duration_seconds and source.duration_seconds > longest:
+            message = f"TikTok takes videos of at most {longest} s from this account."
+            raise PlatformRefusal(Refusal.REJECTED, "duration_check_failed", message)
+        if not source.has_bytes:
+            message = "The video's server does not say how long the file is; upload the video instead."
+            raise PlatformRefusal(Refusal.REJECTED, "MEDIA_LENGTH_UNKNOWN", message)
+        chunks = cut(source.length_bytes, self._settings.chunk_bytes)
+        file = {
+            "source": "FILE_UPLOAD",
+            "video_size": chunks.size_bytes,
+            "chunk_size": chunks.chunk_bytes,
+            "total_chunk_count": chunks.count,
+        }
+        answer = self._api.ask(account, "post/publish/video/init/", {"post_info": info, "source_info": file})
+        checkpoint.save(
+            content=mark,
+            publish_id=named(answer, "publish_id"),
+            upload_url=named(answer, "upload_url"),
+            size_bytes=chunks.size_bytes,
+            chunk_bytes=chunks.chunk_bytes,
+            begun_at=datetime.now(UTC).isoformat(),
+        )
+
+    def _upload(self, source: MediaSource, checkpoint: Checkpoint) -> None:
+        """Sends what has not arrived. Raises PlatformRefusal."""
+        chunks = cut(int(checkpoint.get("size_bytes")), int(checkpoint.get("chunk_bytes")))
+
+        def before_last() -> None:
+            if not checkpoint.get("last_at"):
+                checkpoint.save(last_at=datetime.now(UTC).isoformat())
+
+        def arrived(number: int) -> None:
+            checkpoint.save(chunk=number, has_all=number == chunks.count or None)
+
+        upload = Upload(self._api, self._settings, checkpoint.get("upload_url"), source, chunks)
+        upload.run(int(checkpoint.get("chunk") or 0), before_last, arrived)
+
+    def _send_photos(
+        self, account: Account, content: Content, info: Answer, mark: str, checkpoint: Checkpoint
+    ) -> None:
+        """The one call that makes a post of photos. Raises OutcomeUnknown."""
+        body = {
+            "media_type": "PHOTO",
+            "post_mode": "DIRECT_POST",
+            "post_info": info,
+            "source_info": source_of_photos(content),
+        }
+        checkpoint.save(content=mark, asked=True)
+        try:
+            answer = self._api.ask(account, "post/publish/content/init/", body, visible=True)
+        except PlatformRefusal:
+            checkpoint.save(asked=None)
+            raise
+        checkpoint.save(publish_id=named(answer, "publish_id", visible=True))
+
+    def _finished(self, account: Account, checkpoint: Checkpoint) -> Published:
+        """Waits for TikTok. Raises PlatformRefusal when it gave the post up, OutcomeUnknown when it takes too long."""
+        publish_id = checkpoint.get("publish_id")
+        status = poll(self._settings, lambda: self._end_of_processing(account, publish_id))
+        if status is None:
+            raise OutcomeUnknown("TikTok is still processing the post")
+        if status.get("status") == "FAILED":
+            raise failure(str(status.get("fail_reason") or ""))
+        return _published(account, publish_id, status)
+
+    def _end_of_processing(self, account: Account, publish_id: str) -> Answer | None:
+        """None while TikTok is at work, or cannot be asked: that says nothing about the post."""
+        try:
+            status = self._api.status(account, publish_id)
+        except PlatformRefusal:
+            return None
+        return status if status.get("status") in (*_DONE, "FAILED") else None
+
+    def _is_incomplete(self, checkpoint: Checkpoint) -> bool:
+        """Whether TikTok waits for chunks: surely before the last was sent, in all likelihood a while after it."""
+        if _has_all(checkpoint) or not checkpoint.get("upload_url"):
+            return False
+        if not checkpoint.get("last_at"):
+            return True
+        return _age(checkpoint, "last_at") > timedelta(seconds=self._settings.last_chunk_seconds)
+
+
+def _published(account: Account, publish_id: str, status: Answer) -> Published:
+    """TikTok names a post when it may be seen by everybody: later, and a private one never. Until then: publish id."""
+    post_id = post_id_in(status)
+    return Published(post_id or publish_id, permalink(account, post_id) if post_id else None)
+
+
+def _forget(checkpoint: Checkpoint) -> None:
+    checkpoint.save(**dict.fromkeys(checkpoint.values))
+
+
+def _has_all(checkpoint: Checkpoint) -> bool:
+    return bool(checkpoint.get("has_all"))
+
+
+def _age(checkpoint: Checkpoint, name: str) -> timedelta:
+    return datetime.now(UTC) - datetime.fromisoformat(checkpoint.get(name))

@@ -1,0 +1,83 @@
+"""What a TikTok post is told to be: its texts, settings and privacy, as asked and as the creator may. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from publishing.platforms.base import Content, PlatformRefusal, Refusal
+
+#: platforms.md 5; in UTF-16 units.
+_PHOTO_TITLE_UNITS = 90
+#: From the strictest to the most open.
+_PRIVACIES = ("SELF_ONLY", "FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "PUBLIC_TO_EVERYONE")
+#: Of `tiktok_settings`, what belongs beside the photos and not to the post.
+_OF_SOURCE = ("photo_cover_index",)
+
+
+def post_info(content: Content, creator: Mapping[str, Any], *, is_audited: bool) -> dict[str, Any]:
+    """`post_info` of an init: everything the client asked for, and what TikTok insists on. Raises PlatformRefusal."""
+    asked = {
+        name: value
+        for name, value in content.settings.items()
+        if value is not None and name not in _OF_SOURCE
+    }
+    info = {
+        **_texts(content, asked),
+        **asked,
+        "privacy_level": privacy(asked.get("privacy_level"), creator, is_audited),
+    }
+    kinds = ("comment", "duet", "stitch") if _is_video(content) else ("comment",)
+    for kind in kinds:
+        if creator.get(f"{kind}_disabled"):
+            info[f"disable_{kind}"] = True
+    return info
+
+
+def privacy(asked: Any, creator: Mapping[str, Any], is_audited: bool) -> str:
+    """The privacy asked for, which has to be offered; else the strictest that is. Raises PlatformRefusal."""
+    options = [str(option) for option in creator.get("privacy_level_options") or ()]
+    if not is_audited:
+        if asked not in (None, "SELF_ONLY"):
+            code = "unaudited_client_can_only_post_to_private_accounts"
+            message = "Before TikTok's audit of the app, posts can only be private (privacy_level SELF_ONLY)."
+            raise PlatformRefusal(Refusal.REJECTED, code, message)
+        options = [option for option in options if option == "SELF_ONLY"]
+    if asked is not None and asked not in options:
+        message = f"TikTok offers this account {', '.join(options) or 'nothing'}, and not {asked}."
+        raise PlatformRefusal(Refusal.REJECTED, "privacy_level_option_mismatch", message)
+    if asked is not None:
+        return str(asked)
+    offered = [level for level in _PRIVACIES if level in options] or options
+    if not offered:
+        message = "TikTok offers no privacy level to post with for this account."
+        raise PlatformRefusal(Refusal.REJECTED, "privacy_level_option_mismatch", message)
+    return offered[0]
+
+
+def source_of_photos(content: Content) -> dict[str, Any]:
+    """`source_info` of photos: TikTok fetches them by itself. Raises PlatformRefusal."""
+    urls = [source.url for source in content.media]
+    if not all(urls):
+        raise PlatformRefusal(Refusal.REJECTED, "NO_URL", "TikTok takes photos by public address only.")
+    cover = content.settings.get("photo_cover_index") or 0
+    return {
+        "source": "PULL_FROM_URL",
+        "photo_images": urls,
+        "photo_cover_index": min(int(cover), len(urls) - 1),
+    }
+
+
+def _texts(content: Content, asked: Mapping[str, Any]) -> dict[str, Any]:
+    if _is_video(content):
+        return {"title": content.message}
+    first = next((line.strip() for line in content.message.splitlines() if line.strip()), "")
+    title = {} if "title" in asked or not first else {"title": cut(first, _PHOTO_TITLE_UNITS)}
+    return {**title, "description": content.message}
+
+
+def cut(text: str, units: int) -> str:
+    """The beginning of a text, so many UTF-16 units at most; a letter that does not fit is left out whole."""
+    return text.encode("utf-16-le")[: 2 * units].decode("utf-16-le", "ignore")
+
+
+def _is_video(content: Content) -> bool:
+    return content.media[0].type == "video"

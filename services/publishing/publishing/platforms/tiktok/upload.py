@@ -1,0 +1,109 @@
+"""A video on its way to TikTok, chunk by chunk. An upload makes one post at most, so a chunk may be sent again."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from publishing.platforms.base import MediaSource, PlatformRefusal, Refusal
+from publishing.platforms.pieces import Piece, Pieces
+from publishing.platforms.tiktok.calls import PostingApi
+from publishing.platforms.tiktok.settings import TikTokSettings
+from publishing.platforms.wire import Reply, transient
+
+_LONGEST_WAIT_SECONDS = 8.0
+#: The chunk is there already, or another one is waited for: the post's status tells in the end.
+_ALREADY_THERE = 416
+#: The address has run out.
+_LOST = (401, 403, 404, 410)
+UPLOAD_LOST = "UPLOAD_LOST"
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """How a file is cut: all alike, and what is left over belongs to the last (platforms.md 5)."""
+
+    size_bytes: int
+    chunk_bytes: int
+    count: int
+
+    def first(self, number: int) -> int:
+        """Where a chunk begins; numbers count from 0."""
+        return number * self.chunk_bytes
+
+    def end(self, number: int) -> int:
+        """Where it ends: the first byte of the next."""
+        return self.size_bytes if self.is_last(number) else (number + 1) * self.chunk_bytes
+
+    def is_last(self, number: int) -> bool:
+        return number == self.count - 1
+
+
+def cut(size_bytes: int, chunk_bytes: int) -> Chunks:
+    """As many chunks as fit, and a small file as a whole."""
+    if size_bytes < 2 * chunk_bytes:
+        return Chunks(size_bytes, size_bytes, 1)
+    return Chunks(size_bytes, chunk_bytes, size_bytes // chunk_bytes)
+
+
+class Upload:
+    """The upload of one file to one address; for one run."""
+
+    def __init__(
+        self, api: PostingApi, settings: TikTokSettings, upload_url: str, source: MediaSource, chunks: Chunks
+    ) -> None:
+        self._api, self._settings = api, settings
+        self._url, self._source, self._chunks = upload_url, source, chunks
+        #: The next chunk to send, and the breaks at it.
+        self._number = 0
+        self._breaks = 0
+
+    def run(self, number: int, before_last: Callable[[], None], arrived: Callable[[int], None]) -> None:
+        """Sends everything from this chunk on; `arrived` gets the number of the next one after each.
+
+        Raises PlatformRefusal. A last chunk that may have come is left to the post's status to tell.
+        """
+        self._number = number
+        while self._number < self._chunks.count:
+            try:
+                self._send(before_last, arrived)
+            except PlatformRefusal as refusal:
+                if refusal.kind is not Refusal.TRANSIENT or refusal.code.startswith("MEDIA_"):
+                    raise
+                self._breaks += 1
+                if refusal.code == UPLOAD_LOST or self._breaks > self._settings.resumes:
+                    if self._chunks.is_last(self._number):
+                        return
+                    raise
+                wait = self._settings.resume_seconds * 2 ** (self._breaks - 1)
+                time.sleep(min(wait, _LONGEST_WAIT_SECONDS))
+
+    def _send(self, before_last: Callable[[], None], arrived: Callable[[int], None]) -> None:
+        """Opens the file and sends chunk after chunk until one breaks."""
+        chunks = self._chunks
+        with self._source.open() as blocks:
+            pieces = Pieces(blocks)
+            pieces.skip(chunks.first(self._number))
+            while self._number < chunks.count:
+                first, end = chunks.first(self._number), chunks.end(self._number)
+                piece = Piece(pieces, end - first, self._source.content_type or "video/mp4")
+                if chunks.is_last(self._number):
+                    before_last()
+                _check(self._api.put(self._url, f"{first}-{end - 1}/{chunks.size_bytes}", piece))
+                self._number += 1
+                self._breaks = 0
+                arrived(self._number)
+                if not piece.is_sent:
+                    return  # answered before it was all read: begin again where the next one starts
+
+
+def _check(reply: Reply) -> None:
+    """Raises PlatformRefusal for a chunk that was not taken."""
+    if reply.is_good or reply.status == _ALREADY_THERE:
+        return
+    if reply.status in _LOST:
+        raise transient(UPLOAD_LOST, "TikTok's upload address is no longer good.")
+    if reply.status >= 500 or reply.status in (408, 429):
+        raise transient(f"HTTP_{reply.status}", "TikTok did not take a piece of the video.")
+    raise PlatformRefusal(
+        Refusal.REJECTED, f"HTTP_{reply.status}", "TikTok refuses a piece of the video's file."
+    )

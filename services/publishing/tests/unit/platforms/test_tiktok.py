@@ -1,0 +1,158 @@
+"""TikTok: what its codes mean, how a file is cut, what a post is told to be."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from publishing.platforms.base import Content, MediaSource, PlatformRefusal, Refusal
+from publishing.platforms.limits import check_content
+from publishing.platforms.tiktok.calls import judged
+from publishing.platforms.tiktok.errors import failure
+from publishing.platforms.tiktok.texts import cut as cut_text
+from publishing.platforms.tiktok.texts import post_info, privacy, source_of_photos
+from publishing.platforms.tiktok.upload import cut
+from publishing.platforms.wire import Reply
+
+MIB = 2**20
+OFFERED = {"privacy_level_options": ["PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"]}
+VIDEO = (MediaSource("video", "https://a.example/a.mp4"),)
+PHOTOS = tuple(MediaSource("photo", f"https://a.example/{number}.jpg") for number in range(3))
+
+
+def answer(status: int, code: str) -> Reply:
+    return Reply(status, {}, {"data": {}, "error": {"code": code, "message": "no", "log_id": "1"}})
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 403])
+@pytest.mark.parametrize(
+    ("code", "kind", "wait"),
+    [
+        ("access_token_invalid", Refusal.EXPIRED, None), ("scope_not_authorized", Refusal.PERMISSION, None),
+        ("rate_limit_exceeded", Refusal.RATE_LIMITED, 60.0), ("invalid_params", Refusal.REJECTED, None),
+        ("spam_risk_too_many_posts", Refusal.RATE_LIMITED, 10_800.0), ("spam_risk", Refusal.REJECTED, None),
+        ("spam_risk_user_banned_from_posting", Refusal.PERMISSION, None),
+        ("reached_active_user_cap", Refusal.RATE_LIMITED, 10_800.0),
+        ("url_ownership_unverified", Refusal.PERMISSION, None),
+        ("privacy_level_option_mismatch", Refusal.REJECTED, None),
+        ("unaudited_client_can_only_post_to_private_accounts", Refusal.PERMISSION, None),
+        ("internal_error", Refusal.TRANSIENT, None), ("something_new", Refusal.REJECTED, None),
+    ],
+)  # fmt: skip
+def test_a_code_means_the_same_whatever_the_status(
+    status: int, code: str, kind: Refusal, wait: float | None
+) -> None:
+    with pytest.raises(PlatformRefusal) as refusal:
+        judged(answer(status, code), visible=False)
+    assert (refusal.value.kind, refusal.value.code, refusal.value.wait_seconds) == (kind, code, wait)
+
+
+def test_a_platform_in_trouble_cuts_no_page_off() -> None:
+    with pytest.raises(PlatformRefusal) as refusal:
+        judged(answer(503, "access_token_invalid"), visible=False)
+    assert refusal.value.kind is Refusal.TRANSIENT
+    with pytest.raises(PlatformRefusal) as refusal:
+        judged(Reply(502, {}, None), visible=False)
+    assert refusal.value.kind is Refusal.TRANSIENT
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [
+        ("file_format_check_failed", Refusal.REJECTED), ("duration_check_failed", Refusal.REJECTED),
+        ("photo_pull_failed", Refusal.TRANSIENT), ("internal", Refusal.TRANSIENT), ("", Refusal.REJECTED),
+        ("auth_removed", Refusal.EXPIRED), ("spam_risk_too_many_posts", Refusal.RATE_LIMITED),
+        ("spam_risk_text", Refusal.REJECTED),
+    ],
+)  # fmt: skip
+def test_a_failed_post_says_why(reason: str, kind: Refusal) -> None:
+    assert failure(reason).kind is kind
+
+
+@pytest.mark.parametrize(
+    ("size", "chunk", "count", "last"),
+    [
+        (1, 1, 1, 1), (5 * MIB - 1, 5 * MIB - 1, 1, 5 * MIB - 1), (32 * MIB - 1, 32 * MIB - 1, 1, 32 * MIB - 1),
+        (32 * MIB, 16 * MIB, 2, 16 * MIB), (33 * MIB, 16 * MIB, 2, 17 * MIB),
+        (250 * MIB, 16 * MIB, 15, 26 * MIB), (4_000_000_000, 16 * MIB, 238, 4_000_000_000 - 237 * 16 * MIB),
+    ],
+)  # fmt: skip
+def test_a_file_is_cut_as_tiktok_counts(size: int, chunk: int, count: int, last: int) -> None:
+    chunks = cut(size, 16 * MIB)
+    assert (chunks.chunk_bytes, chunks.count) == (chunk, count)
+    assert count == size // chunk
+    spans = [(chunks.first(number), chunks.end(number)) for number in range(count)]
+    assert spans[0][0] == 0
+    assert spans[-1][1] == size
+    assert all(one[1] == following[0] for one, following in pairwise(spans))
+    assert spans[-1][1] - spans[-1][0] == last <= 128_000_000
+
+
+@pytest.mark.parametrize(
+    ("asked", "options", "is_audited", "level"),
+    [
+        (None, OFFERED["privacy_level_options"], True, "SELF_ONLY"),
+        (None, ["PUBLIC_TO_EVERYONE", "FOLLOWER_OF_CREATOR"], True, "FOLLOWER_OF_CREATOR"),
+        (None, ["PUBLIC_TO_EVERYONE"], True, "PUBLIC_TO_EVERYONE"), (None, ["BRAND_NEW"], True, "BRAND_NEW"),
+        ("PUBLIC_TO_EVERYONE", OFFERED["privacy_level_options"], True, "PUBLIC_TO_EVERYONE"),
+        ("SELF_ONLY", OFFERED["privacy_level_options"], False, "SELF_ONLY"),
+        ("FOLLOWER_OF_CREATOR", OFFERED["privacy_level_options"], True, "privacy_level_option_mismatch"),
+        (None, [], True, "privacy_level_option_mismatch"),
+        (None, ["PUBLIC_TO_EVERYONE"], False, "privacy_level_option_mismatch"),
+        ("PUBLIC_TO_EVERYONE", ["PUBLIC_TO_EVERYONE"], False, "unaudited_client_can_only_post_to_private_accounts"),
+    ],
+)  # fmt: skip
+def test_the_privacy_is_one_that_is_offered_and_the_strictest_unless_asked(
+    asked: str | None, options: list[str], is_audited: bool, level: str
+) -> None:
+    creator = {"privacy_level_options": options}
+    if level in ("SELF_ONLY", *options):
+        assert privacy(asked, creator, is_audited) == level
+    else:
+        with pytest.raises(PlatformRefusal) as refusal:
+            privacy(asked, creator, is_audited)
+        assert (refusal.value.kind, refusal.value.code) == (Refusal.REJECTED, level)
+
+
+def test_a_video_has_a_caption_and_photos_a_title_and_a_description() -> None:
+    settings = {"is_aigc": True, "photo_cover_index": 2, "new": [1], "disable_duet": None}
+    video = post_info(Content("Bread", VIDEO, settings), OFFERED | {"duet_disabled": True}, is_audited=True)
+    assert video == {
+        "title": "Bread", "is_aigc": True, "new": [1], "privacy_level": "SELF_ONLY", "disable_duet": True,
+    }  # fmt: skip
+    message = "\n" + "🍞" * 50 + "\nmore"
+    photos = post_info(Content(message, PHOTOS), OFFERED | {"comment_disabled": True}, is_audited=True)
+    assert photos == {
+        "title": "🍞" * 45, "description": message, "privacy_level": "SELF_ONLY", "disable_comment": True,
+    }  # fmt: skip
+    titled = post_info(Content("Bread", PHOTOS, {"title": "Loaf"}), OFFERED, is_audited=True)
+    assert (titled["title"], titled["description"]) == ("Loaf", "Bread")
+
+
+def test_photos_are_named_by_address_with_a_cover_that_exists() -> None:
+    source = source_of_photos(Content("", PHOTOS, {"photo_cover_index": 9}))
+    assert source == {
+        "source": "PULL_FROM_URL", "photo_images": [photo.url for photo in PHOTOS], "photo_cover_index": 2,
+    }  # fmt: skip
+
+
+def test_a_text_is_cut_between_letters() -> None:
+    assert [cut_text("a🍞b", units) for units in range(5)] == ["", "a", "a", "a🍞", "a🍞b"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        ({"privacy_level": "EVERYBODY"}, "privacy_level"), ({"disable_comment": "no"}, "disable_comment"),
+        ({"video_cover_timestamp_ms": -1}, "video_cover_timestamp_ms"),
+        ({"photo_cover_index": 35}, "photo_cover_index"),
+        ({"title": 7}, "title"),
+    ],
+)  # fmt: skip
+def test_what_is_known_of_the_settings_is_checked(settings: dict[str, Any], field: str) -> None:
+    [finding] = check_content("TT", "text", ["video"], settings=settings)
+    assert finding.extras["errors"][0]["field"] == f"tiktok_settings.{field}"
+
+
+def test_what_is_not_known_of_them_passes() -> None:
+    assert check_content("TT", "text", ["video"], settings={"anything": {"x": 1}, "title": None}) == []

@@ -1,0 +1,259 @@
+"""TikTok's API v2: addresses, tokens, limits of calls and faults. Posts on their way are in `posts`."""
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from flask import Blueprint, Response, g, request
+
+from simulator.accounts import Account
+from simulator.faults import REFUSALS
+from simulator.simulation import Simulation
+from simulator.tiktok import errors, posts
+from simulator.tiktok.errors import TikTokError, UploadRefused, good, invalid
+from simulator.tiktok.posts import Publication
+
+T = TypeVar("T")
+Answer = dict[str, Any]
+
+_REST_BYTES = 1 << 18
+_VIDEO_FIELDS = ("id", "share_url", "create_time", "title", "like_count", "comment_count", "share_count")
+_USER_FIELDS = ("open_id", "display_name", "username", "avatar_url", "follower_count")
+_CHUNK_STATUS = {"reject": 400, "rate_limit": 429, "server_error": 500, "expired": 403}
+
+
+class Gate:
+    """How often each account may call in a minute, and post in a day (platforms.md 5)."""
+
+    def __init__(self, sim: Simulation) -> None:
+        self._sim = sim
+        self._lock = threading.Lock()
+        self._calls: Counter[tuple[str, str, int]] = Counter()
+
+    def call(self, account: Account, name: str, per_minute: int) -> None:
+        """Raises TikTokError rate_limit_exceeded."""
+        self._count(account, name, 60, per_minute, "rate_limit_exceeded")
+
+    def post(self, account: Account) -> None:
+        """Raises TikTokError spam_risk_too_many_posts."""
+        allowed = self._sim.settings.tiktok_posts
+        self._count(account, "posts", 86_400, allowed, "spam_risk_too_many_posts")
+
+    def clear(self) -> None:
+        with self._lock:
+            self._calls.clear()
+
+    def _count(self, account: Account, name: str, seconds: int, allowed: int, code: str) -> None:
+        key = (account.account_id, name, int(self._sim.clock.now().timestamp()) // seconds)
+        with self._lock:
+            if self._calls[key] >= allowed:
+                raise TikTokError(code, "The limit has been reached. Please try again later.")
+            self._calls[key] += 1
+
+
+def blueprint(sim: Simulation) -> Blueprint:
+    """Routes of one simulator."""
+    tiktok = Blueprint("tiktok", __name__)
+    gate = Gate(sim)
+    #: Videos on their way, for their files.
+    uploads: list[Publication] = []
+    sim.on_reset += [gate.clear, lambda: posts.close(uploads)]
+    _add_publishing(tiktok, sim, gate, uploads)
+    _add_upload(tiktok, sim)
+    _add_reading(tiktok, sim)
+
+    @tiktok.errorhandler(TikTokError)
+    def refused(problem: TikTokError) -> Response:
+        return _json(problem.body(), problem.status)
+
+    @tiktok.errorhandler(UploadRefused)
+    def not_taken(problem: UploadRefused) -> Response:
+        while request.stream.read(_REST_BYTES):
+            pass  # a chunk that nobody wants: what follows on the connection is the next call
+        return Response(status=problem.status)
+
+    return tiktok
+
+
+def _add_publishing(tiktok: Blueprint, sim: Simulation, gate: Gate, uploads: list[Publication]) -> None:
+    per_minute = sim.settings.tiktok_inits
+
+    @tiktok.post("/v2/post/publish/creator_info/query/")
+    def creator_info() -> Response:
+        account = _account(sim)
+        gate.call(account, "creator_info", max(20, per_minute))
+        return _json(_faulted(sim, "profile", lambda: good(_creator(sim, account))))
+
+    @tiktok.post("/v2/post/publish/video/init/")
+    def init_video() -> Response:
+        account, body = _account(sim), _body()
+        gate.call(account, "init", per_minute)
+        info = posts.check_post(sim, body, is_video=True)
+        pending = sim.faults.take("TT", "publish", account.account_id)
+        if pending in REFUSALS:
+            raise errors.refusal(str(pending), "publish")
+
+        def act() -> Answer:
+            gate.post(account)
+            made = posts.begin_video(sim, account, info, body.get("source_info"))
+            made.pending_fault = pending
+            uploads.append(made)
+            query = f"upload_id={made.publish_id}&upload_token={made.upload_token}"
+            return good({"publish_id": made.publish_id, "upload_url": f"{request.host_url}video/?{query}"})
+
+        return _json(_faulted(sim, "upload", act))
+
+    @tiktok.post("/v2/post/publish/content/init/")
+    def init_photos() -> Response:
+        account, body = _account(sim), _body()
+        gate.call(account, "init", per_minute)
+        if body.get("media_type") != "PHOTO" or body.get("post_mode") != "DIRECT_POST":
+            raise invalid("media_type has to be PHOTO, post_mode DIRECT_POST")
+        info = posts.check_post(sim, body, is_video=False)
+
+        def act() -> Answer:
+            gate.post(account)
+            made = posts.begin_photos(sim, account, info, body.get("source_info"))
+            return good({"publish_id": made.publish_id})
+
+        return _json(_faulted(sim, "publish", act))
+
+    @tiktok.post("/v2/post/publish/status/fetch/")
+    def status() -> Response:
+        account = _account(sim)
+        gate.call(account, "status", max(30, per_minute))
+        made = sim.world.staged.get(str(_body().get("publish_id")))
+        if not isinstance(made, Publication):
+            raise TikTokError("invalid_publish_id", "The publish_id does not exist.")
+        if made.account_id != account.account_id:
+            code = "token_not_authorized_for_specified_publish_id"
+            raise TikTokError(code, "The token does not own the publish_id.")
+        reject = lambda: posts.fail(sim, made, "frame_rate_check_failed")  # noqa: E731
+        return _json(_faulted(sim, "status", lambda: good(posts.status_of(sim, made)), reject))
+
+
+def _add_upload(tiktok: Blueprint, sim: Simulation) -> None:
+    @tiktok.put("/video/")
+    def put() -> Response:
+        """The upload host: no token but the one in the address."""
+        made = sim.world.staged.get(request.args.get("upload_id", ""))
+        token = request.args.get("upload_token", "")
+        if not isinstance(made, Publication) or not token or made.upload_token != token:
+            raise UploadRefused(403)
+        if sim.clock.ticks() - made.began_ticks > posts.UPLOAD_SECONDS or made.failure:
+            raise UploadRefused(403)
+        span = request.headers.get("Content-Range", "")
+        mode = made.pending_fault if posts.is_last_chunk(made, span) else None
+        if mode is None:
+            operation = "publish" if posts.is_last_chunk(made, span) else "upload"
+            mode = sim.faults.take("TT", operation, made.account_id)
+        made.pending_fault = None if posts.is_last_chunk(made, span) else made.pending_fault
+
+        def act() -> Response:
+            with made.lock:
+                end = posts.take_chunk(sim, made, span, request.stream.read)
+            headers = {"Content-Range": f"bytes 0-{end - 1}/{made.size_bytes}"}
+            return Response(status=201 if end == made.size_bytes else 206, headers=headers)
+
+        return sim.faults.play(mode, lambda refused: UploadRefused(_CHUNK_STATUS[refused]), act)
+
+
+def _add_reading(tiktok: Blueprint, sim: Simulation) -> None:
+    @tiktok.get("/v2/user/info/")
+    def user() -> Response:
+        account = _account(sim)
+        shown = {
+            "open_id": account.account_id,
+            "display_name": account.name,
+            "username": account.username,
+            "avatar_url": f"https://p16-sign.tiktokcdn.com/{account.account_id}.jpeg",
+            "follower_count": account.followers,
+        }
+        fields = _fields(_USER_FIELDS)
+        return _json(_faulted(sim, "profile", lambda: good({"user": {name: shown[name] for name in fields}})))
+
+    @tiktok.post("/v2/video/query/")
+    def videos() -> Response:
+        account, fields = _account(sim), _fields(_VIDEO_FIELDS)
+        filters = _body().get("filters")
+        ids = filters.get("video_ids") if isinstance(filters, dict) else None
+        if not isinstance(ids, list) or not 1 <= len(ids) <= 20:
+            raise invalid("filters.video_ids needs 1 to 20 ids")
+
+        def act() -> Answer:
+            shown = [_video(sim, account, str(post_id)) for post_id in ids]
+            rows = [{name: row[name] for name in fields} for row in shown if row is not None]
+            return good({"videos": rows})
+
+        return _json(_faulted(sim, "engagement", act))
+
+
+def _creator(sim: Simulation, account: Account) -> Answer:
+    return {
+        "creator_nickname": account.name,
+        "creator_username": account.username,
+        "creator_avatar_url": f"https://p16-sign.tiktokcdn.com/{account.account_id}.jpeg",
+        "privacy_level_options": list(posts.PRIVACIES),
+        "comment_disabled": False,
+        "duet_disabled": False,
+        "stitch_disabled": True,
+        "max_video_post_duration_sec": sim.settings.tiktok_video_seconds,
+    }
+
+
+def _video(sim: Simulation, account: Account, post_id: str) -> Answer | None:
+    """A post of the account's own that everybody may see."""
+    post = sim.world.posts.get(post_id)
+    if post is None or post.platform != "TT" or post.account_id != account.account_id:
+        return None
+    made = sim.world.staged.get(post.settings["publish_id"])
+    if not isinstance(made, Publication) or not posts.is_public(sim, made):
+        return None
+    return {
+        "id": post_id,
+        "share_url": f"https://www.tiktok.com/@{account.username}/video/{post_id}?utm_campaign=tt4d_open_api",
+        "create_time": int(post.created_at.timestamp()),
+        "title": post.text,
+        "like_count": post.likes,
+        "comment_count": post.comment_count,
+        "share_count": post.shares,
+    }
+
+
+def _account(sim: Simulation) -> Account:
+    token = request.headers.get("Authorization", "").partition(" ")[2]
+    account = sim.accounts.holder(token)
+    if account is None or account.platform != "TT" or sim.accounts.is_expired(account.account_id):
+        raise errors.expired()
+    g.account = account
+    return account
+
+
+def _faulted(
+    sim: Simulation, operation: str, act: Callable[[], T], on_reject: Callable[[], None] | None = None
+) -> T:
+    mode = sim.faults.take("TT", operation, g.account.account_id)
+    if mode == "reject" and on_reject:
+        on_reject()
+        mode = None
+    return sim.faults.play(mode, lambda refused: errors.refusal(refused, operation), act)
+
+
+def _fields(known: tuple[str, ...]) -> list[str]:
+    asked = request.args.get("fields", "").split(",")
+    if not set(asked) <= set(known):
+        raise invalid("The request parameter fields is missing or has unknown names")
+    return asked
+
+
+def _body() -> Answer:
+    body = request.get_json(force=True, silent=True)
+    if not isinstance(body, dict):
+        raise invalid("The body is not a JSON object")
+    return body
+
+
+def _json(body: Answer, status: int = 200) -> Response:
+    return Response(json.dumps(body), status, content_type="application/json; charset=utf-8")

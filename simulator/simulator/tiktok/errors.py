@@ -1,0 +1,77 @@
+"""Errors of TikTok's API in its own envelope, which also says `ok`. Codes: platforms.md section 5."""
+
+import secrets
+from typing import Any
+
+_STATUS = {
+    "access_token_invalid": 401,
+    "scope_not_authorized": 401,
+    "rate_limit_exceeded": 429,
+    "internal_error": 500,
+    **dict.fromkeys(
+        (
+            "spam_risk", "spam_risk_too_many_posts", "privacy_level_option_mismatch", "url_ownership_unverified",
+            "unaudited_client_can_only_post_to_private_accounts",
+        ),
+        403,
+    ),
+}  # fmt: skip
+
+
+class TikTokError(Exception):
+    """An error answer."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+    @property
+    def status(self) -> int:
+        return _STATUS.get(self.code, 400)
+
+    def body(self) -> dict[str, Any]:
+        """The envelope."""
+        return {"data": {}, "error": _error(self.code, self.message)}
+
+
+class UploadRefused(Exception):
+    """A chunk that is not taken: the upload hosts say it in the status alone."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+def good(data: dict[str, Any]) -> dict[str, Any]:
+    """The envelope when nothing is wrong."""
+    return {"data": data, "error": _error("ok", "")}
+
+
+def invalid(message: str) -> TikTokError:
+    """A parameter that will not do."""
+    return TikTokError("invalid_params", message)
+
+
+def expired() -> TikTokError:
+    """A token that is no good, or past its time."""
+    return TikTokError("access_token_invalid", "The access token is invalid or not found in the request.")
+
+
+def refusal(mode: str, operation: str) -> TikTokError:
+    """How TikTok words a planned fault (faults.REFUSALS)."""
+    if mode == "expired":
+        return expired()
+    if mode == "server_error":
+        return TikTokError("internal_error", "Something went wrong. Please try again later.")
+    if mode == "rate_limit":
+        return TikTokError("rate_limit_exceeded", "The API rate limit was exceeded. Please try again later.")
+    if operation in ("publish", "upload"):
+        return TikTokError("spam_risk", "The post is held to be risky by TikTok.")
+    return TikTokError(
+        "scope_not_authorized", "The user did not authorize the scope required for this request."
+    )
+
+
+def _error(code: str, message: str) -> dict[str, Any]:
+    return {"code": code, "message": message, "log_id": secrets.token_hex(16).upper()}
