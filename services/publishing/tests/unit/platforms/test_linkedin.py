@@ -1,0 +1,195 @@
+"""LinkedIn's little text, and what its answers, broken ones included, say about the outcome."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from publishing.platforms.base import Account, OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.limits import check_content, length
+from publishing.platforms.linkedin.calls import Calls
+from publishing.platforms.linkedin.errors import duplicate_of, refusal_from, wait_in
+from publishing.platforms.linkedin.settings import LinkedInSettings
+from publishing.platforms.linkedin.text import little_text, shown_text
+from publishing.platforms.wire import Reply
+
+ACCOUNT = Account("urn:li:organization:1", "token-1")
+WORDS = st.text(
+    alphabet=st.one_of(st.sampled_from("\\|{}@[]()<>#*_~ ab1"), st.characters(exclude_categories=("Cs",)))
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("plain", "plain"),
+        ("a (b) [c] {d} <e>", "a \\(b\\) \\[c\\] \\{d\\} \\<e\\>"),
+        ("a|b\\c @d *e* _f_ ~g~", "a\\|b\\\\c \\@d \\*e\\* \\_f\\_ \\~g\\~"),
+        ("#Brot und #größe2", "{hashtag|\\#|Brot} und {hashtag|\\#|größe2}"),
+        ("C# #1 #a_b a#b ##c &#39; #", "C\\# \\#1 \\#a\\_b a\\#b \\#\\#c &\\#39; \\#"),
+        ("(#tag)", "\\({hashtag|\\#|tag}\\)"),
+    ],
+)
+def test_what_is_reserved_is_escaped_and_hashtags_become_links(text: str, written: str) -> None:
+    assert little_text(text) == written
+
+
+@given(WORDS)
+def test_a_text_comes_back_as_it_was(text: str) -> None:
+    assert shown_text(little_text(text)) == text
+
+
+@given(WORDS)
+def test_nothing_reserved_stands_alone(text: str) -> None:
+    rest, at = little_text(text), 0
+    while at < len(rest):
+        if rest.startswith("{hashtag|\\#|", at):
+            end = rest.index("}", at)
+            assert rest[at + 12 : end].isalnum()
+            at = end + 1
+        elif rest[at] == "\\":
+            assert rest[at + 1] in "\\|{}@[]()<>#*_~"
+            at += 2
+        else:
+            assert rest[at] not in "|{}@[]()<>#*_~"
+            at += 1
+
+
+def test_texts_of_others_are_read_as_people_see_them() -> None:
+    written = "With @[Corner \\(Bakery\\)](urn:li:organization:1) at {hashtag|#|bread}"
+    assert shown_text(written) == "With Corner (Bakery) at #bread"
+
+
+def test_escapes_count_towards_the_length() -> None:
+    assert length("LN", "a(b)") == 6
+    assert check_content("LN", "(" * 1_500, []) == []
+    [error] = check_content("LN", "(" * 1_501, [])
+    assert error.extras["errors"][0]["field"] == "message"
+
+
+def error(status: int, code: str | None = None, message: str = "m", **more: Any) -> Reply:
+    body = {"status": status, "message": message, **({"code": code} if code else {}), **more}
+    return Reply(status, {}, body)
+
+
+def inputs(status: int, code: str) -> Reply:
+    return error(status, errorDetails={"inputErrors": [{"code": code, "description": "d"}]})
+
+
+@contextmanager
+def answering(*replies: Reply) -> Iterator[tuple[Calls, list[Any]]]:
+    """Calls whose wire gives these answers in turn."""
+    calls, seen, left = Calls(LinkedInSettings(revoked_wait_seconds=0.0)), [], list(replies)
+
+    def send(*arguments: Any, **named: Any) -> Reply:
+        seen.append(arguments)
+        return left.pop(0)
+
+    calls._wire.send = send  # type: ignore[method-assign]
+    yield calls, seen
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "code"),
+    [
+        (error(401, serviceErrorCode=65600), Refusal.EXPIRED, "65600"),
+        (error(401, "EXPIRED_ACCESS_TOKEN", serviceErrorCode=65602), Refusal.EXPIRED, "EXPIRED_ACCESS_TOKEN"),
+        (error(401, "SOMETHING_ELSE"), Refusal.PERMISSION, "SOMETHING_ELSE"),
+        (error(403, "ACCESS_DENIED", serviceErrorCode=100), Refusal.PERMISSION, "ACCESS_DENIED"),
+        (error(422, message="Content is a duplicate of urn:li:share:7"), Refusal.REJECTED, "DUPLICATE_POST"),
+        (inputs(422, "DUPLICATE_POST"), Refusal.REJECTED, "DUPLICATE_POST"),
+        (inputs(400, "MEDIA_ASSET_WAITING_UPLOAD"), Refusal.TRANSIENT, "MEDIA_ASSET_WAITING_UPLOAD"),
+        (error(400, "FIELD_LENGTH_TOO_LONG"), Refusal.REJECTED, "FIELD_LENGTH_TOO_LONG"),
+        (error(426, "NONEXISTENT_VERSION"), Refusal.PERMISSION, "NONEXISTENT_VERSION"),
+        (error(429, "TOO_MANY_REQUESTS"), Refusal.RATE_LIMITED, "TOO_MANY_REQUESTS"),
+        (Reply(429, {}, None), Refusal.RATE_LIMITED, "HTTP_429"),
+    ],
+)  # fmt: skip
+def test_a_refused_post_says_what_kind_it_is(answer: Reply, kind: Refusal, code: str) -> None:
+    with answering(answer) as (calls, _), pytest.raises(PlatformRefusal) as refusal:
+        calls.create(ACCOUNT, "posts", {})
+    assert (refusal.value.kind, refusal.value.code) == (kind, code)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        error(500, message="Unable to obtain activity"), error(503, "EXPIRED_ACCESS_TOKEN"), Reply(502, {}, None),
+        Reply(201, {}, None), Reply(200, {}, {"id": "1"}), Reply(302, {}, None), Reply(401, {}, "who?"),
+    ],
+)  # fmt: skip
+def test_a_post_without_a_clear_answer_is_unknown(answer: Reply) -> None:
+    with answering(answer) as (calls, seen), pytest.raises(OutcomeUnknown):
+        calls.create(ACCOUNT, "posts", {})
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    "answer", [error(500), error(500, "EXPIRED_ACCESS_TOKEN"), Reply(401, {}, None), Reply(200, {}, None)]
+)
+def test_a_read_that_failed_never_cuts_a_page_off(answer: Reply) -> None:
+    with answering(answer) as (calls, _), pytest.raises(PlatformRefusal) as refusal:
+        calls.read(ACCOUNT, "posts")
+    assert refusal.value.kind is Refusal.TRANSIENT
+
+
+def test_the_id_is_in_the_header_of_an_empty_answer_and_urns_in_addresses_are_encoded() -> None:
+    with answering(Reply(201, {"x-restli-id": "urn:li:share:7"}, None), Reply(200, {}, {"elements": []})) as (
+        calls,
+        seen,
+    ):
+        assert calls.create(ACCOUNT, "posts", {}) == ("urn:li:share:7", {})
+        calls.read(ACCOUNT, "posts", method="FINDER", q="author", author="urn:li:organization:1")
+    assert seen[1][1] == "https://api.linkedin.com/rest/posts?q=author&author=urn%3Ali%3Aorganization%3A1"
+
+
+def test_a_revoked_token_is_asked_with_once_more_and_no_oftener() -> None:
+    revoked = error(401, "REVOKED_ACCESS_TOKEN", serviceErrorCode=65601)
+    with answering(revoked, Reply(201, {"x-restli-id": "urn:li:share:7"}, None)) as (calls, _):
+        assert calls.create(ACCOUNT, "posts", {})[0] == "urn:li:share:7"
+    with answering(revoked, revoked) as (calls, seen), pytest.raises(PlatformRefusal) as refusal:
+        calls.create(ACCOUNT, "posts", {})
+    assert (refusal.value.kind, len(seen)) == (Refusal.EXPIRED, 2)
+
+
+def test_a_duplicate_names_the_post_it_is_of() -> None:
+    body = {"status": 422, "message": "Content is a duplicate of urn:li:share:7"}
+    assert duplicate_of(refusal_from(body, 422, {}, "202607")) == "urn:li:share:7"
+    assert duplicate_of(refusal_from(body | {"message": "No duplicate"}, 422, {}, "202607")) is None
+
+
+def test_a_days_allowance_lasts_until_midnight_utc() -> None:
+    assert wait_in({}, datetime(2026, 11, 20, 23, 59, 30, tzinfo=UTC)) == 30
+    assert wait_in({"Retry-After": "7"}) == 7
+
+
+@pytest.mark.parametrize(
+    ("media", "settings", "field"),
+    [
+        ([], {"visibility": "EVERYBODY"}, "visibility"),
+        (["photo"], {"alt_texts": "a"}, "alt_texts"),
+        (["video"], {"title": 7}, "title"),
+        ([], {"article": {"source": "https://example.com/"}}, "article"),
+        ([], {"article": {"source": "http://127.0.0.1/", "title": "t"}}, "article.source"),
+        (["photo"], {"article": {"source": "https://example.com/", "title": "t"}}, "article"),
+        ([], {"is_reshare_disabled": "no"}, "is_reshare_disabled"),
+    ],
+)
+def test_settings_that_linkedin_would_not_take_are_found(
+    media: list[str], settings: dict[str, Any], field: str
+) -> None:
+    [found] = check_content("LN", "text", media, settings=settings)
+    assert found.extras["errors"][0]["field"] == f"linkedin_settings.{field}"
+
+
+def test_good_unknown_and_empty_settings_pass() -> None:
+    settings = {
+        "visibility": "CONNECTIONS",
+        "article": {"source": "https://example.com/", "title": "t"},
+        "x": 1,
+    }
+    assert check_content("LN", "text", [], settings=settings | {"title": None}) == []

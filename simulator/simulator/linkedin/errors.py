@@ -1,0 +1,98 @@
+"""Errors of LinkedIn's API in its own envelope (platforms.md 4)."""
+
+from typing import Any
+
+
+class LinkedInError(Exception):
+    """An error answer."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str | None,
+        message: str,
+        service_code: int | None = None,
+        *,
+        is_input: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.body: dict[str, Any] = {"status": status, "message": message}
+        if service_code is not None:
+            self.body["serviceErrorCode"] = service_code
+        if is_input:
+            self.body["errorDetailType"] = "com.linkedin.common.error.BadRequest"
+            self.body["errorDetails"] = {"inputErrors": [{"description": message, "code": code}]}
+        elif code is not None:
+            self.body["code"] = code
+
+
+def invalid(field: str, message: str, code: str = "INVALID_VALUE_FOR_FIELD") -> LinkedInError:
+    """A field that will not do."""
+    return LinkedInError(400, code, f"/{field} :: {message}")
+
+
+def denied(what: str) -> LinkedInError:
+    """What this token may not do."""
+    return LinkedInError(403, "ACCESS_DENIED", f"Not enough permissions to access: {what}", 100)
+
+
+def not_found(what: str) -> LinkedInError:
+    return LinkedInError(404, "NOT_FOUND", f"Could not find entity {what}")
+
+
+def waiting() -> LinkedInError:
+    """A file that is not there yet, or not processed."""
+    return LinkedInError(400, "MEDIA_ASSET_WAITING_UPLOAD", "Media asset is waiting upload")
+
+
+def duplicate(urn: str) -> LinkedInError:
+    """The same post again."""
+    return LinkedInError(422, "DUPLICATE_POST", f"Content is a duplicate of {urn}", is_input=True)
+
+
+def inactive(version: str) -> LinkedInError:
+    """A version whose year is over."""
+    return LinkedInError(426, "NONEXISTENT_VERSION", f"Requested version {version} is not active")
+
+
+def throttled() -> LinkedInError:
+    """A day's allowance that is used up."""
+    message = (
+        "Resource level throttle APPLICATION_AND_MEMBER DAY limit for calls to this resource is reached."
+    )
+    return LinkedInError(429, "TOO_MANY_REQUESTS", message, 101)
+
+
+TOKENS = {
+    "INVALID_ACCESS_TOKEN": 65600,
+    "REVOKED_ACCESS_TOKEN": 65601,
+    "EXPIRED_ACCESS_TOKEN": 65602,
+}
+
+
+def unauthorized(code: str) -> LinkedInError:
+    """A token that is over, or was never one."""
+    words = {
+        65600: "Invalid access token",
+        65601: "The token used in the request has been revoked by the user",
+    }
+    number = TOKENS[code]
+    return LinkedInError(401, code, words.get(number, "The token used in the request has expired"), number)
+
+
+def refusal(mode: str, operation: str) -> LinkedInError:
+    """How LinkedIn words a planned fault (faults.REFUSALS)."""
+    if mode == "expired":
+        return unauthorized("EXPIRED_ACCESS_TOKEN")
+    if mode == "server_error":
+        return LinkedInError(500, None, "Unable to obtain activity")
+    if mode == "rate_limit":
+        return throttled()
+    if operation in ("publish", "comment", "reply"):
+        return LinkedInError(
+            422, "UNPROCESSABLE_ENTITY", "The content goes against our Professional Community Policies"
+        )
+    if operation == "upload":
+        return invalid("initializeUploadRequest", "The file is refused")
+    return denied(operation)

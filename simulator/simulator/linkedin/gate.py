@@ -1,0 +1,79 @@
+"""What stands before every call to LinkedIn: version, encoding, token, planned faults."""
+
+from collections.abc import Callable
+from typing import Any
+
+from flask import Response, jsonify, request
+
+from simulator.accounts import Account
+from simulator.linkedin import errors
+from simulator.linkedin.errors import LinkedInError
+from simulator.simulation import Simulation
+
+Answer = dict[str, Any]
+Act = Callable[[Account], Answer]
+#: Versions before this are over: the oldest in November 2026. Set through the control API, since tests outlive years.
+OLDEST_VERSION = 202511
+_UNENCODED = frozenset(":(),")
+
+
+class Gate:
+    """Over one simulation."""
+
+    def __init__(self, sim: Simulation) -> None:
+        self._sim = sim
+        self.oldest_version = OLDEST_VERSION
+        #: Account → steady time until which its token is called revoked, as new ones are for a while.
+        self._young: dict[str, float] = {}
+
+    def reset(self) -> None:
+        self.oldest_version = OLDEST_VERSION
+        self._young.clear()
+
+    def make_young(self, account_id: str, seconds: float) -> None:
+        """From now on and for so long the account's token answers as if it were revoked."""
+        self._young[account_id] = self._sim.clock.ticks() + seconds
+
+    def run(
+        self, operation: str | None, act: Act, on_reject: Act | None = None, status: int = 200
+    ) -> Response:
+        """Answers a call. Raises LinkedInError."""
+        self._check_headers()
+        account = self.caller()
+        mode = self._sim.faults.take("LN", operation, account.account_id) if operation else None
+        if mode == "reject" and on_reject:
+            return jsonify(on_reject(account))
+        answer = self._sim.faults.play(
+            mode, lambda refused: errors.refusal(refused, operation or ""), lambda: act(account)
+        )
+        response = jsonify(answer)
+        response.status_code = status
+        return response
+
+    def caller(self) -> Account:
+        """Whose token it is. Raises LinkedInError 401."""
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        account = self._sim.accounts.holder(token) if scheme == "Bearer" else None
+        if account is None or account.platform != "LN":
+            raise errors.unauthorized("INVALID_ACCESS_TOKEN")
+        if self._sim.accounts.is_expired(account.account_id):
+            raise errors.unauthorized("EXPIRED_ACCESS_TOKEN")
+        if self._sim.clock.ticks() < self._young.get(account.account_id, 0.0):
+            raise errors.unauthorized("REVOKED_ACCESS_TOKEN")
+        return account
+
+    def _check_headers(self) -> None:
+        if request.path.startswith("/v2/"):
+            return
+        version = request.headers.get("LinkedIn-Version", "")
+        if not version:
+            raise LinkedInError(400, "VERSION_MISSING", "A version must be present. Please specify a version")
+        if not version.isdigit() or int(version) < self.oldest_version:
+            raise errors.inactive(version)
+        if request.headers.get("X-Restli-Protocol-Version") != "2.0.0":
+            raise LinkedInError(400, "ILLEGAL_ARGUMENT", "X-Restli-Protocol-Version 2.0.0 is needed")
+        raw = str(request.environ.get("RAW_URI") or request.environ.get("REQUEST_URI") or "").partition("?")[
+            0
+        ]
+        if _UNENCODED & set(raw):
+            raise LinkedInError(400, "ILLEGAL_ARGUMENT", "URNs in the path have to be encoded")

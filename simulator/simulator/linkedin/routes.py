@@ -1,0 +1,208 @@
+"""LinkedIn's addresses for posts, comments and pages, and what the control API sets. Files: asset_routes.py."""
+
+import re
+import secrets
+from typing import Any
+
+from flask import Blueprint, Response, jsonify, request
+
+from simulator.accounts import Account
+from simulator.linkedin import asset_routes
+from simulator.linkedin.assets import Assets
+from simulator.linkedin.errors import LinkedInError, denied, invalid, not_found
+from simulator.linkedin.gate import OLDEST_VERSION, Gate
+from simulator.linkedin.social import Social
+from simulator.linkedin.views import comment_view, page_view, post_view
+from simulator.simulation import Simulation
+
+Answer = dict[str, Any]
+_ORGANIZATION = "urn:li:organization:"
+
+
+def blueprint(sim: Simulation) -> Blueprint:
+    """Routes of one simulator."""
+    linkedin = Blueprint("linkedin", __name__)
+    assets = Assets(sim)
+    social = Social(sim, assets)
+    gate = Gate(sim)
+    sim.on_reset += [assets.clear, social.clear, gate.reset]
+
+    @linkedin.errorhandler(LinkedInError)
+    def refused(problem: LinkedInError) -> Response:
+        response = jsonify(problem.body)
+        response.status_code = problem.status
+        return response
+
+    _add_posts(linkedin, social, gate)
+    _add_comments(linkedin, social, gate)
+    _add_pages(linkedin, sim, gate)
+    _add_control(linkedin, sim, gate)
+    linkedin.register_blueprint(asset_routes.blueprint(sim, assets, gate))
+    return linkedin
+
+
+def _add_posts(linkedin: Blueprint, social: Social, gate: Gate) -> None:
+    @linkedin.post("/rest/posts")
+    def create() -> Response:
+        body = _body()
+        made: list[str] = []
+
+        def act(account: Account) -> Answer:
+            made.append(social.create(account, body).post_id)
+            return {}
+
+        gate.run("publish", act)
+        # Nothing in the body: the id is in a header alone.
+        return Response(status=201, headers={"x-restli-id": made[0], "x-linkedin-id": made[0]})
+
+    @linkedin.get("/rest/posts")
+    def find() -> Response:
+        start, count = _page()
+
+        def act(account: Account) -> Answer:
+            author = request.args.get("author", "")
+            if request.args.get("q") != "author":
+                raise invalid("q", "only the finder author is played here")
+            if author != account.account_id or not author.startswith(_ORGANIZATION):
+                raise denied("posts.FINDER-author")
+            posts = social.sim.world.posts_of(author, "LN")[::-1]
+            return page_view([post_view(post) for post in posts], start, count)
+
+        return gate.run("status", act)
+
+    @linkedin.get("/rest/posts/<urn>")
+    def show(urn: str) -> Response:
+        def act(account: Account) -> Answer:
+            post, _ = social.find(urn)
+            if post.account_id != account.account_id or not account.account_id.startswith(_ORGANIZATION):
+                raise denied("posts.GET")
+            return post_view(post)
+
+        return gate.run("status", act)
+
+    @linkedin.get("/rest/socialMetadata/<urn>")
+    def metadata(urn: str) -> Response:
+        def act(account: Account) -> Answer:
+            post, _ = social.find(urn)
+            likes = {"LIKE": {"reactionType": "LIKE", "count": post.likes}} if post.likes else {}
+            top = sum(1 for comment in list(post.comments) if comment.parent_id is None)
+            counts = {"count": post.comment_count, "topLevelCount": top}
+            return {
+                "entity": urn,
+                "reactionSummaries": likes,
+                "commentSummary": counts,
+                "commentsState": "OPEN",
+            }
+
+        return gate.run("engagement", act)
+
+
+def _add_comments(linkedin: Blueprint, social: Social, gate: Gate) -> None:
+    @linkedin.post("/rest/socialActions/<urn>/comments")
+    def say(urn: str) -> Response:
+        body = _body()
+
+        def act(account: Account) -> Answer:
+            return comment_view(social, *social.say(account, urn, body))
+
+        response = gate.run("reply" if urn.startswith("urn:li:comment:") else "comment", act, status=201)
+        response.headers["x-restli-id"] = str(response.get_json()["id"])
+        return response
+
+    @linkedin.get("/rest/socialActions/<urn>/comments")
+    def comments(urn: str) -> Response:
+        start, count = _page()
+
+        def act(account: Account) -> Answer:
+            post, found = social.listed(urn)
+            if not account.account_id.startswith(_ORGANIZATION):
+                raise denied("socialActions.comments.GET")
+            return page_view([comment_view(social, post, comment) for comment in found], start, count)
+
+        return gate.run("comments", act)
+
+    @linkedin.get("/rest/socialActions/<urn>/comments/<number>")
+    def comment(urn: str, number: str) -> Response:
+        def act(account: Account) -> Answer:
+            post, found = social.find(f"urn:li:comment:({urn},{number})")
+            assert found is not None
+            return comment_view(social, post, found)
+
+        return gate.run("comments", act)
+
+
+def _add_pages(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
+    def organization(number: str) -> Answer:
+        account = sim.accounts.find(f"{_ORGANIZATION}{number}")
+        if account is None:
+            raise not_found(f"organization {number}")
+        return {"id": int(number), "localizedName": account.name, "vanityName": account.username}
+
+    @linkedin.get("/rest/organizations/<number>")
+    def page(number: str) -> Response:
+        def act(account: Account) -> Answer:
+            if account.account_id != f"{_ORGANIZATION}{number}":
+                raise denied("organizations.GET")
+            return organization(number)
+
+        return gate.run("profile", act)
+
+    @linkedin.get("/rest/organizationsLookup")
+    def lookup() -> Response:
+        match = re.fullmatch(r"List\((\d+(?:,\d+)*)\)", request.args.get("ids", ""))
+        numbers = match[1].split(",") if match else []
+        known = [number for number in numbers if sim.accounts.find(f"{_ORGANIZATION}{number}")]
+        return gate.run(None, lambda account: {"results": {number: organization(number) for number in known}})
+
+    @linkedin.get("/rest/networkSizes/<urn>")
+    def followers(urn: str) -> Response:
+        account = sim.accounts.find(urn)
+        return gate.run("profile", lambda caller: {"firstDegreeSize": account.followers if account else 0})
+
+    @linkedin.get("/v2/userinfo")
+    def userinfo() -> Response:
+        def act(account: Account) -> Answer:
+            picture = f"{request.host_url}media/photo-200x200.jpg"
+            return {"sub": account.account_id.rpartition(":")[2], "name": account.name, "picture": picture}
+
+        return gate.run("profile", act)
+
+
+def _add_control(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
+    @linkedin.post("/_sim/linkedin/members")
+    def add_member() -> tuple[Response, int]:
+        """{name}: a person with w_member_social alone: may post, and read next to nothing."""
+        name = str((request.get_json(force=True, silent=True) or {}).get("name") or "Mel Member")
+        account = Account("LN", f"urn:li:person:{secrets.token_urlsafe(8)}", name, "melmember")
+        token = sim.accounts.token(account)
+        return jsonify(
+            platform="LN", account_id=account.account_id, access_token=token, username="melmember"
+        ), 201
+
+    @linkedin.post("/_sim/linkedin/young")
+    def make_young() -> Response:
+        """{account_id, seconds}: its token is called revoked for so long, as new ones are."""
+        body = request.get_json(force=True)
+        gate.make_young(str(body["account_id"]), float(body["seconds"]))
+        return jsonify(body)
+
+    @linkedin.post("/_sim/linkedin/version")
+    def set_oldest() -> Response:
+        """{oldest}: versions before it are over; null: as of November 2026."""
+        body = request.get_json(force=True, silent=True) or {}
+        gate.oldest_version = int(body.get("oldest") or OLDEST_VERSION)
+        return jsonify(oldest=gate.oldest_version)
+
+
+def _body() -> dict[str, Any]:
+    body = request.get_json(silent=True)
+    if not isinstance(body, dict):
+        raise invalid("", "the body is not a JSON object", "ILLEGAL_ARGUMENT")
+    return body
+
+
+def _page() -> tuple[int, int]:
+    start, count = request.args.get("start", "0"), request.args.get("count", "10")
+    if not start.isdigit() or not count.isdigit() or int(count) > 100:
+        raise invalid("count", "start and count have to be numbers, count up to 100", "PARAM_INVALID")
+    return int(start), int(count)

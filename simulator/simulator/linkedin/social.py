@@ -1,0 +1,165 @@
+"""What LinkedIn holds: posts by URN, comments and replies on them, what was posted lately and how often."""
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from simulator.accounts import Account
+from simulator.linkedin import text as texts
+from simulator.linkedin.assets import Asset, Assets
+from simulator.linkedin.errors import denied, duplicate, invalid, not_found, throttled
+from simulator.simulation import Simulation
+from simulator.world import Comment, Post
+
+COMMENT_LIMIT = 1_250
+IMAGES = (2, 20)
+#: "~100–150 posts a day": the stricter.
+POSTS_PER_DAY = 100
+#: A duplicate lingers 24 to 48 hours: the stricter.
+DUPLICATES = timedelta(hours=48)
+_FIELDS = {
+    "author", "commentary", "visibility", "distribution", "content", "lifecycleState", "isReshareDisabledByAuthor",
+    "reshareContext", "contentLandingPage", "contentCallToActionLabel", "container",
+}  # fmt: skip
+_COMMENT = re.compile(r"urn:li:comment:\((urn:li:\w+:\d+),(\d+)\)")
+
+
+def share_urn(number: str) -> str:
+    return f"urn:li:share:{number}"
+
+
+def activity_urn(post: Post) -> str:
+    """A post's other name, under which its comments stand."""
+    return f"urn:li:activity:{int(post.post_id.rpartition(':')[2]) + 1}"
+
+
+def comment_urn(post: Post, comment_id: str) -> str:
+    return f"urn:li:comment:({activity_urn(post)},{comment_id})"
+
+
+@dataclass(slots=True)
+class Social:
+    """Over one simulation."""
+
+    sim: Simulation
+    assets: Assets
+    #: Author and content → the post and when.
+    _said: dict[str, tuple[str, datetime]] = field(default_factory=dict)
+    _posted: Counter[tuple[str, date]] = field(default_factory=Counter)
+
+    def clear(self) -> None:
+        """Forget what was said and counted."""
+        self._said.clear()
+        self._posted.clear()
+
+    def create(self, account: Account, body: dict[str, Any]) -> Post:
+        """POST /rest/posts. Raises LinkedInError."""
+        for key in body.keys() - _FIELDS:
+            raise invalid(key, "unrecognized field found but not allowed", "ILLEGAL_ARGUMENT")
+        commentary = body.get("commentary")
+        if body.get("author") != account.account_id:
+            raise denied("posts.CREATE")
+        if not isinstance(commentary, str) or body.get("lifecycleState") != "PUBLISHED":
+            raise invalid(
+                "commentary", "field is required but not found and has no default value", "MISSING_FIELD"
+            )
+        if body.get("visibility") not in ("PUBLIC", "CONNECTIONS", "LOGGED_IN"):
+            raise invalid("visibility", f"{body.get('visibility')} is not an enum symbol")
+        if (body.get("distribution") or {}).get("feedDistribution") not in ("MAIN_FEED", "NONE"):
+            raise invalid("distribution/feedDistribution", "field is required", "MISSING_FIELD")
+        if len(commentary) > texts.LIMIT:
+            raise invalid("commentary", f"exceeds {texts.LIMIT} characters", "FIELD_LENGTH_TOO_LONG")
+        media = self._media(account, body.get("content"))
+        if not commentary and body.get("content") is None:
+            raise invalid("commentary", "a post needs a text or content", "MISSING_FIELD")
+        with self.sim.world.lock:
+            self._refuse_repeats(account, body)
+            number = self.sim.world.new_id("7")
+            settings = {key: body[key] for key in body.keys() - {"author", "distribution", "lifecycleState"}}
+            post = Post(
+                share_urn(number), account.account_id, "LN", account.name, texts.shown(commentary),
+                [asset.medium(alt_text) for asset, alt_text in media], self.sim.clock.now(), settings=settings,
+            )  # fmt: skip
+            self._said[_mark(account, body)] = post.post_id, post.created_at
+            self._posted[account.account_id, post.created_at.date()] += 1
+            self.sim.world.add_post(post)
+            return post
+
+    def find(self, urn: str) -> tuple[Post, Comment | None]:
+        """A post, by any of its names, and the comment if it is one's. Raises LinkedInError 404."""
+        match = _COMMENT.fullmatch(urn)
+        if match:
+            post, _ = self.find(match[1])
+            comment = self.sim.world.comments.get(match[2])
+            if comment is None or comment.post_id != post.post_id:
+                raise not_found(urn)
+            return post, comment
+        kind, _, number = urn.removeprefix("urn:li:").partition(":")
+        if kind == "activity" and number.isdigit():
+            number = str(int(number) - 1)
+        post_or_none = self.sim.world.posts.get(share_urn(number)) if kind in ("share", "activity") else None
+        if post_or_none is None:
+            raise not_found(urn)
+        return post_or_none, None
+
+    def say(self, account: Account, urn: str, body: dict[str, Any]) -> tuple[Post, Comment]:
+        """POST …/comments. Raises LinkedInError."""
+        post, under = self.find(urn)
+        text = (body.get("message") or {}).get("text")
+        if body.get("actor") != account.account_id:
+            raise denied("socialActions.comments.CREATE")
+        if not isinstance(text, str) or not 0 < len(text) <= COMMENT_LIMIT:
+            raise invalid(
+                "message/text", f"must have 1 to {COMMENT_LIMIT} characters", "FIELD_LENGTH_TOO_LONG"
+            )
+        if body.get("object") not in (post.post_id, activity_urn(post)):
+            raise invalid("object", "is not what is commented on")
+        parent = body.get("parentComment")
+        if (under is None) != (parent is None) or (under is not None and under.parent_id is not None):
+            raise invalid("parentComment", "replies stand under a first comment alone")
+        if parent is not None and parent != urn:
+            raise invalid("parentComment", "is not the comment of the address")
+        parent_id = under.comment_id if under else None
+        return post, self.sim.comment(post, account.account_id, account.name, text, parent_id)
+
+    def listed(self, urn: str) -> tuple[Post, list[Comment]]:
+        """First comments of a post, or replies to a comment; newest first."""
+        post, under = self.find(urn)
+        parent_id = under.comment_id if under else None
+        found = [comment for comment in list(post.comments) if comment.parent_id == parent_id]
+        return post, sorted(found, key=lambda comment: int(comment.comment_id), reverse=True)
+
+    def _media(self, account: Account, content: Any) -> list[tuple[Asset, str]]:
+        if content is None:
+            return []
+        if not isinstance(content, dict) or len(content) != 1:
+            raise invalid("content", "union type is not backed by a single entry")
+        [(kind, value)] = content.items()
+        if kind == "media":
+            return [self._medium(account, value)]
+        if kind == "multiImage":
+            images = value.get("images") or []
+            if not IMAGES[0] <= len(images) <= IMAGES[1]:
+                raise invalid("content/multiImage/images", f"must have {IMAGES[0]} to {IMAGES[1]} images")
+            return [self._medium(account, image) for image in images]
+        if kind == "article" and value.get("source") and value.get("title"):
+            return []
+        raise invalid(f"content/{kind}", "unrecognized or incomplete")
+
+    def _medium(self, account: Account, value: dict[str, Any]) -> tuple[Asset, str]:
+        return self.assets.usable(account.account_id, str(value.get("id"))), str(value.get("altText") or "")
+
+    def _refuse_repeats(self, account: Account, body: dict[str, Any]) -> None:
+        now = self.sim.clock.now()
+        said = self._said.get(_mark(account, body))
+        if said is not None and now - said[1] < DUPLICATES:
+            raise duplicate(said[0])
+        if self._posted[account.account_id, now.date()] >= POSTS_PER_DAY:
+            raise throttled()
+
+
+def _mark(account: Account, body: dict[str, Any]) -> str:
+    return json.dumps([account.account_id, body.get("commentary"), body.get("content")], sort_keys=True)
