@@ -2,7 +2,8 @@
 
 One nursery process per module is started on first use and keeps the module imported; each piece of work is a fresh
 fork of it (about 3 ms), which ends with the work. The caller waits on a socket, so that under eventlet everything else
-goes on. What is to be done and what came out travel as JSON; files travel as open descriptors.
+goes on. What is to be done and what came out travel as JSON; files travel as open descriptors. A program that is not
+ours takes the fork's place, limits and all, with two of the files as its standard input and output.
 
 The nursery knows no environment but the paths of Python's modules: a decoder that is broken into finds no key.
 """
@@ -60,9 +61,11 @@ class Limits(Record):
 
 
 class _Order(Record):
-    function: str
-    argument: Any
     limits: Limits
+    function: str = ""
+    argument: Any = None
+    #: Instead of a function: a program's path and arguments.
+    program: tuple[str, ...] = ()
 
 
 class _Answer(Record):
@@ -88,27 +91,50 @@ class Workshop:
 
         `files` are open descriptors, the same files to both. Raises WorkFailed, OutOfLimits, NotStarted.
         """
-        order = msgspec.json.encode(_Order(function=function, argument=argument, limits=self._limits))
+        order = _Order(function=function, argument=argument, limits=self._limits)
+        with self._sent(order, files) as channel:
+            try:
+                answer = _read_framed(channel)
+            except (EOFError, OSError) as error:
+                raise OutOfLimits("the process ended without an answer") from error
+        said = msgspec.json.decode(answer, type=_Answer)
+        if said.problem is not None:
+            raise (OutOfLimits if said.exhausted else WorkFailed)(said.problem)
+        return said.result
+
+    def run_program(self, program: Sequence[str], files: Sequence[int]) -> None:
+        """A program's path and arguments, until it has ended; whether it went well, its output tells.
+
+        `files`: its standard input and output. Raises WorkFailed (it cannot be run), OutOfLimits (its time was over),
+        NotStarted.
+        """
+        with self._sent(_Order(program=tuple(program), limits=self._limits), files) as channel:
+            try:
+                problem = msgspec.json.decode(_read_framed(channel), type=_Answer).problem
+            except EOFError:
+                return  # the program kept the channel open, and said nothing: it knows of none
+            except OSError as error:
+                raise OutOfLimits("the program did not end") from error
+        raise WorkFailed(problem or "")
+
+    def close(self) -> None:
+        """End the nursery; work that runs goes on to its end."""
+        with self._lock:
+            self._end()
+
+    @contextmanager
+    def _sent(self, order: _Order, files: Sequence[int]) -> Iterator[socket.socket]:
+        """The channel to the process that works on the order."""
+        body = msgspec.json.encode(order)
         with self._turn():
             ours, theirs = socket.socketpair()
             with ours, theirs:
                 ours.settimeout(self._limits.seconds + _GRACE_SECONDS)
                 self._send_in([theirs.fileno(), *files])
                 theirs.close()
-                try:
-                    ours.sendall(_LENGTH.pack(len(order)) + order)
-                    answer = _read_framed(ours)
-                except (EOFError, OSError) as error:
-                    raise OutOfLimits("the process ended without an answer") from error
-        said = msgspec.json.decode(answer, type=_Answer)
-        if said.problem is not None:
-            raise (OutOfLimits if said.exhausted else WorkFailed)(said.problem)
-        return said.result
-
-    def close(self) -> None:
-        """End the nursery; work that runs goes on to its end."""
-        with self._lock:
-            self._end()
+                with suppress(OSError):  # it has ended already: so the channel says too
+                    ours.sendall(_LENGTH.pack(len(body)) + body)
+                yield ours
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -197,6 +223,8 @@ def _work(module: str, descriptors: list[int]) -> None:
         order = msgspec.json.decode(_read_framed(channel), type=_Order)
         _confine(order.limits)
         try:
+            if order.program:
+                _become(order.program, descriptors)
             result = getattr(sys.modules[module], order.function)(order.argument, descriptors[1:])
             answer = _Answer(result=result)
         except MemoryError:
@@ -206,6 +234,16 @@ def _work(module: str, descriptors: list[int]) -> None:
         body = msgspec.json.encode(answer)
         channel.sendall(_LENGTH.pack(len(body)) + body)
     os._exit(0)
+
+
+def _become(program: Sequence[str], descriptors: Sequence[int]) -> None:
+    """The program in place of this process; it has the channel too, whose end tells its own. Raises OSError."""
+    channel, given, taken = descriptors
+    os.set_inheritable(channel, True)
+    for place, file in enumerate((given, taken, os.open(os.devnull, os.O_WRONLY))):
+        os.dup2(file, place)
+        os.set_blocking(place, True)  # a green socket's other end is not
+    os.execve(program[0], program, {})
 
 
 def _confine(limits: Limits) -> None:

@@ -133,6 +133,41 @@ def test_the_work_knows_no_secret_and_has_no_file_but_those_given(workshop, monk
     assert len(descriptors) == 6
 
 
+def program(workshop, *arguments, given=b""):
+    """What the program writes."""
+    with tempfile.TemporaryFile() as first, tempfile.TemporaryFile() as second:
+        first.write(given)
+        first.seek(0)
+        workshop.run_program(arguments, (first.fileno(), second.fileno()))
+        second.seek(0)
+        return second.read()
+
+
+def test_a_program_reads_and_writes_the_files_it_is_given(workshop):
+    assert program(workshop, "/bin/cat", given=b"hello") == b"hello"
+
+
+def test_a_program_knows_nothing_and_has_the_same_limits(workshop, monkeypatch):
+    monkeypatch.setenv("S3_SECRET_KEY", "secret")
+    told = program(workshop, "/bin/sh", "-c", "env; ulimit -v; ulimit -f; ulimit -t; echo nothing >&2")
+    assert b"SECRET" not in told
+    # In KiB, in blocks of 512 bytes, in seconds.
+    assert told.split()[-3:] == [b"262144", b"2048", b"1"]
+
+
+@pytest.mark.parametrize("script", ["kill -9 $$", "exit 3", "exec sleep 30", "while :; do :; done"])
+def test_a_program_ends_by_itself_or_at_its_limits_and_the_next_goes_on(workshop, script):
+    began = time.monotonic()
+    program(workshop, "/bin/sh", "-c", f"echo before; {script}")
+    assert time.monotonic() - began < 4
+    assert program(workshop, "/bin/echo", "hello") == b"hello\n"
+
+
+def test_a_program_that_is_not_there_is_told(workshop):
+    with pytest.raises(WorkFailed, match="FileNotFoundError"):
+        program(workshop, "/no/such/program")
+
+
 def test_work_at_once_is_kept_apart(workshop):
     answers = {}
 
