@@ -1,5 +1,8 @@
 """The service's settings: the only reader of its environment."""
 
+import os
+import shutil
+
 from chassis import config
 from contracts.record import Record
 
@@ -21,6 +24,8 @@ class Settings(Record):
     confined_at_once: int
     #: How often the whole bucket is looked through for what belongs to nobody. Our choice.
     orphan_sweep_seconds: float
+    #: ffprobe's path, asked what a film's headers leave open; empty: nobody is asked.
+    ffprobe: str = ""
 
     @classmethod
     def from_env(cls) -> "Settings":
@@ -36,4 +41,11 @@ class Settings(Record):
             public_base_url=config.text("MEDIA_PUBLIC_BASE_URL", f"{gateway.rstrip('/')}/media").rstrip("/"),
             confined_at_once=config.integer("MEDIA_CONFINED_AT_ONCE", 4),
             orphan_sweep_seconds=config.number("MEDIA_ORPHAN_SWEEP_SECONDS", 3600),
+            ffprobe=_program(config.text("FFPROBE", "ffprobe")),
         )
+
+
+def _program(name: str) -> str:
+    """Its path, of a name on PATH; "" where it is not there."""
+    found = shutil.which(name)
+    return "" if found is None else os.path.abspath(found)

@@ -15,7 +15,7 @@ import structlog
 
 from chassis.confined import NotStarted, WorkFailed
 from contracts.errors import INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE, UPLOAD_ERROR, ApiError
-from media import films
+from media import films, probing
 from media.formats import Refused
 from media.house import House
 from media.objects import PIECE_BYTES
@@ -23,6 +23,9 @@ from media.patching import patched
 from media.records import Seen, Upload
 
 log = structlog.get_logger()
+
+#: What a film is asked: its headers first, then ffprobe.
+_TOLD = ("width", "height", "duration_seconds")
 
 
 def look(house: House, upload: Upload, said_bytes: int) -> Seen:
@@ -59,10 +62,16 @@ def _film(house: House, upload: Upload, size_bytes: int) -> Seen:
     with _line_to(house, name) as line:
         argument = {"mime_type": mime_type, "size_bytes": size_bytes}
         found = _inspect(house, "inspect_film", argument, (line,))
+    shown = tuple(found[name] for name in _TOLD)
+    if None in shown:
+        told = probing.probe(house, upload)
+        shown = tuple(
+            getattr(told, name) if it is None else it for name, it in zip(_TOLD, shown, strict=True)
+        )
     if patches := films.patches(found):
         # S3 changes no byte in place: the object passes through, and replaces itself when all of it has.
         house.objects.put(name, patched(house.objects.pieces(name), patches), size_bytes, mime_type)
-    return Seen(size_bytes, found["width"], found["height"], found["duration_seconds"])
+    return Seen(size_bytes, *shown)
 
 
 def _inspect(house: House, function: str, argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:

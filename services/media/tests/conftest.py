@@ -153,14 +153,20 @@ def element(kind: int, *contents: bytes, unknown: bool = False) -> bytes:
 
 
 def recording(
-    *, tags: bool = False, live: bool = False, extra: bytes = b"", doctype: bytes = b"webm"
+    *,
+    tags: bool = False,
+    live: bool = False,
+    timed: bool = True,
+    extra: bytes = b"",
+    doctype: bytes = b"webm",
 ) -> bytes:
-    """A WebM film; `live`: of unknown size, as a browser records it."""
+    """A WebM film; `live`: of unknown size, as a browser records it; without its length unless `timed`."""
     video = element(0xE0, element(0xB0, b"\0\x40"), element(0xBA, b"\x30"))
     words = element(0xAE, element(0xD7, b"\2"), element(0x83, b"\x11"), element(0x536E, PLACE.encode()))
     shown = element(0xAE, element(0xD7, b"\1"), element(0x83, b"\1"), video)
     tracks = element(0x1654AE6B, shown, words if tags else b"")
-    info = element(0x1549A966, element(0x2AD7B1, b"\x0f\x42\x40"), element(0x4489, struct.pack(">d", 2500)))
+    lasts = element(0x4489, struct.pack(">d", 2500)) if timed else b""
+    info = element(0x1549A966, element(0x2AD7B1, b"\x0f\x42\x40"), lasts)
     tag = element(0x67C8, element(0x45A3, b"LOCATION"), element(0x4487, PLACE.encode()))
     cluster = element(
         0x1F43B675, element(0xE7, b"\0"), element(0xA3, b"\x81\0\0\x80" + bytes(100)), unknown=live
