@@ -236,7 +236,7 @@ def _work(module: str, descriptors: list[int]) -> None:
     os._exit(0)
 
 
-def _become(program: Sequence[str], descriptors: Sequence[int]) -> None:
+def _become(program: tuple[str, ...], descriptors: Sequence[int]) -> None:
     """The program in place of this process; it has the channel too, whose end tells its own. Raises OSError."""
     channel, given, taken = descriptors
     os.set_inheritable(channel, True)
