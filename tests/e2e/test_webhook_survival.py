@@ -19,8 +19,11 @@ from e2e_kit.waiting import until
 pytestmark = pytest.mark.alone
 
 MEMBERS = 24
-#: From the start of a killed process until every service answers.
-READY_SECONDS = 15.0
+REPLIES = 40
+#: When which process is killed: after that share of the posts is out.
+KILLS = ((0.1, "webhooks"), (0.3, "rabbitmq"), (0.6, "publishing"))
+#: Until every service answers again. How soon that has to be is test_survival's to say.
+READY_SECONDS = 60.0
 #: Until most posts of a round are out, a restart included.
 OUT_SECONDS = 60.0
 #: Leases of 15 s lapse; outcomes that were lost are settled within two minutes.
@@ -47,34 +50,29 @@ def crowd(
     clock.reset()
 
 
-@pytest.mark.parametrize("name", ["webhooks", "publishing", "rabbitmq", "webhooks and publishing"])
-def test_a_killed_process_loses_no_event(crowd: Crowd, stack: Stack, receiver: Receiver, name: str) -> None:
-    crowd.begin_round()
-    texts = crowd.schedule(crowd.members, f"{name} {uuid.uuid4().hex[:6]}")
-    crowd.make_due()
-    crowd.await_held(texts, len(texts) // 10, OUT_SECONDS)
-    killed = {process: stack.kill(process) for process in name.split(" and ")}
-    for process, starts in killed.items():
-        stack.await_restart(process, starts)
+def restart(stack: Stack, name: str) -> None:
+    stack.await_restart(name, stack.kill(name))
     stack.await_ready(READY_SECONDS)
+
+
+def test_of_posts_that_go_out_while_processes_die_every_one_is_heard_of(
+    crowd: Crowd, stack: Stack, receiver: Receiver
+) -> None:
+    crowd.begin_round()
+    texts = crowd.schedule(crowd.members, "heard of")
+    crowd.make_due()
+    for share, name in KILLS:
+        crowd.await_held(texts, int(len(texts) * share), OUT_SECONDS)
+        restart(stack, name)
     crowd.await_settled(SETTLED_SECONDS)
-    expected = {post["id"] for member in crowd.members for post in ended(member.account, texts)}
+    expected = {post["id"] for member in crowd.members for post in out(member.account, texts)}
     assert len(expected) == len(texts)
-
-    def heard() -> dict[str, list[str]]:
-        found: dict[str, list[str]] = defaultdict(list)
-        for arrival in receiver.arrivals():
-            said = json.loads(arrival.body)
-            if (post_id := said["data"]["post"]["id"] if "post" in said["data"] else "") in expected:
-                found[post_id].append(said["id"])
-        return found
-
-    until(lambda: len(heard()) == len(expected), SETTLED_SECONDS, f"all {len(expected)} events arrive")
-    check_repeated(name, heard())
+    until(lambda: heard(receiver, "post").keys() >= expected, SETTLED_SECONDS, "all are heard of")
+    check_repeated("posts", heard(receiver, "post"), expected)
 
 
-def ended(account: Account, texts: list[str]) -> list[Json]:
-    """The posts with these texts; all have to be out."""
+def out(account: Account, texts: list[str]) -> list[Json]:
+    """The published posts with these texts."""
     wanted, found, cursor = set(texts), [], {}
     while cursor != {"cursor": None}:
         page = account.api.get("/posts/published", 200, limit=100, **cursor)
@@ -90,26 +88,26 @@ def test_replies_answered_while_processes_die_are_all_heard_of(
     talks = [Conversation(member.account, simulator, member.written_page) for member in crowd.members[:8]]
 
     def talk(conversation: Conversation) -> list[str]:
-        return [insist(conversation, f"reply {number}") for number in range(40)]
+        return [insist(conversation, f"reply {number}") for number in range(REPLIES)]
 
     with ThreadPoolExecutor(len(talks)) as pool:
         clients = [pool.submit(talk, conversation) for conversation in talks]
-        for process in ("webhooks", "rabbitmq", "publishing"):
-            stack.await_restart(process, stack.kill(process))
-            stack.await_ready(READY_SECONDS)
+        for _, name in KILLS:
+            restart(stack, name)
         expected = {reply_id for client in clients for reply_id in client.result()}
-    assert len(expected) == 8 * 40
+    assert len(expected) == len(talks) * REPLIES
+    until(lambda: heard(receiver, "reply").keys() >= expected, SETTLED_SECONDS, "all are heard of")
+    check_repeated("replies", heard(receiver, "reply"), expected)
 
-    def heard() -> dict[str, list[str]]:
-        found: dict[str, list[str]] = defaultdict(list)
-        for arrival in receiver.arrivals():
-            said = json.loads(arrival.body)
-            if "reply" in said["data"]:
-                found[said["data"]["reply"]["id"]].append(said["id"])
-        return found
 
-    until(lambda: set(heard()) >= expected, SETTLED_SECONDS, f"all {len(expected)} replies are heard of")
-    check_repeated("replies", {reply: ids for reply, ids in heard().items() if reply in expected})
+def heard(receiver: Receiver, what: str) -> dict[str, list[str]]:
+    """The ids of the events that told of each post, or reply."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for arrival in receiver.arrivals():
+        said = json.loads(arrival.body)
+        if what in said["data"]:
+            found[said["data"][what]["id"]].append(said["id"])
+    return found
 
 
 def insist(talk: Conversation, message: str) -> str:
@@ -125,8 +123,9 @@ def insist(talk: Conversation, message: str) -> str:
     return until(ask, SETTLED_SECONDS, "the reply is answered")
 
 
-def check_repeated(name: str, heard: dict[str, list[str]]) -> None:
-    """What came twice came under the same event id; it is what the dead process had on its way."""
-    assert all(len(set(ids)) == 1 for ids in heard.values())
-    count, repeated = len(heard), sum(len(ids) - 1 for ids in heard.values())
-    print(f"{name}: {count} events, {repeated} came again")
+def check_repeated(name: str, heard: dict[str, list[str]], expected: set[str]) -> None:
+    """What came again, because the dead process had it on its way, came under the same event id."""
+    told = {one: heard[one] for one in expected}
+    assert all(len(set(event_ids)) == 1 for event_ids in told.values())
+    repeated = sum(len(event_ids) - 1 for event_ids in told.values())
+    print(f"{name}: {len(told)} events, {repeated} deliveries came again")
