@@ -2,10 +2,12 @@
 
 import os
 import socket
+import struct
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +20,7 @@ from publishing.platforms.base import (
     Checkpoint,
     Connector,
     Content,
+    MediaSource,
     NotPublished,
     Outcome,
     OutcomeUnknown,
@@ -155,6 +158,38 @@ class Attempts:
 @pytest.fixture
 def attempts(registry: Registry, simulator: Simulator) -> Callable[[str], Attempts]:
     return lambda platform: Attempts(registry.connector(platform), simulator.account(platform))
+
+
+@pytest.fixture(scope="session")
+def clip(simulator: Simulator) -> bytes:
+    """A small film."""
+    return bytes(requests.get(f"{simulator.url}/media/video-5s.mp4", timeout=10).content)
+
+
+@pytest.fixture(scope="session")
+def film(clip: bytes) -> Callable[..., MediaSource]:
+    """An MP4 of just the size asked for, made while it is read."""
+
+    def blocks(size_bytes: int) -> Iterator[bytes]:
+        yield clip
+        left = size_bytes - len(clip) - 8
+        yield struct.pack(">I4s", left + 8, b"mdat")
+        while left > 0:
+            yield bytes(min(left, 256 * 1024))
+            left -= min(left, 256 * 1024)
+
+    def make(size_bytes: int, **known: Any) -> MediaSource:
+        url = f"https://files.example/{size_bytes}.mp4"
+        return MediaSource(
+            "video",
+            url,
+            content_type="video/mp4",
+            size_bytes=size_bytes,
+            opener=lambda: nullcontext(blocks(size_bytes)),
+            **known,
+        )
+
+    return make
 
 
 class Killed(BaseException):

@@ -1,9 +1,7 @@
 """TikTok, against the simulator, whose app is audited unless a test says otherwise."""
 
-import struct
 import tracemalloc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -29,34 +27,10 @@ MEDIA = "http://media.posthaste.test/media"
 PUBLIC = {"privacy_level": "PUBLIC_TO_EVERYONE"}
 
 
-@pytest.fixture(scope="session")
-def clip(simulator: Any) -> bytes:
-    return bytes(simulator._session.get(f"{simulator.url}/media/video-5s.mp4", timeout=10).content)
-
-
-def film(clip: bytes, size_bytes: int, **known: Any) -> MediaSource:
-    """An MP4 of just this size, made while it is read."""
-
-    @contextmanager
-    def opened() -> Iterator[Iterator[bytes]]:
-        yield blocks()
-
-    def blocks() -> Iterator[bytes]:
-        yield clip
-        left = size_bytes - len(clip) - 8
-        yield struct.pack(">I4s", left + 8, b"mdat")
-        while left > 0:
-            yield bytes(min(left, MIB // 4))
-            left -= min(left, MIB // 4)
-
-    url = f"https://files.example/{size_bytes}.mp4"
-    return MediaSource("video", url, content_type="video/mp4", size_bytes=size_bytes, opener=opened, **known)
-
-
 @pytest.fixture
-def content(clip: bytes) -> Content:
+def content(film: Any) -> Content:
     """A video of three chunks."""
-    return Content("Fresh bread 🍞 #bread", (film(clip, 16 * MIB),))
+    return Content("Fresh bread 🍞 #bread", (film(16 * MIB),))
 
 
 @pytest.fixture
@@ -148,7 +122,7 @@ def test_settings_are_passed_on_and_what_the_creator_may_not_is_switched_off(
 
 
 def test_what_the_creator_may_not_is_found_before_anything_is_begun(
-    creator: Any, clip: bytes, small: Content, settings_of_tiktok: TikTokSettings, simulator: Any
+    creator: Any, film: Any, small: Content, settings_of_tiktok: TikTokSettings, simulator: Any
 ) -> None:
     unaudited = TikTokConnector(replace(settings_of_tiktok, is_audited=False))
     endless = Content("x", (MediaSource("video", "https://a.example/b.mp4"),))
@@ -156,7 +130,7 @@ def test_what_the_creator_may_not_is_found_before_anything_is_begun(
     for connector, asked, code in (
         (creator.connector, of_followers, "privacy_level_option_mismatch"),
         (unaudited, replace(small, settings=PUBLIC), "unaudited_client_can_only_post_to_private_accounts"),
-        (creator.connector, Content("x", (film(clip, 6 * MIB, duration_seconds=601.0),)), "duration_check_failed"),
+        (creator.connector, Content("x", (film(6 * MIB, duration_seconds=601.0),)), "duration_check_failed"),
         (creator.connector, endless, "MEDIA_LENGTH_UNKNOWN"),
         (creator.connector, Content("x"), "NO_MEDIA"),
         (creator.connector, Content("x", (MediaSource("photo", body=b"x"),)), "NO_URL"),
@@ -376,7 +350,7 @@ def test_a_hundred_dropped_answers_and_kills_make_a_hundred_videos(
 
 
 def test_a_video_of_250_mb_is_never_in_memory(
-    creator: Any, clip: bytes, simulator: Any, settings_of_tiktok: TikTokSettings
+    creator: Any, film: Any, simulator: Any, settings_of_tiktok: TikTokSettings
 ) -> None:
     creator.connector = TikTokConnector(
         replace(
@@ -385,7 +359,7 @@ def test_a_video_of_250_mb_is_never_in_memory(
     )
     tracemalloc.start()
     try:
-        creator.publish(Content("Long", (film(clip, 250 * MIB),)))
+        creator.publish(Content("Long", (film(250 * MIB),)))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -1,9 +1,7 @@
 """YouTube, against the simulator."""
 
-import struct
 import tracemalloc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,33 +24,10 @@ KIB = 1024
 MESSAGE = "Fresh bread 🍞\nBaked this morning & still warm"
 
 
-@pytest.fixture(scope="session")
-def clip(simulator: Any) -> bytes:
-    return bytes(simulator._session.get(f"{simulator.url}/media/video-5s.mp4", timeout=10).content)
-
-
-def film(clip: bytes, size_bytes: int, url: str = "https://files.example/film.mp4") -> MediaSource:
-    """An MP4 of just this size, made while it is read."""
-
-    @contextmanager
-    def opened() -> Iterator[Iterator[bytes]]:
-        yield blocks()
-
-    def blocks() -> Iterator[bytes]:
-        yield clip
-        left = size_bytes - len(clip) - 8
-        yield struct.pack(">I4s", left + 8, b"mdat")
-        while left > 0:
-            yield bytes(min(left, 256 * KIB))
-            left -= min(left, 256 * KIB)
-
-    return MediaSource("video", url, content_type="video/mp4", size_bytes=size_bytes, opener=opened)
-
-
 @pytest.fixture
-def content(clip: bytes) -> Content:
+def content(film: Any) -> Content:
     """A video of three pieces."""
-    return Content(MESSAGE, (film(clip, 700 * KIB),))
+    return Content(MESSAGE, (film(700 * KIB),))
 
 
 @pytest.fixture
@@ -310,13 +285,13 @@ def test_a_hundred_dropped_answers_and_kills_make_a_hundred_videos(
 
 
 def test_a_video_of_250_mb_is_never_in_memory(
-    channel: Any, clip: bytes, simulator: Any, settings_of_youtube: YouTubeSettings
+    channel: Any, film: Any, simulator: Any, settings_of_youtube: YouTubeSettings
 ) -> None:
     size = 250 * KIB * KIB
     channel.connector = YouTubeConnector(replace(settings_of_youtube, chunk_bytes=8 * KIB * KIB))
     tracemalloc.start()
     try:
-        channel.publish(Content("Long", (film(clip, size),)))
+        channel.publish(Content("Long", (film(size),)))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
