@@ -235,6 +235,51 @@ class TestVideosAndCaptions:
         assert 0.8 * words <= len(caption["text"].split()) <= 1.2 * words
 
 
+class TestGuidelines:
+    """What a brand's own words become is seen at the provider."""
+
+    IMAGES, CAPTIONS = "Only ever in teal", "Speak like a pirate"
+
+    @pytest.fixture
+    def brand_id(self, accounts: Accounts, shared: Account) -> str:
+        rules = ("--image-guidelines", self.IMAGES, "--caption-guidelines", self.CAPTIONS)
+        brand_id: str = accounts.brand(shared.user_id, "Jolly Roger", *rules)["id"]
+        return brand_id
+
+    def caption(self, shared: Account, simulator: Simulator, **body: str) -> str:
+        """What the provider was told of how to write."""
+        subject = f"Rum {uuid.uuid4().hex}"
+        shared.api.post("/ai/captions", {"instruction": subject, **body}, 200)
+        [work] = simulator.works(subject)
+        instructions: str = work["instructions"]
+        return instructions
+
+    def test_a_caption_keeps_to_the_brands_unless_it_has_instructions_of_its_own(
+        self, shared: Account, simulator: Simulator, brand_id: str
+    ) -> None:
+        told = self.caption(shared, simulator, brand_id=brand_id)
+        assert self.CAPTIONS in told
+        assert "Jolly Roger" in told
+        assert self.IMAGES not in told
+        told = self.caption(shared, simulator, brand_id=brand_id, custom_instructions="Speak like a queen")
+        assert "Speak like a queen" in told
+        assert self.CAPTIONS not in told
+        assert self.CAPTIONS not in self.caption(shared, simulator, brand_id=shared.brand_id)
+
+    def test_images_and_videos_keep_to_the_brands(
+        self, shared: Account, simulator: Simulator, brand_id: str
+    ) -> None:
+        subject = f"Sloop {uuid.uuid4().hex}"
+        body = {"prompt": subject, "brand_id": brand_id}
+        assert shared.api.post("/ai/images", body)["job"]["prompt"] == subject
+        ended(shared.api, shared.api.post("/ai/videos", body, 202)["job"]["job_id"])
+        shared.api.post("/ai/images", {"prompt": subject})
+        works = simulator.works(subject)
+        assert [(work["operation"], self.IMAGES in work["prompt"]) for work in works] == [
+            ("image", True), ("video", True), ("image", False)
+        ]  # fmt: skip
+
+
 class TestManyAtOnce:
     def test_200_images_at_once_with_credit_for_50_are_50(self, accounts: Accounts) -> None:
         api = accounts.new(pages=(), pool_size=200).api

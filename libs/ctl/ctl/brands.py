@@ -21,12 +21,29 @@ def brand() -> None:
 )
 @click.option("--description", help="What it is about.")
 @click.option("--logo", help="http(s) address of a picture.")
+@click.option("--image-guidelines", help="What its AI images and videos keep to.")
+@click.option("--caption-guidelines", help="What its AI captions keep to.")
 @pass_session
 def create(
-    session: Session, user_id: str, name: str, timezone: str, description: str | None, logo: str | None
+    session: Session,
+    user_id: str,
+    name: str,
+    timezone: str,
+    description: str | None,
+    logo: str | None,
+    image_guidelines: str | None,
+    caption_guidelines: str | None,
 ) -> None:
     """Create a brand."""
-    request = CreateBrand(user_id=user_id, name=name, timezone=timezone, description=description, logo=logo)
+    request = CreateBrand(
+        user_id=user_id,
+        name=name,
+        timezone=timezone,
+        description=description,
+        logo=logo,
+        image_guidelines=image_guidelines,
+        caption_guidelines=caption_guidelines,
+    )
     session.show(session.accounts.create_brand(session.caller, request))
 
 

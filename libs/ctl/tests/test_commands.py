@@ -15,6 +15,7 @@ from contracts.accounts import (
     BrandList,
     BrandOwner,
     Collaborator,
+    CreateBrand,
     CreatedToken,
     CreatedUser,
     Token,
@@ -101,6 +102,18 @@ def test_set_used_of_a_sandbox_token_sets_its_lifetime_use_too(line: Any) -> Non
     called = [method for method, _, _ in line.bus.calls]
     assert called == ["get_token", "set_token_use", "get_token", "set_sandbox_use", "set_token_use"]
     assert [request.count for _, _, request in line.bus.calls if hasattr(request, "count")] == [99, 99, 99]
+
+
+def test_brand_create_passes_every_option_on(line: Any) -> None:
+    line.bus.answers["create_brand"] = BRAND
+    line.json(
+        "brand", "create", "--user", "usr_1", "--name", "Acme", "--timezone", "Europe/Berlin", "--description", "Cakes",
+        "--logo", "https://acme.test/a.png", "--image-guidelines", "Blue", "--caption-guidelines", "Be brief",
+    )  # fmt: skip
+    assert line.bus.calls[0][2] == CreateBrand(
+        user_id="usr_1", name="Acme", timezone="Europe/Berlin", description="Cakes", logo="https://acme.test/a.png",
+        image_guidelines="Blue", caption_guidelines="Be brief",
+    )  # fmt: skip
 
 
 def test_brand_list_follows_every_cursor(line: Any) -> None:

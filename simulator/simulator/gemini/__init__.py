@@ -90,7 +90,7 @@ def _generate(sim: Simulation, model: str, asked: content.Asked) -> Answer:
     def act() -> Answer:
         answer, size_bytes = make(asked, model)
         if size_bytes:
-            _keep(sim, operation, model, asked.prompt, len(asked.pictures), size_bytes)
+            _keep(sim, operation, model, asked.prompt, len(asked.pictures), size_bytes, asked.system)
         return answer
 
     return withheld or _faulted(sim, operation, act, (lambda: content.unshown(asked)) if picture else None)
@@ -105,8 +105,18 @@ def _faulted(
     return sim.faults.play(mode, errors.refusal, act)
 
 
-def _keep(sim: Simulation, operation: str, model: str, prompt: str, references: int, size_bytes: int) -> None:
-    sim.works.add(Work("gemini", operation, model, prompt, references, size_bytes, sim.clock.now()))
+def _keep(
+    sim: Simulation,
+    operation: str,
+    model: str,
+    prompt: str,
+    references: int,
+    size_bytes: int,
+    instructions: str = "",
+) -> None:
+    sim.works.add(
+        Work("gemini", operation, model, prompt, instructions, references, size_bytes, sim.clock.now())
+    )
 
 
 def _check_key(wanted: str) -> None:

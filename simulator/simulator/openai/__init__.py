@@ -50,7 +50,7 @@ def blueprint(sim: Simulation) -> Blueprint:
         def act() -> Answer:
             answer, size_bytes = chat.write(asked)
             if size_bytes:
-                _keep(sim, "caption", asked.model, asked.prompt, 0, size_bytes)
+                _keep(sim, "caption", asked.model, asked.prompt, 0, size_bytes, asked.system)
             return answer
 
         return _json(_faulted(sim, "caption", act))
@@ -78,8 +78,16 @@ def _faulted(sim: Simulation, operation: str, act: Any) -> Answer:
     return answer
 
 
-def _keep(sim: Simulation, operation: str, model: str, prompt: str, references: int, size: int) -> None:
-    sim.works.add(Work("openai", operation, model, prompt, references, size, sim.clock.now()))
+def _keep(
+    sim: Simulation,
+    operation: str,
+    model: str,
+    prompt: str,
+    references: int,
+    size: int,
+    instructions: str = "",
+) -> None:
+    sim.works.add(Work("openai", operation, model, prompt, instructions, references, size, sim.clock.now()))
 
 
 def _check_key(wanted: str) -> None:

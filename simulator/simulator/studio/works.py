@@ -16,6 +16,8 @@ class Work:
     operation: str
     model: str
     prompt: str
+    #: What came as the system's text.
+    instructions: str
     #: Pictures that came with the prompt.
     references: int
     #: Size of what was made.

@@ -103,10 +103,10 @@ class Accounts:
             account.pages[platform] = self.page(brand_id, platform)
         return account
 
-    def brand(self, user_id: str, name: str = "Corner Bakery") -> Any:
-        return self.operator(
-            "brand", "create", "--user", user_id, "--name", name, "--timezone", "Europe/Berlin"
-        )
+    def brand(self, user_id: str, name: str = "Corner Bakery", *options: str) -> Any:
+        """Options as `brand create` takes them."""
+        zone = ("--timezone", "Europe/Berlin")
+        return self.operator("brand", "create", "--user", user_id, "--name", name, *zone, *options)
 
     def page(self, brand_id: str, platform: str = "FB") -> Any:
         return self.operator("page", "link", "--brand", brand_id, "--platform", platform)

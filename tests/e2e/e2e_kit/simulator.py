@@ -52,6 +52,11 @@ class Simulator:
         made: str = self._ask("POST", "/_sim/comments", **body)["id"]
         return made
 
+    def works(self, prompt: str) -> list[Json]:
+        """What AI providers made of prompts that have these words in them."""
+        works: list[Json] = self._get("/_sim/ai")["works"]
+        return [work for work in works if prompt in work["prompt"]]
+
     def hooks(self) -> Json:
         """Accounts that Meta tells us of, and the batches it has sent."""
         return self._get("/_sim/meta/webhooks")
