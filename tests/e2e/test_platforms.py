@@ -274,3 +274,76 @@ def test_tiktok_publishes_once_when_the_answer_is_dropped(
 
 def test_tiktok_says_why_not(tiktok: Account, simulator: Simulator, video: str) -> None:
     check_refusals(tiktok, simulator, "TT", message="no", media_urls=[video])
+
+
+@pytest.fixture
+def linkedin(accounts: Accounts) -> Account:
+    return accounts.new(pages=("LN",))
+
+
+def test_linkedin_takes_texts_as_they_are(linkedin: Account, simulator: Simulator) -> None:
+    text = "Fresh (warm) rolls *today* #bread [8 am] <here> @home \\ {x} | a_b ~ 🍞"
+    post = publish(linkedin, "LN", message=text)
+    [held] = simulator.posts(linkedin.pages["LN"])
+    assert (held["id"], held["text"]) == (post["platform_post_id"], text)
+    assert post["permalink"] == f"https://www.linkedin.com/feed/update/{held['id']}/"
+
+
+def test_linkedin_takes_pictures_and_films(
+    linkedin: Account, operator: Operator, simulator: Simulator, photo: str, video: str, png: bytes
+) -> None:
+    media = uploaded(linkedin.api, png, "rolls.png", "image/png")
+    publish(
+        linkedin, "LN", message="Rolls", media_ids=[media["media_id"]], media_urls=[photo],
+        linkedin_settings={"alt_texts": ["Rolls", "An oven"], "visibility": "LOGGED_IN"},
+    )  # fmt: skip
+    film = due(
+        linkedin, operator, "LN", message="How", media_urls=[video], linkedin_settings={"title": "Pan"}
+    )
+    pictures, held = simulator.posts(linkedin.pages["LN"])
+    assert [item["alt_text"] for item in pictures["media"]] == ["Rolls", "An oven"]
+    assert pictures["settings"]["visibility"] == "LOGGED_IN"
+    assert ([item["type"] for item in held["media"]], held["id"]) == (["video"], film["remote_id"])
+    assert held["settings"]["content"]["media"]["title"] == "Pan"
+
+
+def test_comments_on_linkedin_are_read_and_answered(linkedin: Account, simulator: Simulator) -> None:
+    post, page = publish(linkedin, "LN", message="Ask us anything"), linkedin.pages["LN"]
+    first = simulator.comment("LN", post["platform_post_id"], "Open (on Sunday)?", "Vera Visitor")
+    [comment] = linkedin.api.get("/comments", post_id=post["post_id"])["comments"]
+    assert (comment["text"], comment["from"]["name"]) == ("Open (on Sunday)?", "LinkedIn member")
+    body = {"page_id": page["id"], "comment_id": comment["id"], "message": "From eight (sharp)."}
+    reply = linkedin.api.post("/comments/reply", body)["reply"]
+    [answer] = [row for row in simulator.posts(page)[0]["comments"] if row["parent_id"]]
+    assert (answer["text"], answer["parent_id"]) == ("From eight (sharp).", first)
+    shown = {row["id"]: row for row in linkedin.api.get("/comments", post_id=post["post_id"])["comments"]}
+    assert [row["parent_id"] for row in shown.values()].count(comment["id"]) == 1
+    assert reply["parent_id"] == comment["id"]
+    path = f"/posts/published/{post['post_id']}/engagement"
+    refused(linkedin.api.call("GET", path), 400, "UNSUPPORTED_PLATFORM")
+
+
+def test_linkedin_is_not_asked_for_what_it_never_takes(linkedin: Account, photo: str, video: str) -> None:
+    def found(**content: Any) -> set[str]:
+        return findings(linkedin.api, linkedin, "LN", **content)
+
+    assert found(message="(" * 1_500) == set()
+    assert found(message="(" * 1_501) == {"message"}
+    assert found(message="x", media_urls=[photo, video]) == {"media_urls"}
+    assert found(message="x", first_comment="y") == {"first_comment"}
+    article = {"source": "https://example.com/", "title": "Bread"}
+    assert found(message="x", linkedin_settings={"article": article}) == set()
+    assert found(message="x", media_urls=[photo], linkedin_settings={"article": article}) == {
+        "linkedin_settings.article"
+    }
+    assert found(message="x", linkedin_settings={"visibility": "me"}) == {"linkedin_settings.visibility"}
+
+
+def test_linkedin_publishes_once_when_the_answer_is_dropped(
+    linkedin: Account, simulator: Simulator, photo: str
+) -> None:
+    check_dropped_answers(linkedin, simulator, "LN", photo)
+
+
+def test_linkedin_says_why_not(linkedin: Account, simulator: Simulator) -> None:
+    check_refusals(linkedin, simulator, "LN", message="no")
