@@ -86,6 +86,7 @@ class Line:
         #: A second handle on the socket, to end it with whoever reads from it.
         self._handle: socket.socket | None = None
         self._used_at = 0.0
+        self._target: tuple[str, ParsedTarget] | None = None
 
     def post(
         self, url: str, body: bytes, headers: Mapping[str, str], *, timeout_seconds: float, max_bytes: int
@@ -96,7 +97,7 @@ class Line:
         """
         deadline = time.monotonic() + timeout_seconds
         with _problems(deadline):
-            target = check_url(url, allowed=self._allowed)
+            target = self._checked(url)
             addresses = self._addresses(target, deadline)
             wanted = {(target.scheme, target.host, target.port, address) for address in addresses}
             if self._peer in wanted and self._is_quiet():
@@ -104,6 +105,12 @@ class Line:
                     return self._exchange(target, body, headers, deadline, max_bytes)
             self._open(target, addresses, deadline)
             return self._exchange(target, body, headers, deadline, max_bytes)
+
+    def _checked(self, url: str) -> ParsedTarget:
+        """The text of a URL says the same each time. Raises UnsafeAddress."""
+        if self._target is None or self._target[0] != url:
+            self._target = url, check_url(url, allowed=self._allowed)
+        return self._target[1]
 
     def close(self) -> None:
         for one in (self._connection, self._handle):

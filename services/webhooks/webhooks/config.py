@@ -44,6 +44,6 @@ class Settings(Record):
             timeout_seconds=config.number("WEBHOOK_TIMEOUT_SECONDS", 10),
             attempts_at_once=config.integer("WEBHOOK_ATTEMPTS_AT_ONCE", 512),
             taken_ahead=config.integer("WEBHOOK_TAKEN_AHEAD", 96),
-            lease_seconds=config.number("LEASE_SECONDS", 15),
+            lease_seconds=config.number("LEASE_SECONDS", 8),
             log_kept_days=config.integer("WEBHOOK_LOG_DAYS", 30),
         )

@@ -41,6 +41,8 @@ _LINGER_SECONDS = 3.0
 #: Until quota, or a key for the secrets, is asked for again.
 _QUOTA_PAUSE_SECONDS, _KEY_PAUSE_SECONDS = 1.0, 30.0
 _QUOTA_PATIENCE_SECONDS = 5.0
+#: How long a process that ends waits for answers; what comes later is sent again by another.
+_CLOSING_SECONDS = 6.0
 #: Part of a lease in which nothing is begun any more.
 _MARGIN_SECONDS = 1.0
 _CHARGES_AT_ONCE = 8
@@ -77,7 +79,7 @@ class Office:
         time.sleep(_GATHER_SECONDS)
         with self._database.reading() as connection:
             store = Lanes(connection)
-            looked = store.look(list(self._lanes))
+            looked = store.look([lane.id for lane in self._lanes.values() if lane.known])
             taken = self._take(store, looked)
             self._keep_up(store, looked)
             due = self._load(store, looked)
@@ -102,10 +104,15 @@ class Office:
             elif lane.id in fences:
                 self._lose(lane)
 
+    def is_quiet(self) -> bool:
+        """Whether nothing is taken up and nothing on its way."""
+        with self._lock:
+            return not any(lane.known or lane.is_loading for lane in self._lanes.values())
+
     def close(self) -> None:
         """Lets attempts end that are on their way, then gives everything back."""
         self._is_closing = True
-        self._attempts.wait_idle(self._settings.timeout_seconds + _MARGIN_SECONDS)
+        self._attempts.wait_idle(_CLOSING_SECONDS)
         with self._lock:
             lanes = self._set_aside(list(self._lanes.values()))
         if lanes:

@@ -103,9 +103,12 @@ _LOAD = Compiled(
         """
     )
 )
+#: A commit that a crash of the database loses is an attempt made twice, which receivers know by its id. Waiting for the
+#: disk each time would make many more of them: what has not been written when a process is killed is sent again.
 _LOCK = Compiled(
     text(
         """
+        SET LOCAL synchronous_commit TO off;
         SELECT l.subscription_id, l.fence, l.consecutive_failures, s.status = 'active', d.id, d.attempts, d.failures
         FROM lanes l JOIN subscriptions s ON s.id = l.subscription_id
         JOIN unnest(CAST(:ids AS text[]), CAST(:delivery_ids AS text[])) AS v (id, delivery_id)
@@ -248,9 +251,6 @@ class Lanes:
     ) -> tuple[dict[str, Locked], dict[tuple[str, str], Progress]]:
         """Locks the lanes of these (subscription, delivery) pairs; those that are gone are missing."""
         parameters = {"ids": [pair[0] for pair in tried], "delivery_ids": [pair[1] for pair in tried]}
-        # A commit that a crash of the database loses is an attempt made twice, which receivers know by its id; waiting
-        # for the disk each time would be a third of an attempt.
-        self._connection.exec_driver_sql("SET LOCAL synchronous_commit TO off")
         locked: dict[str, Locked] = {}
         progress: dict[tuple[str, str], Progress] = {}
         for lane_id, fence, consecutive, is_active, delivery_id, attempts, failures in _LOCK.run(

@@ -1,0 +1,44 @@
+"""The floor of webhook deliveries: plain `requests` posts from green threads, and nothing else.
+
+`python -m bench.green_posts URL COUNT THREADS` prints how many it made in a second.
+"""
+
+import subprocess
+import sys
+import time
+
+_BODY = (
+    b'{"id":"evt_floor","event":"post.failed","created_at":"2026-01-01T00:00:00.000Z","data":{"text":"%s"}}'
+    % (b"x" * 800)
+)
+
+
+def measure(url: str, count: int = 2_000, threads: int = 8) -> float:
+    """In a process of its own."""
+    arguments = [sys.executable, "-W", "ignore", "-m", "bench.green_posts", url, str(count), str(threads)]
+    return float(subprocess.run(arguments, stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def main() -> None:
+    import eventlet
+
+    eventlet.monkey_patch()  # here, and before the next import: whoever measures is not green
+
+    import requests
+    from eventlet.greenpool import GreenPool
+
+    url, count, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+
+    def post(_number: int) -> None:
+        headers = {"Content-Type": "application/json"}
+        requests.post(url, data=_BODY, headers=headers, timeout=10).raise_for_status()
+
+    post(0)
+    pool, began = GreenPool(threads), time.monotonic()
+    for _ in pool.imap(post, range(count)):
+        """Each has been acknowledged."""
+    print(count / (time.monotonic() - began))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""The source's RPC surface."""
+
+from typing import Protocol
+
+from contracts.caller import Caller
+from contracts.record import Record
+
+
+class StageEvents(Record):
+    """`count` events of each account, in one transaction."""
+
+    account_ids: tuple[str, ...]
+    count: int = 1
+
+
+class Staged(Record):
+    """Their ids, and when they were committed (Unix seconds)."""
+
+    event_ids: tuple[str, ...]
+    committed_at: float
+
+
+class SourceApi(Protocol):
+    def stage_events(self, caller: Caller, request: StageEvents) -> Staged: ...

@@ -1,0 +1,148 @@
+"""A house over a real database, with a quota that answers as the test says."""
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from sqlalchemy import text
+
+from chassis import clock
+from chassis.addresses import networks
+from chassis.database import Database
+from chassis.ids import new_id
+from contracts import webhooks as api
+from contracts.caller import Caller
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.events import Event
+from contracts.quota import ChargedUnits, ChargeUnits
+from webhooks import arriving, chores, deliveries, subscriptions
+from webhooks.config import Settings
+from webhooks.house import House
+from webhooks.vault import Vault
+
+ACCOUNT = "usr_a"
+KEY = Fernet.generate_key().decode()
+PATIENCE_SECONDS = 30.0
+
+
+class FakeQuota:
+    """Counts each operation once, up to `limit`; away while `is_away`."""
+
+    def __init__(self) -> None:
+        self.units: dict[str, str] = {}
+        self.limit = 10_000
+        self.is_away = False
+
+    def charge_units(self, _caller: Caller, request: ChargeUnits, *, timeout_seconds: float) -> ChargedUnits:
+        if self.is_away:
+            raise ApiError(SERVICE_UNAVAILABLE)
+        for unit in request.units:
+            if len(self.units) < self.limit:
+                self.units.setdefault(unit.operation_id, unit.tier)
+        return ChargedUnits(allowed=tuple(unit.operation_id in self.units for unit in request.units))
+
+
+class Desk:
+    """The use cases as one account's owner, and the office driven by hand."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self.database = database
+        self.quota = FakeQuota()
+        self.house = House(database, settings, Vault([KEY]), self.quota)
+
+    def another(self) -> "Desk":
+        """A second process on the same database."""
+        return Desk(self.database, self.house.settings)
+
+    def caller(self, **fields: Any) -> Caller:
+        return Caller(
+            **(
+                {"account_id": ACCOUNT, "user_id": ACCOUNT, "tier": "pro", "operation_id": new_id("op")}
+                | fields
+            )
+        )
+
+    def subscribe(self, url: str, caller: Caller | None = None, **fields: Any) -> api.CreatedSubscription:
+        request = api.CreateSubscription(
+            **({"name": "Shop", "url": url, "events": ("post.failed",)} | fields)
+        )
+        return subscriptions.create(self.house, caller or self.caller(), request)
+
+    def arrive(
+        self,
+        count: int = 1,
+        *,
+        event: str = "post.failed",
+        account: str = ACCOUNT,
+        brand: str | None = "brd_1",
+    ) -> list[Event]:
+        """Events from the bus, in one transaction."""
+        events = [
+            Event(
+                id=new_id("evt"), event=event, created_at=datetime.now(UTC), account_id=account, brand_id=brand,
+                data={"userId": account, "number": number},
+            )
+            for number in range(count)
+        ]  # fmt: skip
+        with self.database.transaction() as connection:
+            arriving.on_events(connection, events)
+        return events
+
+    def work(self, until: Callable[[], Any], what: str = "what was awaited") -> None:
+        """Ticks of the loops until it is so."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not until():
+            assert time.monotonic() < deadline, f"{what} did not happen"
+            self.house.office.tick()
+            chores.end_deliveries(self.house)
+
+    def settle(self) -> None:
+        """Ticks until nothing is due and nothing is on its way."""
+        self.work(lambda: not self.busy(), "quiet")
+
+    def busy(self) -> bool:
+        due = "SELECT 1 FROM deliveries WHERE state = 'pending' AND due_at <= clock_now() LIMIT 1"
+        return bool(self.query(due)) or not self.house.office.is_quiet()
+
+    def log(self, subscription_id: str, **fields: Any) -> tuple[api.Delivery, ...]:
+        request = api.ListDeliveries(**({"id": subscription_id, "limit": 100} | fields))
+        return deliveries.show_list(self.house, self.caller(), request).deliveries
+
+    def show(self, subscription_id: str) -> api.Subscription:
+        return subscriptions.show(self.house, self.caller(), api.SubscriptionId(id=subscription_id))
+
+    def shift(self, seconds: float) -> None:
+        with self.database.transaction() as connection:
+            clock.set_shift(connection, clock.shift_seconds(connection) + seconds)
+
+    def query(self, sql: str, **values: Any) -> list[Any]:
+        with self.database.reading() as connection:
+            return list(connection.execute(text(sql), values))
+
+    def execute(self, sql: str, **values: Any) -> None:
+        with self.database.transaction() as connection:
+            connection.execute(text(sql), values)
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return Settings(
+        secret_keys=(KEY,),
+        allowed_networks=networks(["127.0.0.1/32"]),
+        retry_seconds=(30, 120, 600, 1_800, 7_200),
+        timeout_seconds=10,
+        attempts_at_once=512,
+        taken_ahead=96,
+        lease_seconds=8,
+        log_kept_days=30,
+    )
+
+
+@pytest.fixture
+def desk(open_database: Callable[[str], Database], settings: Settings) -> Iterator[Desk]:
+    made = Desk(open_database("webhooks"), settings)
+    yield made
+    made.house.office.close()

@@ -1,0 +1,141 @@
+"""Many endpoints and several processes: fair, bounded, and nothing lost with a process that dies."""
+
+from typing import Any
+
+import msgspec
+
+from contracts import webhooks as api
+from webhooks import subscriptions
+from webhooks.house import House
+from webhooks.vault import Vault
+
+
+def test_an_endpoint_has_at_most_eight_attempts_at_once(desk: Any, receiver: Any) -> None:
+    receiver.hang()
+    desk.subscribe(receiver.url)
+    desk.arrive(40)
+    desk.work(lambda: len(receiver.got) == 8)
+    for _ in range(20):
+        desk.house.office.tick()
+    assert receiver.most_at_once == 8
+    receiver.over.set()
+
+
+def test_an_endpoint_that_hangs_with_a_backlog_does_not_hold_up_the_others(desk: Any, receiver: Any) -> None:
+    receiver.hang("/hang")
+    desk.subscribe(f"{receiver.url}/hang")
+    for number in range(15):
+        desk.subscribe(f"{receiver.url}/good/{number}")
+    desk.arrive(60)
+    desk.work(lambda: len(receiver.await_count(0, "/good")) == 900)
+    assert len(receiver.await_count(8, "/hang")) == 8
+    receiver.over.set()
+
+
+def test_two_processes_share_the_lanes_and_send_everything_once(desk: Any, receiver: Any) -> None:
+    other = desk.another()
+    for number in range(10):
+        desk.subscribe(f"{receiver.url}/{number}")
+    desk.arrive(20)
+    desk.work(lambda: other.house.office.tick() >= 0 and not desk.busy() and not other.busy())
+    assert len(receiver.got) == len({(got.path, got.body) for got in receiver.got}) == 200
+    assert receiver.most_at_once <= 80
+    other.house.office.close()
+
+
+def test_a_lane_whose_process_is_gone_lapses_and_another_takes_it_up(desk: Any, receiver: Any) -> None:
+    receiver.hang()
+    desk.subscribe(receiver.url)
+    desk.arrive(4)
+    desk.work(lambda: len(receiver.got) == 4)
+    other = desk.another()
+    assert other.house.office.tick() == 0
+    desk.execute("UPDATE lanes SET lease_until = clock_timestamp() - interval '1 second'")
+    receiver.respond_with(200)
+    other.settle()
+    assert {delivery.status for delivery in other.log(receiver_of(desk))} == {"delivered"}
+    # The first one's attempts end at last: they are nobody's any more.
+    receiver.over.set()
+    desk.work(lambda: desk.house.office.is_quiet())
+    assert [len(delivery.attempts) for delivery in other.log(receiver_of(desk))] == [1] * 4
+    assert {got.attempt for got in receiver.got} == {1}
+    other.house.office.close()
+
+
+def receiver_of(desk: Any) -> str:
+    return str(desk.query("SELECT id FROM subscriptions")[0].id)
+
+
+def test_lanes_are_renewed_while_used_and_given_back_when_idle(desk: Any, receiver: Any) -> None:
+    receiver.hang()
+    made = desk.subscribe(receiver.url)
+    desk.arrive()
+    desk.work(lambda: len(receiver.got) == 1)
+    desk.execute("UPDATE lanes SET lease_until = clock_timestamp() + interval '1 second'")
+    desk.house.office.renew()
+    left = "SELECT extract(epoch FROM lease_until - clock_timestamp()) FROM lanes"
+    assert desk.query(left)[0][0] > 5
+    receiver.over.set()
+    desk.work(lambda: desk.log(made.id)[0].status == "delivered")
+    for lane in desk.house.office._lanes.values():
+        lane.used_at -= 60
+    desk.house.office.renew()
+    assert desk.query("SELECT lease_until FROM lanes")[0][0] is None
+    assert desk.house.office._lanes == {}
+
+
+def test_a_process_that_ends_gives_its_lanes_back_at_once(desk: Any, receiver: Any) -> None:
+    desk.subscribe(receiver.url)
+    desk.arrive(3)
+    desk.settle()
+    desk.house.office.close()
+    assert desk.query("SELECT lease_until FROM lanes")[0][0] is None
+    desk.arrive()
+    other = desk.another()
+    other.settle()
+    assert len(receiver.got) == 4
+    other.house.office.close()
+
+
+def test_a_changed_url_holds_for_what_waits_already(desk: Any, receiver: Any) -> None:
+    receiver.respond_with(500)
+    made = desk.subscribe(f"{receiver.url}/old")
+    desk.arrive()
+    desk.settle()
+    edit = api.EditSubscription(id=made.id, url=f"{receiver.url}/new")
+    subscriptions.edit(desk.house, desk.caller(), edit)
+    desk.shift(31)
+    desk.settle()
+    assert [got.path for got in receiver.got] == ["/old", "/new"]
+
+
+def test_a_name_that_leads_to_a_private_address_is_not_called(desk: Any, receiver: Any) -> None:
+    asked: list[str] = []
+
+    def resolve(host: str, port: int) -> list[str]:
+        asked.append(host)
+        return ["93.184.216.34", "10.0.0.1"]
+
+    settings = msgspec.structs.replace(desk.house.settings, allowed_networks=())
+    desk.house.office.close()
+    desk.house = House(desk.database, settings, Vault(settings.secret_keys), desk.quota, resolve)
+    made = desk.subscribe(f"http://rebound.example.com:{receiver.server_port}/")
+    desk.arrive()
+    desk.settle()
+    assert asked == ["rebound.example.com"]
+    assert desk.log(made.id)[0].attempts[0].error == "private_address"
+    assert receiver.got == []
+
+
+def test_connections_are_kept_between_deliveries(desk: Any, receiver: Any) -> None:
+    peers: set[Any] = set()
+
+    def respond(handler: Any, _got: Any) -> None:
+        peers.add(handler.client_address)
+        handler.send(200)
+
+    receiver.respond = respond
+    desk.subscribe(receiver.url)
+    desk.arrive(100)
+    desk.settle()
+    assert len(peers) <= 8
