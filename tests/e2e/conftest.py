@@ -1,9 +1,8 @@
 """Fixtures of the end-to-end tests, and the order they run in.
 
-Tests marked `alone` move the clock or kill processes: they come last, and never beside another one.
+Tests marked `alone` move the clock or kill processes: they come last, and never beside another one (`./dev test`).
 """
 
-import fcntl
 import os
 import sys
 from collections.abc import Iterator
@@ -21,29 +20,11 @@ from e2e_kit.simulator import Simulator  # noqa: E402
 from e2e_kit.stack import Stack  # noqa: E402
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "alone: moves the clock or kills processes; no other test runs beside it"
-    )
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if FOLDER in item.path.parents:
             item.add_marker(pytest.mark.e2e)
     items.sort(key=lambda item: item.get_closest_marker("alone") is not None)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Under xdist the others wait while a test runs that wants to be alone."""
-    run = os.environ.get("TEST_RUN_DIR")
-    if run is None or FOLDER not in item.path.parents:
-        return (yield)
-    is_alone = item.get_closest_marker("alone") is not None
-    with (Path(run) / "e2e.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
-        return (yield)
 
 
 @pytest.fixture(scope="session")

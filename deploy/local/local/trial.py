@@ -15,18 +15,29 @@ from local.paths import ROOT, RUN_TEST
 from local.processes import bound_to_parent, supervisor_pid
 from local.stack import Stack, Tell
 
+#: pytest's exit code when nothing was chosen.
+NO_TESTS = 5
 #: What asks the running stack over HTTP; a run that names none of these gets servers alone.
 NEEDS_STACK = (ROOT / "tests",)
 
 
 def test(arguments: Sequence[str], tell: Tell) -> int:
-    """Run pytest with `arguments`; its exit code."""
+    """Run pytest with `arguments`; its exit code.
+
+    Everything (no path among them) runs on two processes, a file on one of them; then, by themselves, the tests that
+    move the clock or kill processes.
+    """
     with run_directory("test", tell) as run:
         if needs_stack(arguments):
             env = whole(run, tell, durable=False)
         else:
             env = servers.up(run, tell, owner_pid=os.getpid())
-        return child([sys.executable, "-m", "pytest", *arguments], env)
+        pytest = [sys.executable, "-m", "pytest", *arguments]
+        if paths_of(arguments):
+            return child(pytest, env)
+        together = child([*pytest, "-n", "2", "--dist", "loadfile", "-m", "not alone"], env)
+        codes = {together, child([*pytest, "-m", "alone"], env)} - {NO_TESTS}
+        return max(codes, default=NO_TESTS)
 
 
 def bench(arguments: Sequence[str], tell: Tell) -> int:
@@ -43,11 +54,16 @@ def whole(run: Path, tell: Tell, *, durable: bool) -> dict[str, str]:
 
 def needs_stack(arguments: Sequence[str]) -> bool:
     """Whether the paths among pytest's arguments reach tests that go through HTTP; no path means all."""
-    paths = [Path(it.split("::")[0]).resolve() for it in arguments if not it.startswith("-")]
-    paths = [path for path in paths if path.exists()]
+    paths = paths_of(arguments)
     return not paths or any(
         path.is_relative_to(place) or place.is_relative_to(path) for path in paths for place in NEEDS_STACK
     )
+
+
+def paths_of(arguments: Sequence[str]) -> list[Path]:
+    """The files and folders among pytest's arguments."""
+    paths = [Path(it.split("::")[0]).resolve() for it in arguments if not it.startswith("-")]
+    return [path for path in paths if path.exists()]
 
 
 @contextmanager
