@@ -53,6 +53,7 @@ OPERATIONS = (
     "GET /webhooks", "POST /webhooks", "GET /webhooks/{id}", "PATCH /webhooks/{id}", "DELETE /webhooks/{id}",
     "POST /webhooks/{id}/enable", "POST /webhooks/{id}/test", "POST /webhooks/{id}/rotate-secret",
     "GET /webhooks/{id}/deliveries", "POST /webhooks/{id}/deliveries/{delivery_id}/replay",
+    "POST /pages/{id}/check", "DELETE /pages/{id}",
 )  # fmt: skip
 
 Turns = Iterator[tuple[Account, dict[str, str]]]

@@ -20,8 +20,8 @@ from e2e_kit.waiting import until
 from posthaste import webhooks
 
 EVENTS = (
-    "post.published", "post.failed", "comment.received", "comment.replied", "account.quota.warning",
-    "ai.job.completed", "ai.job.failed",
+    "post.published", "post.failed", "comment.received", "comment.replied", "page.expired",
+    "account.quota.warning", "ai.job.completed", "ai.job.failed",
 )  # fmt: skip
 #: decisions "Webhook record"
 FIELDS = {

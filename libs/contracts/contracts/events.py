@@ -8,7 +8,7 @@ from datetime import datetime
 
 from contracts.ai import AiJob
 from contracts.media import Media
-from contracts.publishing import Comment, PostError, Reply, ScheduledPost
+from contracts.publishing import Comment, Page, PostError, Reply, ScheduledPost
 from contracts.record import Record
 
 
@@ -51,6 +51,16 @@ class CommentReplied(Record, rename="camel"):
     page_id: str
     post_id: str
     reply: Reply
+
+
+class PageExpired(Record, rename="camel"):
+    """`error`: what the platform said, with its own code; CREDENTIAL_UNREADABLE and OPERATOR are ours."""
+
+    user_id: str
+    brand_id: str
+    page: Page
+    error: PostError
+    reconnect_url: str
 
 
 class JobCompleted(Record, rename="camel"):
@@ -125,6 +135,7 @@ EVENTS: dict[str, Route] = {
     "post.failed": Route(sender="publishing", receivers=("webhooks",)),
     "comment.received": Route(sender="publishing", receivers=("webhooks",)),
     "comment.replied": Route(sender="publishing", receivers=("webhooks",)),
+    "page.expired": Route(sender="publishing", receivers=("webhooks",)),
     "account.quota.warning": Route(sender="quota", receivers=("webhooks",)),
     "post.media": Route(sender="publishing", receivers=("media",)),
     "ai.job.completed": Route(sender="ai", receivers=("webhooks",)),

@@ -78,15 +78,45 @@ class LinkPage(Record):
     picture: str | None = None
 
 
+class PostError(Record):
+    code: str
+    message: str
+
+
+class PageHealth(Record):
+    """A page's connection, as the platform answers for it now."""
+
+    page_id: str
+    platform: str
+    #: It works and may do everything that is offered.
+    healthy: bool
+    expired: bool
+    #: Permissions that posting, reading and answering need and the connection lacks; None: not known.
+    missing_permissions: tuple[str, ...] | None
+    #: None: not known, or without an end.
+    token_expires_at: datetime | None
+    error: PostError | None
+    reconnect_url: str | None
+    checked_at: datetime
+
+
+class UnlinkPage(Record):
+    id: str
+    #: Whether queued posts of the page are cancelled.
+    cancel_queued: bool = False
+
+
+class PageUnlinked(Record):
+    success: bool
+    id: str
+    #: Posts that were cancelled with it.
+    cancelled_posts: tuple[str, ...] = ()
+
+
 class MediaItem(Record):
     src: str
     #: photo or video
     type: str
-
-
-class PostError(Record):
-    code: str
-    message: str
 
 
 class PostContent(Record):
@@ -387,6 +417,8 @@ class PublishingApi(Protocol):
     def count_pages(self, caller: Caller, request: CountPages) -> PageCounts: ...
     def link_page(self, caller: Caller, request: LinkPage) -> Page: ...
     def expire_page(self, caller: Caller, request: GetPage) -> Page: ...
+    def check_page(self, caller: Caller, request: GetPage) -> PageHealth: ...
+    def unlink_page(self, caller: Caller, request: UnlinkPage) -> PageUnlinked: ...
     def schedule_post(self, caller: Caller, request: SchedulePost) -> ScheduledPost: ...
     def publish_post(self, caller: Caller, request: PublishPost) -> PublishResult: ...
     def schedule_posts(self, caller: Caller, request: SchedulePosts) -> PageResults: ...

@@ -9,12 +9,13 @@ from contracts.caller import Caller
 from contracts.publishing import Limit
 from contracts.record import Record
 
-#: Spec "Webhook subscriptions".
+#: Spec "Webhook subscriptions"; page.expired: decisions "Events".
 EventName = Literal[
     "post.published",
     "post.failed",
     "comment.received",
     "comment.replied",
+    "page.expired",
     "account.quota.warning",
     "ai.job.completed",
     "ai.job.failed",

@@ -20,6 +20,7 @@ from gateway.json_body import flaw_in, parse_object
 #: Ours are prefix and ULID; anything longer or stranger is no id of anything.
 _PATH_ID = re.compile(r"[A-Za-z0-9_.\-]{1,128}", re.ASCII)
 _INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_FLAGS = {"true": True, "false": False}
 #: "+02:00" sent without percent-encoding arrives as " 02:00".
 _LOST_PLUS = re.compile(r" (?=[0-9]{2}:[0-9]{2}$)", re.ASCII)
 #: msgspec ends its messages with the place inside the value.
@@ -42,11 +43,14 @@ class Field:
         self.nullable = NoneType in kinds
         self.is_date = datetime in kinds
         self.is_integer = int in kinds
+        self.is_flag = bool in kinds
 
     def from_query(self, text: str) -> Any:
         """A query's text as the JSON value it stands for; other text is left for `convert` to refuse."""
         if self.is_date:
             return _LOST_PLUS.sub("+", text)
+        if self.is_flag:
+            return _FLAGS.get(text, text)
         return int(text) if self.is_integer and _INTEGER.fullmatch(text) else text
 
     def convert(self, value: Any) -> Any:

@@ -23,6 +23,7 @@ from publishing import reach
 from publishing.content import check_text
 from publishing.delivery import connection_to
 from publishing.engagement import published, unreadable
+from publishing.expiring import expire
 from publishing.house import House
 from publishing.platforms.base import CommentPage, NotConnected, OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.posts import check_page
@@ -138,7 +139,7 @@ def look_up(house: House, row: ReplyRow) -> None:
 
 def _send(house: House, page: PageRow, post: Post, comment: CommentRow, row: ReplyRow) -> api.Reply:
     """The call, and the record of its outcome with its event in one transaction."""
-    state, remote_id, error = "done", None, None
+    state, remote_id, error, expired = "done", None, None, None
     try:
         connector, account = connection_to(house, page)
         remote_id = connector.reply(account, comment.remote_id, row.message).id
@@ -146,7 +147,8 @@ def _send(house: House, page: PageRow, post: Post, comment: CommentRow, row: Rep
         state, error = "failed", ApiError(UNSUPPORTED_PLATFORM, str(problem), platform=page.platform)
     except PlatformRefusal as refusal:
         state = "failed"
-        error = house.expired(page.id) if refusal.kind is Refusal.EXPIRED else rejected(page, refusal)
+        expired = house.found_expired(page, refusal)
+        error = house.expired(page.id) if expired else rejected(page, refusal)
     except Exception as problem:
         if not isinstance(problem, OutcomeUnknown):
             log.exception("reply_failed_unforeseen", reply_id=row.id)
@@ -156,8 +158,8 @@ def _send(house: House, page: PageRow, post: Post, comment: CommentRow, row: Rep
         ended = Comments(connection).end_reply(row, state, remote_id=remote_id, wait_seconds=first)
         if state == "done" and ended is not None:
             _tell(connection, page, post, ended)
-        if error is not None and error.code == "PAGE_EXPIRED":
-            Pages(connection).expire(page.id)
+        if expired is not None:
+            expire(connection, expired)
     if error is not None or ended is None:
         raise error or ApiError(PLATFORM_OUTCOME_UNKNOWN, post_id=post.id)
     return _view(ended)

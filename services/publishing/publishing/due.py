@@ -82,7 +82,7 @@ def run_lane(house: House, page: PageRow, posts: Sequence[Post]) -> None:
             if done is not None and done.is_expired:
                 break
         if done is not None:
-            scribe.write(done.record, expired_page=page.id if done.is_expired else None)
+            scribe.write(done.record, expired=house.found_expired(page, done.refusal))
     finally:
         scribe.let_go(*claims)
         scribe.release(*waiting)

@@ -60,8 +60,7 @@ def unreadable(house: House, page: PageRow, error: PlatformRefusal | NotConnecte
     if isinstance(error, NotConnected):
         return ApiError(UNSUPPORTED_PLATFORM, str(error), platform=page.platform)
     if error.kind is Refusal.EXPIRED:
-        with house.database.transaction() as connection:
-            Pages(connection).expire(page.id)
+        house.note_expired(page, error)
         return house.expired(page.id)
     return ApiError(PLATFORM_ERROR, f"{error.message} ({error.code})", platform=page.platform)
 

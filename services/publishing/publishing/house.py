@@ -12,6 +12,7 @@ from contracts.errors import PAGE_EXPIRED, SERVICE_UNAVAILABLE, ApiError
 from contracts.media import MediaApi
 from publishing.config import Settings
 from publishing.credentials import UnreadableCredential, Vault
+from publishing.expiring import Expired, expire
 from publishing.platforms.base import Account, PlatformRefusal, Refusal
 from publishing.platforms.registry import Registry
 from publishing.pool import Pool
@@ -75,8 +76,23 @@ class House:
 
     def expired(self, page_id: str) -> ApiError:
         """PAGE_EXPIRED with where to reconnect."""
-        reconnect_url = self.settings.reconnect_url.format(page_id=page_id)
-        return ApiError(PAGE_EXPIRED, page_id=page_id, reconnect_url=reconnect_url)
+        return ApiError(PAGE_EXPIRED, page_id=page_id, reconnect_url=self.reconnect_url(page_id))
+
+    def reconnect_url(self, page_id: str) -> str:
+        return self.settings.reconnect_url.format(page_id=page_id)
+
+    def found_expired(self, page: PageRow, refusal: PlatformRefusal | None) -> Expired | None:
+        """What a refusal shows, if it shows that."""
+        if refusal is None or refusal.kind is not Refusal.EXPIRED:
+            return None
+        return Expired(page, refusal.code, refusal.message, self.reconnect_url(page.id))
+
+    def note_expired(self, page: PageRow, refusal: PlatformRefusal) -> None:
+        """Marks the page if a refusal shows it to be expired."""
+        found = self.found_expired(page, refusal)
+        if found is not None:
+            with self.database.transaction() as connection:
+                expire(connection, found)
 
 
 @cache

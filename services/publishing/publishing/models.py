@@ -43,9 +43,21 @@ pages = Table(
     Column("subscribed", Boolean, nullable=False, server_default=text("false")),
     Column("subscribe_at", _TIME),
     Column("subscribe_tries", Integer, nullable=False, server_default=text("0")),
+    #: Its owner took it away: shown to nobody, kept for the posts that were made. Linked again it is the same page.
+    Column("unlinked_at", _TIME),
+    #: What the platform knows the permission by: pages with the same one were given by the same person.
+    Column("grant_id", Text),
+    #: When the credentials are to be renewed (unlinked: revoked); the one clock. Null: never.
+    Column("renew_at", _TIME),
+    #: Real time: somebody is at it, or it failed and rests.
+    Column("renew_lease_until", _TIME),
+    Column("renew_fence", BigInteger, nullable=False, server_default=text("0")),
+    Column("renew_tries", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("brand_id", "platform", "remote_account_id"),
     Index("pages_of_account", "account_id", text("created_at DESC"), text("id DESC")),
     Index("pages_remote", "remote_account_id", "platform"),
+    Index("pages_to_renew", "renew_at", postgresql_where=text("renew_at IS NOT NULL")),
+    Index("pages_of_grant", "grant_id", postgresql_where=text("grant_id IS NOT NULL")),
     Index("pages_to_subscribe", "subscribe_at", postgresql_where=text("subscribe_at IS NOT NULL")),
 )
 

@@ -7,6 +7,8 @@ from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import BRAND_NOT_AUTHORIZED, NOT_FOUND, ApiError, invalid
 from publishing import content, reach
+from publishing.expiring import Expired
+from publishing.expiring import expire as expire_page
 from publishing.house import House
 from publishing.listing import platform_code, position
 from publishing.platforms.meta_hooks import PUSHED
@@ -85,10 +87,12 @@ def expire(house: House, caller: Caller, request: api.GetPage) -> api.Page:
     """Operator: as if the platform had ended the connection."""
     reach.operator(caller)
     with house.database.transaction() as connection:
-        page = Pages(connection).expire(request.id)
-    if page is None:
-        raise ApiError(NOT_FOUND)
-    return page.view()
+        page = Pages(connection).lock(request.id)
+        if page is None or page.unlinked_at is not None:
+            raise ApiError(NOT_FOUND)
+        message = "The operator marked the connection as expired."
+        expired = expire_page(connection, Expired(page, "OPERATOR", message, house.reconnect_url(page.id)))
+    return (expired or page).view()
 
 
 def on_brand_changed(connection: Connection, brand_id: str, name: str) -> None:

@@ -84,10 +84,9 @@ def run_poll(house: House, page: PageRow, post: Post, poll: Poll) -> None:
 def note_refusal(house: House, page: PageRow, refusal: PlatformRefusal) -> None:
     """What a refusal says of the page: that it has expired, or is to be left alone for a while."""
     log.warning("comments_refused", page_id=page.id, kind=refusal.kind, code=refusal.code)
-    with house.database.transaction() as connection:
-        if refusal.kind is Refusal.EXPIRED:
-            Pages(connection).expire(page.id)
-        elif refusal.kind is Refusal.RATE_LIMITED:
+    house.note_expired(page, refusal)
+    if refusal.kind is Refusal.RATE_LIMITED:
+        with house.database.transaction() as connection:
             Pages(connection).rest(page.id, rest_seconds(refusal))
 
 

@@ -53,7 +53,7 @@ def publish(
         delivered = deliver(house, page, post)
         recorded, _ = house.scribe.write(
             delivered.record,
-            expired_page=page.id if delivered.is_expired else None,
+            expired=house.found_expired(page, delivered.refusal),
             is_answered=is_answered,
         )
     except ClaimLost:

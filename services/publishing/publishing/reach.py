@@ -6,8 +6,8 @@ from publishing.records import PageRow
 
 
 def page(caller: Caller, found: PageRow | None, field: str | None = "page_id") -> PageRow:
-    """The page, if it is there and within reach. Raises NOT_FOUND (with `field`), BRAND_NOT_AUTHORIZED."""
-    if found is None:
+    """The page, if it is linked and within reach. Raises NOT_FOUND (with `field`), BRAND_NOT_AUTHORIZED."""
+    if found is None or found.unlinked_at is not None:
         raise ApiError(NOT_FOUND, **({"field": field} if field else {}))
     caller.check_reach(found.account_id, found.brand_id, field=field)
     return found

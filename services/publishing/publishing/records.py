@@ -91,6 +91,8 @@ class PageRow(Row):
     picture: str | None
     expired: bool
     created_at: datetime
+    unlinked_at: datetime | None = None
+    grant_id: str | None = None
 
     def view(self) -> api.Page:
         return api.Page(

@@ -14,8 +14,8 @@ from chassis.batches import Batches
 from chassis.database import Database
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from publishing import telling
+from publishing.expiring import Expired, expire
 from publishing.records import Post
-from publishing.store.pages import Pages
 from publishing.store.sending import Claim, Recorded, Sending
 
 log = structlog.get_logger()
@@ -30,7 +30,7 @@ class Entry(NamedTuple):
     record: Recorded | None = None
     begin: Claim | None = None
     #: A page that the recorded outcome shows to be expired.
-    expired_page: str | None = None
+    expired: Expired | None = None
     #: Whether the client has been answered without knowing the recorded outcome, asked when it is written.
     is_answered: Callable[[], bool] = lambda: False
 
@@ -78,7 +78,7 @@ class Scribe:
         record: Recorded | None = None,
         begin: Claim | None = None,
         *,
-        expired_page: str | None = None,
+        expired: Expired | None = None,
         is_answered: Callable[[], bool] = lambda: False,
     ) -> Written:
         """Records an outcome and begins a post; both are committed when this returns.
@@ -88,7 +88,7 @@ class Scribe:
         give_up_at = time.monotonic() + self._lease_seconds
         while True:
             try:
-                return self._entries.submit(Entry(record, begin, expired_page, is_answered))
+                return self._entries.submit(Entry(record, begin, expired, is_answered))
             except ApiError as error:
                 if error.row is not SERVICE_UNAVAILABLE or time.monotonic() > give_up_at:
                     raise
@@ -98,8 +98,8 @@ class Scribe:
         with self._database.transaction() as connection:
             sending = Sending(connection)
             recorded = {post.id: post for post in sending.record([e.record for e in entries if e.record])}
-            for page_id in sorted({e.expired_page for e in entries if e.expired_page}):
-                Pages(connection).expire(page_id)
+            for found in sorted((e.expired for e in entries if e.expired), key=lambda found: found.page.id):
+                expire(connection, found)
             late = {e.record.id for e in entries if e.record and e.is_answered()}
             telling.tell(connection, [post for post in recorded.values() if post.id not in late])
             telling.tell(connection, [recorded[i] for i in late & recorded.keys()], after_answer=True)

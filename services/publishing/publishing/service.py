@@ -6,6 +6,7 @@ from contracts.caller import Caller
 from contracts.events import Event
 from contracts.record import Nothing
 from publishing import (
+    checking,
     comments,
     due,
     editing,
@@ -20,6 +21,7 @@ from publishing import (
     publish,
     several,
     subscribing,
+    unlinking,
 )
 from publishing.house import House, house_of
 from publishing.store import Connection
@@ -54,6 +56,15 @@ class PublishingService:
     @rpc
     def expire_page(self, caller: Caller, request: contract.GetPage) -> contract.Page:
         return pages.expire(self.house, caller, request)
+
+    @rpc
+    def check_page(self, caller: Caller, request: contract.GetPage) -> contract.PageHealth:
+        with self.house.live_call():
+            return checking.check(self.house, caller, request)
+
+    @rpc
+    def unlink_page(self, caller: Caller, request: contract.UnlinkPage) -> contract.PageUnlinked:
+        return unlinking.unlink(self.house, caller, request)
 
     @rpc
     def schedule_post(self, caller: Caller, request: contract.SchedulePost) -> contract.ScheduledPost:

@@ -2,14 +2,23 @@
 
 import msgspec
 
-from contracts.errors import BRAND_NOT_AUTHORIZED, NOT_FOUND
-from contracts.publishing import GetPage, ListPages, PageList
+from contracts.errors import (
+    BRAND_NOT_AUTHORIZED,
+    NOT_FOUND,
+    PAGE_IN_USE,
+    PLATFORM_ERROR,
+    POST_IN_PROGRESS,
+    UNSUPPORTED_PLATFORM,
+)
+from contracts.publishing import GetPage, ListPages, PageHealth, PageList, PageUnlinked, UnlinkPage
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.filters import check_brand, platform_code
 from gateway.views import PageView
 
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
+#: A few calls to the platform. Our choice.
+_PLATFORM_SECONDS = 40.0
 
 
 @endpoint(
@@ -30,3 +39,21 @@ def list_pages(exchange: Exchange, request: ListPages) -> PageList:
 def get_page(exchange: Exchange, request: GetPage) -> PageView:
     """One page."""
     return PageView(page=exchange.relay(exchange.house.publishing.get_page, request))
+
+
+@endpoint(
+    "POST", "/pages/{id}/check", scope="write:pages", meter="writes", request=GetPage, result=PageHealth,
+    deadline_seconds=_PLATFORM_SECONDS, errors=(*_REACH, UNSUPPORTED_PLATFORM, PLATFORM_ERROR),
+)  # fmt: skip
+def check_page(exchange: Exchange, request: GetPage) -> PageHealth:
+    """Whether a page's connection works now, and which permissions it lacks."""
+    return exchange.relay(exchange.house.publishing.check_page, request)
+
+
+@endpoint(
+    "DELETE", "/pages/{id}", scope="write:pages", meter="writes", request=UnlinkPage, result=PageUnlinked,
+    errors=(*_REACH, PAGE_IN_USE, POST_IN_PROGRESS),
+)  # fmt: skip
+def unlink_page(exchange: Exchange, request: UnlinkPage) -> PageUnlinked:
+    """Unlink a page and give its permissions back to the platform."""
+    return exchange.relay(exchange.house.publishing.unlink_page, request)

@@ -84,7 +84,11 @@ class Pages:
         statement = insert(pages).values(created_at=clock_now(), **values, **asked)
         kept = ("id", "created_at", "brand_id", "platform", "remote_account_id")
         repaired = {name: statement.excluded[name] for name in (*values, *asked) if name not in kept} | {
-            "expired": False
+            "expired": False,
+            "unlinked_at": None,
+            "renew_lease_until": None,
+            "renew_fence": pages.c.renew_fence + 1,
+            "renew_tries": 0,
         }
         row = self._connection.execute(
             statement.on_conflict_do_update(
@@ -93,12 +97,39 @@ class Pages:
         ).mappings()
         return PageRow.of(row.one())
 
-    def expire(self, page_id: str) -> PageRow | None:
-        row = self._connection.execute(
-            update(pages).where(pages.c.id == page_id).values(expired=True).returning(pages)
-        ).mappings()
-        found = row.first()
-        return PageRow.of(found) if found else None
+    def expire(self, page: PageRow) -> PageRow | None:
+        """Marks a page as expired; None when it is already, or has other credentials by now."""
+        return self._changed(
+            update(pages)
+            .where(pages.c.id == page.id, pages.c.access_token == page.access_token, ~pages.c.expired)
+            .values(expired=True)
+        )
+
+    def lock(self, page_id: str) -> PageRow | None:
+        """The page as it is now, and stays until the transaction ends."""
+        if not is_id(page_id):
+            return None
+        row = self._connection.execute(_ONE.with_for_update(), {"id": page_id}).mappings().first()
+        return PageRow.of(row) if row else None
+
+    def unlink(self, page_id: str) -> None:
+        """Nobody sees it any more, nothing is sent to it; its credentials are due to be revoked."""
+        values = {
+            "unlinked_at": clock_now(), "expired": True, "subscribed": False, "subscribe_at": None,
+            "renew_at": clock_now(), "renew_lease_until": None, "renew_tries": 0,
+            "renew_fence": pages.c.renew_fence + 1,
+        }  # fmt: skip
+        self._connection.execute(update(pages).where(pages.c.id == page_id).values(values))
+
+    def set_profile(
+        self, page_id: str, name: str, username: str | None, followers: int, picture: str | None
+    ) -> None:
+        values = {"name": name, "username": username, "followers": followers, "picture": picture}
+        self._connection.execute(update(pages).where(pages.c.id == page_id).values(values))
+
+    def _changed(self, statement: Any) -> PageRow | None:
+        row = self._connection.execute(statement.returning(pages)).mappings().first()
+        return PageRow.of(row) if row else None
 
     def rest(self, page_id: str, wait_seconds: float) -> None:
         """The platform takes no calls for the page for so long."""
@@ -128,7 +159,7 @@ class Pages:
         limit: int,
     ) -> list[PageRow]:
         """Newest first; `after` is the last row's (created_at, id)."""
-        conditions: list[tuple[str, list[Any]]] = [("account_id = %s", [account_id])]
+        conditions: list[tuple[str, list[Any]]] = [("account_id = %s AND unlinked_at IS NULL", [account_id])]
         if brand_ids is not None:
             conditions.append(("brand_id = ANY(%s)", [list(brand_ids)]))
         if platform is not None:
@@ -143,6 +174,7 @@ class Pages:
         statement = (
             select(pages.c.brand_id, func.count().label("pages"))
             .where(pages.c.account_id == account_id, pages.c.brand_id.in_(brand_ids))
+            .where(pages.c.unlinked_at.is_(None))
             .group_by(pages.c.brand_id)
         )
         return {row.brand_id: row.pages for row in self._connection.execute(statement)}

@@ -3,8 +3,9 @@
 A row is made with the record of a post that went out (`sending.py`), and goes when the post is too old to be asked for.
 """
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, delete, text
 
+from publishing.models import comment_polls
 from publishing.poll_times import Poll
 
 _CLAIM = text(
@@ -56,6 +57,10 @@ class Polls:
     def end(self, poll: Poll) -> None:
         """The post is asked for no more."""
         self._connection.execute(_END, {"post_id": poll.post_id, "fence": poll.fence})
+
+    def end_page(self, page_id: str) -> None:
+        """None of the page's posts is asked for any more."""
+        self._connection.execute(delete(comment_polls).where(comment_polls.c.page_id == page_id))
 
     def wake_page(self, page_id: str) -> None:
         """The page works again: its polls are due."""

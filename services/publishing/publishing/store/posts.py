@@ -180,6 +180,11 @@ class Posts:
     def cancel(self, post_id: str) -> Post | None:
         return self.change(post_id, {"state": "cancelled", "out_at": None})
 
+    def pending_of_page(self, page_id: str) -> list[Post]:
+        """Posts of a page that have neither gone out nor ended, as they stay until the transaction ends."""
+        statement = select(*_POST).where(posts.c.page_id == page_id, posts.c.state.in_(PENDING))
+        return self._all(statement.order_by(posts.c.id).with_for_update())
+
     def requeue(self, post_id: str) -> Post | None:
         """A failed post is due now, with a fresh budget of attempts; None when it has not failed."""
         return self._one(

@@ -72,6 +72,7 @@ _POSTS = text(
     """
     SELECT p.* FROM unnest(:accounts, CAST(:remote_ids AS text[])) AS t(account_id, remote_id)
     JOIN pages g ON g.remote_account_id = t.account_id AND g.platform = :platform
+        AND g.unlinked_at IS NULL
     JOIN posts p ON p.page_id = g.id AND p.remote_id = t.remote_id
     WHERE p.state = 'published' ORDER BY p.id
     """

@@ -125,7 +125,7 @@ def test_an_expired_page_fails_its_due_posts_and_is_marked(world: Any, platform:
     assert world.ask("SELECT expired FROM pages")[0].expired
     assert platform.posts == []
     assert len(world.ask("SELECT * FROM attempts")) == 1
-    assert world.events() == ["post.failed"] * 3
+    assert world.events() == ["page.expired", *["post.failed"] * 3]
 
 
 def test_a_post_found_due_more_than_a_day_late_is_not_sent(world: Any, platform: Any) -> None:
