@@ -154,25 +154,20 @@ class Line:
 
     def _open(self, target: ParsedTarget, addresses: Sequence[str], deadline: float) -> None:
         self.close()
-        problem: OSError | None = None
-        for address in addresses:
-            try:
-                sock = socket.create_connection((address, target.port), timeout=_left(deadline))
-            except OSError as error:
-                problem = error
-                continue
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._handle = sock.dup()
-            self._peer = (target.scheme, target.host, target.port, address)
-            self._connection = connection = HTTPConnection(target.host, target.port)
-            connection.auto_open = 0  # it would ask the resolver itself
-            connection.sock = sock
+        sock, address = _dial(target, addresses, deadline)
+        self._handle = sock.dup()
+        try:
             if target.scheme == "https":
                 with _alarmed(self, deadline):
-                    connection.sock = self._context().wrap_socket(sock, server_hostname=target.host)
-            return
-        assert problem is not None, "there is an address"
-        raise problem
+                    sock = self._context().wrap_socket(sock, server_hostname=target.host)
+        except BaseException:
+            sock.close()
+            self.close()
+            raise
+        self._connection = HTTPConnection(target.host, target.port)
+        self._connection.auto_open = 0  # it would ask the resolver itself
+        self._connection.sock = sock
+        self._peer = (target.scheme, target.host, target.port, address)
 
     def _context(self) -> ssl.SSLContext:
         return self._ssl_context or trusted()
@@ -189,6 +184,8 @@ class Line:
                 all_headers = {"Host": target.authority, "Accept-Encoding": "identity", **headers}
                 connection.request("POST", target.target, body, all_headers)
                 response = connection.getresponse()
+                if time.monotonic() >= deadline:
+                    raise TimeoutError  # a head that was cut off looks like one that has ended
                 answer = _read(response, max_bytes)
             keeps = response.isclosed() and not response.will_close
             self._used_at = time.monotonic()
@@ -196,6 +193,20 @@ class Line:
         finally:
             if not keeps:
                 self.close()
+
+
+def _dial(target: ParsedTarget, addresses: Sequence[str], deadline: float) -> tuple[socket.socket, str]:
+    """A connection to the first address that answers. Raises OSError."""
+    problem = OSError("no address")
+    for address in addresses:
+        try:
+            sock = socket.create_connection((address, target.port), timeout=_left(deadline))
+        except OSError as error:
+            problem = error
+        else:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return sock, address
+    raise problem
 
 
 def _read(response: HTTPResponse, max_bytes: int) -> bytes:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import ip_addresses
 
-from chassis.addresses import UnsafeAddress, check_url, is_public
+from chassis.addresses import UnsafeAddress, check_url, is_allowed, is_public, networks
 
 
 def _words(table: str) -> list[str]:
@@ -143,3 +143,32 @@ def test_what_is_no_address_is_not_public(text: str) -> None:
 @given(ip_addresses())
 def test_nothing_that_python_holds_for_special_is_public(address: IPv4Address | IPv6Address) -> None:
     assert not is_public(address) or (address.is_global and not address.is_multicast)
+
+
+def test_networks_a_deployment_allows_pass_and_their_neighbours_do_not() -> None:
+    allowed = networks(["127.0.0.1/32", "10.1.0.0/16", "fd00::/8"])
+    for url in (
+        "http://127.0.0.1:9000/hook",
+        "http://10.1.2.3/",
+        "https://[fd12::1]/",
+        "http://hooks.internal/",
+    ):
+        check_url(url, allowed=allowed)
+    for url in (
+        "http://127.0.0.2/",
+        "http://10.2.0.1/",
+        "http://[::1]/",
+        "http://0x7f.1/",
+        "http://[::ffff:127.0.0.1]/",
+    ):
+        with pytest.raises(UnsafeAddress):
+            check_url(url, allowed=allowed)
+    with pytest.raises(UnsafeAddress):
+        check_url("http://hooks.internal/")
+    assert is_allowed("10.1.255.255", allowed)
+    assert not is_allowed("hooks.internal", allowed)
+
+
+def test_a_network_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="has host bits set"):
+        networks(["127.0.0.1/8"])

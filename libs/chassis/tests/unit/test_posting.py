@@ -1,0 +1,251 @@
+"""Posting over a kept connection: it goes where the check said, each time anew."""
+
+import http.server
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from chassis import posting
+from chassis.addresses import networks
+from chassis.posting import Answered, Line, PostFailed, PostProblem
+
+PUBLIC, HOST = "93.184.216.34", "hooks.example.com"
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.seen.append((self.client_address, self.headers["Host"], self.path, body))  # type: ignore[attr-defined]
+        getattr(self, "on_" + self.path.strip("/"))()
+
+    def _send(self, status: int, body: bytes = b"ok", **headers: str) -> None:
+        self.send_response(status)
+        for name, value in ({"Content-Length": str(len(body))} | headers).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def on_hook(self) -> None:
+        self._send(200)
+
+    def on_large(self) -> None:
+        self._send(200, b"x" * 100_000)
+
+    def on_chunked(self) -> None:
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self.wfile.write(b"2\r\nok\r\n0\r\n\r\n")
+
+    def on_elsewhere(self) -> None:
+        self._send(307, Location="http://127.0.0.1/hook")
+
+    def on_once(self) -> None:
+        """Keeps the connection by its words, and hangs up all the same."""
+        self._send(200)
+        self.close_connection = True
+
+    def on_silence(self) -> None:
+        self.server.over.wait(10)  # type: ignore[attr-defined]
+
+    def on_drip(self) -> None:
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+        while not self.server.over.wait(0.02):  # type: ignore[attr-defined]
+            self.wfile.write(b"x")
+            self.wfile.flush()
+
+    def on_slow_body(self) -> None:
+        self.send_response(204 if self.server.over.is_set() else 200)  # type: ignore[attr-defined]
+        self.send_header("Content-Length", "1000")
+        self.end_headers()
+        self.server.over.wait(10)  # type: ignore[attr-defined]
+
+    def on_nonsense(self) -> None:
+        self.wfile.write(b"SMTP ready\r\n\r\n")
+        self.close_connection = True
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.seen: list[Any] = []
+        self.over = threading.Event()
+
+    def handle_error(self, *_: object) -> None:
+        """A client that leaves is part of these tests."""
+
+
+@pytest.fixture
+def server() -> Iterator[_Server]:
+    with _Server() as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield running
+        running.over.set()
+        running.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def dialled(server: _Server, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Addresses that were connected to; all of them lead to the local server."""
+    calls: list[tuple[str, int]] = []
+    real = socket.create_connection
+
+    def dial(address: tuple[str, int], timeout: float) -> socket.socket:
+        calls.append(address)
+        return real(server.server_address[:2], timeout)
+
+    monkeypatch.setattr(posting.socket, "create_connection", dial)
+    return calls
+
+
+@pytest.fixture
+def line() -> Iterator[Callable[..., Line]]:
+    made: list[Line] = []
+
+    def make(*answers: Sequence[str], **options: Any) -> Line:
+        """Its resolver gives the next of these answers each time, the last one again and again."""
+        left = list(answers or [[PUBLIC]])
+        options = {"resolve": lambda host, port: left.pop(0) if len(left) > 1 else left[0]} | options
+        made.append(Line(**options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def post(line: Line, path: str = "hook", url: str = f"http://{HOST}", seconds: float = 5.0) -> Answered:
+    headers = {"Content-Type": "application/json"}
+    return line.post(f"{url}/{path}", b"{}", headers, timeout_seconds=seconds, max_bytes=16_384)
+
+
+def problem(line: Line, *arguments: Any, **options: Any) -> PostProblem:
+    with pytest.raises(PostFailed) as failure:
+        post(line, *arguments, **options)
+    return failure.value.problem
+
+
+@pytest.mark.parametrize("path", ["hook", "chunked"])
+def test_a_connection_is_kept_from_one_post_to_the_next(
+    path: str, server: _Server, dialled: list[Any], line: Any
+) -> None:
+    one = line()
+    assert [post(one, path) for _ in range(3)] == [Answered(200, b"ok")] * 3
+    assert dialled == [(PUBLIC, 80)]
+    assert {(host, body) for _, host, _, body in server.seen} == {(HOST, b"{}")}
+
+
+def test_the_name_is_looked_up_each_time_and_a_kept_connection_to_elsewhere_is_left(
+    dialled: list[Any], line: Any
+) -> None:
+    one = line([PUBLIC], [PUBLIC, "8.8.8.8"], ["8.8.8.8"])
+    for _ in range(3):
+        post(one)
+    assert dialled == [(PUBLIC, 80), ("8.8.8.8", 80)]
+
+
+@pytest.mark.parametrize("addresses", [["127.0.0.1"], [PUBLIC, "10.0.0.1"], ["::1"], ["64:ff9b::a00:1"], []])
+def test_a_name_that_moves_into_our_network_is_not_posted_to_though_a_connection_is_kept(
+    addresses: list[str], server: _Server, dialled: list[Any], line: Any
+) -> None:
+    one = line([PUBLIC], addresses)
+    post(one)
+    assert problem(one) is PostProblem.PRIVATE_ADDRESS
+    assert len(server.seen) == len(dialled) == 1
+
+
+def test_of_a_names_addresses_only_the_allowed_private_ones_are_called(dialled: list[Any], line: Any) -> None:
+    allowed = networks(["10.1.0.0/16"])
+    post(line(["10.1.0.5", "10.2.0.5", PUBLIC], allowed=allowed), url="http://hooks.internal")
+    assert dialled == [("10.1.0.5", 80)]
+    assert problem(line(["10.2.0.5"], allowed=allowed)) is PostProblem.PRIVATE_ADDRESS
+
+
+def test_a_private_address_in_the_url_is_refused_unless_it_is_allowed(server: _Server, line: Any) -> None:
+    url = f"http://127.0.0.1:{server.server_port}"
+    assert problem(line(), url=url) is PostProblem.PRIVATE_ADDRESS
+    assert post(line(allowed=networks(["127.0.0.1/32"])), url=url).status == 200
+
+
+def test_a_redirect_is_an_answer_and_is_not_followed(server: _Server, dialled: list[Any], line: Any) -> None:
+    assert post(line(), "elsewhere").status == 307
+    assert len(server.seen) == len(dialled) == 1
+
+
+def test_of_a_large_answer_only_the_beginning_is_read(dialled: list[Any], line: Any) -> None:
+    one = line()
+    assert len(post(one, "large").body) == 16_384
+    assert post(one).body == b"ok"
+    assert len(dialled) == 2
+
+
+def test_a_server_that_hung_up_meanwhile_is_called_again(
+    server: _Server, dialled: list[Any], line: Any
+) -> None:
+    one = line()
+    for _ in range(4):
+        assert post(one, "once").status == 200
+    assert len(server.seen) == len(dialled) == 4
+
+
+@pytest.mark.parametrize("path", ["silence", "drip"])
+def test_the_time_limit_holds_for_everything_together(path: str, dialled: list[Any], line: Any) -> None:
+    began = time.monotonic()
+    assert problem(line(), path, seconds=0.3) is PostProblem.TIMEOUT
+    assert time.monotonic() - began < 2
+
+
+def test_a_resolver_that_does_not_answer_is_part_of_the_time_limit(line: Any) -> None:
+    over = threading.Event()
+    one = line(resolve=lambda host, port: over.wait(10) and [])
+    began = time.monotonic()
+    assert problem(one, seconds=0.2) is PostProblem.TIMEOUT
+    assert time.monotonic() - began < 2
+    over.set()
+
+
+def test_a_status_that_came_in_time_counts_though_the_body_does_not(dialled: list[Any], line: Any) -> None:
+    assert post(line(), "slow_body", seconds=0.3).status == 200
+
+
+def test_what_went_wrong_has_a_name(dialled: list[Any], line: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(host: str, port: int) -> list[str]:
+        raise socket.gaierror("no such name")
+
+    assert problem(line(resolve=unknown)) is PostProblem.UNKNOWN_HOST
+    assert problem(line(), "nonsense") is PostProblem.PROTOCOL
+    assert problem(line(), url=f"https://{HOST}") is PostProblem.TLS
+    for error, expected in (
+        (ConnectionRefusedError, PostProblem.REFUSED),
+        (OSError("no route"), PostProblem.UNREACHABLE),
+    ):
+
+        def dial(*_: Any, error: Any = error, **__: Any) -> None:
+            raise error
+
+        monkeypatch.setattr(posting.socket, "create_connection", dial)
+        assert problem(line()) is expected
+
+
+def test_after_a_failed_handshake_nothing_goes_out_in_the_clear(
+    server: _Server, dialled: list[Any], line: Any
+) -> None:
+    one = line(ssl_context=ssl.create_default_context())
+    for _ in range(2):
+        assert problem(one, url=f"https://{HOST}") is PostProblem.TLS
+    assert server.seen == []
+    assert len(dialled) == 2
