@@ -8,7 +8,7 @@ import certifi
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from publishing.platforms.base import Opener, PlatformRefusal, Refusal
+from publishing.platforms.base import MediaSource, Opener, PlatformRefusal, Refusal
 
 #: Big enough to cost little, small enough for a hundred uploads at once. Our choice.
 _CHUNK_BYTES = 256 * 1024
@@ -33,6 +33,13 @@ def exactly(chunks: Iterator[bytes], size_bytes: int) -> Iterator[bytes]:
         raise PlatformRefusal(
             Refusal.TRANSIENT, "MEDIA_CHANGED", "The file is not as long as it was said to be."
         )
+
+
+def check_bytes(source: MediaSource) -> None:
+    """For a platform that takes bytes alone, and wants to know how many. Raises PlatformRefusal."""
+    if not source.has_bytes:
+        message = "The file's server does not say how long the file is; upload the file instead."
+        raise PlatformRefusal(Refusal.REJECTED, "MEDIA_LENGTH_UNKNOWN", message)
 
 
 @contextmanager

@@ -227,6 +227,15 @@ def test_a_film_of_250_mb_arrives_in_segments_and_is_never_in_memory(
     assert peak < 16 * MIB
 
 
+def test_a_file_of_unknown_length_is_not_begun_with(page: Any, simulator: Any) -> None:
+    with pytest.raises(PlatformRefusal) as refusal:
+        page.publish(
+            Content("x", (MediaSource("photo", "https://a.example/a.jpg", content_type="image/jpeg"),))
+        )
+    assert (refusal.value.kind, refusal.value.code) == (Refusal.REJECTED, "MEDIA_LENGTH_UNKNOWN")
+    assert simulator.posts(page.account) == []
+
+
 class Killed(BaseException):
     """The process died here."""
 

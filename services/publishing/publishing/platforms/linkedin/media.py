@@ -15,6 +15,7 @@ from publishing.platforms.linkedin.calls import Answer, Calls, in_path
 from publishing.platforms.linkedin.errors import LAPSED
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.pieces import Piece, Pieces
+from publishing.platforms.sources import check_bytes
 from publishing.platforms.wire import poll, transient
 
 #: How far an upload has come: `urn`, `state` (sending, processing, ready), `until` in seconds since 1970; of a film
@@ -41,6 +42,7 @@ class Uploads:
     def ready_urns(self, account: Account, content: Content, checkpoint: Checkpoint) -> list[str]:
         """URNs that a post can carry; goes on where the last attempt stopped. Raises PlatformRefusal."""
         for number, source in enumerate(content.media):
+            check_bytes(source)
             known = uploads_of(checkpoint)[number:]
             if known and known[0]["until"] - time.time() > _SPARE_SECONDS:
                 try:

@@ -86,7 +86,7 @@ class LinkedInReading(Connector):
         start, size, shown = _place(cursor) if cursor else (0, min(limit, _ROWS), ())
         path = f"socialActions/{in_path(remote_id)}/comments"
         rows = rows_of(self._calls.read(account, path, start=start, count=size))
-        threads = [(row, None) for row in rows]
+        threads: list[tuple[Answer, str | None]] = [(row, None) for row in rows]
         for row in rows:
             if _reply_count(row):
                 inner = self._calls.rows(account, f"socialActions/{in_path(_urn_of(row))}/comments")

@@ -13,6 +13,7 @@ from publishing.platforms.base import (
 )
 from publishing.platforms.multipart import Multipart
 from publishing.platforms.pieces import Pieces
+from publishing.platforms.sources import check_bytes
 from publishing.platforms.wire import transient
 from publishing.platforms.x.calls import Answer, Calls
 from publishing.platforms.x.settings import XSettings
@@ -39,6 +40,7 @@ class Uploads:
     def ready_ids(self, account: Account, content: Content, checkpoint: Checkpoint) -> list[str]:
         """Ids that a post can carry; goes on where the last attempt stopped. Raises PlatformRefusal."""
         for number, source in enumerate(content.media):
+            check_bytes(source)
             known = _uploads(checkpoint)[number:]
             if known and known[0]["until"] - time.time() > _SPARE_SECONDS:
                 try:

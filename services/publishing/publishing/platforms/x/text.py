@@ -26,7 +26,7 @@ _EMOJI = re.compile(
 )
 _LIGHT = ((0x0000, 0x10FF), (0x2000, 0x200D), (0x2010, 0x201F), (0x2032, 0x2037))
 #: What X puts before a reply by itself.
-_MENTIONS = re.compile(r"\A(?:@\w{1,15}\s+)+")
+_MENTIONS = re.compile(r"\A(?:@\w+\s+)+")
 #: How a URL is written differs: `example.com` comes back as `http://example.com`.
 _WRITTEN = re.compile(r"https?://|/(?=\s|\Z)", re.IGNORECASE)
 
