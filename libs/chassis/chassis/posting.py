@@ -177,7 +177,7 @@ class Line:
     ) -> Answered:
         connection = self._connection
         assert connection is not None, "opened before"
-        keeps = False
+        response, keeps = None, False
         try:
             connection.sock.settimeout(_left(deadline))
             with _alarmed(self, deadline):
@@ -192,6 +192,8 @@ class Line:
             return Answered(response.status, answer)
         finally:
             if not keeps:
+                if response is not None:  # it may be the one that holds the socket
+                    response.close()
                 self.close()
 
 
