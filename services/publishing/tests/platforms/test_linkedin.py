@@ -399,7 +399,7 @@ def test_what_the_client_asked_for_besides_goes_along(
         None,
     ]
     assert (film["content"]["media"]["title"], film["isReshareDisabledByAuthor"]) == ("How we bake", True)
-    assert link["content"] == {"article": article | {"description": ""}}
+    assert link["content"] == {"article": article}
 
 
 def test_nothing_is_sent_when_the_checkpoint_cannot_be_stored(page: Any, simulator: Any) -> None:

@@ -129,9 +129,8 @@ def _post(account: Account, content: Content, urns: list[str], settings: LinkedI
         post["content"] = {"multiImage": {"images": images}}
     elif settings.article:
         article = settings.article
-        post["content"] = {
-            "article": {"source": article.source, "title": article.title, "description": article.description}
-        }
+        told = {"source": article.source, "title": article.title, "description": article.description}
+        post["content"] = {"article": {name: text for name, text in told.items() if text}}
     return post
 
 
