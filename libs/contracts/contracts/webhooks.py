@@ -42,8 +42,10 @@ class Subscription(Record):
     brand_ids: tuple[str, ...]
     #: active or disabled
     status: str
+    #: gone (a 410) or consecutive_failures.
     disabled_reason: str | None
     consecutive_failures: int
+    #: When the receiver last acknowledged one.
     last_delivery_at: datetime | None
     created_at: datetime
 
@@ -99,7 +101,10 @@ class RotatedSecret(Record):
 
 
 class Attempt(Record):
-    """One try (decisions "Delivery row"). `error` is a word for what went wrong: timeout, refused, status, …"""
+    """One try (decisions "Delivery row"). `error` is a word for what went wrong: timeout, refused, status…
+
+    status (no 2xx), timeout, refused, unreachable, unknown_host, private_address, tls, disconnected or protocol.
+    """
 
     at: datetime
     status_code: int | None

@@ -6,7 +6,7 @@ tick fills up what has room. All lanes with something due are looked at each tim
 
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,10 +16,8 @@ from chassis.database import Database
 from chassis.guarded_http import Resolve
 from chassis.loops import wake
 from chassis.posting import Line
-from contracts.caller import operator
 from contracts.errors import ApiError
-from contracts.quota import ChargeUnit, ChargeUnits
-from webhooks import rules, sending
+from webhooks import charging, rules, sending
 from webhooks.config import Settings
 from webhooks.lanes import Lane
 from webhooks.pool import Pool
@@ -40,7 +38,6 @@ _TAKEN_UP = 4_096
 _LINGER_SECONDS = 3.0
 #: Until quota, or a key for the secrets, is asked for again.
 _QUOTA_PAUSE_SECONDS, _KEY_PAUSE_SECONDS = 1.0, 30.0
-_QUOTA_PATIENCE_SECONDS = 5.0
 #: How long a process that ends waits for answers; what comes later is sent again by another.
 _CLOSING_SECONDS = 6.0
 #: Part of a lease in which nothing is begun any more.
@@ -196,30 +193,22 @@ class Office:
                     lane.is_loading = True
             self._charges.start(partial(self._charge, counted))
 
-    def _charge(self, due: Collection[Due]) -> None:
+    def _charge(self, due: Sequence[Due]) -> None:
         """A unit of the month for each. quota away: they stay where they are, and are taken up again soon."""
-        units = tuple(
-            ChargeUnit(account_id=one.account_id, tier=one.tier, bucket="webhooks", operation_id=one.id)
-            for one in due
-        )
-        allowed: tuple[bool, ...] = ()
+        has_unit: dict[str, bool] = {}
         try:
-            request = ChargeUnits(units=units)
-            answer = self._quota.charge_units(operator(), request, timeout_seconds=_QUOTA_PATIENCE_SECONDS)
-            allowed = answer.allowed
-            refused = [one for one, has_unit in zip(due, allowed, strict=True) if not has_unit]
+            has_unit = charging.charge(self._quota, due)
+            refused = [(one.subscription_id, one.id) for one in due if has_unit.get(one.id) is False]
             if refused:
                 with self._database.transaction() as connection:
-                    Lanes(connection).skip([(one.subscription_id, one.id) for one in refused])
-        except ApiError as error:
-            log.warning("deliveries_wait", reason=error.message, count=len(due))
+                    Lanes(connection).skip(refused)
         finally:
             with self._lock:
                 for lane in self._lanes_of(due):
                     lane.is_loading = False
-                    if not allowed:
-                        lane.held_until = time.monotonic() + _QUOTA_PAUSE_SECONDS
-        self._begin([one for one, has_unit in zip(due, allowed, strict=False) if has_unit])
+                for lane in self._lanes_of([one for one in due if one.id not in has_unit]):
+                    lane.held_until = time.monotonic() + _QUOTA_PAUSE_SECONDS
+        self._begin([one for one in due if has_unit.get(one.id)])
 
     def _begin(self, due: Collection[Due]) -> None:
         with self._lock:

@@ -238,6 +238,22 @@ def test_a_webhook_delivery_takes_one_unit_once_and_none_when_the_month_is_used_
     assert used(database).total_requests == 0
 
 
+def test_units_charged_together_are_judged_one_by_one_and_once_each(
+    door: Admissions, database: Database
+) -> None:
+    prepare(database, "usr_elite", webhooks=499_998)
+    units = [
+        ChargeUnit(account_id=account, tier="elite", bucket="webhooks", operation_id=delivery)
+        for account, delivery in (
+            *(("usr_elite", "dlv_1"), ("usr_elite", "dlv_1"), ("usr_b", "dlv_2")),
+            *(("usr_elite", "dlv_3"), ("usr_elite", "dlv_4")),
+        )
+    ]
+    assert door.charge_units(units) == (True, True, True, True, False)
+    assert used(database).webhooks.used == 500_000
+    assert door.charge_units([]) == ()
+
+
 def test_one_unusable_id_does_not_fail_those_who_come_with_it(door: Admissions, database: Database) -> None:
     def refused(operation_id: str) -> bool:
         caller = msgspec.structs.replace(ELITE, operation_id=operation_id)

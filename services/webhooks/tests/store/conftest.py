@@ -15,7 +15,7 @@ from chassis.database import Database
 from chassis.ids import new_id
 from contracts import webhooks as api
 from contracts.caller import Caller
-from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.errors import SERVER_ERROR, SERVICE_UNAVAILABLE, ApiError
 from contracts.events import Event
 from contracts.quota import ChargedUnits, ChargeUnits
 from webhooks import arriving, chores, deliveries, subscriptions
@@ -35,10 +35,13 @@ class FakeQuota:
         self.units: dict[str, str] = {}
         self.limit = 10_000
         self.is_away = False
+        self.stumbles_over: set[str] = set()
 
     def charge_units(self, _caller: Caller, request: ChargeUnits, *, timeout_seconds: float) -> ChargedUnits:
         if self.is_away:
             raise ApiError(SERVICE_UNAVAILABLE)
+        if any(unit.account_id in self.stumbles_over for unit in request.units):
+            raise ApiError(SERVER_ERROR)
         for unit in request.units:
             if len(self.units) < self.limit:
                 self.units.setdefault(unit.operation_id, unit.tier)

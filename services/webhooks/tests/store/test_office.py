@@ -127,6 +127,16 @@ def test_a_name_that_leads_to_a_private_address_is_not_called(desk: Any, receive
     assert receiver.got == []
 
 
+def test_an_account_that_quota_stumbles_over_holds_up_nobody_else(desk: Any, receiver: Any) -> None:
+    desk.quota.stumbles_over = {"usr_bad"}
+    for account in ("usr_a", "usr_bad", "usr_b"):
+        desk.subscribe(f"{receiver.url}/{account}", desk.caller(account_id=account))
+        desk.arrive(3, account=account)
+    desk.work(lambda: len(receiver.got) == 6)
+    assert {got.path for got in receiver.got} == {"/usr_a", "/usr_b"}
+    assert len(desk.query("SELECT 1 FROM deliveries WHERE state = 'pending'")) == 3
+
+
 def test_connections_are_kept_between_deliveries(desk: Any, receiver: Any) -> None:
     peers: set[Any] = set()
 

@@ -1,0 +1,37 @@
+"""Units of the month for deliveries, asked of quota: once for each, by its id."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+import structlog
+
+from contracts.caller import operator
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.quota import ChargeUnit, ChargeUnits
+from webhooks.records import Due
+
+log = structlog.get_logger()
+
+#: For one answer of quota's. Our choice.
+_PATIENCE_SECONDS = 5.0
+
+
+def charge(quota: Any, due: Sequence[Due]) -> dict[str, bool]:
+    """Whether each delivery has its unit, by its id; those that quota did not answer for are missing.
+
+    All ask together. When quota stumbles over one of them, each subscription asks for itself.
+    """
+    units = tuple(
+        ChargeUnit(account_id=one.account_id, tier=one.tier, bucket="webhooks", operation_id=one.id)
+        for one in due
+    )
+    try:
+        answer = quota.charge_units(operator(), ChargeUnits(units=units), timeout_seconds=_PATIENCE_SECONDS)
+    except ApiError as error:
+        lanes = [list(lane) for _, lane in groupby(due, key=lambda one: one.subscription_id)]
+        if error.row is SERVICE_UNAVAILABLE or len(lanes) == 1:
+            log.warning("deliveries_wait", reason=error.message, count=len(due))
+            return {}
+        return {id_: has_unit for lane in lanes for id_, has_unit in charge(quota, lane).items()}
+    return {one.id: has_unit for one, has_unit in zip(due, answer.allowed, strict=True)}
