@@ -208,6 +208,34 @@ def test_an_event_whose_handler_fails_for_good_is_quarantined(listening_probe, v
     assert "poison" in quarantine.list_quarantined(virtual_host)[0].error
 
 
+def test_events_that_come_together_share_transactions_once_each_and_a_bad_one_fails_alone(
+    own_probe, virtual_host
+):
+    def publish(*names):
+        with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+            channel = connection.channel()
+            for number, name in enumerate(names):
+                event = Event(
+                    id=f"evt_{name}",
+                    event=("post.failed", "post.published")[number % 2],
+                    created_at=datetime.now(UTC),
+                    account_id="usr_1",
+                    data={"name": name},
+                )
+                channel.basic_publish("", topology.event_queue("probe"), msgspec.json.encode(event))
+
+    def count(name):
+        return own_probe.count(CALLER, Words(text=name)).count
+
+    names = [f"post {number}" for number in range(100)]
+    publish(*names, *names[:5])
+    until(lambda: all(count(name) == 1 for name in names))
+    assert count("transaction") < 100
+    publish("later 1", "poison", "later 2", "post 1")
+    until(lambda: count("later 1") == count("later 2") == 1)
+    assert (count("poison"), count("post 1")) == (0, 1)
+
+
 def test_requests_and_replies_are_transient_and_requests_expire_with_their_deadline(own_probe, virtual_host):
     own_probe.kill()
     pending = own_probe.bus.service("probe", ProbeApi).echo.start(CALLER, Words(), timeout_seconds=5.0)

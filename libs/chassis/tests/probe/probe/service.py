@@ -5,7 +5,7 @@ import time
 from sqlalchemy import text
 
 from chassis import outbox
-from chassis.service import BusProvider, DatabaseProvider, loop, on_event, rpc
+from chassis.service import BusProvider, DatabaseProvider, loop, on_event, on_events, rpc
 from contracts.errors import NOT_FOUND, ApiError
 from contracts.events import BrandChanged
 from contracts.record import Nothing
@@ -77,9 +77,13 @@ class ProbeService:
 
     @on_event("brand.changed")
     def on_brand_changed(self, connection, event):
-        connection.execute(text("INSERT INTO notes (text) VALUES (:t)"), {"t": event.data["name"]})
-        if event.data["name"].startswith("poison"):
-            raise ZeroDivisionError("poison")
+        note_name(connection, event)
+
+    @on_events("post.published", "post.failed")
+    def on_posts(self, connection, events):
+        connection.execute(text("INSERT INTO notes (text) VALUES ('transaction')"))
+        for event in events:
+            note_name(connection, event)
 
     @loop(interval_seconds=0.1, deadline_seconds=0.5)
     def hang_once(self):
@@ -95,6 +99,12 @@ class ProbeService:
         with self.database.transaction() as connection:
             note_once(connection, "tick")
         return 0
+
+
+def note_name(connection, event):
+    connection.execute(text("INSERT INTO notes (text) VALUES (:t)"), {"t": event.data["name"]})
+    if event.data["name"].startswith("poison"):
+        raise ZeroDivisionError("poison")
 
 
 def note_once(connection, note):
