@@ -17,6 +17,9 @@ from e2e_kit.waiting import until
 #: local-stack.md: an unknown outcome is first looked up after 5 s, and settled within two minutes.
 LOOK_UP_SECONDS = 60.0
 
+#: TikTok names a public post once it has looked it over; we ask after 10 s.
+NAMED_SECONDS = 45.0
+
 
 def publish(account: Account, platform: str, **content: Any) -> Json:
     """A post that goes out at once."""
@@ -235,6 +238,8 @@ def test_tiktok_takes_an_upload_in_public_and_in_private(
     assert (held["text"], held["media"]) == ("Fresh bread #bread", [{"type": "video", "bytes": len(mp4)}])
     assert {name: held["settings"][name] for name in asked} == asked
     assert post["remote_id"] in (held["settings"]["publish_id"], held["id"])
+    named = await_post(tiktok.api, post["id"], NAMED_SECONDS, remote_id=held["id"])
+    assert named["permalink"].endswith(f"/video/{held['id']}")
 
 
 def test_tiktok_gets_photos_by_their_public_address_and_pngs_as_jpegs(

@@ -25,9 +25,13 @@ from publishing.platforms.limits import check_content
 from publishing.platforms.media_limits import check_files
 from publishing.records import PageRow, Post
 from publishing.retries import wait_before_next
+from publishing.store.names import Names
 from publishing.store.sending import Claim, Recorded, Sending
 
 log = structlog.get_logger()
+
+#: First look for a post's name that comes later. Our choice.
+FIRST_NAME_SECONDS = 10.0
 
 
 class ClaimLost(Exception):
@@ -52,6 +56,7 @@ def deliver(house: House, page: PageRow, post: Post) -> Delivered:
         connector, account = house.registry.connector(page.platform), house.account(page)
         sources = _checked_media(house, post)
         published = connector.publish(account, content_of(post, sources), checkpoint_of(house, post))
+        await_name(house, post, published)
     except PlatformRefusal as refusal:
         return refused(post, refusal)
     except NotConnected as error:
@@ -111,6 +116,13 @@ def _checked_media(house: House, post: Post) -> tuple[MediaSource, ...]:
             if not Sending(connection).save_media_types(claim, [source.type for source in by_url]):
                 raise ClaimLost(post.id)
     return sources
+
+
+def await_name(house: House, post: Post, published: Published) -> None:
+    """Writes down that the platform has yet to name the post, if so."""
+    if published.is_named_later:
+        with house.database.transaction() as connection:
+            Names(connection).await_name(post.id, FIRST_NAME_SECONDS)
 
 
 def published_record(post: Post, published: Published, *, looked_up: bool = False) -> Recorded:

@@ -8,7 +8,7 @@ import structlog
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN
 from contracts.platforms import DAY_SECONDS
 from publishing import telling
-from publishing.delivery import connection_to, content_of, published_record, refused
+from publishing.delivery import await_name, connection_to, content_of, published_record, refused
 from publishing.house import House
 from publishing.platforms.base import (
     Checkpoint,
@@ -52,6 +52,8 @@ def run_look(house: House, page: PageRow, look: Look) -> None:
     claim = Claim(look.post.id, look.post.fence)
     try:
         outcome = _look(house, page, look)
+        if isinstance(outcome, Published):
+            await_name(house, look.post, outcome)
         record = conclude(house, look, outcome)
         with house.database.transaction() as connection:
             looks = Looks(connection)

@@ -203,6 +203,17 @@ comment_polls = Table(
     Index("comment_polls_due", "wake_at"),
 )
 
+#: Posts that are out and whose platform names them only later.
+names_awaited = Table(
+    "names_awaited",
+    metadata,
+    Column("post_id", Text, ForeignKey("posts.id"), primary_key=True),
+    #: Real time, both: since when, and when the next look is due or the claim on it lapses.
+    Column("since", _TIME, nullable=False),
+    Column("wake_at", _TIME, nullable=False),
+    Index("names_awaited_due", "wake_at"),
+)
+
 #: Replies of ours, written before the platform is called.
 replies = Table(
     "replies",

@@ -15,6 +15,7 @@ from publishing import (
     hooks,
     listing,
     lookups,
+    naming,
     pages,
     polling,
     posts,
@@ -162,6 +163,10 @@ class PublishingService:
     @loop(interval_seconds=1.0)
     def look_up_posts(self) -> int:
         return lookups.look_up_posts(self.house)
+
+    @loop(interval_seconds=5.0)
+    def name_posts(self) -> int:
+        return naming.name_posts(self.house)
 
     @loop(interval_seconds=1.0)
     def look_up_replies(self) -> int:

@@ -146,6 +146,8 @@ class Published:
     remote_id: str
     permalink: str | None = None
     published_at: datetime | None = None
+    #: `remote_id` is not the post's own yet: `Connector.named` will tell.
+    is_named_later: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +295,10 @@ class Connector(ABC):
 
     def subscribe(self, account: Account) -> None:
         """Ask the platform to tell us of the page's new comments; again does no harm. Where it offers that."""
+        raise NotImplementedError
+
+    def named(self, account: Account, remote_id: str) -> Published | None:
+        """The name a post has got that was out before (`Published.is_named_later`); None: not yet. Reads only."""
         raise NotImplementedError
 
     @abstractmethod

@@ -30,7 +30,7 @@ _UPLOADING = "PROCESSING_UPLOAD"
 
 
 class TikTokConnector(TikTokReading):
-    """Publishing. Checkpoint values: `content` and `publish_id`.
+    """Publishing. Checkpoint values: `content`, `privacy` and `publish_id`.
 
     Of a video besides: `upload_url`, `begun_at`, `size_bytes` and `chunk_bytes`, `chunk` (how many have arrived),
     `last_at` (when the last was first sent), `has_all`. Of photos: `asked` (the one call was on its way).
@@ -74,7 +74,7 @@ class TikTokConnector(TikTokReading):
         status = self._api.status(account, publish_id)
         state = status.get("status")
         if state in _DONE:
-            return _published(account, publish_id, status)
+            return _published(account, checkpoint, status)
         if state == "FAILED":
             return NotPublished(settled=True, refusal=failure(str(status.get("fail_reason") or "")))
         if state == _UPLOADING and self._is_incomplete(checkpoint):
@@ -135,6 +135,7 @@ class TikTokConnector(TikTokReading):
         answer = self._api.ask(account, "post/publish/video/init/", {"post_info": info, "source_info": file})
         checkpoint.save(
             content=mark,
+            privacy=info["privacy_level"],
             publish_id=named(answer, "publish_id"),
             upload_url=named(answer, "upload_url"),
             size_bytes=chunks.size_bytes,
@@ -166,7 +167,7 @@ class TikTokConnector(TikTokReading):
             "post_info": info,
             "source_info": source_of_photos(content),
         }
-        checkpoint.save(content=mark, asked=True)
+        checkpoint.save(content=mark, privacy=info["privacy_level"], asked=True)
         try:
             answer = self._api.ask(account, "post/publish/content/init/", body, visible=True)
         except PlatformRefusal:
@@ -182,7 +183,7 @@ class TikTokConnector(TikTokReading):
             raise OutcomeUnknown("TikTok is still processing the post")
         if status.get("status") == "FAILED":
             raise failure(str(status.get("fail_reason") or ""))
-        return _published(account, publish_id, status)
+        return _published(account, checkpoint, status)
 
     def _end_of_processing(self, account: Account, publish_id: str) -> Answer | None:
         """None while TikTok is at work, or cannot be asked: that says nothing about the post."""
@@ -201,10 +202,13 @@ class TikTokConnector(TikTokReading):
         return _age(checkpoint, "last_at") > timedelta(seconds=self._settings.last_chunk_seconds)
 
 
-def _published(account: Account, publish_id: str, status: Answer) -> Published:
+def _published(account: Account, checkpoint: Checkpoint, status: Answer) -> Published:
     """TikTok names a post when it may be seen by everybody: later, and a private one never. Until then: publish id."""
     post_id = post_id_in(status)
-    return Published(post_id or publish_id, permalink(account, post_id) if post_id else None)
+    if post_id:
+        return Published(post_id, permalink(account, post_id))
+    is_private = checkpoint.get("privacy") == "SELF_ONLY" or status.get("status") == "SEND_TO_USER_INBOX"
+    return Published(checkpoint.get("publish_id"), is_named_later=not is_private)
 
 
 def _forget(checkpoint: Checkpoint) -> None:

@@ -11,6 +11,7 @@ from publishing.platforms.base import (
     Counts,
     PlatformRefusal,
     Profile,
+    Published,
     Refusal,
     RemoteReply,
 )
@@ -65,6 +66,10 @@ class TikTokReading(Connector):
         cursor: str | None = None,
     ) -> CommentPage:
         _no_comments()
+
+    def named(self, account: Account, remote_id: str) -> Published | None:
+        post_id = post_id_in(self._api.status(account, remote_id))
+        return Published(post_id, permalink(account, post_id)) if post_id else None
 
     def engagement(self, account: Account, remote_id: str) -> Counts:
         """Of a post that everybody may see; a publish id is followed to the post it has become."""

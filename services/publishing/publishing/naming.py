@@ -1,0 +1,66 @@
+"""Posts that are out and whose platform names them only later (TikTok: once it has looked them over).
+
+The wait is written before the post is recorded as published; each look is claim → call → record, and reads only.
+"""
+
+from functools import partial
+
+import structlog
+
+from contracts.platforms import DAY_SECONDS
+from publishing.delivery import connection_to
+from publishing.house import House
+from publishing.platforms.base import NotConnected, PlatformRefusal
+from publishing.records import PageRow
+from publishing.store.names import Awaited, Names
+from publishing.store.pages import Pages
+
+log = structlog.get_logger()
+
+#: Between two looks: as long again as the post has waited, within these. Our choice.
+_SHORTEST_SECONDS, _LONGEST_SECONDS = 30.0, 3_600.0
+#: A post that has no name by then keeps the one it has. Our choice.
+_GIVE_UP_SECONDS = float(DAY_SECONDS)
+#: Longer than one call can take: connect 5 s, read 30 s. Our choice.
+_LEASE_SECONDS = 60.0
+
+
+def name_posts(house: House) -> int:
+    """One tick: claims posts without a name and starts asking for it; how many."""
+    free = house.side.free
+    if free == 0:
+        return 0
+    with house.database.transaction() as connection:
+        claimed = Names(connection).claim(free, _LEASE_SECONDS)
+        pages = Pages(connection).many([awaited.post.page_id for awaited in claimed])
+    for awaited in claimed:
+        house.side.start(partial(run, house, pages[awaited.post.page_id], awaited))
+    return len(claimed)
+
+
+def run(house: House, page: PageRow, awaited: Awaited) -> None:
+    """One look at one post."""
+    post = awaited.post
+    found = None
+    # Written before its post was recorded, which may have come to nothing after all.
+    is_over = awaited.awaited_seconds >= _GIVE_UP_SECONDS or post.state in ("failed", "cancelled")
+    if post.state == "published" and post.remote_id:
+        try:
+            connector, account = connection_to(house, page)
+            found = connector.named(account, post.remote_id)
+        except (PlatformRefusal, NotConnected) as error:
+            log.warning("name_not_told", post_id=post.id, reason=str(error))
+    with house.database.transaction() as connection:
+        names = Names(connection)
+        if found is not None:
+            names.name(post, found.remote_id, found.permalink)
+        if found is not None or is_over:
+            names.end(post.id)
+        else:
+            names.put_off(post.id, wait_before_look(awaited.awaited_seconds))
+    log.info("name_looked_up", post_id=post.id, found=found is not None)
+
+
+def wait_before_look(awaited_seconds: float) -> float:
+    """Seconds until a post that has waited so long is looked at again."""
+    return min(max(_SHORTEST_SECONDS, awaited_seconds), _LONGEST_SECONDS)

@@ -1,0 +1,73 @@
+"""Posts whose platform names them only later: statements. Claims and waits run in real time (`clock_timestamp()`)."""
+
+from typing import NamedTuple
+
+from sqlalchemy import Connection, text
+
+from publishing.records import Post
+
+_AWAIT = text(
+    """
+    INSERT INTO names_awaited (post_id, since, wake_at)
+    VALUES (:post_id, clock_timestamp(), clock_timestamp() + make_interval(secs => :wait)) ON CONFLICT DO NOTHING
+    """
+)
+_CLAIM = text(
+    """
+    UPDATE names_awaited n SET wake_at = clock_timestamp() + make_interval(secs => :lease)
+    FROM posts p
+    WHERE n.post_id IN (SELECT post_id FROM names_awaited WHERE wake_at <= clock_timestamp()
+        ORDER BY wake_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+        AND p.id = n.post_id
+    RETURNING p.*, extract(epoch FROM clock_timestamp() - n.since)::float8 AS awaited_seconds
+    """
+)
+_PUT_OFF = text(
+    "UPDATE names_awaited SET wake_at = clock_timestamp() + make_interval(secs => :wait) WHERE post_id = :post_id"
+)
+_NAME = text(
+    """
+    UPDATE posts SET remote_id = :remote_id, permalink = coalesce(:permalink, permalink)
+    WHERE id = :post_id AND state = 'published' AND remote_id = :known_as
+    """
+)
+_END = text("DELETE FROM names_awaited WHERE post_id = :post_id")
+
+
+class Awaited(NamedTuple):
+    """A post without its platform's own name, and for how long."""
+
+    post: Post
+    awaited_seconds: float
+
+
+class Names:
+    """Names that are waited for, over an open connection. Two that claim one post ask and write the same."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def await_name(self, post_id: str, wait_seconds: float) -> None:
+        self._connection.execute(_AWAIT, {"post_id": post_id, "wait": wait_seconds})
+
+    def claim(self, limit: int, lease_seconds: float) -> list[Awaited]:
+        """Those that are due, the longest waiting first."""
+        rows = self._connection.execute(_CLAIM, {"limit": limit, "lease": lease_seconds}).mappings()
+        return [Awaited(Post.of(row), row["awaited_seconds"]) for row in rows]
+
+    def put_off(self, post_id: str, wait_seconds: float) -> None:
+        self._connection.execute(_PUT_OFF, {"post_id": post_id, "wait": wait_seconds})
+
+    def name(self, post: Post, remote_id: str, permalink: str | None) -> None:
+        """The post's own name from now on."""
+        values = {
+            "post_id": post.id,
+            "remote_id": remote_id,
+            "permalink": permalink,
+            "known_as": post.remote_id,
+        }
+        self._connection.execute(_NAME, values)
+
+    def end(self, post_id: str) -> None:
+        """Asked for no more."""
+        self._connection.execute(_END, {"post_id": post_id})
