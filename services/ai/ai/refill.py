@@ -19,6 +19,7 @@ import structlog
 
 from ai.credits import check_operator, give, settled
 from ai.payments.base import (
+    AnswerKept,
     BadSignature,
     Order,
     OutcomeUnknown,
@@ -44,6 +45,8 @@ log = structlog.get_logger()
 _PER_TICK = 4
 #: A provider may forget an idempotency key after a day: after this an order is looked for instead. Our choice.
 _ASK_FOR = timedelta(hours=23)
+#: What is not found by then was never taken: Stripe's search may be an hour behind (docs.stripe.com/search).
+_FOUND_WITHIN = timedelta(hours=1)
 
 
 def set_auto_refill(database: Database, caller: Caller, request: SetAutoRefill) -> None:
@@ -147,18 +150,29 @@ def ask_next(database: Database, payments: PaymentProvider) -> bool:
         payment_method=refill.payment_method,
     )
     try:
-        if refill.payment_id is not None:
-            payment = payments.look_up(refill.payment_id)
-        elif refill.age < _ASK_FOR:
-            payment = payments.pay(order)
-        else:
-            payment = payments.find(refill.id) or Payment(PaymentState.FAILED, error="never_taken")
+        payment = _outcome(payments, refill, order)
     except OutcomeUnknown as error:
         log.warning("refill_outcome_unknown", refill_id=refill.id, reason=str(error))
         return True  # the claim lapses, and it is asked for again
     with database.transaction() as connection:
         settle(connection, refill.id, payment)
     return True
+
+
+def _outcome(payments: PaymentProvider, refill: Refill, order: Order) -> Payment:
+    """Raises OutcomeUnknown."""
+    if refill.payment_id is not None:
+        return payments.look_up(refill.payment_id)
+    if refill.age < _ASK_FOR:
+        try:
+            return payments.pay(order)
+        except AnswerKept:
+            found = payments.find(refill.id)
+            if found is None and refill.age < _FOUND_WITHIN:
+                raise
+    else:
+        found = payments.find(refill.id)
+    return found or Payment(PaymentState.FAILED, error="never_taken")
 
 
 def settle(connection: Connection, refill_id: str, payment: Payment) -> bool:

@@ -53,6 +53,10 @@ class OutcomeUnknown(Exception):
     """No usable answer came: ask again, with the same order."""
 
 
+class AnswerKept(OutcomeUnknown):
+    """The provider failed once, and tells the same order nothing else any more: look for it instead."""
+
+
 class BadSignature(Exception):
     """A call that says it is the provider's, and is not, or is too old."""
 

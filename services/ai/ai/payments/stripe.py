@@ -1,7 +1,7 @@
 """Stripe over its HTTP API: off-session PaymentIntents, and its signed calls.
 
-A request that is repeated with the same Idempotency-Key and body within 24 hours is answered as the first was; what
-was refused before it began (409, 429) and what Stripe failed at (5xx) says nothing about the outcome.
+A request that is repeated with the same Idempotency-Key and body within 24 hours is answered as the first was, 500
+included; what was refused before it began (409, 429) and what Stripe failed at (5xx) says nothing about the outcome.
 """
 
 import hashlib
@@ -19,6 +19,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from ai.payments.base import (
+    AnswerKept,
     BadSignature,
     Order,
     OutcomeUnknown,
@@ -111,6 +112,8 @@ class Stripe(PaymentProvider):
             answer = json.loads(response.data)
         except (HTTPError, ValueError) as error:
             raise OutcomeUnknown(type(error).__name__) from error
+        if response.status >= 500 and response.headers.get("Idempotent-Replayed") == "true":
+            raise AnswerKept(f"HTTP {response.status}")
         if response.status >= 500 or response.status in _OPEN_STATUSES or not isinstance(answer, dict):
             raise OutcomeUnknown(f"HTTP {response.status}")
         return response.status, answer

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ai.payments.base import BadSignature, Order, OutcomeUnknown, PackSale, PaymentState
+from ai.payments.base import AnswerKept, BadSignature, Order, OutcomeUnknown, PackSale, PaymentState
 from ai.payments.stripe import Stripe, StripeSettings
 
 ORDER = Order("rfl_1", "usr_1", 900, "cus_local_1", "pm_card_visa")
@@ -109,6 +109,15 @@ def test_an_answer_that_decides_nothing_leaves_the_outcome_open(
     with pytest.raises(OutcomeUnknown):
         stripe.pay(ORDER)
     assert charged(simulator)["count"] == 0
+
+
+def test_a_failure_that_is_told_again_says_that_asking_is_in_vain(stripe: Stripe, simulator: Any) -> None:
+    simulator.fault("stripe", "payment", "server_error")
+    with pytest.raises(OutcomeUnknown) as first:
+        stripe.pay(ORDER)
+    assert not isinstance(first.value, AnswerKept)
+    with pytest.raises(AnswerKept):
+        stripe.pay(ORDER)
 
 
 def test_a_look_that_fails_says_nothing_of_the_payment(stripe: Stripe, simulator: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from ai.payments.base import Order, OutcomeUnknown, Payment, PaymentProvider, PaymentState
+from ai.payments.base import AnswerKept, Order, OutcomeUnknown, Payment, PaymentProvider, PaymentState
 from chassis import clock
 from chassis.database import Database
 
@@ -82,6 +82,8 @@ class Till(PaymentProvider):
         self._burn()
         if self.mood == "unheard":
             raise OutcomeUnknown
+        if self.mood == "stuck":
+            raise AnswerKept
         assert self.orders.setdefault(order.id, order) == order  # the same key, the same words
         wanted = PaymentState.PAID if self.mood == "silent" else PaymentState(self.mood)
         self.states.setdefault(order.id, wanted)

@@ -113,6 +113,29 @@ def test_an_order_that_is_a_day_old_is_looked_for_and_never_sent_again(
 
 
 @pytest.mark.usefixtures("wished")
+@pytest.mark.parametrize("taken", [True, False])
+def test_an_order_that_is_only_told_an_old_failure_is_looked_for(
+    database: Database, at: Set, till: Any, taken: bool
+) -> None:
+    till.mood = "silent" if taken else "unheard"
+    spend(database, 10, "op_1")
+    run(database, till)
+    till.mood = "stuck"
+    run(database, till)
+    assert (bonus(database), shown(database).status) == ((1_000, "active") if taken else (0, "pending"))
+    at(NOON + timedelta(minutes=59))
+    run(database, till)
+    assert shown(database).status == ("active" if taken else "pending")
+    at(NOON + timedelta(minutes=61))
+    run(database, till)
+    assert shown(database).status == ("active" if taken else "payment_failed")
+    till.mood = "paid"
+    spend(database, 1, "op_2")
+    run(database, till)
+    assert bonus(database) == 1_000
+
+
+@pytest.mark.usefixtures("wished")
 def test_an_order_that_never_came_in_is_given_up_after_a_day(database: Database, at: Set, till: Any) -> None:
     till.mood = "unheard"
     spend(database, 10, "op_1")
