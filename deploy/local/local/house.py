@@ -23,12 +23,18 @@ SERVICES: dict[str, tuple[str, ...]] = {
     "ai": (
         *("AI_CAPTION_PROVIDER", "AI_IMAGE_PROVIDER", "AI_POLL_SECONDS", "AI_VIDEO_PROVIDER", "MAX_WORKERS"),
         *("GEMINI_API_KEY", "GEMINI_API_URL", "OPENAI_API_KEY", "OPENAI_API_URL", "OUTBOUND_HOST_MAP"),
+        *("PACK_LINKS", "PAYMENT_PROVIDER", "STRIPE_API_URL", "STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET"),
     ),
     "media": ("S3_ACCESS_KEY", "S3_BUCKET", "S3_PUBLIC_URL", "S3_REGION", "S3_SECRET_KEY", "S3_URL"),
     "webhooks": ("EVENTLET_THREADPOOL_SIZE", "MAX_WORKERS", "WEBHOOK_ALLOWED_CIDRS", "WEBHOOK_SECRET_KEYS"),
 }
 #: Keys the runner makes up, once for each run directory.
-SECRETS = ("CREDENTIAL_KEYS", "META_APP_SECRET", "META_VERIFY_TOKEN", "TOKEN_SECRET", "WEBHOOK_SECRET_KEYS")
+SECRETS = (
+    *("CREDENTIAL_KEYS", "META_APP_SECRET", "META_VERIFY_TOKEN", "STRIPE_WEBHOOK_SECRET", "TOKEN_SECRET"),
+    "WEBHOOK_SECRET_KEYS",
+)
+#: Where packs are bought with `--payments`; in the simulator a control call pays there.
+PACK_LINKS = ",".join(f"{size}=https://buy.posthaste.test/{size}" for size in (500, 1_500, 5_000, 15_000))
 #: How often comments are asked for (age=wait in seconds): 5 s for young posts (local-stack.md, "Waiting times").
 COMMENT_POLLS = "3600=5,86400=15,259200=300,1209600=3600,2592000=86400"
 #: Who keeps a database of its own, with migrations.
@@ -52,7 +58,12 @@ SAMPLES = {
 
 
 def settings(
-    port: Mapping[str, int], *, amqp_url: str, secrets: Mapping[str, str], strict: bool
+    port: Mapping[str, int],
+    *,
+    amqp_url: str,
+    secrets: Mapping[str, str],
+    strict: bool,
+    payments: bool = False,
 ) -> dict[str, str]:
     """Everything a process of the local stack may be told besides its own database and port."""
     simulator = f"http://127.0.0.1:{port['simulator']}"
@@ -78,6 +89,8 @@ def settings(
         "OPENAI_API_KEY": "local-openai-key",
         "OPENAI_API_URL": simulator,
         "OUTBOUND_HOST_MAP": f"{MEDIA_HOST}=127.0.0.1:{port['simulator']}",
+        "PACK_LINKS": PACK_LINKS if payments else "",
+        "PAYMENT_PROVIDER": "stripe" if payments else "manual",
         "PUBLIC_BASE_URL": f"http://127.0.0.1:{port['gateway']}",
         "PYTHONUNBUFFERED": "1",
         "RECONCILE_FIRST_SECONDS": "5",
@@ -86,6 +99,8 @@ def settings(
         "S3_PUBLIC_URL": storage.url(port["s3"]),
         "S3_REGION": storage.REGION,
         "S3_URL": storage.url(port["s3"]),
+        "STRIPE_API_URL": simulator,
+        "STRIPE_SECRET_KEY": "local-stripe-key",
         "WEBHOOK_ALLOWED_CIDRS": "" if strict else "127.0.0.1/32",
         "TIKTOK_API_URL": simulator,
         "TIKTOK_AUDITED": "true",
@@ -110,7 +125,8 @@ def processes(
             [*python, "simulator", "--port", str(port["simulator"])],
             {"OUTBOUND_HOST_MAP": told["OUTBOUND_HOST_MAP"], "PYTHONUNBUFFERED": "1"}
             | {"SIMULATOR_TIKTOK_AUDITED": told["TIKTOK_AUDITED"]}
-            | _of_meta(port, told),
+            | _of_meta(port, told)
+            | _of_stripe(port, told),
             f"tcp:127.0.0.1:{port['simulator']}",
         )
     ]
@@ -143,4 +159,11 @@ def _of_meta(port: Mapping[str, int], told: Mapping[str, str]) -> dict[str, str]
     hooks = f"http://127.0.0.1:{port['gateway']}/hooks"
     return {name: told[name] for name in ("META_APP_SECRET", "META_VERIFY_TOKEN")} | {
         "META_WEBHOOK_URL": hooks
+    }
+
+
+def _of_stripe(port: Mapping[str, int], told: Mapping[str, str]) -> dict[str, str]:
+    """The account that the simulator's Stripe knows: ours, with the address where it hears of payments."""
+    return {name: told[name] for name in ("STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET")} | {
+        "STRIPE_WEBHOOK_URL": f"http://127.0.0.1:{port['gateway']}/hooks/stripe"
     }

@@ -46,6 +46,8 @@ class Stack:
     usual_ports: bool = True
     #: No loopback addresses for webhooks.
     strict: bool = False
+    #: Stripe, which the simulator plays, takes payments. False: the operator grants credits.
+    payments: bool = False
 
     def up(self, tell: Tell, *, owner_pid: int | None = None) -> bool:
         """Bring everything up and write `env`; false if it ran already, unchanged. Raises NotReady.
@@ -106,7 +108,13 @@ class Stack:
             table += rabbitmq.processes(self.run, port)
         table += storage.processes(self.run, port["s3"], self.secrets())
         servers = [row.name for row in table if row.name in ("databases", "rabbitmq", "s3")]
-        told = house.settings(port, amqp_url=amqp_url, secrets=self.secrets(), strict=self.strict)
+        told = house.settings(
+            port,
+            amqp_url=amqp_url,
+            secrets=self.secrets(),
+            strict=self.strict,
+            payments=self.payments,
+        )
         table += house.processes(port, told, urls, servers)
         env = {
             SOURCED: str(self.run),

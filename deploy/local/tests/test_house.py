@@ -17,8 +17,8 @@ def ignore(_line: str) -> None:
     """Progress is not looked at here."""
 
 
-def table(run: Path, *, strict: bool = False) -> dict[str, Process]:
-    _, rows = Stack(run, strict=strict).plan(PORT)
+def table(run: Path, *, strict: bool = False, payments: bool = False) -> dict[str, Process]:
+    _, rows = Stack(run, strict=strict, payments=payments).plan(PORT)
     return {row.name: row for row in rows}
 
 
@@ -63,6 +63,16 @@ def test_secrets_stay_the_same_and_are_private(tmp_path: Path) -> None:
 def test_loopback_webhooks_are_allowed_unless_strict(tmp_path: Path) -> None:
     assert table(tmp_path)["webhooks"].env["WEBHOOK_ALLOWED_CIDRS"] == "127.0.0.1/32"
     assert table(tmp_path, strict=True)["webhooks"].env["WEBHOOK_ALLOWED_CIDRS"] == ""
+
+
+def test_the_operator_grants_credits_unless_payments_are_taken(tmp_path: Path) -> None:
+    ai = table(tmp_path)["ai"].env
+    assert (ai["PAYMENT_PROVIDER"], ai["PACK_LINKS"]) == ("manual", "")
+    rows = table(tmp_path, payments=True)
+    ai, simulator = rows["ai"].env, rows["simulator"].env
+    assert ai["PAYMENT_PROVIDER"] == "stripe"
+    for name in ("STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET"):
+        assert ai[name] == simulator[name]
 
 
 def test_a_server_brought_along_is_told_to_everybody_and_not_started(

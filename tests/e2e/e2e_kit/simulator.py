@@ -1,5 +1,6 @@
 """The simulator's control API: what the platforms hold, and what goes wrong there."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import requests
@@ -51,6 +52,33 @@ class Simulator:
         }  # fmt: skip
         made: str = self._ask("POST", "/_sim/comments", **body)["id"]
         return made
+
+    def fault_of_customer(self, customer_id: str, mode: str, times: int = 1) -> None:
+        """The next payments that are asked for of this customer go wrong."""
+        self._ask(
+            "POST", "/_sim/faults", platform="stripe", operation="payment", mode=mode, times=times,
+            account_id=customer_id,
+        )  # fmt: skip
+
+    def payments(self) -> Json:
+        """What Stripe holds, and its events on their way."""
+        return self._get("/_sim/payments")
+
+    def pay_link(self, cents: int, account_id: str, **metadata: str) -> None:
+        """Somebody pays by a payment link."""
+        self._ask(
+            "POST", "/_sim/stripe/checkout", amount=cents, client_reference_id=account_id, metadata=metadata
+        )
+
+    def tell_payment(self, kind: str, thing: Json) -> str:
+        """Stripe tells of something, signed: the event's id."""
+        told: str = self._ask("POST", "/_sim/stripe/events", type=kind, object=thing)["id"]
+        return told
+
+    def delivered(self, event_ids: Sequence[str]) -> bool:
+        """Whether Stripe's events were all answered 2xx."""
+        done = {row["id"] for row in self.payments()["webhooks"] if row["delivered"]}
+        return done >= set(event_ids)
 
     def works(self, prompt: str) -> list[Json]:
         """What AI providers made of prompts that have these words in them."""

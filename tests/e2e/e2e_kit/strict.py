@@ -1,15 +1,14 @@
 """A stack of its own that knows no loopback for webhooks (`./dev up --strict`), in an internet of its own."""
 
 import json
-import os
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from e2e_kit.private import private_stack
 from e2e_kit.stack import Stack
-from local.stack import Stack as LocalStack
 
 _INTERNET = Path(__file__).with_name("internet")
 
@@ -19,23 +18,9 @@ def strict_stack(run: Path, world: dict[str, object]) -> Iterator[Stack]:
     """Started with the servers of its own that every stack has, gone afterwards. For `world` see e2e_kit/internet."""
     run.mkdir(parents=True)
     (run / "internet.json").write_text(json.dumps(world))
-    local = LocalStack(run, durable=False, usual_ports=False, strict=True)
     set_ = {"PYTHONPATH": str(_INTERNET), "INTERNET": str(run / "internet.json")}
-    given = [name for name in os.environ if name == "AMQP_URL" or name.startswith("DATABASE_URL_")]
-    before = dict(os.environ)
-    try:
-        for name in given:
-            del os.environ[name]
-        os.environ |= set_
-        local.up(lambda _: None, owner_pid=os.getpid())
-    finally:
-        os.environ.clear()
-        os.environ |= before
-    try:
-        yield Stack(run)
-    finally:
-        local.down()
-        local.remove()
+    with private_stack(run, set_, strict=True) as stack:
+        yield stack
 
 
 class Canary:

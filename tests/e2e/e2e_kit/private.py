@@ -1,0 +1,33 @@
+"""A stack of a test file's own, for what the shared one is not started with."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from e2e_kit.stack import Stack
+from local.stack import Stack as LocalStack
+
+
+@contextmanager
+def private_stack(run: Path, set_: Mapping[str, str] | None = None, **options: bool) -> Iterator[Stack]:
+    """Started with the servers of its own that every stack has, gone afterwards.
+
+    `set_` is in the environment of all its processes; `options` are those of `./dev up`.
+    """
+    local = LocalStack(run, durable=False, usual_ports=False, **options)
+    given = [name for name in os.environ if name == "AMQP_URL" or name.startswith("DATABASE_URL_")]
+    before = dict(os.environ)
+    try:
+        for name in given:
+            del os.environ[name]
+        os.environ |= set_ or {}
+        local.up(lambda _: None, owner_pid=os.getpid())
+    finally:
+        os.environ.clear()
+        os.environ |= before
+    try:
+        yield Stack(run)
+    finally:
+        local.down()
+        local.remove()
