@@ -26,6 +26,7 @@ from publishing.engagement import published, unreadable
 from publishing.expiring import expire
 from publishing.house import House
 from publishing.platforms.base import CommentPage, NotConnected, OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.limits import comment_length
 from publishing.posts import check_page
 from publishing.publish import rejected
 from publishing.receiving import take_in, view
@@ -209,6 +210,7 @@ def _check_message(page: PageRow, message: str) -> None:
     check_text(message, "message")
     if not message.strip():
         raise invalid("message", "must not be empty")
-    limit = PLATFORMS[page.platform].comment_limit
-    if len(message) > limit:
-        raise invalid("message", f"must be at most {limit} characters on {PLATFORMS[page.platform].name}")
+    platform = PLATFORMS[page.platform]
+    count = comment_length(platform.code, message)
+    if count > platform.comment_limit:
+        raise invalid("message", f"{platform.name} takes at most {platform.comment_limit}, these are {count}")

@@ -39,6 +39,11 @@ def length(platform_code: str, text: str) -> int:
     return _LENGTHS[PLATFORMS[platform_code].length_unit](text)
 
 
+def comment_length(platform_code: str, text: str) -> int:
+    """The same for a comment or reply: a reply on X is a post, elsewhere comments are plain text (platforms.md 4)."""
+    return weighted_length(text) if platform_code == "TW" else len(text)
+
+
 def check_content(
     platform_code: str,
     message: str,

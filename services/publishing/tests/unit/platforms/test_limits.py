@@ -2,7 +2,7 @@
 
 import pytest
 
-from publishing.platforms.limits import check_content, length
+from publishing.platforms.limits import check_content, comment_length, length
 
 
 @pytest.mark.parametrize(
@@ -110,3 +110,9 @@ def test_settings_are_free_otherwise() -> None:
     }
     assert check_content("IG", "text", ["video"], settings=good) == []
     assert check_content("TT", "text", ["video"], settings={"link": 7}) == []
+
+
+def test_a_reply_on_x_counts_as_a_post_there_and_a_comment_elsewhere_as_it_is_written() -> None:
+    text = "https://example.com/" + "a" * 300
+    assert comment_length("TW", text) == 23
+    assert comment_length("LN", "#one (two)") == len("#one (two)")
