@@ -28,6 +28,6 @@ class House:
         self.database = database
         self.settings = settings
         self.vault = vault
-        self.scribe = Scribe(database, settings.retry_seconds, settings.lease_seconds)
+        self.scribe = Scribe(database, settings.lease_seconds)
         self.office = Office(database, settings, vault, self.scribe, quota, resolve)
         database.on_commit(ARRIVED, partial(wake, "deliver_events"))

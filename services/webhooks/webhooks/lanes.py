@@ -7,7 +7,7 @@ until its outcome is written: a process that dies leaves nothing to be mended.
 
 import time
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from chassis.posting import Line
 from webhooks import rules
@@ -25,7 +25,7 @@ class Lane:
         self.version: tuple[int, int] | None = None
         self.url = ""
         self.secrets: tuple[str, ...] = ()
-        self.consecutive_failures = 0
+        self.standing = rules.Standing(is_active=True, consecutive_failures=0)
         #: Attempts that went well since the lane was taken.
         self.acknowledged = 0
         #: Taken up and not begun.
@@ -47,11 +47,11 @@ class Lane:
 
     def set_up(self, opened: Opened, secrets: Collection[str]) -> None:
         self.version, self.url, self.secrets = opened.version, opened.url, tuple(secrets)
-        self.consecutive_failures = opened.consecutive_failures
+        self.standing = opened.standing
 
     def wants(self, most: int) -> int:
         """How many more deliveries may be taken up now, of `most` in all: none while half of that is there."""
-        may_have = rules.ahead(self.consecutive_failures, self.acknowledged, most)
+        may_have = rules.ahead(self.standing.consecutive_failures, self.acknowledged, most)
         if self.is_loading or self.held_until > time.monotonic() or len(self.known) > may_have // 2:
             return 0
         return may_have - len(self.known)
@@ -63,16 +63,25 @@ class Lane:
     def begin(self, free: int) -> Due | None:
         """The next delivery to be tried; None when there is none, or no place for it."""
         is_valid = time.monotonic() < self.valid_until
-        if not self.ready or not is_valid or self.running >= rules.places(self.consecutive_failures, free):
+        if (
+            not self.ready
+            or not is_valid
+            or self.running >= rules.places(self.standing.consecutive_failures, free)
+        ):
             return None
         self.running += 1
         return self.ready.popleft()
 
-    def end(self, due: Due, standing: rules.Standing | None) -> None:
-        """`standing`: of the subscription, as far as it is known."""
-        if standing is not None:
-            self.acknowledged += standing.consecutive_failures == 0
-            self.consecutive_failures = standing.consecutive_failures
+    def judge(self, due: Due, status_code: int | None, waits: Sequence[float]) -> rules.Verdict:
+        """What an answer leads to; the next one is judged by how the subscription stands after it."""
+        verdict = rules.judge(status_code, failures=due.failures, standing=self.standing, waits=waits)
+        self.standing = verdict.standing
+        self.acknowledged += verdict.state == "delivered"
+        if verdict.standing.disabled_reason is not None:
+            self.drop()
+        return verdict
+
+    def end(self, due: Due) -> None:
         self.running -= 1
         self.known.discard(due.id)
         self.used_at = time.monotonic()

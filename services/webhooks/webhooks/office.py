@@ -21,7 +21,7 @@ from webhooks import charging, rules, sending
 from webhooks.config import Settings
 from webhooks.lanes import Lane
 from webhooks.pool import Pool
-from webhooks.records import Due, Opened
+from webhooks.records import Due, Entry, Opened
 from webhooks.scribe import Scribe
 from webhooks.store.lanes import Lanes, Looked
 from webhooks.vault import UnreadableSecret, Vault
@@ -245,23 +245,34 @@ class Office:
                 self._close_lines([lane])
 
     def _attempt_one(self, lane: Lane, line: Line, due: Due) -> Due | None:
-        standing = None
+        tried = sending.send(lane, line, due, self._settings.timeout_seconds)
+        is_written = False
         try:
-            standing = self._scribe.write(sending.send(lane, line, due, self._settings.timeout_seconds))
+            with self._lock:
+                verdict = lane.judge(due, tried.status_code, self._settings.retry_seconds)
+            is_written = self._scribe.write(Entry(tried, verdict))
         except ApiError as error:
             log.warning("attempt_not_written", delivery_id=due.id, reason=error.message)
         finally:
             with self._lock:
-                lane.end(due, standing)
-                if standing is None:
+                lane.end(due)
+                if not is_written:
                     self._lose(lane)
-                elif standing.disabled_reason is not None:
-                    lane.drop()
-                    wake("end_deliveries")
+        if is_written and verdict.standing.disabled_reason is not None:
+            wake("end_deliveries")
         if lane.is_hungry(self._most()):
             wake("deliver_events")
         with self._lock:
             return self._next(lane)
+
+    def _most(self) -> int:
+        """Deliveries that one lane may have taken up; fewer when there are many lanes, for the sake of memory."""
+        return max(
+            2 * rules.MAX_AT_ONCE, min(self._settings.taken_ahead, _TAKEN_UP // max(1, len(self._lanes)))
+        )
+
+    def _next(self, lane: Lane) -> Due | None:
+        return None if self._is_closing else lane.begin(self._attempts.free)
 
     def _lanes_of(self, due: Collection[Due]) -> list[Lane]:
         ids = dict.fromkeys(one.subscription_id for one in due)

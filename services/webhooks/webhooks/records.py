@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from contracts import webhooks as api
+from webhooks.rules import Standing, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,9 @@ class Due(NamedTuple):
     id: str
     event_id: str
     event: str
-    #: Attempts made so far.
+    #: Attempts made so far, and the place in the schedule.
     attempts: int
+    failures: int
     body: bytes
     account_id: str
     tier: str
@@ -99,7 +101,7 @@ class Opened(NamedTuple):
     url: str
     #: Encrypted, newest first.
     secrets: list[str]
-    consecutive_failures: int
+    standing: Standing
     version: tuple[int, int]
 
 
@@ -110,9 +112,16 @@ class Tried(NamedTuple):
     delivery_id: str
     fence: int
     number: int
-    #: Seconds between its beginning and its writing down are counted from here (monotonic).
+    #: When it began (monotonic): its time of day follows from how long ago that is.
     began: float
     duration_ms: int
     status_code: int | None
     error: str | None
     answer: str | None
+
+
+class Entry(NamedTuple):
+    """An attempt and what it leads to."""
+
+    tried: Tried
+    verdict: Verdict

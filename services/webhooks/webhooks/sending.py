@@ -14,7 +14,7 @@ _HEADERS = {"Content-Type": "application/json", "User-Agent": "Posthaste-Webhook
 
 
 def send(lane: Lane, line: Line, due: Due, timeout_seconds: float) -> Tried:
-    """Never raises: what went wrong is in the attempt."""
+    """Does not raise: what went wrong is in the attempt."""
     headers = {
         **_HEADERS,
         "X-Svc-Event": due.event,

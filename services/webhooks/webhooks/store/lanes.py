@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import Connection, text
 
-from chassis.database import Compiled, end_with
+from chassis.database import Compiled
 from webhooks.records import Due, Opened
 from webhooks.rules import Standing
 
@@ -58,7 +58,7 @@ _TAKE = Compiled(
 _OPEN = Compiled(
     text(
         f"""
-        SELECT s.id, s.url, s.revision, l.consecutive_failures, x.secrets, x.count
+        SELECT s.id, s.url, s.revision, s.status = 'active' AS is_active, l.consecutive_failures, x.secrets, x.count
         FROM subscriptions s JOIN lanes l ON l.subscription_id = s.id, LATERAL (
             SELECT (array_agg(secret ORDER BY id DESC))[1:{_SIGNATURES}] AS secrets, count(*) AS count FROM secrets
             WHERE subscription_id = s.id AND (expires_at IS NULL OR expires_at > (SELECT clock_now()))) AS x
@@ -66,12 +66,18 @@ _OPEN = Compiled(
         """
     )
 )
+#: Lanes that are being written at this moment are renewed by that; to wait for them in another order is a deadlock.
 _RENEW = Compiled(
     text(
         """
-        UPDATE lanes l SET lease_until = clock_timestamp() + make_interval(secs => :lease)
-        FROM unnest(CAST(:ids AS text[]), CAST(:fences AS bigint[])) AS mine (id, fence)
-        WHERE l.subscription_id = mine.id AND l.fence = mine.fence RETURNING l.subscription_id
+        WITH mine AS (SELECT * FROM unnest(CAST(:ids AS text[]), CAST(:fences AS bigint[])) AS mine (id, fence)),
+        free AS (
+            SELECT subscription_id FROM lanes l JOIN mine ON l.subscription_id = mine.id AND l.fence = mine.fence
+            FOR NO KEY UPDATE OF l SKIP LOCKED
+        ), renewed AS (
+            UPDATE lanes l SET lease_until = clock_timestamp() + make_interval(secs => :lease)
+            FROM free WHERE l.subscription_id = free.subscription_id)
+        SELECT l.subscription_id FROM lanes l JOIN mine ON l.subscription_id = mine.id AND l.fence = mine.fence
         """
     )
 )
@@ -91,7 +97,7 @@ _RELEASE = Compiled(
 _LOAD = Compiled(
     text(
         """
-        SELECT d.subscription_id, d.id, d.event_id, d.event, d.attempts, e.body, a.id AS account_id, a.tier
+        SELECT d.subscription_id, d.id, d.event_id, d.event, d.attempts, d.failures, e.body, a.id AS account_id, a.tier
         FROM unnest(CAST(:ids AS text[]), CAST(:limits AS integer[])) AS lane (id, places)
         JOIN subscriptions s ON s.id = lane.id JOIN accounts a ON a.id = s.account_id, LATERAL (
             SELECT * FROM deliveries p
@@ -103,46 +109,41 @@ _LOAD = Compiled(
         """
     )
 )
-#: A commit that a crash of the database loses is an attempt made twice, which receivers know by its id. Waiting for the
-#: disk each time would make many more of them: what has not been written when a process is killed is sent again.
-_LOCK = Compiled(
-    text(
-        """
-        SET LOCAL synchronous_commit TO off;
-        SELECT l.subscription_id, l.fence, l.consecutive_failures, s.status = 'active', d.id, d.attempts, d.failures
-        FROM lanes l JOIN subscriptions s ON s.id = l.subscription_id
-        JOIN unnest(CAST(:ids AS text[]), CAST(:delivery_ids AS text[])) AS v (id, delivery_id)
-            ON v.id = l.subscription_id
-        LEFT JOIN deliveries d ON d.subscription_id = v.id AND d.id = v.delivery_id
-        ORDER BY l.subscription_id FOR NO KEY UPDATE OF l
-        """
-    )
-)
+#: One round trip, and no wait for the disk: what has not been written when a process is killed is sent again, so it
+#: must be quick; a commit that a crash of the database loses is only an attempt that is made twice.
 _RECORD = """
-    WITH clock AS MATERIALIZED (SELECT clock_now() AS now), tried AS MATERIALIZED (
+    WITH clock AS MATERIALIZED (
+        SELECT clock_now() AS now, set_config('synchronous_commit', 'off', true)
+    ), tried AS MATERIALIZED (
         SELECT * FROM jsonb_to_recordset(%(tried)s::jsonb) AS v (subscription_id text, id text, number integer,
             state text, wait float8, has_failed boolean, ago float8, duration_ms integer, status_code integer,
             error text, answer text)
-    ), stood AS (
-        SELECT * FROM jsonb_to_recordset(%(stood)s::jsonb) AS v (subscription_id text, failures integer,
+    ), stood AS MATERIALIZED (
+        SELECT * FROM jsonb_to_recordset(%(stood)s::jsonb) AS v (subscription_id text, fence bigint, failures integer,
             has_delivered boolean, reason text)
+    ), held AS (
+        UPDATE lanes l SET consecutive_failures = v.failures,
+            lease_until = clock_timestamp() + make_interval(secs => %(lease)s),
+            last_delivery_at = CASE WHEN v.has_delivered THEN now ELSE l.last_delivery_at END
+        FROM stood v, clock WHERE l.subscription_id = v.subscription_id AND l.fence = v.fence
+        RETURNING l.subscription_id
     ), settled AS (
         UPDATE deliveries d SET state = v.state, attempts = v.number, failures = d.failures + v.has_failed::integer,
             due_at = now + make_interval(secs => v.wait)
-        FROM tried v, clock WHERE d.subscription_id = v.subscription_id AND d.id = v.id AND d.attempts = v.number - 1
+        FROM tried v JOIN held USING (subscription_id), clock
+        WHERE d.subscription_id = v.subscription_id AND d.id = v.id AND d.attempts = v.number - 1
         RETURNING d.id
-    ), counted AS (
-        UPDATE lanes l SET consecutive_failures = v.failures,
-            last_delivery_at = CASE WHEN v.has_delivered THEN now ELSE l.last_delivery_at END
-        FROM stood v, clock WHERE l.subscription_id = v.subscription_id
     ), disabled AS (
         UPDATE subscriptions s SET status = 'disabled', disabled_reason = v.reason, revision = revision + 1
-        FROM stood v WHERE s.id = v.subscription_id AND v.reason IS NOT NULL AND s.status = 'active'
+        FROM stood v JOIN held USING (subscription_id)
+        WHERE s.id = v.subscription_id AND v.reason IS NOT NULL AND s.status = 'active'
+    ), logged AS (
+        INSERT INTO attempts (delivery_id, number, at, duration_ms, status_code, error, answer)
+        SELECT v.id, v.number, date_trunc('milliseconds', now - make_interval(secs => v.ago)), v.duration_ms,
+            v.status_code, v.error, v.answer
+        FROM tried v JOIN settled USING (id), clock ON CONFLICT DO NOTHING
     )
-    INSERT INTO attempts (delivery_id, number, at, duration_ms, status_code, error, answer)
-    SELECT v.id, v.number, date_trunc('milliseconds', now - make_interval(secs => v.ago)), v.duration_ms,
-        v.status_code, v.error, v.answer
-    FROM tried v JOIN settled USING (id), clock ON CONFLICT DO NOTHING
+    SELECT subscription_id FROM held
 """
 _SKIP = text(
     """
@@ -165,20 +166,6 @@ class Looked(NamedTuple):
     version: tuple[int, int]
 
 
-class Locked(NamedTuple):
-    """A subscription whose lane is ours until the transaction ends."""
-
-    fence: int
-    standing: Standing
-
-
-class Progress(NamedTuple):
-    """How far a delivery has come."""
-
-    attempts: int
-    failures: int
-
-
 class Settled(NamedTuple):
     """An attempt to be written down; `ago` seconds have passed since it began."""
 
@@ -199,6 +186,7 @@ class Stood(NamedTuple):
     """How a subscription stands after them."""
 
     subscription_id: str
+    fence: int
     failures: int
     has_delivered: bool
     reason: str | None
@@ -223,7 +211,13 @@ class Lanes:
     def open(self, subscription_ids: Collection[str]) -> list[Opened]:
         rows = _OPEN.run(self._connection, {"ids": list(subscription_ids)})
         return [
-            Opened(row.id, row.url, row.secrets or [], row.consecutive_failures, (row.revision, row.count))
+            Opened(
+                id=row.id,
+                url=row.url,
+                secrets=row.secrets or [],
+                standing=Standing(row.is_active, row.consecutive_failures),
+                version=(row.revision, row.count),
+            )
             for row in rows
         ]
 
@@ -244,27 +238,15 @@ class Lanes:
     def load(self, limits: dict[str, int], known: Collection[str]) -> list[Due]:
         """Up to so many due deliveries of each subscription, without those that are known."""
         parameters = {"ids": list(limits), "limits": list(limits.values()), "known": list(known)}
-        return [Due(*row[:5], bytes(row[5]), *row[6:]) for row in _LOAD.run(self._connection, parameters)]
+        return [Due(*row[:6], bytes(row[6]), *row[7:]) for row in _LOAD.run(self._connection, parameters)]
 
-    def lock(
-        self, tried: Sequence[tuple[str, str]]
-    ) -> tuple[dict[str, Locked], dict[tuple[str, str], Progress]]:
-        """Locks the lanes of these (subscription, delivery) pairs; those that are gone are missing."""
-        parameters = {"ids": [pair[0] for pair in tried], "delivery_ids": [pair[1] for pair in tried]}
-        locked: dict[str, Locked] = {}
-        progress: dict[tuple[str, str], Progress] = {}
-        for lane_id, fence, consecutive, is_active, delivery_id, attempts, failures in _LOCK.run(
-            self._connection, parameters
-        ):
-            locked[lane_id] = Locked(fence, Standing(is_active, consecutive))
-            if delivery_id is not None:
-                progress[lane_id, delivery_id] = Progress(attempts, failures)
-        return locked, progress
+    def record(self, settled: Sequence[Settled], stood: Sequence[Stood], lease_seconds: float) -> set[str]:
+        """Writes attempts and what they change, and renews their lanes; gives the lanes that are still ours.
 
-    def record(self, settled: Sequence[Settled], stood: Sequence[Stood]) -> None:
-        """Writes attempts and what they change; the transaction is over with it."""
-        parameters = {"tried": _json(settled), "stood": _json(stood)}
-        end_with(self._connection, _RECORD, parameters)
+        An attempt that was written before, by a commit that seemed to fail, changes nothing. Needs no transaction.
+        """
+        parameters = {"tried": _json(settled), "stood": _json(stood), "lease": lease_seconds}
+        return {row[0] for row in self._connection.exec_driver_sql(_RECORD, parameters)}
 
     def skip(self, pairs: Sequence[tuple[str, str]]) -> None:
         """These (subscription, delivery) found the month used up."""
