@@ -17,6 +17,7 @@ from publishing.platforms.base import (
     StillUnknown,
 )
 from publishing.platforms.likeness import fingerprint
+from publishing.platforms.sources import check_bytes
 from publishing.platforms.tiktok.calls import Answer, named
 from publishing.platforms.tiktok.errors import UNKNOWN_PUBLISH, failure
 from publishing.platforms.tiktok.reading import TikTokReading, permalink, post_id_in
@@ -122,9 +123,7 @@ class TikTokConnector(TikTokReading):
         if longest and source.duration_seconds and source.duration_seconds > longest:
             message = f"TikTok takes videos of at most {longest} s from this account."
             raise PlatformRefusal(Refusal.REJECTED, "duration_check_failed", message)
-        if not source.has_bytes:
-            message = "The video's server does not say how long the file is; upload the video instead."
-            raise PlatformRefusal(Refusal.REJECTED, "MEDIA_LENGTH_UNKNOWN", message)
+        check_bytes(source)
         chunks = cut(source.length_bytes, self._settings.chunk_bytes)
         file = {
             "source": "FILE_UPLOAD",

@@ -15,6 +15,7 @@ from publishing.platforms.base import (
     Refusal,
 )
 from publishing.platforms.likeness import fingerprint, same_text, window_start
+from publishing.platforms.sources import check_bytes
 from publishing.platforms.wire import poll
 from publishing.platforms.youtube.calls import Answer, items_of, rfc3339
 from publishing.platforms.youtube.errors import problem_of
@@ -140,9 +141,7 @@ def _video_in(content: Content) -> MediaSource:
     """The one video of a post. Raises PlatformRefusal."""
     if [source.type for source in content.media] != ["video"]:
         raise PlatformRefusal(Refusal.REJECTED, "NO_VIDEO", "YouTube takes one video and nothing else.")
-    if not content.media[0].has_bytes:
-        message = "The video's server does not say how long the file is; upload the video instead."
-        raise PlatformRefusal(Refusal.REJECTED, "MEDIA_LENGTH_UNKNOWN", message)
+    check_bytes(content.media[0])
     return content.media[0]
 
 
