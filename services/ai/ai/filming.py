@@ -1,7 +1,8 @@
 """Videos step by step: begun at the provider, looked at every few seconds, brought into storage, told of.
 
 Each step is claimed by a worker of any process and ends by saying when the next is due; a claim whose process died
-lapses, and the next worker goes on with what is written. Whoever lost his claim writes nothing any more.
+lapses, and the next worker goes on with what is written. Whoever lost his claim writes nothing any more. A picture
+whose process died when it was in storage comes this way too: its last step is the same.
 """
 
 import time
@@ -18,7 +19,7 @@ from ai.house import House
 from ai.images import one_source
 from ai.pictures import mime_type_of
 from ai.providers.base import VIDEOS, Clip, GenerationFailed, Provider
-from ai.records import Job
+from ai.records import VIDEO, Job
 from ai.store.jobs import Jobs
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.media import Media
@@ -43,7 +44,7 @@ def make_videos(house: House) -> int:
     if free < 1:
         return 0
     with house.database.transaction() as connection:
-        due = Jobs(connection).claim_videos(free, house.settings.lease_seconds)
+        due = Jobs(connection).claim_due(free, house.settings.lease_seconds)
     for job in due:
         house.steps.start(partial(_step, house, job))
     return len(due)
@@ -73,25 +74,36 @@ def _step(house: House, job: Job) -> None:
 
 def _advance(house: House, job: Job) -> None:
     """One step. Raises GenerationFailed for what ends the job, ClaimLost, ApiError."""
+    media = _stored_before(house, job)
+    if media is None and job.kind != VIDEO:
+        raise GenerationFailed("It was not finished in time.")
+    if media is None:
+        media = _filmed(house, job)
+    if media is None:
+        return
+    if jobs.complete(house, job.claim, media=media) is None:
+        keeping.discard(house, job, media)
+        raise ClaimLost
+
+
+def _filmed(house: House, job: Job) -> Media | None:
+    """The next step at the provider; the video when it was the last one. Raises what `_advance` does."""
     provider = house.provider(VIDEOS)
     if job.provider_operation is None:
         _begin(house, job, provider)
-        return
+        return None
     if provider.name != job.provider:
         raise GenerationFailed("The AI provider was changed meanwhile.")
-    media = _stored_before(house, job)
+    media = None
     try:
-        media = media or _finished(house, job, provider, job.provider_operation)
+        media = _finished(house, job, provider, job.provider_operation)
     except GenerationFailed as error:
         if not error.transient:
             raise
         log.info("video_step_again", job_id=job.id, reason=error.reason)
     if media is None:
         _put_off(house, job)
-        return
-    if jobs.complete(house, job.claim, media=media) is None:
-        keeping.discard(house, job, media)
-        raise ClaimLost
+    return media
 
 
 def _begin(house: House, job: Job, provider: Provider) -> None:

@@ -12,6 +12,7 @@ from ai.pictures import REFERENCE_TYPES, mime_type_of
 from ai.prices import IMAGE, IMAGE_EDIT
 from ai.providers.base import IMAGES, GenerationFailed, Picture
 from ai.records import Job
+from ai.store.jobs import Jobs
 from contracts import ai as api
 from contracts.caller import Caller
 from contracts.errors import (
@@ -132,9 +133,11 @@ def _make(
             log.exception("image_failed", job_id=job.id)
             raise jobs.give_up(house, job, "Something went wrong on our side.") from error
         done = jobs.complete(house, job.claim, media=media)
-    if done is None:  # given up as lost and refunded meanwhile
+    if done is None:  # taken for lost meanwhile: refunded, or completed by a worker
         keeping.discard(house, job, media)
-        raise ApiError(AI_GENERATION_FAILED, job_id=job.id)
+        if (ended := jobs.repeated(house, job.caller())) is None:
+            raise ApiError(AI_GENERATION_FAILED, job_id=job.id)
+        return listing.result(house, caller, ended)
     return api.AiResult(job=done.view(), media=media, credits=charged)
 
 
@@ -143,7 +146,12 @@ def _keep(house: House, job: Job, picture: Picture) -> Media:
     mime_type = mime_type_of(picture.body)
     if mime_type not in REFERENCE_TYPES:
         raise GenerationFailed("The AI provider made something that is no picture.")
-    return keeping.keep(house, job, mime_type, len(picture.body), (picture.body,))
+    size_bytes = len(picture.body)
+
+    def note(upload_id: str) -> None:
+        jobs.persist(house, lambda connection: Jobs(connection).uploaded(job.claim, upload_id, size_bytes))
+
+    return keeping.keep(house, job, mime_type, size_bytes, (picture.body,), note)
 
 
 def _refusal_of(error: ApiError) -> ErrorRow:

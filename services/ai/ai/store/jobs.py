@@ -13,19 +13,21 @@ from ai.store import Connection
 from chassis.clock import clock_now
 from contracts.media import Media
 
-_CLAIM_VIDEOS = text(
-    """
+#: What goes on although its process died: a video, and a picture that was in storage already.
+_GOES_ON = "(kind = 'video' OR upload_id IS NOT NULL)"
+_CLAIM_DUE = text(
+    f"""
     UPDATE jobs j SET fence = j.fence + 1, wake_at = clock_timestamp() + make_interval(secs => :lease)
     FROM (
-        SELECT id FROM jobs WHERE state = 'processing' AND kind = 'video' AND wake_at <= clock_timestamp()
+        SELECT id FROM jobs WHERE state = 'processing' AND {_GOES_ON} AND wake_at <= clock_timestamp()
         ORDER BY wake_at LIMIT :limit FOR UPDATE SKIP LOCKED) due
     WHERE j.id = due.id RETURNING j.*
     """
 )
-#: Of a video a lapsed claim is the next step's; of everything else nobody is left to end it.
-_LOST = """
+#: Whose claim has lapsed, and nobody is left to end it.
+_LOST = f"""
     state = 'processing' AND (
-        (kind <> 'video' AND wake_at <= clock_timestamp())
+        (NOT {_GOES_ON} AND wake_at <= clock_timestamp())
         OR created_at <= clock_now() - make_interval(secs => :limit_seconds))
 """
 _FIND_LOST = text(f"SELECT id, fence FROM jobs WHERE {_LOST} ORDER BY created_at LIMIT :limit")
@@ -132,9 +134,9 @@ class Jobs:
         )
         return [Job.of(row) for row in rows.mappings()]
 
-    def claim_videos(self, limit: int, lease_seconds: float) -> list[Job]:
-        """Videos whose next step is due, and those whose worker died."""
-        rows = self._connection.execute(_CLAIM_VIDEOS, {"limit": limit, "lease": lease_seconds})
+    def claim_due(self, limit: int, lease_seconds: float) -> list[Job]:
+        """Videos whose next step is due, and what is in storage already and has lost its worker."""
+        rows = self._connection.execute(_CLAIM_DUE, {"limit": limit, "lease": lease_seconds})
         return [Job.of(row) for row in rows.mappings()]
 
     def renew(self, claims: list[Claim], lease_seconds: float) -> None:
