@@ -359,7 +359,7 @@ def test_linkedin_says_why_not(linkedin: Account, simulator: Simulator) -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("platform", ["LN", "TW"])
+@pytest.mark.parametrize("platform", ["LN", "TT", "TW", "YT"])
 def test_a_film_of_250_mb_reaches_the_platform_in_little_memory(
     accounts: Accounts, stack: Stack, simulator: Simulator, mp4: bytes, platform: str
 ) -> None:
