@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from ai import credits as ledger
 from ai.config import Settings
 from ai.payments.base import PaymentProvider
 from ai.pool import Pool
@@ -17,7 +16,6 @@ from ai.records import Claim
 from ai.storage import Storage
 from ai.store.jobs import Jobs
 from chassis.database import Database
-from contracts.caller import Caller
 from contracts.errors import AI_NOT_CONFIGURED, SERVICE_UNAVAILABLE, ApiError
 
 #: A call that has to wait longer to be let in at all is refused. Our choice.
@@ -57,9 +55,8 @@ class House:
         return found
 
     @contextmanager
-    def live_call(self, caller: Caller) -> Iterator[None]:
-        """Around what spends credits while a client waits: a slow provider leaves workers for everything else. What is
-        refused tells the credits that are left (spec: every response has them).
+    def live_call(self) -> Iterator[None]:
+        """Around what spends credits while a client waits: a slow provider leaves workers for everything else.
 
         Raises SERVICE_UNAVAILABLE when too many wait already; nothing has been charged then.
         """
@@ -67,19 +64,8 @@ class House:
             raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5)
         try:
             yield
-        except ApiError as error:
-            if error.row is not SERVICE_UNAVAILABLE and "available" not in error.extras:
-                error.extras["available"] = self._credits_left(caller)
-            raise
         finally:
             self._live_calls.release()
-
-    def _credits_left(self, caller: Caller) -> int | None:
-        try:
-            with self.database.reading() as connection:
-                return ledger.after_charge(connection, caller.account_id, caller.tier, 0).remaining
-        except ApiError:
-            return None  # the refusal itself is what matters
 
     @contextmanager
     def turn(self, deadline: float) -> Iterator[None]:

@@ -38,17 +38,17 @@ class AiService:
 
     @rpc
     def generate_image(self, caller: Caller, request: contract.GenerateImage) -> contract.AiResult:
-        with self.house.live_call(caller):
+        with self.house.live_call():
             return images.generate(self.house, caller, request)
 
     @rpc
     def edit_image(self, caller: Caller, request: contract.EditImage) -> contract.AiResult:
-        with self.house.live_call(caller):
+        with self.house.live_call():
             return images.edit(self.house, caller, request)
 
     @rpc
     def generate_video(self, caller: Caller, request: contract.GenerateVideo) -> contract.AiResult:
-        with self.house.live_call(caller):
+        with self.house.live_call():
             return videos.generate(self.house, caller, request)
 
     @rpc
@@ -61,7 +61,7 @@ class AiService:
 
     @rpc
     def write_caption(self, caller: Caller, request: contract.WriteCaption) -> contract.Caption:
-        with self.house.live_call(caller):
+        with self.house.live_call():
             return captions.write(self.house, caller, request)
 
     @rpc

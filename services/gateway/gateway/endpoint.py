@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from contracts.errors import ErrorRow
+from contracts.errors import ApiError, ErrorRow
 from contracts.record import Nothing
 from gateway.reading import Reader
 
@@ -49,6 +49,8 @@ class Endpoint:
     tells_secret: bool
     #: What a request about several things gets: all with `status`, some with 207.
     several: type | None
+    #: Called when it refuses, with the exchange: for headers that refusals have too.
+    on_refusal: Callable[[Any, ApiError], None] | None
     reader: Reader = field(init=False)
 
     def __post_init__(self) -> None:
@@ -83,6 +85,7 @@ def endpoint(
     headers: tuple[str, ...] = (),
     tells_secret: bool = False,
     several: type | None = None,
+    on_refusal: Callable[[Any, ApiError], None] | None = None,
 ) -> Callable[[Callable[[Any, Any], Any]], Endpoint]:
     """Turns a handler `(exchange, request) -> result` into its row. Writes take keys unless it says no."""
 
@@ -106,6 +109,7 @@ def endpoint(
             headers=headers,
             tells_secret=tells_secret,
             several=several,
+            on_refusal=on_refusal,
         )
 
     return row

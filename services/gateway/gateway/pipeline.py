@@ -146,6 +146,10 @@ def handle(exchange: Exchange) -> Answer:
         exchange.handled = True
         result = endpoint.handler(exchange, request)
         return result if isinstance(result, Answer) else success(endpoint.status, result, exchange.headers)
+    except ApiError as error:
+        if endpoint.on_refusal is not None:
+            endpoint.on_refusal(exchange, error)
+        raise
     finally:
         await_admission(exchange)  # a limit is told before whatever the read itself met
 

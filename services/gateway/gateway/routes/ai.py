@@ -31,6 +31,8 @@ from contracts.errors import (
     NOT_FOUND,
     PLAN_REQUIRED,
     QUOTA_EXCEEDED,
+    SERVER_ERROR,
+    SERVICE_UNAVAILABLE,
     ApiError,
     invalid,
 )
@@ -51,8 +53,21 @@ _IMAGE_SECONDS = 90.0
 #: The picture to animate is fetched and looked at first.
 _VIDEO_SECONDS = 30.0
 _CAPTION_SECONDS = 60.0
+_AWAY = (SERVICE_UNAVAILABLE, SERVER_ERROR)
 
 Result = TypeVar("Result")
+
+
+def tell_credits(exchange: Exchange, error: ApiError) -> None:
+    """Each response has the header (spec "AI generation"), refusals too, unless the service itself is away."""
+    left = error.extras.get("available")
+    if left is None and error.row not in _AWAY:
+        try:
+            left = exchange.ask(exchange.house.ai.get_credits, Nothing()).credits.available
+        except ApiError:
+            return  # the refusal itself is what matters
+    if left is not None:
+        exchange.headers[CREDITS_HEADER] = str(left)
 
 
 class AiJobAccepted(Record):
@@ -70,7 +85,8 @@ class JobListView(Record):
 
 @endpoint(
     "POST", "/ai/images", scope="write:ai", meter="writes", request=ImageBody, result=AiResult, status=201,
-    errors=(*_PAID, *_IMAGE, *_BRAND), deadline_seconds=_IMAGE_SECONDS, headers=(CREDITS_HEADER,),
+    errors=(*_PAID, *_IMAGE, *_BRAND), deadline_seconds=_IMAGE_SECONDS,
+    headers=(CREDITS_HEADER,), on_refusal=tell_credits,
 )  # fmt: skip
 def generate_image(exchange: Exchange, request: ImageBody) -> AiResult:
     """Generate an image (10 credits)."""
@@ -81,7 +97,8 @@ def generate_image(exchange: Exchange, request: ImageBody) -> AiResult:
 
 @endpoint(
     "POST", "/ai/images/edit", scope="write:ai", meter="writes", request=EditImage, result=AiResult, status=201,
-    errors=(*_PAID, *_IMAGE), deadline_seconds=_IMAGE_SECONDS, headers=(CREDITS_HEADER,),
+    errors=(*_PAID, *_IMAGE), deadline_seconds=_IMAGE_SECONDS,
+    headers=(CREDITS_HEADER,), on_refusal=tell_credits,
 )  # fmt: skip
 def edit_image(exchange: Exchange, request: EditImage) -> AiResult:
     """Edit an image (10 credits)."""
@@ -90,7 +107,8 @@ def edit_image(exchange: Exchange, request: EditImage) -> AiResult:
 
 @endpoint(
     "POST", "/ai/videos", scope="write:ai", meter="writes", request=VideoBody, result=AiJobAccepted, status=202,
-    errors=(*_PAID, *_IMAGE, *_BRAND), deadline_seconds=_VIDEO_SECONDS, headers=(CREDITS_HEADER,),
+    errors=(*_PAID, *_IMAGE, *_BRAND), deadline_seconds=_VIDEO_SECONDS,
+    headers=(CREDITS_HEADER,), on_refusal=tell_credits,
 )  # fmt: skip
 def generate_video(exchange: Exchange, request: VideoBody) -> AiJobAccepted:
     """Start a video (90 credits); poll its job."""
@@ -104,7 +122,7 @@ def generate_video(exchange: Exchange, request: VideoBody) -> AiJobAccepted:
 
 @endpoint(
     "GET", "/ai/jobs", scope="write:ai", meter="reads", request=ListJobs, result=JobListView,
-    headers=(CREDITS_HEADER,),
+    headers=(CREDITS_HEADER,), on_refusal=tell_credits,
 )  # fmt: skip
 def list_jobs(exchange: Exchange, request: ListJobs) -> JobListView:
     """Jobs, newest first."""
@@ -115,7 +133,8 @@ def list_jobs(exchange: Exchange, request: ListJobs) -> JobListView:
 
 @endpoint(
     "GET", "/ai/jobs/{id}", scope="write:ai", meter="reads", request=JobId, result=AiResult,
-    errors=(NOT_FOUND,), headers=(CREDITS_HEADER,),
+    errors=(NOT_FOUND,),
+    headers=(CREDITS_HEADER,), on_refusal=tell_credits,
 )  # fmt: skip
 def get_job(exchange: Exchange, request: JobId) -> AiResult:
     """One job, with its media once it is completed."""
@@ -124,7 +143,8 @@ def get_job(exchange: Exchange, request: JobId) -> AiResult:
 
 @endpoint(
     "POST", "/ai/captions", scope="write:ai", meter="writes", request=CaptionBody, result=Caption,
-    errors=(*_PAID, *_BRAND), deadline_seconds=_CAPTION_SECONDS, headers=(CREDITS_HEADER,),
+    errors=(*_PAID, *_BRAND), deadline_seconds=_CAPTION_SECONDS,
+    headers=(CREDITS_HEADER,), on_refusal=tell_credits,
 )  # fmt: skip
 def write_caption(exchange: Exchange, request: CaptionBody) -> Caption:
     """Write a caption in a brand's voice (1 credit)."""
@@ -166,12 +186,7 @@ def _fields(body: Record) -> dict[str, Any]:
 
 
 def _spend(exchange: Exchange, method: Callable[..., Result], request: Record) -> Result:
-    """Asks for what has `credits` in its result; they go into the header too, and so does what a refusal knows."""
-    try:
-        result = exchange.ask(method, request)
-    except ApiError as error:
-        if isinstance(known := error.extras.get("available"), int):
-            exchange.headers[CREDITS_HEADER] = str(known)
-        raise
+    """Asks for what has `credits` in its result; they go into the header too."""
+    result = exchange.ask(method, request)
     exchange.headers[CREDITS_HEADER] = str(result.credits.remaining)  # type: ignore[attr-defined]
     return result

@@ -10,12 +10,24 @@ from contracts.errors import (
     BRAND_NOT_AUTHORIZED,
     INSUFFICIENT_CREDITS,
     NOT_FOUND,
+    SERVICE_UNAVAILABLE,
     VALIDATION_ERROR,
     ApiError,
 )
 from contracts.record import Nothing
 
 LEFT = "X-Credits-Remaining"
+BALANCE = ai.CreditsBalance(
+    credits=ai.Credits(
+        available=17, plan="Elite", plan_allowance=20, plan_used=3, plan_remaining=17, bonus=0, referral=0,
+        next_reset_at=None,
+    ),
+    costs=(), packs=(), billing_url="u",
+    auto_refill=ai.AutoRefill(
+        available=False, enabled=False, status="off", threshold=None, amount=None, unit_credits=500,
+        unit_price_usd=9.0, amounts=(),
+    ),
+)  # fmt: skip
 CREDITS = ai.CreditsAfterCharge(charged=10, remaining=41, plan_remaining=40, bonus=1, plan="Elite")
 
 
@@ -31,7 +43,7 @@ def service(bus, kit) -> None:
         "generate_image": result, "edit_image": result, "generate_video": result, "get_job": result,
         "list_jobs": ai.JobList(jobs=(job,), next_cursor=None, credits_remaining=7),
         "write_caption": ai.Caption(text="t", brand_id="brd_1", words_requested=60, credits=CREDITS),
-        "payment_hook": Nothing(),
+        "payment_hook": Nothing(), "get_credits": BALANCE,
         "get_brand": accounts.Brand(
             id="brd_1", name="Brand", description="d", logo=None, timezone="UTC", created_at=kit.NOW,
             image_guidelines="blue", caption_guidelines="terse",
@@ -70,10 +82,45 @@ def test_too_few_credits_are_told_with_the_refusal(client, bus, path: str, body:
     assert extras.items() <= response.json.items()
 
 
-def test_a_refusal_that_knows_no_balance_has_no_header(client, bus) -> None:
-    bus.answers["generate_image"] = ApiError(AI_GENERATION_FAILED)
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/ai/images", {"prompt": "p"}, 502),
+        ("POST", "/ai/images", {"prompt": ""}, 400),
+        ("POST", "/ai/images/edit", {}, 400),
+        ("POST", "/ai/captions", {"brand_id": "brd_2", "instruction": "i"}, 404),
+        ("GET", "/ai/jobs?limit=51", None, 400),
+        ("GET", "/ai/jobs/job_2", None, 404),
+    ],
+)
+def test_refusals_tell_the_credits_left_too(
+    client, bus, method: str, path: str, body: Any, status: int
+) -> None:
+    bus.answers |= {
+        "generate_image": ApiError(AI_GENERATION_FAILED), "get_brand": ApiError(NOT_FOUND),
+        "get_job": ApiError(NOT_FOUND), "get_credits": BALANCE,
+    }  # fmt: skip
+    response = client.open(f"/api/v1{path}", method=method, json=body)
+    assert (response.status_code, response.headers[LEFT]) == (status, "17")
+
+
+def test_a_refusal_stands_though_nobody_knows_the_balance(client, bus) -> None:
+    bus.answers |= {"generate_image": ApiError(AI_GENERATION_FAILED), "get_credits": ApiError(NOT_FOUND)}
     response = client.post("/api/v1/ai/images", json={"prompt": "p"})
     assert (response.status_code, LEFT in response.headers) == (502, False)
+
+
+def test_a_service_that_is_away_is_not_asked_again(client, bus) -> None:
+    bus.answers["generate_image"] = ApiError(SERVICE_UNAVAILABLE)
+    response = client.post("/api/v1/ai/images", json={"prompt": "p"})
+    assert (response.status_code, LEFT in response.headers) == (503, False)
+    assert bus.asked("get_credits") == []
+
+
+def test_who_may_not_is_told_nothing_of_credits(client, bus, kit) -> None:
+    bus.answers["authenticate"] = kit.identity(scopes=("read:posts",))
+    response = client.post("/api/v1/ai/images", json={"prompt": "p"})
+    assert (response.status_code, LEFT in response.headers) == (403, False)
 
 
 def test_a_brand_brings_its_image_guidelines_and_no_brand_none(client, bus) -> None:
