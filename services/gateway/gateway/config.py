@@ -25,7 +25,7 @@ class Config(Record):
     #: decisions "Idempotency": refuse POST, PATCH and DELETE without a key.
     idempotency_key_required: bool = False
     #: A change is told by broadcast at once; this bounds a broadcast that was missed.
-    caller_cache_seconds: float = 5.0
+    caller_cache_seconds: float = 10.0
     #: The head of a request must have arrived within it, then its body; an idle connection is closed after it.
     read_seconds: float = 15.0
     #: Files going through each process at once, in and out: each holds up to a megabyte.

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 from sqlalchemy import Connection, RowMapping, Text, bindparam, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from chassis.clock import clock_now
-from chassis.database import fetch
+from chassis.database import Compiled, fetch
 from contracts.platforms import DAY_SECONDS, MIN_SCHEDULE_GAP_SECONDS
 from publishing.models import posts
 from publishing.records import OUT, PENDING, Post, column_names, is_id
@@ -56,12 +57,13 @@ _ONE = select(*_POST).where(posts.c.id == bindparam("id"))
 _LOCKED = _ONE.with_for_update()
 _OF_OPERATION = select(*_POST).where(posts.c.operation_id == bindparam("operation_id"))
 #: Takes the values of `posts.new_post`.
-_ADD = (
+_ADD = Compiled(
     insert(posts)
     .values(created_at=clock_now(), state="queued", **{name: bindparam(name) for name in GIVEN})
     .on_conflict_do_nothing(index_elements=["operation_id"])
     .returning(*_POST)
 )
+_JSON = ("media_files", "settings")
 
 
 _NEXT_MEDIA_REVISIONS = (
@@ -161,7 +163,9 @@ class Posts:
 
     def add(self, values: dict[str, Any]) -> Post | None:
         """Adds a queued post; None when its operation has already made one."""
-        return self._one(_ADD, values)
+        as_text = {name: _json(values[name]) for name in _JSON}
+        rows = _ADD.fetch(self._connection, values | as_text)
+        return Post(*rows[0]) if rows else None
 
     def change(self, post_id: str, values: dict[str, Any]) -> Post | None:
         """Changes a queued post; None when it no longer is."""
@@ -263,3 +267,7 @@ class Posts:
 
 def _times(values: list[datetime] | None) -> list[datetime]:
     return list(values or ())
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else msgspec.json.encode(value).decode()
