@@ -80,7 +80,12 @@ def box(kind: bytes, *contents: bytes) -> bytes:
 
 
 def _track(
-    handler: bytes, entry: bytes, size: tuple[int, int], turned: bool, samples: tuple[int, int]
+    handler: bytes,
+    entry: bytes,
+    size: tuple[int, int],
+    turned: bool,
+    samples: tuple[int, int],
+    lasts: int = 2500,
 ) -> bytes:
     unit = 0x10000
     matrix = (
@@ -97,7 +102,7 @@ def _track(
             ),
             box(
                 b"mdia",
-                box(b"mdhd", bytes(12), struct.pack(">II", 1000, 2500), bytes(4)),
+                box(b"mdhd", bytes(12), struct.pack(">II", 1000, lasts), bytes(4)),
                 box(b"hdlr", bytes(8), handler, bytes(13)),
                 box(
                     b"minf",
@@ -124,19 +129,22 @@ def film(
     on_top: bytes = b"",
     camera_track: bool = False,
     moov_first: bool = False,
+    lasts: int = 2500,
     mdat: bytes = bytes(range(256)) * 8,
 ) -> bytes:
-    """A film of boxes; `in_movie` and `on_top` are boxes besides. `camera_track`: places, a sample in mdat."""
+    """A film of boxes; `in_movie` and `on_top` are boxes besides. `camera_track`: places, a sample in mdat.
+    `lasts`: milliseconds, 0 where fragments follow.
+    """
     head = box(b"ftyp", brand, bytes(4), brand)
     place = PLACE.encode()
 
     def movie(start: int) -> bytes:
         entry = box(b"avc1", bytes(24), struct.pack(">HH", *size), bytes(50))
-        tracks = box(b"trak", _track(b"vide", entry, size, turned, (start, len(mdat))))
+        tracks = box(b"trak", _track(b"vide", entry, size, turned, (start, len(mdat)), lasts))
         if camera_track:
             samples = (start + len(mdat), len(place))
             tracks += box(b"trak", _track(b"meta", box(b"gpmd", bytes(8)), (0, 0), False, samples))
-        header = box(b"mvhd", bytes(12), struct.pack(">II", 1000, 2500), bytes(80))
+        header = box(b"mvhd", bytes(12), struct.pack(">II", 1000, lasts), bytes(80))
         return box(b"moov", header, tracks, in_movie)
 
     data = box(b"mdat", mdat, place if camera_track else b"")

@@ -9,7 +9,15 @@ last box, and films that lie at other addresses.
 from media.formats import Patch, Refused, Video
 from media.formats.boxes import Box, Boxes
 from media.formats.ranges import Ranges
-from media.formats.tracks import PICTURE, SOUND, Track, duration_seconds, read_track, sample_ranges
+from media.formats.tracks import (
+    PICTURE,
+    SOUND,
+    Track,
+    duration_seconds,
+    fragments_seconds,
+    read_track,
+    sample_ranges,
+)
 
 #: What stays, at the top, in `moov` and in `trak`; padding does, emptied.
 _TOP = frozenset(b"ftyp moov mdat wide moof mfra sidx styp ssix prft pdin".split())
@@ -75,7 +83,7 @@ def _movie(boxes: Boxes, movie: Box, video: Video) -> None:
         raise Refused("The file has no picture track.")
     video.width, video.height = shown.width or None, shown.height or None
     lasts = video.duration_seconds or max((it.duration_seconds or 0 for it in tracks), default=0)
-    video.duration_seconds = round(lasts, 3) or None
+    video.duration_seconds = round(lasts or fragments_seconds(boxes, movie) or 0, 3) or None
     for track in tracks:
         if track.handler not in (PICTURE, SOUND):
             video.patches += (Patch(*place) for place in sample_ranges(boxes, track))

@@ -47,6 +47,16 @@ def duration_seconds(boxes: Boxes, header: Box | None) -> float | None:
     return duration / scale if scale and duration and duration != unknown else None
 
 
+def fragments_seconds(boxes: Boxes, movie: Box) -> float | None:
+    """How long the fragments that follow are together; None where the movie does not tell."""
+    header, extent = boxes.find(movie, b"mvhd"), boxes.find(movie, b"mvex", b"mehd")
+    if header is None or extent is None:
+        return None
+    (scale,) = boxes.read(header, 20 if boxes.read(header, 0, ">B")[0] else 12, ">I")
+    (duration,) = boxes.read(extent, 4, ">Q" if boxes.read(extent, 0, ">B")[0] else ">I")
+    return duration / scale if scale and duration else None
+
+
 def sample_ranges(boxes: Boxes, track: Track) -> Iterator[tuple[int, int]]:
     """Where its samples lie: (offset, length) of each chunk. Raises Refused."""
     tables = boxes.find(track.box, b"mdia", b"minf", b"stbl")

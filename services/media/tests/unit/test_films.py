@@ -1,5 +1,6 @@
 """Films: headers read by ranges, what is written over, what is refused."""
 
+import struct
 import subprocess
 
 import pytest
@@ -25,6 +26,13 @@ def test_a_film_tells_its_size_and_length(make, mime_type):
 
 def test_moov_may_stand_first(make):
     assert make.look_at_film(make.film(moov_first=True)).duration_seconds == 2.5
+
+
+@pytest.mark.parametrize("said", [struct.pack(">II", 0, 7_250), struct.pack(">IQ", 1 << 24, 7_250)])
+def test_a_film_in_fragments_may_say_how_long_they_are_together(make, said):
+    extent = make.box(b"mvex", make.box(b"mehd", said), make.box(b"trex", bytes(24)))
+    assert make.look_at_film(make.film(lasts=0, in_movie=extent)).duration_seconds == 7.25
+    assert make.look_at_film(make.film(lasts=0)).duration_seconds is None
 
 
 def test_a_turned_film_is_as_wide_as_it_is_shown(make):
