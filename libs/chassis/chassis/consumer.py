@@ -3,9 +3,9 @@
 While the service's database is away an event waits without using up its retries.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import structlog
@@ -14,7 +14,6 @@ from nameko.extensions import Entrypoint, ProviderCollector, SharedExtension, re
 from pika.channel import Channel
 
 from chassis import inbox, quarantine, topology
-from chassis.batches import Batches
 from chassis.link import Message, NotConfirmed
 from chassis.server import ServiceLink
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
@@ -23,6 +22,18 @@ from contracts.events import Event
 log = structlog.get_logger()
 F = TypeVar("F", bound=Callable[..., Any])
 _ATTEMPT = "x-attempt"
+#: Events in one transaction, at most. Our choice.
+_MAX_BATCH = 256
+
+
+class Received(NamedTuple):
+    """An event as it came from the broker."""
+
+    channel: Channel
+    tag: int
+    headers: dict[str, Any]
+    body: bytes
+    event: Event
 
 
 class EventConsumer(SharedExtension, ProviderCollector):
@@ -40,7 +51,7 @@ class EventConsumer(SharedExtension, ProviderCollector):
 
     def register_provider(self, provider: Any) -> None:
         super().register_provider(provider)
-        self._handlers[provider.event] = provider
+        self._handlers.update(dict.fromkeys(provider.events, provider))
 
     def start(self) -> None:
         self.container.spawn_managed_thread(self._dispatch, identifier="event-dispatch")
@@ -61,29 +72,26 @@ class EventConsumer(SharedExtension, ProviderCollector):
             except (msgspec.MsgspecError, KeyError) as error:
                 self._set_aside(channel, tag, headers, body, repr(error))
                 continue
-            on_result = partial(self._on_result, channel, tag, headers, body)
-            self.container.spawn_worker(handler, (event,), {}, handle_result=on_result)
+            handler.take(Received(channel, tag, headers, body, event))
 
-    def _on_result(
-        self,
-        channel: Channel,
-        tag: int,
-        headers: dict[str, Any],
-        body: bytes,
-        _context: Any,
-        _result: Any,
-        exc_info: Any,
-    ) -> tuple[None, None]:
-        if exc_info is None:
-            self._settle(channel, tag, acknowledged=True)
-        else:
-            self._try_later(channel, tag, headers, body, exc_info[1])
-        return None, None
+    def settle(self, batch: Sequence["Received"], error: BaseException | None) -> None:
+        """Acknowledges events that were handled; what failed comes again later."""
+        if error is not None:
+            for one in batch:
+                self._try_later(one.channel, one.tag, one.headers, one.body, error)
+            return
+
+        def acknowledge() -> None:
+            for one in batch:
+                if one.channel.is_open:
+                    one.channel.basic_ack(one.tag)
+
+        self.service_link.link.call_soon(acknowledge)
 
     def _try_later(
-        self, channel: Channel, tag: int, headers: dict[str, Any], body: bytes, error: Exception
+        self, channel: Channel, tag: int, headers: dict[str, Any], body: bytes, error: BaseException
     ) -> None:
-        outage = isinstance(error, ApiError) and error.row is SERVICE_UNAVAILABLE
+        outage = _is_outage(error)
         attempt = int(headers.get(_ATTEMPT, 0))
         if not outage and attempt >= len(topology.RETRY_SECONDS):
             self._set_aside(channel, tag, headers, body, repr(error))
@@ -121,15 +129,66 @@ class OnEvent(Entrypoint):
     consumer = EventConsumer()
     expected_exceptions = (ApiError,)
 
-    def __init__(self, event: str) -> None:
+    def __init__(self, *events: str) -> None:
         super().__init__()
-        self.event = event
+        self.events = events
 
     def setup(self) -> None:
         self.consumer.register_provider(self)
 
     def stop(self) -> None:
         self.consumer.unregister_provider(self)
+
+    def take(self, received: Received) -> None:
+        self._run([received], received.event)
+
+    def _run(self, batch: list[Received], argument: Any) -> None:
+        self.container.spawn_worker(self, (argument,), {}, handle_result=partial(self._on_result, batch))
+
+    def _on_result(
+        self, batch: list[Received], _context: Any, _result: Any, exc_info: Any
+    ) -> tuple[None, None]:
+        self.consumer.settle(batch, exc_info[1] if exc_info is not None else None)
+        return None, None
+
+
+class OnEvents(OnEvent):
+    """`@on_events(names)`: see `on_events`. While one batch is handled the next one gathers."""
+
+    def __init__(self, *events: str) -> None:
+        super().__init__(*events)
+        self._waiting: list[Received] = []
+        #: Of a batch that failed.
+        self._alone: list[Received] = []
+        self._is_busy = False
+
+    def take(self, received: Received) -> None:
+        self._waiting.append(received)
+        if not self._is_busy:
+            self._run_waiting()
+
+    def _run_waiting(self) -> None:
+        if self._alone:
+            batch = [self._alone.pop()]
+        else:
+            batch, self._waiting = self._waiting[:_MAX_BATCH], self._waiting[_MAX_BATCH:]
+        self._is_busy = bool(batch)
+        if batch:
+            self._run(batch, [one.event for one in batch])
+
+    def _on_result(
+        self, batch: list[Received], _context: Any, _result: Any, exc_info: Any
+    ) -> tuple[None, None]:
+        if len(batch) > 1 and exc_info is not None and not _is_outage(exc_info[1]):
+            self._alone += batch  # one of them is bad: the others must not fail with it
+        else:
+            self.consumer.settle(batch, exc_info[1] if exc_info is not None else None)
+        self._run_waiting()
+        return None, None
+
+
+def _is_outage(error: BaseException) -> bool:
+    return isinstance(error, ApiError) and error.row is SERVICE_UNAVAILABLE
 
 
 def on_events(*names: str) -> Callable[[F], F]:
@@ -139,23 +198,15 @@ def on_events(*names: str) -> Callable[[F], F]:
     """
 
     def mark(function: F) -> F:
-        def together(calls: list[tuple[Any, Event]]) -> list[None]:
-            service = calls[0][0]
-            with service.database.transaction() as connection:
-                new = inbox.record_all(connection, [event.id for _, event in calls])
-                events = {event.id: event for _, event in calls if event.id in new}
-                if events:
-                    function(service, connection, list(events.values()))
-            return [None] * len(calls)
-
-        batches: Batches[tuple[Any, Event], None] = Batches(together)
-
         @wraps(function)
-        def handle(self: Any, event: Event) -> None:
-            batches.submit((self, event))
+        def handle(self: Any, events: list[Event]) -> None:
+            with self.database.transaction() as connection:
+                ids = inbox.record_all(connection, [event.id for event in events])
+                new = {event.id: event for event in events if event.id in ids}
+                if new:
+                    function(self, connection, list(new.values()))
 
-        for name in names:
-            register_entrypoint(handle, OnEvent(name))
+        register_entrypoint(handle, OnEvents(*names))
         return handle  # type: ignore[return-value]
 
     return mark
