@@ -2,6 +2,7 @@
 
 A token says itself whose it is (signed with the seed), so a restarted simulator still honours the tokens
 that an earlier run issued, names included. Only what was issued or seen since the start can be listed.
+Tokens of the control API never end; those that a login gave (`oauth`) end in time, or with their grant.
 """
 
 import base64
@@ -9,8 +10,11 @@ import hashlib
 import hmac
 import json
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
+from typing import Any
 
 from simulator.platforms import PLATFORMS
 
@@ -35,8 +39,10 @@ class Account:
 class Accounts:
     """Issues accounts and tokens, and recognises them again."""
 
-    def __init__(self, seed: str) -> None:
+    def __init__(self, seed: str, now: Callable[[], datetime]) -> None:
         self._seed = seed.encode()
+        self._now = now
+        self._revoked: set[str] = set()
         self._known: dict[str, Account] = {}
         self._expired: set[str] = set()
         self._read = lru_cache(maxsize=8192)(self._read_token)
@@ -53,20 +59,58 @@ class Accounts:
         self._known[account_id] = account
         return account
 
-    def token(self, account: Account, prefix: str | None = None) -> str:
-        """The access token of an account; always the same one. `prefix` for holders that are no account."""
-        facts = [account.platform, account.account_id, account.name, account.username]
-        body = (
-            base64.urlsafe_b64encode(json.dumps(facts, separators=(",", ":")).encode()).decode().rstrip("=")
-        )
+    def token(self, account: Account, prefix: str | None = None, **facts: Any) -> str:
+        """The access token of an account; always the same one. `prefix` for holders that are no account.
+
+        Facts: `exp`, seconds since 1970; `grant`, which may be revoked; and what a platform wants to find in it again.
+        """
+        body = [
+            account.platform,
+            account.account_id,
+            account.name,
+            account.username,
+            *([facts] if facts else ()),
+        ]
         if prefix is None:
             prefix = PLATFORMS[account.platform].token_prefix
-        return prefix + body + self._signature(body)
+        return self.seal(prefix, body)
+
+    def seal(self, prefix: str, body: Any) -> str:
+        """A token with these facts."""
+        text = json.dumps(body, separators=(",", ":"))
+        packed = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+        return prefix + packed + self._signature(packed)
+
+    def unseal(self, prefix: str, token: str) -> Any:
+        """The facts of a token; None when it was not made with this prefix and seed."""
+        packed, signature = token[len(prefix) : -_SIGNATURE_LENGTH], token[-_SIGNATURE_LENGTH:]
+        if not token.startswith(prefix) or not hmac.compare_digest(
+            self._signature(packed).encode(), signature.encode()
+        ):
+            return None
+        return json.loads(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)))
+
+    def revoke(self, grant: str) -> None:
+        """Ends all tokens of a grant."""
+        self._revoked.add(grant)
+
+    def is_revoked(self, grant: str | None) -> bool:
+        return grant in self._revoked
+
+    def facts(self, token: str) -> dict[str, Any]:
+        """What a token says besides whose it is."""
+        found = self._read(token)
+        return found[1] if found is not None else {}
 
     def holder(self, token: str) -> Account | None:
-        """Whose token this is; None when it was not issued with this seed."""
-        account = self._read(token)
-        if account is not None and account.platform in PLATFORMS:
+        """Whose token this is; None when it was not issued with this seed, is past its time or revoked."""
+        found = self._read(token)
+        if found is None:
+            return None
+        account, facts = found
+        if ("exp" in facts and facts["exp"] <= self._now().timestamp()) or self.is_revoked(facts.get("grant")):
+            return None
+        if account.platform in PLATFORMS:
             self._known.setdefault(account.account_id, account)
         return account
 
@@ -89,15 +133,10 @@ class Accounts:
     def _signature(self, body: str) -> str:
         return hmac.new(self._seed, body.encode(), hashlib.sha256).hexdigest()[:_SIGNATURE_LENGTH]
 
-    def _read_token(self, token: str) -> Account | None:
-        signature = token[-_SIGNATURE_LENGTH:]
+    def _read_token(self, token: str) -> tuple[Account, dict[str, Any]] | None:
         for prefix in {row.token_prefix for row in PLATFORMS.values() if row.new_account_id}:
-            body = token[len(prefix) : -_SIGNATURE_LENGTH]
-            if token.startswith(prefix) and hmac.compare_digest(
-                self._signature(body).encode(), signature.encode()
-            ):
-                platform, account_id, name, username = json.loads(
-                    base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))
-                )
-                return Account(platform, account_id, name, username)
+            body = self.unseal(prefix, token)
+            if isinstance(body, list):
+                platform, account_id, name, username, *more = body
+                return Account(platform, account_id, name, username), more[0] if more else {}
         return None

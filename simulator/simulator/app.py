@@ -6,6 +6,8 @@ from flask import Flask, Response
 
 from simulator import control
 from simulator.connection import ConnectionDropped
+from simulator.oauth import control as oauth_control
+from simulator.oauth import routes as oauth_routes
 from simulator.platforms import PLATFORMS
 from simulator.samples.routes import media
 from simulator.simulation import Simulation
@@ -21,6 +23,8 @@ def create_app(sim: Simulation) -> Flask:
     app.extensions["simulation"] = sim
     app.register_blueprint(control.blueprint(sim))
     app.register_blueprint(media)
+    app.register_blueprint(oauth_control.blueprint(sim))
+    app.register_blueprint(oauth_routes.blueprint(sim))
     for module in dict.fromkeys(row.module for row in PLATFORMS.values() if row.module):
         app.register_blueprint(import_module(module).blueprint(sim))
     app.register_error_handler(ConnectionDropped, _say_nothing)

@@ -15,6 +15,14 @@ class Settings:
     #: Meta app whose `appsecret_proof` is checked when one is sent; no secret, no check.
     meta_app_id: str = "100200300400500"
     meta_app_secret: str = ""
+    #: Apps that may ask people to log in: id and secret at each platform.
+    linkedin_app: tuple[str, str] = ("local-linkedin-id", "local-linkedin-secret")
+    tiktok_app: tuple[str, str] = ("local-tiktok-key", "local-tiktok-secret")
+    x_app: tuple[str, str] = ("local-x-id", "local-x-secret")
+    youtube_app: tuple[str, str] = ("local-youtube-id", "local-youtube-secret")
+    #: Whether the LinkedIn app may ask for company pages, and gets refresh tokens: both are for approved ones alone.
+    linkedin_pages: bool = True
+    linkedin_refresh: bool = False
     #: Where Meta's webhooks go, `/facebook` or `/instagram` added (control API: POST /_sim/meta/webhook), what is said
     #: there first, and how many batches come for one that comes twice (0: none does).
     meta_webhook_url: str = ""
@@ -61,6 +69,13 @@ def parse_host_map(text: str) -> dict[str, str]:
     return {host.strip().lower(): target.strip() for host, target in pairs}
 
 
+def _app(environ: Mapping[str, str], name: str, default: tuple[str, str]) -> tuple[str, str]:
+    return (
+        environ.get(f"{name}_CLIENT_ID", default[0]),
+        environ.get(f"{name}_CLIENT_SECRET", default[1]),
+    )
+
+
 def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
     """Settings as the environment gives them; README.md lists the names."""
     default = Settings()
@@ -68,6 +83,12 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
         seed=environ.get("SIMULATOR_SEED", default.seed),
         meta_app_id=environ.get("META_APP_ID", default.meta_app_id),
         meta_app_secret=environ.get("META_APP_SECRET", default.meta_app_secret),
+        linkedin_app=_app(environ, "LINKEDIN", default.linkedin_app),
+        tiktok_app=_app(environ, "TIKTOK", default.tiktok_app),
+        x_app=_app(environ, "X", default.x_app),
+        youtube_app=_app(environ, "YOUTUBE", default.youtube_app),
+        linkedin_pages=environ.get("SIMULATOR_LINKEDIN_PAGES", "true").lower() == "true",
+        linkedin_refresh=environ.get("SIMULATOR_LINKEDIN_REFRESH", "").lower() == "true",
         meta_webhook_url=environ.get("META_WEBHOOK_URL", default.meta_webhook_url),
         meta_verify_token=environ.get("META_VERIFY_TOKEN", default.meta_verify_token),
         hook_duplicates=int(environ.get("SIMULATOR_HOOK_DUPLICATES", default.hook_duplicates)),

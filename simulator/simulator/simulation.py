@@ -8,6 +8,7 @@ from simulator.clock import Clock
 from simulator.config import Settings
 from simulator.faults import Faults
 from simulator.fetching import Fetcher
+from simulator.oauth.grants import Grants
 from simulator.platforms import PLATFORMS
 from simulator.studio.works import Works
 from simulator.world import Comment, Post, World
@@ -28,11 +29,14 @@ class Simulation:
     #: What an app wants to be told of accounts, by account; kept by a reset, like the accounts.
     subscriptions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     accounts: Accounts = field(init=False)
+    #: Who logs in and what they allowed; kept by a reset, like the accounts.
+    grants: Grants = field(init=False)
     faults: Faults = field(init=False)
     fetcher: Fetcher = field(init=False)
 
     def __post_init__(self) -> None:
-        self.accounts = Accounts(self.settings.seed)
+        self.accounts = Accounts(self.settings.seed, lambda: self.clock.now())
+        self.grants = Grants(self.accounts, self.clock)
         self.faults = Faults(self.settings.hang_seconds, self.settings.slow_seconds)
         self.fetcher = Fetcher(self.settings)
 

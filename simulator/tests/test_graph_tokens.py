@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -73,11 +74,26 @@ def test_debug_token_tells_what_a_token_is(page, client, settings):
     assert client.get("/debug_token", query_string=query).get_json()["data"]["is_valid"] is False
 
 
-def test_a_code_and_a_short_token_are_exchanged_for_sixty_days(page, client, settings):
+def log_in(client, settings, **more):
+    """What a person's code is exchanged for."""
+    target = "https://x.test/connect/facebook/callback"
+    asked = {"client_id": settings.meta_app_id, "redirect_uri": target, "state": "s", "response_type": "code"}
+    scope = "pages_show_list,pages_manage_posts"
+    went = client.get("/v26.0/dialog/oauth", query_string={**asked, "scope": scope, **more})
+    back = dict(parse_qsl(urlsplit(went.headers["Location"]).query))
+    assert back["state"] == "s"
     app = {"client_id": settings.meta_app_id, "client_secret": settings.meta_app_secret}
-    query = {**app, "redirect_uri": "https://x.test/", "code": "abc"}
-    user = client.get("/v26.0/oauth/access_token", query_string=query).get_json()
-    assert user["token_type"] == "bearer"
+    query = {**app, "redirect_uri": target, "code": back["code"]}
+    answer = client.get("/v26.0/oauth/access_token", query_string=query).get_json()
+    again = client.get("/v26.0/oauth/access_token", query_string=query)
+    assert error_of(again) == (400, 100, 36009)
+    return answer
+
+
+def test_a_code_and_a_short_token_are_exchanged_for_sixty_days(client, settings):
+    app = {"client_id": settings.meta_app_id, "client_secret": settings.meta_app_secret}
+    user = log_in(client, settings)
+    assert (user["token_type"], user["expires_in"]) == ("bearer", 3_600)
     query = {**app, "grant_type": "fb_exchange_token", "fb_exchange_token": user["access_token"]}
     assert client.get("/oauth/access_token", query_string=query).get_json()["expires_in"] == 5_183_944
     query["fb_exchange_token"] = "EAAnonsense"
@@ -87,17 +103,32 @@ def test_a_code_and_a_short_token_are_exchanged_for_sixty_days(page, client, set
 
 
 @pytest.fixture
-def user_token(client, settings):
-    query = {"client_id": settings.meta_app_id, "client_secret": settings.meta_app_secret, "code": "abc"}
-    return client.get("/oauth/access_token", query_string=query).get_json()["access_token"]
+def person(client):
+    return client.post("/_sim/persons", json={"platform": "FB", "accounts": 2}).get_json()
 
 
-def test_a_users_token_lists_pages_with_their_tokens(page, client, user_token):
+@pytest.fixture
+def user_token(client, settings, person):
+    return log_in(client, settings, sim_person=person["person_id"])["access_token"]
+
+
+def test_a_users_token_lists_pages_with_their_tokens(page, client, user_token, person):
     fields = "id,name,username,access_token,picture,followers_count,tasks,instagram_business_account"
     query = {"access_token": user_token, "fields": fields, "limit": 100}
-    [row] = client.get("/v26.0/me/accounts", query_string=query).get_json()["data"]
-    assert (row["id"], row["access_token"]) == (page.account_id, page.token)
-    assert "MODERATE" in row["tasks"]
+    rows = client.get("/v26.0/me/accounts", query_string=query).get_json()["data"]
+    assert [row["id"] for row in rows] == [account["account_id"] for account in person["accounts"]]
+    page.account_id, page.token = rows[0]["id"], rows[0]["access_token"]
+    assert page.get("me").get_json()["id"] == page.account_id
+    assert "MODERATE" in rows[0]["tasks"]
+
+
+def test_what_a_person_withholds_is_declined(client, settings):
+    scope = "pages_manage_posts"
+    person = client.post("/_sim/persons", json={"platform": "FB", "withholds": [scope]}).get_json()
+    query = {"access_token": log_in(client, settings, sim_person=person["person_id"])["access_token"]}
+    rows = client.get("/v26.0/me/permissions", query_string=query).get_json()["data"]
+    assert {row["status"] for row in rows if row["permission"] == scope} == {"declined"}
+    assert {row["status"] for row in rows if row["permission"] != scope} == {"granted"}
 
 
 def test_a_users_token_sees_no_comments_and_may_not_post(page, client, user_token):

@@ -1,7 +1,8 @@
 """What stands before every call to LinkedIn: version, encoding, token, planned faults."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from flask import Response, jsonify, request
 
@@ -20,8 +21,9 @@ _UNENCODED = frozenset(":(),")
 class Gate:
     """Over one simulation."""
 
-    def __init__(self, sim: Simulation) -> None:
+    def __init__(self, sim: Simulation, owner_in: Callable[[str], str | None]) -> None:
         self._sim = sim
+        self._owner_in = owner_in
         self.oldest_version = OLDEST_VERSION
         #: Account → steady time until which its token is called revoked, as new ones are for a while.
         self._young: dict[str, float] = {}
@@ -58,9 +60,21 @@ class Gate:
             raise errors.unauthorized("INVALID_ACCESS_TOKEN")
         if self._sim.accounts.is_expired(account.account_id):
             raise errors.unauthorized("EXPIRED_ACCESS_TOKEN")
+        account = self._acting(account, self._sim.accounts.facts(token).get("orgs", ()))
         if self._sim.clock.ticks() < self._young.get(account.account_id, 0.0):
             raise errors.unauthorized("REVOKED_ACCESS_TOKEN")
         return account
+
+    def _acting(self, member: Account, organizations: Sequence[Sequence[str]]) -> Account:
+        """Who a member's call is for: a company page of theirs that it names, or whose thing it asks for."""
+        asked = unquote(f"{request.full_path} {request.get_data(as_text=True) if request.is_json else ''}")
+        if member.account_id in asked or request.path.startswith("/v2/"):
+            return member
+        pages = {urn: Account("LN", urn, name, username) for urn, name, username in organizations}
+        for urn, page in pages.items():
+            if urn in asked or f"organizations/{urn.rpartition(':')[2]}" in asked:
+                return page
+        return pages.get(self._owner_in(asked) or "", member) if pages else member
 
     def _check_headers(self) -> None:
         if request.path.startswith("/v2/"):

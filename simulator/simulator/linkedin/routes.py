@@ -17,6 +17,7 @@ from simulator.simulation import Simulation
 
 Answer = dict[str, Any]
 _ORGANIZATION = "urn:li:organization:"
+_THINGS = re.compile(r"urn:li:(?:share|activity|ugcPost|image|video):[\w-]+")
 
 
 def blueprint(sim: Simulation) -> Blueprint:
@@ -24,7 +25,7 @@ def blueprint(sim: Simulation) -> Blueprint:
     linkedin = Blueprint("linkedin", __name__)
     assets = Assets(sim)
     social = Social(sim, assets)
-    gate = Gate(sim)
+    gate = Gate(sim, lambda asked: _owner_in(social, assets, asked))
     sim.on_reset += [assets.clear, social.clear, gate.reset]
 
     @linkedin.errorhandler(LinkedInError)
@@ -36,6 +37,7 @@ def blueprint(sim: Simulation) -> Blueprint:
     _add_posts(linkedin, social, gate)
     _add_comments(linkedin, social, gate)
     _add_pages(linkedin, sim, gate)
+    _add_roles(linkedin, sim, gate)
     _add_control(linkedin, sim, gate)
     linkedin.register_blueprint(asset_routes.blueprint(sim, assets, gate))
     return linkedin
@@ -168,6 +170,24 @@ def _add_pages(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
         return gate.run("profile", act)
 
 
+def _add_roles(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
+    @linkedin.get("/rest/organizationAcls")
+    def administered() -> Response:
+        """The company pages of a member; of a company page's own token, itself."""
+        start, count = _page()
+        token = request.headers.get("Authorization", "").partition(" ")[2]
+        pages = [urn for urn, *_ in sim.accounts.facts(token).get("orgs", ())]
+
+        def act(account: Account) -> Answer:
+            if request.args.get("q") != "roleAssignee":
+                raise invalid("q", "only the finder roleAssignee is played here")
+            mine = pages or [account.account_id]
+            rows = [{"organization": urn, "role": "ADMINISTRATOR", "state": "APPROVED"} for urn in mine]
+            return page_view(rows, start, count)
+
+        return gate.run("profile", act)
+
+
 def _add_control(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
     @linkedin.post("/_sim/linkedin/members")
     def add_member() -> tuple[Response, int]:
@@ -192,6 +212,17 @@ def _add_control(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
         body = request.get_json(force=True, silent=True) or {}
         gate.oldest_version = int(body.get("oldest") or OLDEST_VERSION)
         return jsonify(oldest=gate.oldest_version)
+
+
+def _owner_in(social: Social, assets: Assets, asked: str) -> str | None:
+    """Whose post or file an address or body names."""
+    for urn in _THINGS.findall(asked):
+        try:
+            is_file = urn.startswith(("urn:li:image:", "urn:li:video:"))
+            return assets.find(urn).owner if is_file else social.find(urn)[0].account_id
+        except LinkedInError:
+            continue
+    return None
 
 
 def _body() -> dict[str, Any]:

@@ -186,6 +186,7 @@ PAGE: View = {
     "tasks": lambda t, f, c: ["ANALYZE", "ADVERTISE", "MESSAGING", "MODERATE", "CREATE_CONTENT", "MANAGE"],
     "instagram_business_account": lambda t, f, c: {
         "id": callers.linked_instagram_id(t.account_id), "username": t.username, "name": t.name,
+        "profile_picture_url": picture_url(c), "followers_count": t.followers,
     },
 }  # fmt: skip
 

@@ -66,6 +66,10 @@ def blueprint(sim: Simulation) -> Blueprint:
     def on_node(node_id: str, edge: str = "") -> Response:
         return _answer(_run(sim, node_id, edge))
 
+    @graph.get(f"/{VERSION}/dialog/oauth")
+    def log_in() -> Response:
+        return tokens.log_in(sim)
+
     @graph.get("/oauth/access_token")
     @graph.get(f"/{VERSION}/oauth/access_token")
     def access_token() -> Response:
@@ -96,7 +100,7 @@ def _run(sim: Simulation, node_id: str, edge: str) -> dict[str, Any]:
     row = EDGES.get((request.method, node.kind, edge)) if node else None
     if node is None or row is None:
         raise errors.missing(node_id, request.method)
-    if caller == callers.USER and request.method != "GET":
+    if caller.platform == callers.USER.platform and request.method != "GET":
         raise GraphError(200, "(#200) This endpoint requires a page access token")
     g.node = node
     base_url = request.host_url.rstrip("/")

@@ -2,16 +2,21 @@
 
 from typing import Any
 
+from flask import Response
+
 from simulator.accounts import Account
 from simulator.meta import callers, facebook_views, paging
 from simulator.meta.call import Call, Edge, Edges, Node
 from simulator.meta.errors import GraphError
 from simulator.meta.fields import View, project
-from simulator.platforms import PLATFORMS
+from simulator.oauth import dialog
+from simulator.oauth.grants import BadGrant
 from simulator.simulation import Simulation
 
 #: 60 days, less what the platform takes off (platforms.md 1).
 LONG_LIVED_SECONDS = 5_183_944
+#: What a code is exchanged for lives an hour or two.
+SHORT_LIVED_SECONDS = 3_600
 _DATA_ACCESS_SECONDS = 90 * 86_400
 _SCOPES = (
     "pages_show_list", "pages_read_engagement", "pages_manage_posts", "pages_manage_engagement",
@@ -30,13 +35,40 @@ def exchange(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
     grant = query.get("grant_type", "authorization_code")
     if grant == "client_credentials":
         return {"access_token": f"{sim.settings.meta_app_id}|{secret}", "token_type": "bearer"}
-    holder = callers.USER
     if grant == "fb_exchange_token":
-        holder = callers.caller_of(sim, query.get("fb_exchange_token", ""), "")
-    elif not query.get("code"):
-        raise GraphError(100, "This authorization code has been used.", 36009)
-    token = sim.accounts.token(holder, PLATFORMS["FB"].token_prefix)
-    return {"access_token": token, "token_type": "bearer", "expires_in": LONG_LIVED_SECONDS}
+        short = query.get("fb_exchange_token", "")
+        holder = callers.caller_of(sim, short, "")
+        facts = {key: value for key, value in sim.accounts.facts(short).items() if key in ("grant", "scopes")}
+        seconds = LONG_LIVED_SECONDS
+    else:
+        holder, facts = _who_allowed(sim, query)
+        seconds = SHORT_LIVED_SECONDS
+    token = sim.grants.access_token(holder, facts.pop("grant", ""), seconds, **facts)
+    return {"access_token": token, "token_type": "bearer", "expires_in": seconds}
+
+
+def _who_allowed(sim: Simulation, query: dict[str, str]) -> tuple[Account, dict[str, Any]]:
+    """The person behind a code. Raises GraphError."""
+    try:
+        code = sim.grants.redeem(
+            query.get("code", ""), sim.settings.meta_app_id, query.get("redirect_uri", ""), ""
+        )
+    except BadGrant as problem:
+        raise GraphError(100, "This authorization code has been used.", 36009) from problem
+    person = code.person
+    who = Account(callers.USER.platform, person.person_id, person.name, "sam")
+    return who, {"grant": sim.grants.open(person), "scopes": list(code.scopes)}
+
+
+def permissions(call: Call, node: Node) -> dict[str, Any]:
+    """GET /me/permissions: what was asked for, given or not."""
+    person = call.sim.grants.known(node.account_id)
+    withheld = person.withholds if person else ()
+    return {
+        "data": [
+            {"permission": name, "status": "declined" if name in withheld else "granted"} for name in _SCOPES
+        ]
+    }
 
 
 def debug(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
@@ -52,13 +84,13 @@ def debug(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
     now = int(sim.clock.now().timestamp())
     data: dict[str, Any] = {
         "app_id": sim.settings.meta_app_id,
-        "type": "USER" if holder == callers.USER else "PAGE",
+        "type": "USER" if holder.platform == callers.USER.platform else "PAGE",
         "application": "Posthaste",
         "data_access_expires_at": now + _DATA_ACCESS_SECONDS,
         # A page token has no end of its own.
-        "expires_at": now + LONG_LIVED_SECONDS if holder == callers.USER else 0,
+        "expires_at": now + LONG_LIVED_SECONDS if holder.platform == callers.USER.platform else 0,
         "is_valid": valid,
-        "scopes": list(_SCOPES),
+        "scopes": [name for name in _SCOPES if name not in _withheld(sim, holder.account_id)],
         "profile_id": holder.account_id,
         "user_id": callers.USER.account_id,
     }
@@ -67,9 +99,15 @@ def debug(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
     return {"data": data}
 
 
+def _withheld(sim: Simulation, account_id: str) -> tuple[str, ...]:
+    person = sim.grants.known(account_id) or sim.grants.owner(account_id)
+    return person.withholds if person else ()
+
+
 def pages(call: Call, node: Node) -> dict[str, Any]:
-    """GET /me/accounts: all pages known since the start; newest first."""
-    known = call.sim.accounts.known("FB")[::-1]
+    """GET /me/accounts: the person's."""
+    person = call.sim.grants.known(node.account_id)
+    known = person.accounts if person else []
     fields = call.fields("access_token,category,name,id,tasks")
 
     def show(account: Account) -> dict[str, Any]:
@@ -88,7 +126,22 @@ USER: View = {
     "name": lambda t, f, c: t.name,
 }
 
+
+def log_in(sim: Simulation) -> Response:
+    """GET /dialog/oauth."""
+    denial = {
+        "error": "access_denied",
+        "error_code": "200",
+        "error_description": "Permissions error",
+        "error_reason": "user_denied",
+    }
+    return dialog.answer(
+        sim, "FB", client_id=sim.settings.meta_app_id, separator=",", known_scopes=_SCOPES, denial=denial
+    )
+
+
 EDGES: Edges = {
     ("GET", "User", ""): Edge("token", user),
     ("GET", "User", "accounts"): Edge("token", pages),
+    ("GET", "User", "permissions"): Edge("token", permissions),
 }

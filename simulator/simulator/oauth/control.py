@@ -1,0 +1,55 @@
+"""/_sim: people who log in, and what became of what they allowed."""
+
+from typing import Any
+
+from flask import Blueprint, Response, jsonify, request
+
+from simulator.oauth.grants import Person
+from simulator.simulation import Simulation
+
+
+def blueprint(sim: Simulation) -> Blueprint:
+    """Routes of one simulator."""
+    people = Blueprint("people", __name__, url_prefix="/_sim")
+
+    @people.post("/persons")
+    def add_person() -> tuple[Response, int]:
+        """{platform, accounts, denies, withholds}: Facebook's people are Instagram's, each page with an account."""
+        body = request.get_json(force=True, silent=True) or {}
+        platform = "FB" if body.get("platform") == "IG" else str(body.get("platform"))
+        person = sim.grants.person(
+            platform,
+            int(body.get("accounts", 1)),
+            denies=bool(body.get("denies")),
+            withholds=tuple(map(str, body.get("withholds") or ())),
+        )
+        return jsonify(_shown(person)), 201
+
+    @people.post("/persons/<person_id>/leave")
+    def leave(person_id: str) -> Response:
+        """They remove our app: every token they gave is void."""
+        person = sim.grants.known(person_id)
+        if person is None:
+            return Response(status=404)
+        sim.grants.leave(person)
+        return jsonify(_shown(person))
+
+    @people.get("/oauth")
+    def show() -> Response:
+        """How often tokens were refreshed, by account; accounts whose permission was given back."""
+        return jsonify(refreshed=dict(sim.grants.refreshed), revoked=list(sim.grants.revoked))
+
+    return people
+
+
+def _shown(person: Person) -> dict[str, Any]:
+    accounts = [
+        {"platform": one.platform, "account_id": one.account_id, "name": one.name, "username": one.username}
+        for one in person.accounts
+    ]
+    return {
+        "person_id": person.person_id,
+        "platform": person.platform,
+        "name": person.name,
+        "accounts": accounts,
+    }

@@ -1,0 +1,78 @@
+"""The page a browser is sent to: it logs in whoever it is told to, allows or denies at once, and sends them back.
+
+`sim_deny=1` in the address, or a person made to, says no.
+"""
+
+import re
+from collections.abc import Callable
+from urllib.parse import urlencode, urlsplit
+
+from flask import Response, redirect, request
+
+from simulator.oauth.grants import Code, Grants, Person
+from simulator.simulation import Simulation
+
+#: How long a code lives; X's is shorter.
+_CODE_SECONDS = 600.0
+_CALLBACK = re.compile(r"/connect/[a-z]+/callback")
+
+
+def answer(
+    sim: Simulation,
+    platform: str,
+    *,
+    client_id: str,
+    separator: str = " ",
+    id_field: str = "client_id",
+    known_scopes: tuple[str, ...],
+    challenge: re.Pattern[str] | None = None,
+    is_pkce_needed: bool = False,
+    denial: dict[str, str] | None = None,
+    code_seconds: float = _CODE_SECONDS,
+    is_offline: Callable[[Person], bool] = lambda person: True,
+) -> Response:
+    """One visit. What is wrong with the app itself is told here, not to the app (RFC 6749 4.1.2.1)."""
+    asked, target = request.args, request.args.get("redirect_uri", "")
+    if asked.get(id_field) != client_id:
+        return _told("Unknown app: the client id is not registered.")
+    if urlsplit(target).scheme not in ("http", "https") or not _CALLBACK.fullmatch(urlsplit(target).path):
+        return _told("The redirect_uri is not registered for this app.")
+    state = asked.get("state", "")
+
+    def back(**words: str) -> Response:
+        return redirect(f"{target}?{urlencode(words | {'state': state})}", 302)  # type: ignore[return-value]
+
+    if asked.get("response_type") != "code" or not state:
+        return back(error="invalid_request", error_description="response_type and state are needed")
+    scopes = tuple(filter(None, asked.get("scope", "").split(separator)))
+    if not scopes or not set(scopes) <= set(known_scopes):
+        return back(error="invalid_scope", error_description="The app may not ask for these scopes")
+    proof = asked.get("code_challenge", "")
+    if proof or is_pkce_needed:
+        fits = challenge is not None and challenge.fullmatch(proof)
+        if not fits or asked.get("code_challenge_method") != "S256":
+            return back(error="invalid_request", error_description="The code_challenge is not valid")
+    person = _person(sim.grants, platform)
+    if person.denies or asked.get("sim_deny"):
+        return back(
+            **(denial or {"error": "access_denied", "error_description": "The user denied the request"})
+        )
+    code = Code(
+        person=person,
+        client_id=client_id,
+        redirect_uri=target,
+        challenge=proof,
+        scopes=tuple(scope for scope in scopes if scope not in person.withholds),
+        expires_at=sim.clock.now().timestamp() + code_seconds,
+        is_offline=is_offline(person),
+    )
+    return back(code=sim.grants.code(code))
+
+
+def _person(grants: Grants, platform: str) -> Person:
+    person_id = request.args.get("sim_person") or request.cookies.get("sim_person")
+    return grants.find(person_id, platform)
+
+
+def _told(text: str) -> Response:
+    return Response(f"<!DOCTYPE html><title>Sorry</title><p>{text}</p>", 400, content_type="text/html")

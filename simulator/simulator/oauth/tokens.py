@@ -1,0 +1,137 @@
+"""What token endpoints share: the app's credentials, a code's exchange, a refresh, faults (operation `token`)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Response, jsonify, request
+
+from simulator.accounts import Account
+from simulator.oauth.grants import BadGrant, Code
+from simulator.simulation import Simulation
+
+Answer = dict[str, Any]
+
+
+class OAuthError(Exception):
+    """An error of RFC 6749 5.2, in the platform's words."""
+
+    def __init__(self, error: str, description: str, status: int = 400) -> None:
+        super().__init__(error)
+        self.status = status
+        self.body = {"error": error, "error_description": description}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How one platform gives tokens. Times in seconds."""
+
+    platform: str
+    access_seconds: int
+    #: None: no refresh tokens.
+    refresh_seconds: int | None
+    #: Each refresh gives a new refresh token and voids the old one.
+    rotates: bool
+    #: What PKCE makes of a verifier.
+    proof: Callable[[str], str] = lambda verifier: ""
+    #: The answer's own form.
+    shape: Callable[[Account, Answer], Answer] = lambda account, answer: answer
+    separator: str = " "
+    bad_grant: Callable[[], OAuthError] = lambda: OAuthError("invalid_grant", "The grant is not valid.")
+
+
+def answer(sim: Simulation, rules: Rules, client_id: str) -> Answer:
+    """An exchange or a refresh by an app that is known already. Raises OAuthError."""
+    form = request.form
+    try:
+        if form.get("grant_type") == "authorization_code":
+            return _exchange(sim, rules, client_id)
+        if form.get("grant_type") == "refresh_token":
+            return _refresh(sim, rules)
+    except BadGrant as problem:
+        raise rules.bad_grant() from problem
+    raise OAuthError("unsupported_grant_type", "The grant_type is not supported.")
+
+
+def faulted(sim: Simulation, platform: str, account_id: str | None, act: Callable[[], Answer]) -> Answer:
+    """Plays a planned fault around it. `expired`: the grant is over; `reject`: the app is not known (any more)."""
+    mode = sim.faults.take(platform, "token", account_id)
+    words = {
+        "expired": OAuthError("invalid_grant", "Token has been expired or revoked."),
+        "reject": OAuthError("invalid_client", "Unknown client.", 401),
+        "server_error": OAuthError("server_error", "Try again later.", 503),
+        "rate_limit": OAuthError("rate_limited", "Too many requests.", 429),
+    }
+    return sim.faults.play(mode, lambda refused: words[refused], act)
+
+
+def revoke(sim: Simulation, *, all_of_person: bool = False) -> Response:
+    """Whatever token it is given: one that is none is no error (RFC 7009)."""
+    sim.grants.revoke(request.form.get("token", ""), all_of_person=all_of_person)
+    return jsonify({})
+
+
+def _exchange(sim: Simulation, rules: Rules, client_id: str) -> Answer:
+    form = request.form
+    code = sim.grants.redeem(
+        form.get("code", ""),
+        client_id,
+        form.get("redirect_uri", ""),
+        rules.proof(form.get("code_verifier", "")),
+    )
+    account = code.person.accounts[0]
+
+    def act() -> Answer:
+        grant = sim.grants.open(code.person)
+        return _tokens(
+            sim, rules, account, grant, code.scopes, _organizations(code), with_refresh=code.is_offline
+        )
+
+    return faulted(sim, rules.platform, account.account_id, act)
+
+
+def _refresh(sim: Simulation, rules: Rules) -> Answer:
+    token = request.form.get("refresh_token", "")
+    whose = sim.grants.facts_of(token).get("who")
+
+    def act() -> Answer:
+        account, facts = sim.grants.spend(token, rules.platform, once=rules.rotates)
+        more = {"orgs": facts["orgs"]} if "orgs" in facts else {}
+        scopes = tuple(facts["scopes"])
+        given = _tokens(sim, rules, account, facts["grant"], scopes, more, with_refresh=rules.rotates)
+        if rules.platform == "LN":  # the same one, with what is left of its time
+            left = int(facts["exp"] - sim.clock.now().timestamp())
+            given |= {"refresh_token": token, "refresh_token_expires_in": left}
+        return given
+
+    return faulted(sim, rules.platform, whose[1] if whose else None, act)
+
+
+def _tokens(
+    sim: Simulation,
+    rules: Rules,
+    account: Account,
+    grant: str,
+    scopes: tuple[str, ...],
+    facts: dict[str, Any],
+    *,
+    with_refresh: bool,
+) -> Answer:
+    given: Answer = {
+        "access_token": sim.grants.access_token(account, grant, rules.access_seconds, **facts),
+        "expires_in": rules.access_seconds,
+        "token_type": "bearer",
+        "scope": rules.separator.join(scopes),
+    }
+    if with_refresh and rules.refresh_seconds is not None:
+        given["refresh_token"] = sim.grants.refresh_token(
+            account, grant, rules.refresh_seconds, scopes, **facts
+        )
+    return rules.shape(account, given)
+
+
+def _organizations(code: Code) -> dict[str, Any]:
+    """LinkedIn: the company pages a member's token reaches."""
+    if code.person.platform != "LN":
+        return {}
+    return {"orgs": [[one.account_id, one.name, one.username] for one in code.person.accounts[1:]]}

@@ -1,0 +1,262 @@
+"""Logins as platforms.md has them: dialogs, codes, PKCE, refresh tokens, revocation, and their errors."""
+
+import base64
+import hashlib
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+VERIFIER = "v" * 50
+DIGEST = hashlib.sha256(VERIFIER.encode())
+S256 = base64.urlsafe_b64encode(DIGEST.digest()).rstrip(b"=").decode()
+GOOGLE = "https://www.googleapis.com/auth/youtube.upload"
+
+#: platform: name, dialog, token address, scope, challenge, field of the client's id
+LOGINS = {
+    "LN": ("linkedin", "/oauth/v2/authorization", "/oauth/v2/accessToken", "openid w_member_social", None, "client_id"),
+    "TT": (
+        "tiktok", "/v2/auth/authorize/", "/v2/oauth/token/", "user.info.basic,video.publish", DIGEST.hexdigest(),
+        "client_key",
+    ),
+    "TW": ("twitter", "/i/oauth2/authorize", "/2/oauth2/token", "tweet.write offline.access", S256, "client_id"),
+    "YT": ("youtube", "/o/oauth2/v2/auth", "/token", GOOGLE, S256, "client_id"),
+}  # fmt: skip
+REFRESHED = ["TT", "TW", "YT"]
+
+
+class Browser:
+    """One platform's login, seen from an app and a browser."""
+
+    def __init__(self, client, settings, platform):
+        self.client, self.platform = client, platform
+        name, self.dialog, self.token_url, self.scope, self.challenge, self.id_field = LOGINS[platform]
+        self.app = {
+            "LN": settings.linkedin_app, "TT": settings.tiktok_app, "TW": settings.x_app, "YT": settings.youtube_app,
+        }[platform]  # fmt: skip
+        self.target = f"https://app.test/connect/{name}/callback"
+
+    def visit(self, **more):
+        """Where the browser is sent: the query of the callback."""
+        asked = {
+            self.id_field: self.app[0], "redirect_uri": self.target, "state": "st", "response_type": "code",
+            "scope": self.scope, "access_type": "offline", "prompt": "consent",
+        }  # fmt: skip
+        if self.challenge:
+            asked |= {"code_challenge": self.challenge, "code_challenge_method": "S256"}
+        self.went = self.client.get(self.dialog, query_string=asked | more)
+        return dict(parse_qsl(urlsplit(self.went.headers.get("Location", "")).query))
+
+    def ask(self, **form):
+        body, headers = dict(form), {}
+        if self.platform == "TW":
+            signed = base64.b64encode(":".join(self.app).encode()).decode()
+            headers["Authorization"] = f"Basic {signed}"
+        else:
+            body = {self.id_field: self.app[0], "client_secret": self.app[1]} | body
+        return self.client.post(self.token_url, data=body, headers=headers)
+
+    def exchange(self, code, **more):
+        form = {"grant_type": "authorization_code", "code": code, "redirect_uri": self.target}
+        return self.ask(**form | {"code_verifier": VERIFIER} | more)
+
+    def log_in(self, **more):
+        answer = self.exchange(self.visit(**more)["code"])
+        assert answer.status_code == 200, answer.get_json()
+        return answer.get_json()
+
+    def refresh(self, token):
+        return self.ask(grant_type="refresh_token", refresh_token=token)
+
+    def me(self, token):
+        """A read with the token: its status."""
+        path = {
+            "LN": "/v2/userinfo", "TT": "/v2/user/info/?fields=open_id", "TW": "/2/users/me",
+            "YT": "/youtube/v3/channels?part=id&mine=true",
+        }[self.platform]  # fmt: skip
+        return self.client.get(path, headers={"Authorization": f"Bearer {token}"}).status_code
+
+
+@pytest.fixture(params=LOGINS)
+def browser(request, client, settings):
+    return Browser(client, settings, request.param)
+
+
+@pytest.fixture
+def at(client, settings):
+    return lambda platform: Browser(client, settings, platform)
+
+
+def test_a_login_gives_a_token_that_works_until_its_end(browser, clock):
+    given = browser.log_in()
+    assert browser.me(given["access_token"]) == 200
+    clock.pass_time(given["expires_in"])
+    assert browser.me(given["access_token"]) == 401
+
+
+def test_the_state_comes_back_as_it_was(browser):
+    assert browser.visit(state="a b&c=d/é")["state"] == "a b&c=d/é"
+
+
+def test_a_denial_comes_back_in_the_platforms_words(browser):
+    words = browser.visit(sim_deny="1")
+    denied = "user_cancelled_authorize" if browser.platform == "LN" else "access_denied"
+    assert (words["error"], words["state"]) == (denied, "st")
+    assert "code" not in words
+
+
+@pytest.mark.parametrize("wrong", [{"redirect_uri": "https://evil.test/"}, {"redirect_uri": ""}])
+def test_nobody_is_sent_to_an_address_that_is_not_registered(browser, wrong):
+    assert browser.visit(**wrong) == {}
+    assert browser.went.status_code == 400
+
+
+def test_an_unknown_app_is_told_on_the_spot(browser):
+    browser.visit(**{browser.id_field: "nobody"})
+    assert browser.went.status_code == 400
+
+
+def test_scopes_the_app_may_not_ask_for_are_refused(browser):
+    assert browser.visit(scope="everything")["error"] == "invalid_scope"
+
+
+def test_a_code_works_once_where_it_was_given_and_in_time(browser, clock):
+    def error(code, **more):
+        return browser.exchange(code, **more).get_json()["error"]
+
+    bad = "invalid_request" if browser.platform == "TW" else "invalid_grant"
+    code = browser.visit()["code"]
+    browser.exchange(code)
+    assert error(code) == bad
+    assert error(browser.visit()["code"], redirect_uri=browser.target + "x") == bad
+    late = browser.visit()["code"]
+    clock.pass_time(30 if browser.platform == "TW" else 600)
+    assert error(late) == bad
+    if browser.challenge:
+        assert error(browser.visit()["code"], code_verifier="w" * 50) == bad
+
+
+@pytest.mark.parametrize(
+    ("platform", "wrong"), [("TT", S256), ("TW", DIGEST.hexdigest()), ("TT", ""), ("TW", "")]
+)
+def test_the_challenge_has_each_platforms_own_spelling(at, platform, wrong):
+    assert at(platform).visit(code_challenge=wrong)["error"] == "invalid_request"
+
+
+@pytest.mark.parametrize("platform", REFRESHED)
+def test_a_refresh_gives_another_token(at, platform):
+    browser = at(platform)
+    first = browser.log_in()
+    second = browser.refresh(first["refresh_token"]).get_json()
+    assert second["access_token"] != first["access_token"]
+    assert browser.me(second["access_token"]) == 200
+
+
+@pytest.mark.parametrize("platform", ["TT", "TW"])
+def test_a_rotated_refresh_token_works_once(at, platform):
+    browser = at(platform)
+    first = browser.log_in()["refresh_token"]
+    second = browser.refresh(first).get_json()["refresh_token"]
+    assert second != first
+    assert "error" in browser.refresh(first).get_json()
+    assert "access_token" in browser.refresh(second).get_json()
+
+
+def test_googles_refresh_token_stays_and_comes_only_when_asked_for(at):
+    browser = at("YT")
+    first = browser.log_in()["refresh_token"]
+    assert "refresh_token" not in browser.refresh(first).get_json()
+    assert "access_token" in browser.refresh(first).get_json()
+    assert "refresh_token" not in browser.log_in(access_type="online")
+
+
+def test_googles_later_logins_need_the_consent_for_a_refresh_token(at, client):
+    browser = at("YT")
+    person = client.post("/_sim/persons", json={"platform": "YT"}).get_json()["person_id"]
+    assert "refresh_token" in browser.log_in(sim_person=person, prompt="none")
+    assert "refresh_token" not in browser.log_in(sim_person=person, prompt="none")
+    assert "refresh_token" in browser.log_in(sim_person=person)
+
+
+def test_linkedin_gives_no_refresh_token_and_its_token_reaches_company_pages(at, client):
+    browser = at("LN")
+    person = client.post("/_sim/persons", json={"platform": "LN", "accounts": 2}).get_json()
+    given = browser.log_in(sim_person=person["person_id"])
+    assert "refresh_token" not in given
+    headers = {
+        "Authorization": f"Bearer {given['access_token']}", "LinkedIn-Version": "202607",
+        "X-Restli-Protocol-Version": "2.0.0",
+    }  # fmt: skip
+    query = {"q": "roleAssignee", "state": "APPROVED"}
+    rows = client.get("/rest/organizationAcls", query_string=query, headers=headers).get_json()["elements"]
+    pages = [account["account_id"] for account in person["accounts"][1:]]
+    assert [row["organization"] for row in rows] == pages
+    for author in (pages[1], person["accounts"][0]["account_id"]):
+        body = {
+            "author": author, "commentary": "hello", "visibility": "PUBLIC", "lifecycleState": "PUBLISHED",
+            "distribution": {
+                "feedDistribution": "MAIN_FEED", "targetEntities": [], "thirdPartyDistributionChannels": [],
+            },
+            "isReshareDisabledByAuthor": False,
+        }  # fmt: skip
+        assert client.post("/rest/posts", json=body, headers=headers).status_code == 201
+    body["author"] = "urn:li:organization:1"
+    assert client.post("/rest/posts", json=body, headers=headers).status_code == 403
+
+
+def test_tiktok_tells_errors_with_http_200(at):
+    answer = at("TT").exchange("nonsense")
+    assert answer.status_code == 200
+    assert set(answer.get_json()) == {"error", "error_description", "log_id"}
+
+
+def test_xs_dead_refresh_token_is_an_invalid_request(at):
+    answer = at("TW").refresh("nonsense")
+    assert answer.status_code == 400
+    assert answer.get_json() == {
+        "error": "invalid_request", "error_description": "Value passed for the token was invalid.",
+    }  # fmt: skip
+
+
+def test_a_wrong_secret_opens_nothing(browser):
+    browser.app = (browser.app[0], "wrong")
+    answer = browser.exchange("x")
+    assert "error" in answer.get_json()
+    assert "access_token" not in answer.get_json()
+
+
+@pytest.mark.parametrize(
+    ("platform", "path"),
+    [("TT", "/v2/oauth/revoke/"), ("TW", "/2/oauth2/revoke"), ("YT", "/revoke"), ("LN", "/oauth/v2/revoke")],
+)
+def test_what_is_given_back_is_over(at, client, platform, path):
+    browser = at(platform)
+    given = browser.log_in()
+    browser.token_url = path
+    assert browser.ask(token=given["access_token"]).status_code == 200
+    assert browser.me(given["access_token"]) == 401
+    assert len(client.get("/_sim/oauth").get_json()["revoked"]) == 1
+
+
+@pytest.mark.parametrize("platform", REFRESHED)
+def test_who_removes_the_app_ends_everything(at, client, platform):
+    browser = at(platform)
+    person = client.post("/_sim/persons", json={"platform": platform}).get_json()["person_id"]
+    given = browser.log_in(sim_person=person)
+    client.post(f"/_sim/persons/{person}/leave")
+    assert browser.me(given["access_token"]) == 401
+    assert "error" in browser.refresh(given["refresh_token"]).get_json()
+    assert browser.me(browser.log_in(sim_person=person)["access_token"]) == 200
+
+
+@pytest.mark.parametrize("platform", REFRESHED)
+@pytest.mark.parametrize(
+    ("mode", "status"), [("server_error", 503), ("rate_limit", 429), ("expired", 400), ("reject", 401)]
+)
+def test_planned_faults_meet_the_refresh(at, plan_fault, platform, mode, status):
+    browser = at(platform)
+    given = browser.log_in()
+    plan_fault(platform, "token", mode)
+    answer = browser.refresh(given["refresh_token"])
+    assert answer.status_code == (200 if platform == "TT" and status < 429 else status)
+    assert "error" in answer.get_json()
+    assert "access_token" in browser.refresh(given["refresh_token"]).get_json()
