@@ -113,6 +113,69 @@ class PageUnlinked(Record):
     cancelled_posts: tuple[str, ...] = ()
 
 
+class BeginLink(Record):
+    """`platform` is a code; the brand's name travels with it, as accounts knows it now."""
+
+    platform: str
+    brand_id: str
+    brand_name: str = ""
+
+
+class LinkBegun(Record):
+    """`authorize_url` is for one browser, once, until then."""
+
+    session_id: str
+    authorize_url: str
+    expires_at: datetime
+
+
+class FinishLink(Record):
+    """What came back from a platform's login; `platform` is its full lowercase name."""
+
+    platform: str
+    state: str = ""
+    code: str = ""
+    error: str = ""
+    error_description: str = ""
+
+
+class GetLink(Record):
+    session_id: str
+
+
+class LinkableAccount(Record):
+    """A page, profile or channel that may be linked; `page_id` once it is, in this brand."""
+
+    account_id: str
+    name: str
+    username: str | None
+    followers: int
+    picture: str | None
+    page_id: str | None = None
+
+
+class LinkSession(Record):
+    """How far a linking is."""
+
+    session_id: str
+    platform: str
+    brand_id: str
+    #: pending (nobody came back yet), choose, linked (all that was found), refused (by the person) or failed
+    status: str
+    accounts: tuple[LinkableAccount, ...]
+    error: PostError | None
+    expires_at: datetime
+
+
+class ChooseAccounts(Record):
+    session_id: str
+    account_ids: Annotated[tuple[str, ...], Meta(min_length=1, max_length=100)]
+
+
+class PagesLinked(Record):
+    pages: tuple[Page, ...]
+
+
 class MediaItem(Record):
     src: str
     #: photo or video
@@ -419,6 +482,10 @@ class PublishingApi(Protocol):
     def expire_page(self, caller: Caller, request: GetPage) -> Page: ...
     def check_page(self, caller: Caller, request: GetPage) -> PageHealth: ...
     def unlink_page(self, caller: Caller, request: UnlinkPage) -> PageUnlinked: ...
+    def begin_link(self, caller: Caller, request: BeginLink) -> LinkBegun: ...
+    def finish_link(self, caller: Caller, request: FinishLink) -> LinkSession: ...
+    def get_link(self, caller: Caller, request: GetLink) -> LinkSession: ...
+    def choose_accounts(self, caller: Caller, request: ChooseAccounts) -> PagesLinked: ...
     def schedule_post(self, caller: Caller, request: SchedulePost) -> ScheduledPost: ...
     def publish_post(self, caller: Caller, request: PublishPost) -> PublishResult: ...
     def schedule_posts(self, caller: Caller, request: SchedulePosts) -> PageResults: ...

@@ -29,7 +29,8 @@ class Endpoint:
     #: The month bucket a call uses: reads, publishes, replies, writes, or "" for minute and day alone.
     meter: str
     request: type
-    #: bytes: a file, and all that partial and conditional requests bring with them; None: an empty answer.
+    #: bytes: a file, and all that partial and conditional requests bring with them; str: a page for people; None: an
+    #: empty answer.
     result: type | None
     status: int
     #: Whether an Idempotency-Key is honoured.

@@ -61,6 +61,7 @@ _OF_FILES = {
     416: "The range begins behind the end.",
 }
 _BINARY = {"type": "string", "format": "binary"}
+_PAGE = {"text/html": {"schema": {"type": "string"}}}
 #: Spec "Upload rules".
 _MULTIPART = {
     "multipart/form-data": {
@@ -73,7 +74,7 @@ _MULTIPART = {
 def describe(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     """The whole description."""
     rows = list(endpoints)
-    results = (kind for row in rows for kind in (row.result, row.several) if kind not in (bytes, None))
+    results = (kind for row in rows for kind in (row.result, row.several) if kind not in (bytes, str, None))
     schemas = Schemas(dict.fromkeys(results))
     paths: dict[str, dict[str, Any]] = {}
     for row in rows:
@@ -190,6 +191,8 @@ def _success(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
     success = {"description": HTTPStatus(row.status).phrase, "headers": _own_headers(row)}
     if row.result is bytes:
         success["content"] = {mime_type: {"schema": _BINARY} for mime_type in MIME_TYPES}
+    elif row.result is str:
+        success["content"] = _PAGE
     elif row.result is not None:
         kinds = [schemas.of(kind) for kind in (row.result, row.several) if kind is not None]
         schema = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
@@ -220,7 +223,11 @@ def _refusals(row: Endpoint) -> dict[str, Any]:
         found = codes.setdefault(error.http_status, [])
         if error.code not in found:
             found.append(error.code)
-    return {str(status): _refusal(status, codes[status]) for status in sorted(codes)}
+    refusals = {str(status): _refusal(status, codes[status]) for status in sorted(codes)}
+    if row.result is str:
+        for refusal in refusals.values():
+            refusal["content"] |= _PAGE
+    return refusals
 
 
 def _refusal(status: int, codes: list[str]) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from publishing.posts import check_page
 from publishing.publish import rejected
 from publishing.receiving import take_in, view
 from publishing.records import PageRow, Post
+from publishing.renewing import softened
 from publishing.retries import wait_before_look
 from publishing.store import Connection
 from publishing.store.comments import CommentRow, Comments, ReplyRow
@@ -146,8 +147,8 @@ def _send(house: House, page: PageRow, post: Post, comment: CommentRow, row: Rep
         remote_id = connector.reply(account, comment.remote_id, row.message).id
     except NotConnected as problem:
         state, error = "failed", ApiError(UNSUPPORTED_PLATFORM, str(problem), platform=page.platform)
-    except PlatformRefusal as refusal:
-        state = "failed"
+    except PlatformRefusal as first:
+        state, refusal = "failed", softened(house, page, first)
         expired = house.found_expired(page, refusal)
         error = house.expired(page.id) if expired else rejected(page, refusal)
     except Exception as problem:

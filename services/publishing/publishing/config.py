@@ -9,6 +9,13 @@ from contracts.platforms import DAY_SECONDS, PLATFORMS
 from contracts.record import Record
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.meta import MetaSettings
+from publishing.platforms.oauth.base import App
+from publishing.platforms.oauth.linkedin import LinkedInApp
+from publishing.platforms.oauth.meta import MetaApp
+from publishing.platforms.oauth.registry import Apps
+from publishing.platforms.oauth.tiktok import TikTokApp
+from publishing.platforms.oauth.x import XApp
+from publishing.platforms.oauth.youtube import YouTubeApp
 from publishing.platforms.registry import PlatformSettings
 from publishing.platforms.tiktok.settings import TikTokSettings
 from publishing.platforms.x.settings import XSettings
@@ -50,6 +57,10 @@ class Settings(Record):
     polls_per_second: float = 50.0
     poll_calls: int = 16
 
+    #: Our apps, for linking; and where browsers come back to, below the gateway's public address.
+    apps: Apps = Apps()
+    public_url: str = "http://127.0.0.1:8080"
+
     @property
     def hears_hooks(self) -> bool:
         """Whether platforms can tell us of comments by themselves."""
@@ -64,6 +75,8 @@ class Settings(Record):
             platforms=PlatformSettings(
                 meta=_meta(), linkedin=_linkedin(), x=_x(), youtube=_youtube(), tiktok=_tiktok()
             ),
+            apps=_apps(),
+            public_url=public.rstrip("/"),
             outbound_host_map=config.mapping("OUTBOUND_HOST_MAP"),
             reconnect_url=config.text("RECONNECT_URL", f"{public}/pages/{{page_id}}/reconnect"),
             publish_window_seconds=config.number("PUBLISH_WINDOW_SECONDS", DAY_SECONDS),
@@ -150,3 +163,32 @@ def _tiktok() -> TikTokSettings:
         is_audited=config.flag("TIKTOK_AUDITED", default.is_audited),
         read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
     )
+
+
+def _apps() -> Apps:
+    meta, linkedin, tiktok, x, youtube = MetaApp(), LinkedInApp(), TikTokApp(), XApp(), YouTubeApp()
+    return Apps(
+        meta=MetaApp(
+            app_id=config.text("META_APP_ID", meta.app_id),
+            authorize_url=config.text("FACEBOOK_AUTHORIZE_URL", meta.authorize_url),
+        ),
+        linkedin=LinkedInApp(
+            app=_app("LINKEDIN_CLIENT"),
+            oauth_url=config.text("LINKEDIN_OAUTH_URL", linkedin.oauth_url),
+            has_pages=config.flag("LINKEDIN_COMPANY_PAGES", linkedin.has_pages),
+        ),
+        tiktok=TikTokApp(
+            app=_app("TIKTOK_CLIENT"),
+            authorize_url=config.text("TIKTOK_AUTHORIZE_URL", tiktok.authorize_url),
+        ),
+        x=XApp(app=_app("X_CLIENT"), authorize_url=config.text("X_AUTHORIZE_URL", x.authorize_url)),
+        youtube=YouTubeApp(
+            app=_app("YOUTUBE_CLIENT"),
+            authorize_url=config.text("YOUTUBE_AUTHORIZE_URL", youtube.authorize_url),
+            token_url=config.text("YOUTUBE_TOKEN_URL", youtube.token_url),
+        ),
+    )
+
+
+def _app(prefix: str) -> App:
+    return App(config.text(f"{prefix}_ID", ""), config.text(f"{prefix}_SECRET", ""))

@@ -108,6 +108,11 @@ def columns(content: PostContent, files: Sequence[Attached] = ()) -> dict[str, A
     }
 
 
+def storable(text: str) -> str:
+    """A platform's words as PostgreSQL takes them: no NUL, no lone surrogates, not endless."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()[:1_000]
+
+
 def check_text(value: Any, field: str) -> None:
     """Raises VALIDATION_ERROR for what neither PostgreSQL nor a platform takes, at any depth of a JSON value."""
     if not _is_storable(value):

@@ -1,10 +1,35 @@
-"""Page credentials at rest: Fernet, several keys for rotation."""
+"""Page credentials at rest, Fernet with several keys for rotation; and signatures for what leaves and comes back."""
 
+import base64
+import hashlib
+import hmac
 from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
 
+import msgspec
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from chassis.config import ConfigError
+from contracts.record import Record
+
+
+class Credentials(Record, omit_defaults=True):
+    """What a page is reached with; times by the one clock. Never logged.
+
+    At rest it is JSON; a row from before there was more than a token holds the bare token.
+    """
+
+    access_token: str
+    refresh_token: str | None = None
+    #: Of the access token; None: no end, or none known.
+    expires_at: datetime | None = None
+    #: Granted; None: not known.
+    scopes: tuple[str, ...] | None = None
+    renewed_at: datetime | None = None
+
+    def __repr__(self) -> str:
+        return "Credentials(…)"
 
 
 class UnreadableCredential(Exception):
@@ -18,6 +43,7 @@ class Vault:
         """Raises ConfigError when there is no key or one is not a Fernet key (32 bytes, URL-safe base64)."""
         if not keys:
             raise ConfigError("CREDENTIAL_KEYS is empty")
+        self._signing_keys = [hashlib.sha256(b"signature\0" + key.encode()).digest() for key in keys]
         try:
             self._fernet = MultiFernet([Fernet(key) for key in keys])
         except ValueError as error:
@@ -32,6 +58,39 @@ class Vault:
             return self._fernet.decrypt(stored.encode()).decode()
         except InvalidToken:
             raise UnreadableCredential("no configured key reads this credential") from None
+
+    def seal(self, value: Record) -> str:
+        """A record, encrypted."""
+        return self.encrypt(msgspec.json.encode(value).decode())
+
+    def unseal(self, stored: str, kind: type[Any]) -> Any:
+        """Raises UnreadableCredential."""
+        try:
+            return msgspec.json.decode(self.decrypt(stored), type=kind)
+        except msgspec.MsgspecError:
+            raise UnreadableCredential("what is stored is something else") from None
+
+    def credentials(self, stored: str) -> Credentials:
+        """Raises UnreadableCredential."""
+        text = self.decrypt(stored)
+        if text.startswith("{"):  # no platform's tokens do
+            return msgspec.json.decode(text, type=Credentials)
+        return Credentials(access_token=text)
+
+    def sign(self, text: str) -> str:
+        """43 characters that fit into a URL."""
+        return self._signature(self._signing_keys[0], text)
+
+    def is_signed(self, text: str, signature: str) -> bool:
+        """Whether any of the keys has signed it."""
+        given = signature.encode("ascii", "replace")
+        fits = [hmac.compare_digest(self._signature(key, text).encode(), given) for key in self._signing_keys]
+        return any(fits)
+
+    @staticmethod
+    def _signature(key: bytes, text: str) -> str:
+        digest = hmac.new(key, text.encode(), hashlib.sha256).digest()
+        return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
     def rotate(self, stored: str) -> str:
         """The same token under the first key. Raises UnreadableCredential."""

@@ -24,6 +24,7 @@ from publishing.platforms.base import (
 from publishing.platforms.limits import check_content
 from publishing.platforms.media_limits import check_files
 from publishing.records import PageRow, Post
+from publishing.renewing import softened
 from publishing.retries import wait_before_next
 from publishing.store.names import Names
 from publishing.store.sending import Claim, Recorded, Sending
@@ -58,7 +59,7 @@ def deliver(house: House, page: PageRow, post: Post) -> Delivered:
         published = connector.publish(account, content_of(post, sources), checkpoint_of(house, post))
         await_name(house, post, published)
     except PlatformRefusal as refusal:
-        return refused(post, refusal)
+        return refused(post, softened(house, page, refusal))
     except NotConnected as error:
         return refused(post, PlatformRefusal(Refusal.REJECTED, "UNSUPPORTED_PLATFORM", str(error)))
     except ClaimLost:

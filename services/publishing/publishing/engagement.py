@@ -10,6 +10,7 @@ from publishing.house import House
 from publishing.platforms.base import Counts, NotConnected, PlatformRefusal, Refusal
 from publishing.posts import check_page, get_post
 from publishing.records import PageRow, Post
+from publishing.renewing import softened
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 
@@ -59,6 +60,7 @@ def unreadable(house: House, page: PageRow, error: PlatformRefusal | NotConnecte
     """The error for a read that the platform refused; an expired page is marked as such."""
     if isinstance(error, NotConnected):
         return ApiError(UNSUPPORTED_PLATFORM, str(error), platform=page.platform)
+    error = softened(house, page, error)
     if error.kind is Refusal.EXPIRED:
         house.note_expired(page, error)
         return house.expired(page.id)

@@ -12,6 +12,7 @@ from publishing.delivery import connection_to
 from publishing.house import House
 from publishing.platforms.base import NotConnected, OutcomeUnknown, PlatformRefusal
 from publishing.records import PageRow, Post
+from publishing.renewing import softened
 from publishing.retries import wait_before_look, wait_before_next
 from publishing.store.comments import Comments, FirstComment
 from publishing.store.pages import Pages
@@ -49,7 +50,8 @@ def _make(house: House, page: PageRow, post: Post) -> tuple[str, float]:
     try:
         connector, account = connection_to(house, page)
         connector.comment(account, post.remote_id or "", post.first_comment or "")
-    except PlatformRefusal as refusal:
+    except PlatformRefusal as first:
+        refusal = softened(house, page, first)
         wait = wait_before_next(post.comment_attempts, refusal.wait_seconds) if refusal.retryable else None
         log.warning("first_comment_refused", post_id=post.id, code=refusal.code, wait_seconds=wait)
         return ("failed", 0.0) if wait is None else ("due", wait)

@@ -14,6 +14,7 @@ from publishing.config import Settings
 from publishing.credentials import UnreadableCredential, Vault
 from publishing.expiring import Expired, expire
 from publishing.platforms.base import Account, PlatformRefusal, Refusal
+from publishing.platforms.oauth.registry import logins
 from publishing.platforms.registry import Registry
 from publishing.pool import Pool
 from publishing.records import PageRow
@@ -38,6 +39,7 @@ class House:
         self.media = media
         self.vault = Vault(settings.credential_keys)
         self.registry = registry or Registry(settings.platforms)
+        self.logins = logins(settings.apps, settings.platforms)
         self.scribe = Scribe(database, settings.lease_seconds)
         self._turns = threading.BoundedSemaphore(settings.live_calls)
 
@@ -70,7 +72,8 @@ class House:
     def account(self, page: PageRow) -> Account:
         """The page's credentials for one call. Raises PlatformRefusal when they cannot be read any more."""
         try:
-            return Account(page.remote_account_id, self.vault.decrypt(page.access_token), page.username)
+            token = self.vault.credentials(page.access_token).access_token
+            return Account(page.remote_account_id, token, page.username)
         except UnreadableCredential as error:
             raise PlatformRefusal(Refusal.EXPIRED, "CREDENTIAL_UNREADABLE", str(error)) from error
 

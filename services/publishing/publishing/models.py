@@ -61,6 +61,29 @@ pages = Table(
     Index("pages_to_subscribe", "subscribe_at", postgresql_where=text("subscribe_at IS NOT NULL")),
 )
 
+#: Linkings on their way.
+links = Table(
+    "links",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("account_id", Text, nullable=False),
+    Column("brand_id", Text, nullable=False),
+    Column("brand_name", Text, nullable=False),
+    Column("platform", Text, nullable=False),
+    #: Of PKCE; encrypted.
+    Column("verifier", Text, nullable=False),
+    #: pending, exchanging (somebody came back: nobody else may), found, refused (by the person), failed.
+    Column("state", Text, nullable=False),
+    #: The accounts found, with their credentials (`linking.Finds`); encrypted.
+    Column("found", Text),
+    Column("error_code", Text),
+    Column("error_message", Text),
+    Column("created_at", _TIME, nullable=False),
+    #: Afterwards nobody comes back, or chooses any more; then the row is removed.
+    Column("expires_at", _TIME, nullable=False),
+    Index("links_expire", "expires_at"),
+)
+
 posts = Table(
     "posts",
     metadata,

@@ -1,5 +1,7 @@
 """Pages: list, show, count; the operator's link and expire."""
 
+from typing import Any
+
 from chassis.cursor import encode_cursor
 from chassis.ids import new_id
 from chassis.loops import wake
@@ -12,7 +14,7 @@ from publishing.expiring import expire as expire_page
 from publishing.house import House
 from publishing.listing import platform_code, position
 from publishing.platforms.meta_hooks import PUSHED
-from publishing.records import is_id
+from publishing.records import PageRow, is_id
 from publishing.store import Connection
 from publishing.store.pages import Pages
 from publishing.store.polls import Polls
@@ -75,12 +77,26 @@ def link(house: House, caller: Caller, request: api.LinkPage) -> api.Page:
         "username": request.username,
         "followers": request.followers,
         "picture": request.picture,
+        "grant_id": None,
+        "renew_at": None,
     }
     with house.database.transaction() as connection:
-        page = Pages(connection).link(values, is_pushed=platform in PUSHED.values())
-        Polls(connection).wake_page(page.id)
-    wake("subscribe_pages")
+        page = store_link(connection, values)
+    wake_linked()
     return page.view()
+
+
+def store_link(connection: Connection, values: dict[str, Any]) -> PageRow:
+    """Adds the page, or gives the one that is there for the same account in the same brand what is new."""
+    page = Pages(connection).link(values, is_pushed=values["platform"] in PUSHED.values())
+    Polls(connection).wake_page(page.id)
+    return page
+
+
+def wake_linked() -> None:
+    """What has work with new pages."""
+    wake("subscribe_pages")
+    wake("renew_credentials")
 
 
 def expire(house: House, caller: Caller, request: api.GetPage) -> api.Page:

@@ -16,6 +16,7 @@ from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
 from publishing.poll_times import POLLED, Poll, advance, begin, parse_stages, wait_before_poll
 from publishing.receiving import take_in
 from publishing.records import PageRow, Post
+from publishing.renewing import softened
 from publishing.store import Connection
 from publishing.store.pages import Pages
 from publishing.store.polls import Polls
@@ -84,7 +85,7 @@ def run_poll(house: House, page: PageRow, post: Post, poll: Poll) -> None:
 def note_refusal(house: House, page: PageRow, refusal: PlatformRefusal) -> None:
     """What a refusal says of the page: that it has expired, or is to be left alone for a while."""
     log.warning("comments_refused", page_id=page.id, kind=refusal.kind, code=refusal.code)
-    house.note_expired(page, refusal)
+    house.note_expired(page, softened(house, page, refusal))
     if refusal.kind is Refusal.RATE_LIMITED:
         with house.database.transaction() as connection:
             Pages(connection).rest(page.id, rest_seconds(refusal))

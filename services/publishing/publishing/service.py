@@ -13,6 +13,7 @@ from publishing import (
     engagement,
     first_comments,
     hooks,
+    linking,
     listing,
     lookups,
     naming,
@@ -20,6 +21,7 @@ from publishing import (
     polling,
     posts,
     publish,
+    renewing,
     several,
     subscribing,
     unlinking,
@@ -57,6 +59,22 @@ class PublishingService:
     @rpc
     def expire_page(self, caller: Caller, request: contract.GetPage) -> contract.Page:
         return pages.expire(self.house, caller, request)
+
+    @rpc
+    def begin_link(self, caller: Caller, request: contract.BeginLink) -> contract.LinkBegun:
+        return linking.begin(self.house, caller, request)
+
+    @rpc
+    def finish_link(self, caller: Caller, request: contract.FinishLink) -> contract.LinkSession:
+        return linking.finish(self.house, request)
+
+    @rpc
+    def get_link(self, caller: Caller, request: contract.GetLink) -> contract.LinkSession:
+        return linking.show(self.house, caller, request)
+
+    @rpc
+    def choose_accounts(self, caller: Caller, request: contract.ChooseAccounts) -> contract.PagesLinked:
+        return linking.choose(self.house, caller, request)
 
     @rpc
     def check_page(self, caller: Caller, request: contract.GetPage) -> contract.PageHealth:
@@ -187,3 +205,11 @@ class PublishingService:
     @loop(interval_seconds=1.0)
     def subscribe_pages(self) -> int:
         return subscribing.subscribe_pages(self.house)
+
+    @loop(interval_seconds=1.0)
+    def renew_credentials(self) -> int:
+        return renewing.renew_credentials(self.house)
+
+    @loop(interval_seconds=60.0)
+    def forget_links(self) -> int:
+        return linking.forget_links(self.house)

@@ -3,11 +3,24 @@
 from types import ModuleType
 
 from gateway.endpoint import Endpoint
-from gateway.routes import ai, auth, brands, comments, hooks, introspection, media, pages, posts, webhooks
+from gateway.routes import (
+    ai,
+    auth,
+    brands,
+    comments,
+    connect,
+    hooks,
+    introspection,
+    media,
+    pages,
+    posts,
+    webhooks,
+)
 
 _NOUNS: tuple[ModuleType, ...] = (
     introspection,
     brands,
+    connect,
     pages,
     posts,
     comments,

@@ -102,8 +102,15 @@ class Pages:
         return self._changed(
             update(pages)
             .where(pages.c.id == page.id, pages.c.access_token == page.access_token, ~pages.c.expired)
-            .values(expired=True)
+            .values(expired=True, renew_at=None)
         )
+
+    def linked_accounts(self, brand_id: str, platform: str) -> set[str]:
+        """The platform's accounts that are linked to a brand."""
+        statement = select(pages.c.remote_account_id).where(
+            pages.c.brand_id == brand_id, pages.c.platform == platform, pages.c.unlinked_at.is_(None)
+        )
+        return set(self._connection.execute(statement).scalars())
 
     def lock(self, page_id: str) -> PageRow | None:
         """The page as it is now, and stays until the transaction ends."""

@@ -1,0 +1,125 @@
+"""Facebook's login, for pages and for the Instagram accounts that belong to them (platforms.md 1 and 3).
+
+Page tokens made with a long-lived user token have no end, so that there is nothing to renew; nor do they have an
+address to be given back at: a page that is unlinked is no longer told of, and the person removes the app.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from publishing.platforms.base import Account, Profile, Refusal
+from publishing.platforms.meta import Graph, MetaSettings, rows_of
+from publishing.platforms.meta_errors import refusal_from
+from publishing.platforms.oauth import forms
+from publishing.platforms.oauth.base import App, Found, Login, Tokens
+from publishing.platforms.wire import strange
+
+_PAGE = "id,name,username,access_token,followers_count,picture.type(large)"
+_INSTAGRAM = "instagram_business_account{id,username,name,profile_picture_url,followers_count}"
+
+
+@dataclass(frozen=True, slots=True)
+class MetaApp:
+    """`app_secret` is META_APP_SECRET, which signs calls and hooks as well."""
+
+    app_id: str = ""
+    authorize_url: str = "https://www.facebook.com"
+
+
+class FacebookLogin(Login):
+    """Pages, each with a token of its own."""
+
+    scopes: tuple[str, ...] = (
+        "pages_show_list", "pages_read_engagement", "pages_read_user_content", "pages_manage_posts",
+        "pages_manage_engagement", "pages_manage_metadata",
+    )  # fmt: skip
+
+    def __init__(self, app: MetaApp, settings: MetaSettings) -> None:
+        self._app = App(app.app_id, settings.app_secret)
+        self._dialog = f"{app.authorize_url.rstrip('/')}/{settings.graph_version}/dialog/oauth"
+        self._base = f"{settings.facebook_url.rstrip('/')}/{settings.graph_version}"
+        self._graph = Graph(settings.facebook_url, settings)
+        self._wire = forms.wire()
+
+    def authorize_url(self, state: str, redirect_uri: str, verifier: str) -> str:
+        return forms.with_query(
+            self._dialog,
+            client_id=self._app.client_id,
+            redirect_uri=redirect_uri,
+            state=state,
+            scope=",".join(self.scopes),
+            response_type="code",
+        )
+
+    def exchange(self, code: str, redirect_uri: str, verifier: str) -> Tokens:
+        short = self._token(redirect_uri=redirect_uri, code=code)
+        long = self._token(grant_type="fb_exchange_token", fb_exchange_token=short.access_token)
+        permissions = rows_of(self._graph.read(_person(long), "me", "permissions"))
+        scopes = tuple(str(row.get("permission")) for row in permissions if row.get("status") == "granted")
+        return Tokens(long.access_token, None, long.lifetime_seconds, scopes)
+
+    def accounts(self, tokens: Tokens) -> list[Found]:
+        person = self._graph.read(_person(tokens), "me", fields="id")
+        rows = self._graph.rows(_person(tokens), "me", "accounts", fields=f"{_PAGE},{_INSTAGRAM}")
+        found = (self._found(row, tokens.scopes, f"meta:{person.get('id')}") for row in rows)
+        return [one for one in found if one is not None]
+
+    def granted(self, tokens: Tokens) -> tuple[str, ...] | None:
+        if not self._app.client_secret:
+            return tokens.scopes
+        own = f"{self._app.client_id}|{self._app.client_secret}"
+        data = self._get("debug_token", input_token=tokens.access_token, access_token=own).get("data") or {}
+        return tuple(map(str, data.get("scopes") or ()))
+
+    def _found(self, row: dict[str, Any], scopes: tuple[str, ...] | None, grant_id: str) -> Found | None:
+        if not row.get("access_token"):
+            return None  # a page this person may see and not act for
+        profile = Profile(
+            name=str(row.get("name") or ""),
+            username=row.get("username"),
+            followers=int(row.get("followers_count") or 0),
+            picture=((row.get("picture") or {}).get("data") or {}).get("url"),
+        )
+        return Found(str(row["id"]), profile, Tokens(str(row["access_token"]), scopes=scopes), grant_id)
+
+    def _token(self, **query: str) -> Tokens:
+        app = {"client_id": self._app.client_id, "client_secret": self._app.client_secret}
+        return forms.tokens_in(self._get("oauth/access_token", **app, **query))
+
+    def _get(self, path: str, **query: str) -> dict[str, Any]:
+        """A call that carries secrets in its address, as Meta wants it."""
+        reply = self._wire.send("GET", forms.with_query(f"{self._base}/{path}", **query), headers={})
+        error = reply.body.get("error") if isinstance(reply.body, dict) else None
+        if isinstance(error, dict):
+            refusal = refusal_from(error, reply.headers)
+            if reply.status >= 500:
+                refusal.kind = Refusal.TRANSIENT
+            raise refusal
+        if not reply.is_good or not isinstance(reply.body, dict):
+            raise strange(reply, False)
+        return reply.body
+
+
+class InstagramLogin(FacebookLogin):
+    """Professional accounts, reached through the page they belong to, with the page's token."""
+
+    scopes: tuple[str, ...] = (
+        "instagram_basic", "instagram_content_publish", "instagram_manage_comments", "instagram_manage_insights",
+        "pages_show_list", "pages_read_engagement", "pages_manage_metadata",
+    )  # fmt: skip
+
+    def _found(self, row: dict[str, Any], scopes: tuple[str, ...] | None, grant_id: str) -> Found | None:
+        account = row.get("instagram_business_account")
+        if not row.get("access_token") or not isinstance(account, dict) or not account.get("id"):
+            return None
+        profile = Profile(
+            name=str(account.get("name") or account.get("username") or ""),
+            username=account.get("username"),
+            followers=int(account.get("followers_count") or 0),
+            picture=account.get("profile_picture_url"),
+        )
+        return Found(str(account["id"]), profile, Tokens(str(row["access_token"]), scopes=scopes), grant_id)
+
+
+def _person(tokens: Tokens) -> Account:
+    return Account("me", tokens.access_token)

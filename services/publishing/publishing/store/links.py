@@ -1,0 +1,89 @@
+"""Linkings on their way: statements. Times are the one clock's."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, delete, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from chassis.clock import clock_now
+from publishing.models import links
+from publishing.records import Row, is_id
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRow(Row):
+    """Columns are explained in `models.links`."""
+
+    id: str
+    account_id: str
+    brand_id: str
+    brand_name: str
+    platform: str
+    verifier: str
+    state: str
+    found: str | None
+    error_code: str | None
+    error_message: str | None
+    created_at: datetime
+    expires_at: datetime
+
+
+class Links:
+    """Linkings over an open connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, values: dict[str, Any], life_seconds: float) -> LinkRow:
+        now = clock_now()
+        statement = insert(links).values(
+            state="pending", created_at=now, expires_at=now + timedelta(seconds=life_seconds), **values
+        )
+        row = self._connection.execute(statement.returning(links)).mappings().one()
+        return LinkRow.of(row)
+
+    def get(self, link_id: str, *, lock: bool = False) -> LinkRow | None:
+        """One that has not expired. `lock`: it stays as it is until the transaction ends."""
+        if not is_id(link_id):
+            return None
+        statement = select(links).where(links.c.id == link_id, links.c.expires_at > clock_now())
+        return self._one(statement.with_for_update() if lock else statement)
+
+    def take(self, link_id: str, platform: str | None) -> LinkRow | None:
+        """Somebody came back from that platform: None for all but the first, and after its time."""
+        if not is_id(link_id):
+            return None
+        return self._one(
+            update(links)
+            .where(links.c.id == link_id, links.c.platform == platform)
+            .where(links.c.state == "pending", links.c.expires_at > clock_now())
+            .values(state="exchanging")
+            .returning(links)
+        )
+
+    def end(self, link_id: str, state: str, values: dict[str, Any], life_seconds: float) -> LinkRow | None:
+        """What came of it, kept for so long."""
+        return self._one(
+            update(links)
+            .where(links.c.id == link_id, links.c.state == "exchanging")
+            .values(
+                state=state, verifier="", expires_at=clock_now() + timedelta(seconds=life_seconds), **values
+            )
+            .returning(links)
+        )
+
+    def save_found(self, link_id: str, found: str) -> None:
+        self._connection.execute(update(links).where(links.c.id == link_id).values(found=found))
+
+    def forget_old(self, limit: int) -> int:
+        """Removes some that have expired; how many."""
+        old = select(links.c.id).where(links.c.expires_at <= clock_now()).limit(limit)
+        return self._connection.execute(
+            delete(links).where(links.c.id.in_(old.with_for_update(skip_locked=True)))
+        ).rowcount
+
+    def _one(self, statement: Any) -> LinkRow | None:
+        row = self._connection.execute(statement).mappings().first()
+        return LinkRow.of(row) if row else None

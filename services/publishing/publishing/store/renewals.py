@@ -1,0 +1,111 @@
+"""Whose credentials are renewed or given back, and by whom: statements.
+
+Due times are the one clock's, claims and waits real time. Linking a page anew raises its fence: what was begun for the
+old credentials changes nothing.
+"""
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, exists, func, select, text, update
+
+from chassis.clock import clock_now
+from publishing.models import pages
+from publishing.records import PageRow
+
+_FREE = "renew_at <= clock_now() AND (renew_lease_until IS NULL OR renew_lease_until <= clock_timestamp())"
+_CLAIM = """
+    UPDATE pages SET renew_fence = renew_fence + 1, renew_tries = renew_tries + 1,
+        renew_lease_until = clock_timestamp() + make_interval(secs => :lease)
+    WHERE id IN (SELECT id FROM pages WHERE {condition} LIMIT :limit FOR UPDATE SKIP LOCKED)
+    RETURNING *
+    """
+_CLAIM_DUE = text(_CLAIM.format(condition=f"{_FREE} ORDER BY renew_at"))
+_CLAIM_ONE = text(
+    _CLAIM.format(
+        condition="id = :id AND unlinked_at IS NULL"
+        " AND (renew_lease_until IS NULL OR renew_lease_until <= clock_timestamp())"
+    )
+)
+_PUT_OFF = text(
+    """
+    UPDATE pages SET renew_lease_until = clock_timestamp() + make_interval(secs => :wait)
+    WHERE id = :id AND renew_fence = :fence
+    """
+)
+
+
+class Renewal(NamedTuple):
+    """A claimed page."""
+
+    page: PageRow
+    fence: int
+    #: This one included, since it last worked.
+    tries: int
+
+
+class Renewals:
+    """Renewals over an open connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def claim(self, limit: int, lease_seconds: float) -> list[Renewal]:
+        """Those that are due, the longest waiting first."""
+        return self._claimed(_CLAIM_DUE, limit=limit, lease=lease_seconds)
+
+    def claim_one(self, page_id: str, lease_seconds: float) -> Renewal | None:
+        """This page, due or not; None when somebody is at it or it rests."""
+        claimed = self._claimed(_CLAIM_ONE, id=page_id, limit=1, lease=lease_seconds)
+        return claimed[0] if claimed else None
+
+    def save(self, renewal: Renewal, access_token: str, renew_at: datetime | None) -> bool:
+        """New credentials; False when the claim no longer holds."""
+        return self._change(
+            renewal, access_token=access_token, renew_at=renew_at, renew_lease_until=None, renew_tries=0
+        )
+
+    def put_off(self, renewal: Renewal, wait_seconds: float) -> None:
+        values = {"id": renewal.page.id, "fence": renewal.fence, "wait": wait_seconds}
+        self._connection.execute(_PUT_OFF, values)
+
+    def end(self, renewal: Renewal) -> bool:
+        """There is nothing to renew any more; False when the claim no longer holds."""
+        return self._change(renewal, renew_at=None, renew_lease_until=None)
+
+    def forget(self, renewal: Renewal) -> None:
+        """The credentials of an unlinked page are gone."""
+        self._change(renewal, access_token="", renew_at=None, renew_lease_until=None)
+
+    def hasten(self, page: PageRow) -> None:
+        """These credentials are due now, unless there are others by now or somebody is at them."""
+        self._connection.execute(
+            update(pages)
+            .where(
+                pages.c.id == page.id,
+                pages.c.access_token == page.access_token,
+                pages.c.unlinked_at.is_(None),
+            )
+            .values(renew_at=func.least(pages.c.renew_at, clock_now()))
+        )
+
+    def is_shared(self, page: PageRow) -> bool:
+        """Whether another linked page lives by the same permission."""
+        if page.grant_id is None:
+            return True  # whose it is, is not known
+        others = exists().where(
+            pages.c.grant_id == page.grant_id, pages.c.id != page.id, pages.c.unlinked_at.is_(None)
+        )
+        return bool(self._connection.execute(select(others)).scalar_one())
+
+    def _change(self, renewal: Renewal, **values: Any) -> bool:
+        statement = (
+            update(pages)
+            .where(pages.c.id == renewal.page.id, pages.c.renew_fence == renewal.fence)
+            .values(**values)
+        )
+        return self._connection.execute(statement).rowcount == 1
+
+    def _claimed(self, statement: Any, **values: Any) -> list[Renewal]:
+        rows = self._connection.execute(statement, values).mappings()
+        return [Renewal(PageRow.of(row), row["renew_fence"], row["renew_tries"]) for row in rows]

@@ -1,0 +1,218 @@
+"""Every login against the simulator: people come, allow or deny, are refreshed and leave."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+import requests
+
+from publishing.platforms.base import PlatformRefusal, Refusal
+from publishing.platforms.linkedin.settings import LinkedInSettings
+from publishing.platforms.meta import MetaSettings
+from publishing.platforms.oauth.base import App, Login, Tokens
+from publishing.platforms.oauth.linkedin import LinkedInApp
+from publishing.platforms.oauth.meta import MetaApp
+from publishing.platforms.oauth.registry import Apps, logins
+from publishing.platforms.oauth.tiktok import TikTokApp
+from publishing.platforms.oauth.x import XApp
+from publishing.platforms.oauth.youtube import YouTubeApp
+from publishing.platforms.registry import PlatformSettings
+from publishing.platforms.tiktok.settings import TikTokSettings
+from publishing.platforms.x.settings import XSettings
+from publishing.platforms.youtube.settings import YouTubeSettings
+
+VERIFIER = "v" * 64
+NAMES = {
+    "FB": "facebook",
+    "IG": "instagram",
+    "LN": "linkedin",
+    "TT": "tiktok",
+    "TW": "twitter",
+    "YT": "youtube",
+}
+RENEWED = ["TT", "TW", "YT"]
+
+
+@pytest.fixture(scope="module")
+def at(simulator: Any) -> dict[str, Login]:
+    """The logins, over the simulator's own apps."""
+    url = simulator.url
+
+    def app(name: str, id_word: str = "id") -> App:
+        return App(f"local-{name}-{id_word}", f"local-{name}-secret")
+
+    apps = Apps(
+        meta=MetaApp("100200300400500", url),
+        linkedin=LinkedInApp(app("linkedin"), url, has_pages=True),
+        tiktok=TikTokApp(app("tiktok", "key"), url),
+        x=XApp(app("x"), url),
+        youtube=YouTubeApp(app("youtube"), url, url),
+    )
+    settings = PlatformSettings(
+        meta=MetaSettings(facebook_url=url, instagram_url=url),
+        linkedin=LinkedInSettings(api_url=url),
+        tiktok=TikTokSettings(api_url=url),
+        x=XSettings(api_url=url),
+        youtube=YouTubeSettings(api_url=url, upload_url=url),
+    )
+    return logins(apps, settings)
+
+
+@dataclass
+class Person:
+    """Somebody with a browser."""
+
+    login: Login
+    platform: str
+    known: dict[str, Any]
+
+    @property
+    def redirect_uri(self) -> str:
+        return f"https://app.test/connect/{NAMES[self.platform]}/callback"
+
+    def visit(self, **more: str) -> dict[str, str]:
+        """What comes back."""
+        url = self.login.authorize_url("a state.with/signs", self.redirect_uri, VERIFIER)
+        query = {"sim_person": self.known["person_id"], **more}
+        went = requests.get(url, params=query, allow_redirects=False, timeout=10)
+        assert went.headers["Location"].startswith(self.redirect_uri + "?"), went.text
+        back = dict(parse_qsl(urlsplit(went.headers["Location"]).query))
+        assert back["state"] == "a state.with/signs"
+        return back
+
+    def allow(self) -> Tokens:
+        return self.login.exchange(self.visit()["code"], self.redirect_uri, VERIFIER)
+
+
+@pytest.fixture
+def person(simulator: Any, at: dict[str, Login]) -> Callable[..., Person]:
+    def make(platform: str, **more: Any) -> Person:
+        return Person(at[platform], platform, simulator.call("POST", "persons", platform=platform, **more))
+
+    return make
+
+
+def refusal_of(call: Callable[..., Any], *arguments: Any) -> PlatformRefusal:
+    with pytest.raises(PlatformRefusal) as raised:
+        call(*arguments)
+    return raised.value
+
+
+@pytest.mark.parametrize("platform", NAMES)
+def test_a_login_finds_what_the_person_has_with_names_and_faces(person: Any, platform: str) -> None:
+    somebody = person(platform, accounts=2 if platform in ("FB", "IG", "LN") else 1)
+    tokens = somebody.allow()
+    found = somebody.login.accounts(tokens)
+    expected = [account["account_id"] for account in somebody.known["accounts"]]
+    if platform == "IG":  # the professional accounts that belong to the pages
+        expected = ["178414" + account_id[-11:] for account_id in expected]
+    assert [one.account_id for one in found] == expected
+    assert all(one.profile.name for one in found)
+    assert len({one.grant_id for one in found}) == 1
+    assert set(somebody.login.scopes) <= set(tokens.scopes or ())
+
+
+@pytest.mark.parametrize("platform", ["FB", "IG"])
+def test_pages_of_meta_have_tokens_of_their_own_without_an_end(person: Any, platform: str) -> None:
+    somebody = person(platform, accounts=2)
+    tokens = somebody.allow()
+    assert tokens.lifetime_seconds == pytest.approx(5_183_944)
+    first, second = (one.tokens for one in somebody.login.accounts(tokens))
+    assert len({first.access_token, second.access_token, tokens.access_token}) == 3
+    assert (first.lifetime_seconds, first.refresh_token) == (None, None)
+    assert set(somebody.login.scopes) <= set(somebody.login.granted(first) or ())
+
+
+@pytest.mark.parametrize("platform", ["FB", "LN", "TT", "TW", "YT"])
+def test_what_a_person_withholds_is_known(person: Any, at: Any, platform: str) -> None:
+    withheld = at[platform].scopes[-1]
+    somebody = person(platform, withholds=[withheld])
+    tokens = somebody.allow()
+    assert withheld not in (tokens.scopes or ())
+    page = somebody.login.accounts(tokens)[0].tokens
+    granted = somebody.login.granted(Tokens(page.access_token, scopes=tokens.scopes))
+    assert set(at[platform].scopes) - set(granted or ()) == {withheld}
+
+
+@pytest.mark.parametrize("platform", NAMES)
+def test_a_denial_comes_back_as_an_error(person: Any, platform: str) -> None:
+    assert person(platform).visit(sim_deny="1")["error"] in ("access_denied", "user_cancelled_authorize")
+
+
+@pytest.mark.parametrize("platform", NAMES)
+def test_a_code_works_once_and_a_second_time_is_no_token(person: Any, platform: str) -> None:
+    somebody = person(platform)
+    code = somebody.visit()["code"]
+    somebody.login.exchange(code, somebody.redirect_uri, VERIFIER)
+    assert not refusal_of(somebody.login.exchange, code, somebody.redirect_uri, VERIFIER).retryable
+
+
+@pytest.mark.parametrize("platform", ["TT", "TW", "YT"])
+def test_a_code_without_its_verifier_is_worth_nothing(person: Any, platform: str) -> None:
+    somebody = person(platform)
+    code = somebody.visit()["code"]
+    assert refusal_of(somebody.login.exchange, code, somebody.redirect_uri, "w" * 64)
+
+
+@pytest.mark.parametrize("platform", RENEWED)
+def test_tokens_are_renewed(person: Any, platform: str) -> None:
+    somebody = person(platform)
+    before = somebody.allow()
+    assert before.lifetime_seconds
+    after = somebody.login.refresh(before.refresh_token)
+    assert after.access_token != before.access_token
+    assert somebody.login.accounts(after)
+    if platform != "YT":
+        assert after.refresh_token not in (None, before.refresh_token)
+        assert refusal_of(somebody.login.refresh, before.refresh_token).kind is Refusal.EXPIRED
+
+
+def test_linkedin_gives_nothing_to_renew_with(person: Any) -> None:
+    tokens = person("LN").allow()
+    assert tokens.refresh_token is None
+    assert tokens.lifetime_seconds == 60 * 86_400 - 1
+
+
+@pytest.mark.parametrize("platform", RENEWED)
+@pytest.mark.parametrize(
+    ("mode", "kind"),
+    [
+        ("expired", Refusal.EXPIRED), ("server_error", Refusal.TRANSIENT), ("rate_limit", Refusal.RATE_LIMITED),
+        ("reject", Refusal.REJECTED),
+    ],
+)  # fmt: skip
+def test_only_a_definite_word_ends_a_grant(
+    person: Any, simulator: Any, platform: str, mode: str, kind: Refusal
+) -> None:
+    """A wrong secret (`reject`) is our own mistake: nobody's page ends for it."""
+    somebody = person(platform)
+    tokens = somebody.allow()
+    account_id = somebody.known["accounts"][0]["account_id"]
+    simulator.call(
+        "POST", "faults", platform=platform, operation="token", mode=mode, times=1, account_id=account_id
+    )
+    assert refusal_of(somebody.login.refresh, tokens.refresh_token).kind is kind
+    assert somebody.login.refresh(tokens.refresh_token)
+
+
+@pytest.mark.parametrize("platform", RENEWED)
+def test_who_removes_the_app_ends_it(person: Any, simulator: Any, platform: str) -> None:
+    somebody = person(platform)
+    tokens = somebody.allow()
+    simulator.call("POST", f"persons/{somebody.known['person_id']}/leave")
+    assert refusal_of(somebody.login.refresh, tokens.refresh_token).kind is Refusal.EXPIRED
+    assert refusal_of(somebody.login.accounts, tokens).kind is Refusal.EXPIRED
+
+
+@pytest.mark.parametrize("platform", ["LN", "TT", "TW", "YT"])
+def test_a_permission_is_given_back(person: Any, platform: str) -> None:
+    somebody = person(platform)
+    tokens = somebody.allow()
+    assert somebody.login.revoke(tokens)
+    assert refusal_of(somebody.login.accounts, tokens).kind is Refusal.EXPIRED
+
+
+def test_facebook_has_no_place_to_give_a_page_back(person: Any) -> None:
+    assert person("FB").login.revoke(Tokens("x")) is False
