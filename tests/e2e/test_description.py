@@ -39,7 +39,7 @@ ACCOUNTS = 12
 #: Nothing about a request to these can be wrong.
 PUBLIC = (
     "GET /", "GET /errors", "GET /openapi.json", "GET /media/{key}/{filename}", "POST /hooks/stripe",
-    "GET /hooks/{platform}", "POST /hooks/{platform}",
+    "GET /hooks/{platform}", "POST /hooks/{platform}", "GET /connect/{platform}/callback",
 )  # fmt: skip
 OPERATIONS = (
     *PUBLIC, "GET /me", "GET /account", "GET /account/credits", "GET /brands",
@@ -53,6 +53,7 @@ OPERATIONS = (
     "GET /webhooks", "POST /webhooks", "GET /webhooks/{id}", "PATCH /webhooks/{id}", "DELETE /webhooks/{id}",
     "POST /webhooks/{id}/enable", "POST /webhooks/{id}/test", "POST /webhooks/{id}/rotate-secret",
     "GET /webhooks/{id}/deliveries", "POST /webhooks/{id}/deliveries/{delivery_id}/replay",
+    "POST /pages/connect", "GET /pages/connect/{session_id}", "POST /pages/connect/{session_id}",
     "POST /pages/{id}/check", "DELETE /pages/{id}",
 )  # fmt: skip
 
@@ -83,6 +84,9 @@ def turns(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Turns:
             "/media/uploads": account.api.post(
                 "/media/uploads", {"filename": "a.mp4", "mime_type": "video/mp4", "size_bytes": 1}
             )["upload_id"],
+            "session_id": account.api.post(
+                "/pages/connect", {"platform": "FB", "brand_id": account.brand_id}
+            )["session_id"],
             **hooked(account),
         }  # fmt: skip
         made.append((account, ids))

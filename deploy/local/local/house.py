@@ -6,7 +6,7 @@ A new service is a row in SERVICES and, if it keeps data, a name in DATABASES. W
 import sys
 from collections.abc import Mapping
 
-from local import storage
+from local import apps, storage
 from local.processes import Process
 
 #: Started as `python -m chassis.run <name>`; the value is what only this service is told.
@@ -19,6 +19,7 @@ SERVICES: dict[str, tuple[str, ...]] = {
         *("X_API_URL", "YOUTUBE_API_URL", "YOUTUBE_UPLOAD_URL"),
         *("COMMENT_POLLS", "COMMENT_POLLS_PUSHED", "COMMENT_POLLS_PER_SECOND"),
         *("META_APP_SECRET", "META_VERIFY_TOKEN"),
+        *apps.NAMES,
     ),
     "ai": (
         *("AI_CAPTION_PROVIDER", "AI_IMAGE_PROVIDER", "AI_POLL_SECONDS", "AI_VIDEO_PROVIDER", "MAX_WORKERS"),
@@ -32,6 +33,7 @@ SERVICES: dict[str, tuple[str, ...]] = {
 SECRETS = (
     *("CREDENTIAL_KEYS", "META_APP_SECRET", "META_VERIFY_TOKEN", "STRIPE_WEBHOOK_SECRET", "TOKEN_SECRET"),
     "WEBHOOK_SECRET_KEYS",
+    *apps.SECRETS,
 )
 #: Where packs are bought with `--payments`; in the simulator a control call pays there.
 PACK_LINKS = ",".join(f"{size}=https://buy.posthaste.test/{size}" for size in (500, 1_500, 5_000, 15_000))
@@ -107,6 +109,7 @@ def settings(
         "X_API_URL": simulator,
         "YOUTUBE_API_URL": simulator,
         "YOUTUBE_UPLOAD_URL": simulator,
+        **apps.settings(simulator),
         **secrets,
     }
 
@@ -125,6 +128,7 @@ def processes(
             [*python, "simulator", "--port", str(port["simulator"])],
             {"OUTBOUND_HOST_MAP": told["OUTBOUND_HOST_MAP"], "PYTHONUNBUFFERED": "1"}
             | {"SIMULATOR_TIKTOK_AUDITED": told["TIKTOK_AUDITED"]}
+            | apps.of_simulator(told)
             | _of_meta(port, told)
             | _of_stripe(port, told),
             f"tcp:127.0.0.1:{port['simulator']}",

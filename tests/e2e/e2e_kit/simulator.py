@@ -85,6 +85,18 @@ class Simulator:
         works: list[Json] = self._get("/_sim/ai")["works"]
         return [work for work in works if prompt in work["prompt"]]
 
+    def person(self, platform: str, **more: Any) -> Json:
+        """Somebody who may log in there: {person_id, accounts}."""
+        return self._ask("POST", "/_sim/persons", platform=platform, **more)
+
+    def leave(self, person: Json) -> None:
+        """They remove our app from what they allow."""
+        self._ask("POST", f"/_sim/persons/{person['person_id']}/leave")
+
+    def logins(self) -> Json:
+        """Refreshes by account, and accounts whose permission was given back."""
+        return self._get("/_sim/oauth")
+
     def hooks(self) -> Json:
         """Accounts that Meta tells us of, and the batches it has sent."""
         return self._get("/_sim/meta/webhooks")
