@@ -49,6 +49,7 @@ def inspect(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
         picture = _take_apart(uploaded, argument["mime_type"])
         if picture.changed:
             _write(instead, picture)
+            stowaways.check_metadata(_edges_of(instead))
         _decode(instead if picture.changed else uploaded, argument["mime_type"], picture)
     except Refused as refusal:
         return {"refused": str(refusal)}
@@ -86,9 +87,15 @@ def _take_apart(descriptor: int, mime_type: str) -> Picture:
     picture = look(data)
     picture.check_size()
     edges = data[: stowaways.EDGE_BYTES], data[-stowaways.EDGE_BYTES :]
-    stowaways.check_metadata([*edges, *picture.dropped])
+    stowaways.check_metadata([*edges, *picture.dropped, *picture.besides])
     stowaways.check_tail(bytes(data[-stowaways.ZIP_TAIL_BYTES :]))
     return picture
+
+
+def _edges_of(descriptor: int) -> tuple[bytes, bytes]:
+    """What stands at the edges once the rest is left out."""
+    size, edge = os.fstat(descriptor).st_size, stowaways.EDGE_BYTES
+    return os.pread(descriptor, edge, 0), os.pread(descriptor, edge, max(size - edge, 0))
 
 
 def _write(descriptor: int, picture: Picture) -> None:

@@ -37,6 +37,8 @@ class Picture:
     frames: int = 1
     #: The file anew: without places, comments, thumbnails and whatever else is no picture.
     kept: list[Bytes] = field(default_factory=list)
+    #: Of what is kept: what is no pixels (colour profiles, palettes), to be looked through as well.
+    besides: list[Bytes] = field(default_factory=list)
     #: What is not kept, to be looked through for pages and programs.
     dropped: list[Bytes] = field(default_factory=list)
     #: Something was put in place of what was there.

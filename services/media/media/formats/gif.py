@@ -30,6 +30,8 @@ def look(data: memoryview) -> Picture:
                 label == _APPLICATION and bytes(data[start + 3 : start + 14]) in _KEPT_APPLICATIONS
             )
             (picture.kept if known else picture.dropped).append(data[start:at])
+            if known:
+                picture.besides.append(data[start:at])
         else:
             raise Refused("The picture is malformed.")
     if not picture.frames:

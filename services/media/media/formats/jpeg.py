@@ -96,6 +96,7 @@ def _application(marker: int, segment: memoryview, picture: Picture) -> None:
         marker == 0xEE and body.startswith(b"Adobe") and len(segment) == 16
     ):
         picture.kept.append(segment)
+        picture.besides.append(segment)
     elif marker == 0xE1 and body.startswith(_EXIF) and picture.orientation == 1:
         picture.orientation = exif.orientation(bytes(segment[10:]))
         if picture.orientation == 1:

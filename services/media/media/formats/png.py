@@ -9,6 +9,8 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _KEPT = frozenset(
     b"IHDR PLTE IDAT IEND tRNS cHRM gAMA iCCP sBIT sRGB cICP mDCV cLLI bKGD hIST pHYs acTL fcTL fdAT".split()
 )
+#: Of those: the picture itself.
+_PIXELS = frozenset((b"IHDR", b"IDAT", b"fdAT"))
 #: A chunk's head and check sum.
 _HEAD, _AROUND = struct.Struct(">I4s"), 12
 
@@ -59,6 +61,8 @@ def _chunk(kind: bytes, chunk: memoryview, picture: Picture) -> None:
                 return
     if kind in _KEPT:
         picture.kept.append(chunk)
+        if kind not in _PIXELS:
+            picture.besides.append(chunk)
     elif chr(kind[0]).isupper():
         raise Refused("The picture is malformed.")  # a critical chunk nobody knows
     else:

@@ -28,6 +28,8 @@ def look(data: memoryview) -> Picture:
         if kind in _KEPT:
             chunks.append(chunk)
             picture.frames += kind == b"ANMF"
+            if kind == b"ICCP":
+                picture.besides.append(chunk)
         elif kind == b"EXIF" and picture.orientation == 1 and bytes(chunks[0][:4]) == b"VP8X":
             picture.orientation = exif.orientation(bytes(chunk[8:]).removeprefix(b"Exif\0\0"))
             _keep_orientation(chunk, chunks, picture)

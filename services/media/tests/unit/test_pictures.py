@@ -1,6 +1,7 @@
 """Pictures: what is taken, what is refused, and what is left out of what is stored."""
 
 import io
+import zlib
 
 import pytest
 from PIL import Image
@@ -42,6 +43,33 @@ def test_the_place_goes_and_the_pixels_stay(make, look_at_picture, mime_type):
     with Image.open(io.BytesIO(stored)) as image:
         assert not image.getexif()
     assert look_at_picture(stored, mime_type)[1] == stored
+
+
+def _chunk(kind, body):
+    return len(body).to_bytes(4, "big") + kind + body + zlib.crc32(kind + body).to_bytes(4, "big")
+
+
+@pytest.mark.parametrize("payload", ["page", "program"])
+@pytest.mark.parametrize("mime_type", ["image/jpeg", "image/png", "image/webp"])
+def test_a_colour_profile_is_looked_through_wherever_it_stands(make, look_at_picture, mime_type, payload):
+    deep = bytes(100_000) + PAYLOADS[payload] + bytes(100_000)
+    if mime_type == "image/png":
+        data = make.picture(mime_type)
+        around = _chunk(b"tEXt", b"Comment\0" + b"a" * 70_000)
+        data = data[:33] + around + _chunk(b"iCCP", b"p\0\0" + zlib.compress(deep, 0)) + around + data[33:]
+    else:
+        data = make.picture(mime_type, icc_profile=deep)
+    with pytest.raises(Refused):
+        look_at_picture(data, mime_type)
+
+
+def test_what_comes_to_the_front_when_the_rest_is_left_out_is_looked_through(make, look_at_picture):
+    """Pixels, not packed: a page deep in what was uploaded, and in the first kilobyte of what would be stored."""
+    rows = b"".join(b"\0" + (PAYLOADS["script"] * 9)[:120] for _ in range(30))
+    data, around = make.picture("image/png"), _chunk(b"tEXt", b"Comment\0" + b"a" * 70_000)
+    pixels_ = _chunk(b"IDAT", zlib.compress(rows, 0))
+    with pytest.raises(Refused):
+        look_at_picture(data[:33] + around + pixels_ + around + _chunk(b"IEND", b""), "image/png")
 
 
 @pytest.mark.parametrize("orientation", range(2, 9))
