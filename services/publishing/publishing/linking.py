@@ -33,6 +33,8 @@ log = structlog.get_logger()
 _STATE_SECONDS, _CHOICE_SECONDS = 600.0, 3_600.0
 #: Our words for what the platform's own are about the person, not about us (RFC 6749 4.1.2.1; LinkedIn's two).
 _DECLINED = ("access_denied", "user_cancelled_login", "user_cancelled_authorize")
+#: Longer than the calls of one return may take; within it the code is not taken up by anybody else. Our choice.
+_EXCHANGE_SECONDS = 120.0
 _FORGET_AT_ONCE = 200
 #: What a client sees of a link's state; `found` is choose or linked.
 _STATUS = {"pending": "pending", "exchanging": "pending", "refused": "refused", "failed": "failed"}
@@ -92,7 +94,7 @@ def finish(house: House, request: api.FinishLink) -> api.LinkSession:
         raise ApiError(NOT_FOUND)
     platform = parse_platform(request.platform)
     with house.database.transaction() as connection:
-        taken = Links(connection).take(link_id, platform)
+        taken = Links(connection).take(link_id, platform, _EXCHANGE_SECONDS)
         link = taken or Links(connection).get(link_id)
     if link is None or link.platform != platform:
         raise ApiError(NOT_FOUND)

@@ -54,6 +54,9 @@ def find_node(sim: Simulation, caller: Account, node_id: str) -> Node | None:
 
 
 def _account_node(sim: Simulation, caller: Account, node_id: str) -> Node | None:
+    person = sim.grants.known(caller.account_id)
+    if person is not None and node_id == person.business_id:
+        return Node("Business", node_id, "FB", node_id, person)
     account: Account | None
     if node_id in ("me", caller.account_id):
         account = caller

@@ -105,9 +105,31 @@ def _withheld(sim: Simulation, account_id: str) -> tuple[str, ...]:
 
 
 def pages(call: Call, node: Node) -> dict[str, Any]:
-    """GET /me/accounts: the person's."""
+    """GET /me/accounts: those the person has a role on."""
     person = call.sim.grants.known(node.account_id)
-    known = person.accounts if person else []
+    return _page_list(call, person.accounts if person else [])
+
+
+def businesses(call: Call, node: Node) -> dict[str, Any]:
+    """GET /me/businesses: the portfolio, if the person is in one."""
+    person = call.sim.grants.known(node.account_id)
+    if person is not None and "business_management" in person.withholds:
+        raise GraphError(200, "(#200) Requires business_management permission to manage the object")
+    has_one = person is not None and person.business
+    return {"data": [{"id": person.business_id, "name": "Sample Ltd"}] if person and has_one else []}
+
+
+def owned_pages(call: Call, node: Node) -> dict[str, Any]:
+    """GET /{business}/owned_pages."""
+    return _page_list(call, node.thing.business)
+
+
+def client_pages(call: Call, node: Node) -> dict[str, Any]:
+    """GET /{business}/client_pages: nobody's here."""
+    return {"data": []}
+
+
+def _page_list(call: Call, known: list[Account]) -> dict[str, Any]:
     fields = call.fields("access_token,category,name,id,tasks")
 
     def show(account: Account) -> dict[str, Any]:
@@ -144,4 +166,7 @@ EDGES: Edges = {
     ("GET", "User", ""): Edge("token", user),
     ("GET", "User", "accounts"): Edge("token", pages),
     ("GET", "User", "permissions"): Edge("token", permissions),
+    ("GET", "User", "businesses"): Edge("token", businesses),
+    ("GET", "Business", "owned_pages"): Edge("token", owned_pages),
+    ("GET", "Business", "client_pages"): Edge("token", client_pages),
 }

@@ -14,12 +14,13 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @people.post("/persons")
     def add_person() -> tuple[Response, int]:
-        """{platform, accounts, denies, withholds}: Facebook's people are Instagram's, each page with an account."""
+        """{platform, accounts, business_pages, denies, withholds}: Facebook's people are Instagram's as well."""
         body = request.get_json(force=True, silent=True) or {}
         platform = "FB" if body.get("platform") == "IG" else str(body.get("platform"))
         person = sim.grants.person(
             platform,
             int(body.get("accounts", 1)),
+            int(body.get("business_pages", 0)),
             denies=bool(body.get("denies")),
             withholds=tuple(map(str, body.get("withholds") or ())),
         )
@@ -45,7 +46,7 @@ def blueprint(sim: Simulation) -> Blueprint:
 def _shown(person: Person) -> dict[str, Any]:
     accounts = [
         {"platform": one.platform, "account_id": one.account_id, "name": one.name, "username": one.username}
-        for one in person.accounts
+        for one in (*person.accounts, *person.business)
     ]
     return {
         "person_id": person.person_id,

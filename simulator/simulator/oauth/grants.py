@@ -32,7 +32,17 @@ class Person:
     denies: bool = False
     #: Scopes they will not give.
     withholds: tuple[str, ...] = ()
+    #: Facebook: pages they reach through a business portfolio alone.
+    business: list[Account] = field(default_factory=list)
     grants: list[str] = field(default_factory=list)
+
+    @property
+    def account_ids(self) -> set[str]:
+        return {account.account_id for account in (*self.accounts, *self.business)}
+
+    @property
+    def business_id(self) -> str:
+        return f"7{self.person_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +78,14 @@ class Grants:
         self.refreshed: Counter[str] = Counter()
         self.revoked: list[str] = []
 
-    def person(self, platform: str, count: int = 1, **more: Any) -> Person:
+    def person(self, platform: str, count: int = 1, business: int = 0, **more: Any) -> Person:
         """Somebody new with so many pages, or one account; LinkedIn: themselves and so many company pages."""
         person_id, name = f"1221{secrets.randbelow(10**11):011d}", f"Sam {secrets.token_hex(2)}"
         made = [self._accounts.issue(platform) for _ in range(count)]
         if platform == "LN":
             made.insert(0, Account("LN", f"urn:li:person:{secrets.token_urlsafe(8)}", name, "sam"))
-        person = Person(person_id, platform, name, made, **more)
+        reached = [self._accounts.issue(platform) for _ in range(business)]
+        person = Person(person_id, platform, name, made, business=reached, **more)
         self._people[person_id] = person
         return person
 
@@ -89,7 +100,7 @@ class Grants:
     def owner(self, account_id: str) -> Person | None:
         """Whose account it is."""
         people = list(self._people.values())
-        return next((one for one in people if any(a.account_id == account_id for a in one.accounts)), None)
+        return next((one for one in people if account_id in one.account_ids), None)
 
     def code(self, code: Code) -> str:
         text = secrets.token_urlsafe(32)

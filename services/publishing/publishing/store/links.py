@@ -51,15 +51,18 @@ class Links:
         statement = select(links).where(links.c.id == link_id, links.c.expires_at > clock_now())
         return self._one(statement.with_for_update() if lock else statement)
 
-    def take(self, link_id: str, platform: str | None) -> LinkRow | None:
-        """Somebody came back from that platform: None for all but the first, and after its time."""
+    def take(self, link_id: str, platform: str | None, life_seconds: float) -> LinkRow | None:
+        """Somebody came back from that platform: None for all but the first, and after its time.
+
+        Who took it has so long: a process that dies leaves nothing that seems to be worked on.
+        """
         if not is_id(link_id):
             return None
         return self._one(
             update(links)
             .where(links.c.id == link_id, links.c.platform == platform)
             .where(links.c.state == "pending", links.c.expires_at > clock_now())
-            .values(state="exchanging")
+            .values(state="exchanging", expires_at=clock_now() + timedelta(seconds=life_seconds))
             .returning(links)
         )
 

@@ -125,6 +125,16 @@ def test_pages_of_meta_have_tokens_of_their_own_without_an_end(person: Any, plat
     assert set(somebody.login.scopes) <= set(somebody.login.granted(first) or ())
 
 
+@pytest.mark.parametrize("platform", ["FB", "IG"])
+@pytest.mark.parametrize("withheld", [[], ["business_management"]])
+def test_pages_of_a_business_portfolio_are_found_if_the_person_lets_us(
+    person: Any, platform: str, withheld: list[str]
+) -> None:
+    somebody = person(platform, accounts=1, business_pages=2, withholds=withheld)
+    found = somebody.login.accounts(somebody.allow())
+    assert len(found) == (1 if withheld else 3)
+
+
 @pytest.mark.parametrize("platform", ["FB", "LN", "TT", "TW", "YT"])
 def test_what_a_person_withholds_is_known(person: Any, at: Any, platform: str) -> None:
     withheld = at[platform].scopes[-1]

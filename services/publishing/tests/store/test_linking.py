@@ -23,7 +23,7 @@ class FakeLogin(Login):
 
     here: list[str] = field(default_factory=lambda: ["a1", "a2"])
     codes: list[tuple[str, str, str]] = field(default_factory=list)
-    problem: Exception | None = None
+    problem: BaseException | None = None
     scopes: tuple[str, ...] = ("post", "read")
 
     def authorize_url(self, state: str, redirect_uri: str, verifier: str) -> str:

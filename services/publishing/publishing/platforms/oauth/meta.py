@@ -4,6 +4,7 @@ Page tokens made with a long-lived user token have no end, so that there is noth
 address to be given back at: a page that is unlinked is no longer told of, and the person removes the app.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,7 @@ class FacebookLogin(Login):
 
     scopes: tuple[str, ...] = (
         "pages_show_list", "pages_read_engagement", "pages_read_user_content", "pages_manage_posts",
-        "pages_manage_engagement", "pages_manage_metadata",
+        "pages_manage_engagement", "pages_manage_metadata", "business_management",
     )  # fmt: skip
 
     def __init__(self, app: MetaApp, settings: MetaSettings) -> None:
@@ -60,9 +61,18 @@ class FacebookLogin(Login):
 
     def accounts(self, tokens: Tokens) -> list[Found]:
         person = self._graph.read(_person(tokens), "me", fields="id")
-        rows = self._graph.rows(_person(tokens), "me", "accounts", fields=f"{_PAGE},{_INSTAGRAM}")
-        found = (self._found(row, tokens.scopes, f"meta:{person.get('id')}") for row in rows)
+        rows = {str(row.get("id")): row for row in self._rows(tokens)}
+        found = (self._found(row, tokens.scopes, f"meta:{person.get('id')}") for row in rows.values())
         return [one for one in found if one is not None]
+
+    def _rows(self, tokens: Tokens) -> Iterator[dict[str, Any]]:
+        """Pages with a role of the person's own, then those they reach through a business portfolio."""
+        person, fields = _person(tokens), f"{_PAGE},{_INSTAGRAM}"
+        yield from self._graph.rows(person, "me", "accounts", fields=fields)
+        if "business_management" in (tokens.scopes or ()):
+            for business in list(self._graph.rows(person, "me", "businesses", fields="id")):
+                for edge in ("owned_pages", "client_pages"):
+                    yield from self._graph.rows(person, str(business["id"]), edge, fields=fields)
 
     def granted(self, tokens: Tokens) -> tuple[str, ...] | None:
         if not self._app.client_secret:
@@ -105,7 +115,7 @@ class InstagramLogin(FacebookLogin):
 
     scopes: tuple[str, ...] = (
         "instagram_basic", "instagram_content_publish", "instagram_manage_comments", "instagram_manage_insights",
-        "pages_show_list", "pages_read_engagement", "pages_manage_metadata",
+        "pages_show_list", "pages_read_engagement", "pages_manage_metadata", "business_management",
     )  # fmt: skip
 
     def _found(self, row: dict[str, Any], scopes: tuple[str, ...] | None, grant_id: str) -> Found | None:
