@@ -76,13 +76,13 @@ class Running:
 
 @contextmanager
 def running() -> Iterator[Running]:
-    process = subprocess.Popen([sys.executable, "-m", "bench.receiver"], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        yield Running(process.stdout.readline().strip())
-    finally:
-        process.kill()
-        process.wait()
+    command = [sys.executable, "-m", "bench.receiver"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield Running(process.stdout.readline().strip())
+        finally:
+            process.kill()
 
 
 async def _serve() -> None:

@@ -5,13 +5,14 @@ A lane is a subscription's way to its endpoint. One process at a time serves it,
 until its outcome is written: a process that dies leaves nothing to be mended.
 """
 
+import math
 import time
 from collections import deque
 from collections.abc import Collection, Sequence
 
 from chassis.posting import Line
 from webhooks import rules
-from webhooks.records import Due, Opened
+from webhooks.records import Due, Opened, Tried
 
 
 class Lane:
@@ -26,6 +27,8 @@ class Lane:
         self.url = ""
         self.secrets: tuple[str, ...] = ()
         self.standing = rules.Standing(is_active=True, consecutive_failures=0)
+        #: How long the endpoint takes, of late; not known yet.
+        self.answer_seconds = math.inf
         #: Attempts that went well since the lane was taken.
         self.acknowledged = 0
         #: Taken up and not begun.
@@ -62,21 +65,20 @@ class Lane:
 
     def begin(self, free: int) -> Due | None:
         """The next delivery to be tried; None when there is none, or no place for it."""
-        is_valid = time.monotonic() < self.valid_until
-        if (
-            not self.ready
-            or not is_valid
-            or self.running >= rules.places(self.standing.consecutive_failures, free)
-        ):
+        places = rules.places(self.standing.consecutive_failures, self.answer_seconds, free)
+        if not self.ready or self.running >= places or time.monotonic() >= self.valid_until:
             return None
         self.running += 1
         return self.ready.popleft()
 
-    def judge(self, due: Due, status_code: int | None, waits: Sequence[float]) -> rules.Verdict:
+    def judge(self, due: Due, tried: Tried, waits: Sequence[float]) -> rules.Verdict:
         """What an answer leads to; the next one is judged by how the subscription stands after it."""
-        verdict = rules.judge(status_code, failures=due.failures, standing=self.standing, waits=waits)
+        verdict = rules.judge(tried.status_code, failures=due.failures, standing=self.standing, waits=waits)
         self.standing = verdict.standing
         self.acknowledged += verdict.state == "delivered"
+        seconds = tried.duration_ms / 1000
+        is_first = math.isinf(self.answer_seconds)
+        self.answer_seconds = seconds if is_first else 0.8 * self.answer_seconds + 0.2 * seconds
         if verdict.standing.disabled_reason is not None:
             self.drop()
         return verdict

@@ -249,7 +249,7 @@ class Office:
         is_written = False
         try:
             with self._lock:
-                verdict = lane.judge(due, tried.status_code, self._settings.retry_seconds)
+                verdict = lane.judge(due, tried, self._settings.retry_seconds)
             is_written = self._scribe.write(Entry(tried, verdict))
         except ApiError as error:
             log.warning("attempt_not_written", delivery_id=due.id, reason=error.message)

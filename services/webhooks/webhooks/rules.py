@@ -7,6 +7,9 @@ from typing import NamedTuple
 MAX_CONSECUTIVE_FAILURES = 20
 #: Attempts at once to one endpoint. Our choice.
 MAX_AT_ONCE = 8
+#: To one that answers within so many seconds fewer do as well, and what is on its way when a process is killed is sent
+#: again. Our choice.
+_QUICK_SECONDS, _QUICK_AT_ONCE = 0.05, 6
 #: Reasons of `disabled_reason`.
 GONE, FAILING = "gone", "consecutive_failures"
 _GONE_STATUS = 410
@@ -54,14 +57,15 @@ def _reason_to_disable(status_code: int | None, consecutive_failures: int) -> st
     return FAILING if consecutive_failures >= MAX_CONSECUTIVE_FAILURES else None
 
 
-def places(consecutive_failures: int, free: int) -> int:
+def places(consecutive_failures: int, answer_seconds: float, free: int) -> int:
     """How many attempts at once an endpoint may have, itself included, when the process has so many places free.
 
     Never more than what is left before it is disabled, so that the 20th failure is the last attempt. When places
     grow scarce everybody gets fewer, so that slow endpoints leave room for the others.
     """
     left = MAX_CONSECUTIVE_FAILURES - consecutive_failures
-    return max(1, min(MAX_AT_ONCE, left, free // (2 * MAX_AT_ONCE)))
+    most = _QUICK_AT_ONCE if answer_seconds < _QUICK_SECONDS else MAX_AT_ONCE
+    return max(1, min(most, left, free // (2 * MAX_AT_ONCE)))
 
 
 def ahead(consecutive_failures: int, acknowledged: int, most: int) -> int:

@@ -1,5 +1,7 @@
 """What becomes of a delivery, and how many attempts an endpoint may have at once."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,11 +59,11 @@ def test_out_of_a_disabled_subscription_a_delivery_is_tried_once() -> None:
     assert judge(204, failures=0, standing=disabled, waits=WAITS).state == "delivered"
 
 
-@given(failures=st.integers(0, 40), free=st.integers(0, 1_000))
+@given(failures=st.integers(0, 40), seconds=st.floats(0, math.inf), free=st.integers(0, 1_000))
 def test_places_never_run_past_the_20th_failure_nor_past_8_and_nobody_has_none(
-    failures: int, free: int
+    failures: int, seconds: float, free: int
 ) -> None:
-    places = rules.places(failures, free)
+    places = rules.places(failures, seconds, free)
     assert 1 <= places <= 8
     assert places <= max(1, 20 - failures)
 
@@ -75,4 +77,8 @@ def test_no_more_is_charged_for_than_may_still_be_tried(failures: int, acknowled
 
 
 def test_a_process_short_of_places_gives_each_endpoint_fewer() -> None:
-    assert [rules.places(0, free) for free in (512, 128, 64, 16, 0)] == [8, 8, 4, 1, 1]
+    assert [rules.places(0, math.inf, free) for free in (512, 128, 64, 16, 0)] == [8, 8, 4, 1, 1]
+
+
+def test_an_endpoint_that_answers_quickly_needs_fewer() -> None:
+    assert [rules.places(0, seconds, 512) for seconds in (0.0, 0.049, 0.05, 9.0)] == [6, 6, 8, 8]
