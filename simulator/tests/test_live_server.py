@@ -189,7 +189,9 @@ def test_a_payment_whose_answer_is_dropped_is_charged_once(server, page, connect
     plan_for(server, "stripe", "payment", "drop_after_accept")
     with pytest.raises(http.client.RemoteDisconnected):
         pay(connection, "order-7")
-    assert pay(connection, "order-7") == (200, "true")
+    while (answer := pay(connection, "order-7"))[0] == 409:  # the first is not quite over
+        pass
+    assert answer == (200, "true")
     assert seen(server, "payments")["charged"] == {"count": 1, "amount": 900}
 
 

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg2
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
@@ -83,7 +84,7 @@ def test_the_last_statement_can_take_the_commit_along(database: Database) -> Non
         connection.execute(text("INSERT INTO things VALUES (1)"))
         end_with(connection, "INSERT INTO things VALUES (%s)", (2,))
         assert count_elsewhere(database) == 2
-    with pytest.raises(IntegrityError), database.transaction() as connection:
+    with pytest.raises(psycopg2.IntegrityError), database.transaction() as connection:
         connection.execute(text("INSERT INTO things VALUES (3)"))
         end_with(connection, "INSERT INTO things VALUES (%s)", (2,))
     assert count(database) == 2
