@@ -8,6 +8,7 @@ import structlog
 from contracts.errors import PAGE_EXPIRED, PLATFORM_REJECTED
 from contracts.platforms import PLATFORMS
 from publishing import media
+from publishing.content import storable
 from publishing.house import House
 from publishing.platforms.base import (
     Account,
@@ -154,7 +155,7 @@ def refused(post: Post, refusal: PlatformRefusal, outcome: str = "refused") -> D
         outcome=outcome,
         wait_seconds=wait or 0.0,
         error_code=PAGE_EXPIRED.code if expired else PLATFORM_REJECTED.code,
-        error_message=_storable(f"{refusal.message} ({refusal.code})"),
+        error_message=storable(f"{refusal.message} ({refusal.code})"),
     )
     return Delivered(record, refusal)
 
@@ -164,8 +165,3 @@ def unknown(house: House, post: Post) -> Delivered:
     return Delivered(
         Recorded(id=post.id, fence=post.fence, state="unknown", outcome=None, wait_seconds=first)
     )
-
-
-def _storable(message: str) -> str:
-    """A platform's words as PostgreSQL takes them: no NUL, no lone surrogates, not endless."""
-    return message.replace("\0", "").encode("utf-8", "replace").decode()[:1_000]
