@@ -139,7 +139,7 @@ def environment(simulator: Simulator, **more: str) -> dict[str, str]:
         "AI_CAPTION_PROVIDER": "openai",
         "OUTBOUND_HOST_MAP": f"media.posthaste.test={simulator.url.removeprefix('http://')}",
         "AI_POLL_SECONDS": "0.3",
-        "AI_LEASE_SECONDS": "4",
+        "AI_LEASE_SECONDS": "8",  # renewed every 2 s, also by a machine busy with other tests
         "MAX_WORKERS": "256",
         **more,
     }
