@@ -1,5 +1,6 @@
 """What needs a real socket: `python -m simulator` as it is started in the local stack."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -157,7 +158,17 @@ def pay(connection, key):
     }
     connection.request("POST", "/v1/payment_intents", body, headers)
     with connection.getresponse() as answer:
+        answer.read()
         return answer.status, answer.headers.get("Idempotent-Replayed")
+
+
+def paid_at_last(server, key):
+    """Asked again, each time on a line of its own, until the first is over: its key is in use so long."""
+    while True:
+        line = http.client.HTTPConnection(server, timeout=5)
+        with contextlib.closing(line), contextlib.suppress(http.client.HTTPException):
+            if (answer := pay(line, key))[0] != 409:
+                return answer
 
 
 def plan_for(server, platform, operation, mode):
@@ -189,9 +200,7 @@ def test_a_payment_whose_answer_is_dropped_is_charged_once(server, page, connect
     plan_for(server, "stripe", "payment", "drop_after_accept")
     with pytest.raises(http.client.RemoteDisconnected):
         pay(connection, "order-7")
-    while (answer := pay(connection, "order-7"))[0] == 409:  # the first is not quite over
-        pass
-    assert answer == (200, "true")
+    assert paid_at_last(server, "order-7") == (200, "true")
     assert seen(server, "payments")["charged"] == {"count": 1, "amount": 900}
 
 
