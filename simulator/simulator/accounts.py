@@ -108,7 +108,9 @@ class Accounts:
         if found is None:
             return None
         account, facts = found
-        if ("exp" in facts and facts["exp"] <= self._now().timestamp()) or self.is_revoked(facts.get("grant")):
+        if ("exp" in facts and facts["exp"] <= self._now().timestamp()) or self.is_revoked(
+            facts.get("grant")
+        ):
             return None
         if account.platform in PLATFORMS:
             self._known.setdefault(account.account_id, account)
