@@ -15,12 +15,12 @@ import structlog
 from chassis.database import Database
 from chassis.guarded_http import Resolve
 from chassis.loops import wake
+from chassis.pool import Pool
 from chassis.posting import Line
 from contracts.errors import ApiError
 from webhooks import charging, rules, sending
 from webhooks.config import Settings
 from webhooks.lanes import Lane
-from webhooks.pool import Pool
 from webhooks.records import Due, Entry, Opened
 from webhooks.scribe import Scribe
 from webhooks.store.lanes import Lanes, Looked

@@ -25,7 +25,7 @@ class Pool:
         """Runs the task now. Ask `free` first; what it raises is logged."""
         with self._changed:
             self._running += 1
-        # Not an executor: at the end of the process that one would wait for a provider that does not answer.
+        # Not an executor: at the end of the process that one would wait for a server that does not answer.
         _thread.start_new_thread(self._run, (task,))
 
     def wait_idle(self, timeout_seconds: float) -> bool:
