@@ -177,7 +177,9 @@ class Link:
     def _on_plain_channel(self, channel: Channel) -> None:
         channel.add_on_close_callback(self._on_channel_closed)
         self.channel = channel
-        topology.declare(channel)
+        topology.declare(channel, self._open_confirm_channel)
+
+    def _open_confirm_channel(self) -> None:
         assert self._connection is not None
         self._connection.channel(on_open_callback=self._on_confirm_channel)
 

@@ -15,6 +15,7 @@ from chassis.link import Link, Message, NotConfirmed
 from chassis.rpc import connect
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.events import EVENTS
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
 
@@ -148,6 +149,15 @@ def test_a_message_that_finds_no_queue_is_not_taken_for_sent(virtual_host):
     with pytest.raises(NotConfirmed, match="no queue"):
         link.publish_confirmed([Message("", "nobody.there", b"{}", message_id="m1")])
     link.publish_confirmed([Message("", "quarantine", b"{}", message_id="m2")])
+    link.stop()
+
+
+def test_an_open_link_has_every_queue_an_event_can_go_to(virtual_host):
+    link = Link(virtual_host, "publisher", lambda _channel: None)
+    link.start()
+    assert link.wait_open(5.0)
+    event_queues = {topology.event_queue(receiver) for route in EVENTS.values() for receiver in route.receivers}
+    link.publish_confirmed([Message("", queue, b"{}") for queue in sorted(event_queues)] * 20)
     link.stop()
 
 
