@@ -5,13 +5,12 @@ node name, folders, ports and name server (epmd), so that it never meets another
 """
 
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from local.processes import NotReady, Process
+from local import packages
+from local.processes import Process
 
 SERVER_SCRIPTS = (
     "/usr/lib/rabbitmq/bin/rabbitmq-server",  # Debian, Ubuntu, Fedora
@@ -21,14 +20,6 @@ MISSING = """\
 RabbitMQ is needed and cannot be installed here: that takes apt-get, and root or sudo without a password.
 Either install the package rabbitmq-server of your system (its own service need not run), or start the one in
 deploy/local/docker-compose.yml and say so: AMQP_URL=amqp://posthaste:posthaste@127.0.0.1:5672/%2F ./dev …"""
-#: The package starts its service when installed, unless a policy says no; one that is there is respected.
-INSTALL = """
-policy=/usr/sbin/policy-rc.d
-[ -e $policy ] || { printf '#!/bin/sh\\nexit 101\\n' >$policy; chmod 755 $policy; trap 'rm $policy' EXIT; }
-export DEBIAN_FRONTEND=noninteractive
-apt-get update -q
-apt-get install -y -q --no-install-recommends rabbitmq-server
-"""
 #: The stack has a memory budget; publishers are held back above this.
 MEMORY_BYTES = 256 * 2**20
 FREE_DISK_BYTES = 50 * 2**20
@@ -44,17 +35,7 @@ def server_script() -> Path | None:
 
 def install(tell: Callable[[str], None]) -> None:
     """Install the system package where that is allowed, without starting its service. Raises NotReady."""
-    if server_script():
-        return
-    become = [] if os.geteuid() == 0 else ["sudo", "-n"]
-    if shutil.which("apt-get") is None or subprocess.run([*become, "true"], capture_output=True).returncode:
-        raise NotReady(MISSING)
-    tell("installing the package rabbitmq-server with apt (once; about a minute)")
-    done = subprocess.run(
-        [*become, "sh", "-c", INSTALL], stdin=subprocess.DEVNULL, capture_output=True, text=True
-    )
-    if server_script() is None:
-        raise NotReady(f"{done.stdout[-2000:]}{done.stderr[-2000:]}\n{MISSING}")
+    packages.install(("rabbitmq-server",), server_script, MISSING, tell)
 
 
 def prepare(run: Path, *, port: int, test_vhosts: bool) -> None:
@@ -91,7 +72,11 @@ def url(port: int) -> str:
     return f"amqp://guest:guest@127.0.0.1:{port}/%2F"
 
 
-def processes(run: Path, port: Mapping[str, int]) -> list[Process]:
+#: Two schedulers, for two cores that are shared with everything else.
+ERLANG = "+S 2:2 +SDcpu 1:1 +SDio 2"
+
+
+def processes(run: Path, port: Mapping[str, int], erlang: str = ERLANG) -> list[Process]:
     """The name server in the foreground (a node would leave one behind as a daemon) and the broker."""
     home, names_port = run / "rabbitmq", port["amqp_names"]
     env = {
@@ -108,9 +93,9 @@ def processes(run: Path, port: Mapping[str, int]) -> list[Process]:
         "RABBITMQ_MNESIA_BASE": str(home / "data"),
         "RABBITMQ_LOG_BASE": str(home / "log"),
         "RABBITMQ_ALLOW_INPUT": "1",  # makes the script become the broker instead of waiting beside it
-        # Two schedulers that sleep when idle, and small allocators: 2 cores are shared with everything else.
+        # Schedulers that sleep when idle, and small allocators.
         "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": (
-            "-noinput +S 2:2 +SDcpu 1:1 +SDio 2 +sbwt none +sbwtdcpu none +sbwtdio none +MMscs 64 "
+            f"-noinput {erlang} +sbwt none +sbwtdcpu none +sbwtdio none +MMscs 64 "
             "-kernel inet_dist_use_interface {127,0,0,1}"
         ),
     }

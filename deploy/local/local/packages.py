@@ -1,0 +1,35 @@
+"""Packages of the system that no wheel brings: installed with apt, where that is allowed, without starting services."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+
+from local.processes import NotReady
+
+#: A package starts its service when installed, unless a policy says no; one that is there is respected.
+INSTALL = """
+policy=/usr/sbin/policy-rc.d
+[ -e $policy ] || { printf '#!/bin/sh\\nexit 101\\n' >$policy; chmod 755 $policy; trap 'rm $policy' EXIT; }
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -q
+apt-get install -y -q --no-install-recommends "$@"
+"""
+
+
+def install(
+    packages: Sequence[str], is_there: Callable[[], object], missing: str, tell: Callable[[str], None]
+) -> None:
+    """Unless they are there. Raises NotReady with the words in `missing`, after apt's own if it was asked."""
+    if is_there():
+        return
+    become = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    if shutil.which("apt-get") is None or subprocess.run([*become, "true"], capture_output=True).returncode:
+        raise NotReady(missing)
+    tell(f"installing {' and '.join(packages)} with apt (once; about a minute)")
+    done = subprocess.run(
+        [*become, "sh", "-c", INSTALL, "sh", *packages],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    )  # fmt: skip
+    if not is_there():
+        raise NotReady(f"{done.stdout[-2000:]}{done.stderr[-2000:]}\n{missing}")

@@ -1,0 +1,36 @@
+"""Packages of the system: what is there is used, what may not be installed is named."""
+
+import subprocess
+
+import pytest
+
+from local import browser, packages
+from local.processes import NotReady
+
+
+def ignore(line: str) -> None:
+    """Progress, which these tests do not look at."""
+
+
+def test_what_is_there_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("nothing is to be run"))
+    packages.install(("chromium",), lambda: True, "missing", ignore)
+
+
+def test_where_no_browser_can_be_installed_the_message_names_the_packages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    with pytest.raises(NotReady) as told:
+        browser.install(ignore)
+    assert "chromium and chromium-driver" in str(told.value)
+
+
+def test_an_installation_that_brings_nothing_tells_what_apt_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(argv: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(argv, 0, "", f"E: no {argv[-1]}")
+
+    monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/apt-get")
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(NotReady, match=r"E: no rye\nneeds rye"):
+        packages.install(("rye",), lambda: False, "needs rye", lambda _: None)
