@@ -1,0 +1,121 @@
+"""The scope matrix: a token of every single scope at every route. What a route needs is read in the documents."""
+
+import re
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from e2e_kit.api import Api, error_code, told
+from e2e_kit.operator import Accounts
+from e2e_kit.stack import Stack
+
+DOCS = Path(__file__).parents[2] / "docs"
+#: A row of a table that names a route, and after it a scope.
+ROUTE_CELL = re.compile(r"\b(GET|POST|PATCH|DELETE) \|? ?(/[^\s?]*)")
+SCOPE_CELL = re.compile(r"^ ?((?:read|write|manage):[a-z]+|\*) ?$")
+#: What the documents say in a sentence instead of a table.
+SENTENCES = {
+    "POST /media/uploads": "write:media",
+    "POST /media/uploads/{id}/complete": "write:media",
+    # Spec "AI generation": all AI endpoints.
+    "POST /ai/images": "write:ai",
+    "POST /ai/images/edit": "write:ai",
+    "POST /ai/videos": "write:ai",
+    "POST /ai/captions": "write:ai",
+    "GET /ai/jobs": "write:ai",
+    "GET /ai/jobs/{id}": "write:ai",
+}
+#: Not in the documents: one file of GET /media.
+OURS = {"GET /media/{id}": "read:media"}
+#: No token is asked for at these, or any will do.
+FREE = {
+    "GET /", "GET /errors", "GET /openapi.json", "GET /me", "GET /media/{key}/{filename}", "POST /auth/signup",
+    "GET /hooks/{platform}", "POST /hooks/{platform}", "POST /hooks/stripe", "GET /connect/{platform}/callback",
+}  # fmt: skip
+#: What a token that may gets for `{}`; see `expected` for the rest.
+ANSWERS = {
+    "GET /comments": (400, "MISSING_FIELD"),
+    "POST /pages/connect/{session_id}": (400, "MISSING_FIELD"),
+    "POST /media/uploads/{id}/complete": (400, "MISSING_FIELD"),
+    "POST /media/upload": (415, "UNSUPPORTED_MEDIA_TYPE"),
+}
+
+
+def documented() -> dict[str, str]:
+    """The scope of each route, from the tables of spec and decisions."""
+    found = dict(SENTENCES)
+    for name in ("spec.md", "decisions.md"):
+        for line in (DOCS / name).read_text().splitlines():
+            route = ROUTE_CELL.search(line)
+            scopes = [cell.group(1) for part in line.split("|") if (cell := SCOPE_CELL.match(part))]
+            if line.startswith("|") and route and len(scopes) == 1:
+                found[f"{route.group(1)} {route.group(2)}"] = scopes[0]
+    return found
+
+
+def described(api: Api) -> dict[str, str]:
+    """The scope of each route that needs one, from /openapi.json."""
+    found = {}
+    for path, operations in api.get("/openapi.json")["paths"].items():
+        for method, operation in operations.items():
+            scope = re.search(r"Needs the scope `(.+?)`", operation.get("description", ""))
+            if scope:
+                found[f"{method.upper()} {path}"] = scope.group(1)
+            else:
+                assert f"{method.upper()} {path}" in FREE, "a route without a scope that nobody decided on"
+    return found
+
+
+def named_scopes() -> list[str]:
+    """Of the spec's table, which has no pages to change, and the decisions' one."""
+    rows = re.findall(r"^\| ([a-z]+:[a-z]+|\*) \| \w+ \| ", (DOCS / "spec.md").read_text(), re.MULTILINE)
+    return [*rows, "write:pages"]
+
+
+def expected(route: str) -> tuple[int, str | None]:
+    """The answer to `{}` about a thing that is not there."""
+    if route in ANSWERS:
+        return ANSWERS[route]
+    if "{" in route:
+        return 404, "NOT_FOUND"
+    return (200, None) if route.startswith("GET") else (400, "MISSING_FIELD")
+
+
+def test_the_description_asks_for_the_scopes_of_the_documents(accounts: Accounts) -> None:
+    assert described(accounts.client(None)) == documented() | OURS
+
+
+@pytest.mark.parametrize("form", ["alone", "all others"])
+def test_every_route_asks_every_token_for_its_scope_and_for_nothing_else(
+    accounts: Accounts, stack: Stack, form: str
+) -> None:
+    """Each token has an account of its own: 300 requests a minute are one account's."""
+    scopes = named_scopes()
+    assert len(scopes) == 13, scopes
+    routes = described(accounts.client(None))
+    single = [scope for scope in scopes if scope != "*"]
+    held = {scope: {scope} if form == "alone" or scope == "*" else {*single} - {scope} for scope in scopes}
+    clients = {scope: accounts.new(pages=(), scopes=",".join(sorted(held[scope]))).api for scope in scopes}
+
+    def ask(scope: str) -> Counter[str]:
+        seen: Counter[str] = Counter()
+        for route, needed in routes.items():
+            method, path = route.split()
+            body = {"json": {}} if method in ("POST", "PATCH") else {}
+            answer = clients[scope].call(method, re.sub(r"{\w+}", "x_1", path), **body)
+            may = held[scope] & {needed, "*"}
+            wanted = expected(route) if may else (403, "MISSING_SCOPE")
+            assert (answer.status_code, error_code(answer)) == wanted, f"with {held[scope]}: {told(answer)}"
+            if not may:
+                error = answer.json()
+                assert (error["required_scope"], set(error["your_scopes"])) == (needed, held[scope])
+            seen[wanted[1] or "OK"] += 1
+        return seen
+
+    with ThreadPoolExecutor(4) as pool:
+        seen = sum(pool.map(ask, scopes), Counter())
+    assert seen.total() == len(scopes) * len(routes)
+    print(
+        f"scopes {form}: {len(scopes)} tokens × {len(routes)} routes = {seen.total()} answers, {dict(seen)}"
+    )
