@@ -31,15 +31,18 @@ def tell(line: str) -> None:
 
 
 def up(arguments: Sequence[str]) -> int:
-    """[--detach] [--strict] [--payments]: start everything, make a demo account, print where it is"""
+    """[--detach] [--strict] [--payments] [--compact]: start everything, make a demo account, print where it is"""
     parser = argparse.ArgumentParser(prog="./dev up")
     parser.add_argument("--detach", action="store_true", help="return when ready; ./dev down stops it")
     parser.add_argument("--strict", action="store_true", help="no loopback addresses for webhooks")
     parser.add_argument(
         "--payments", action="store_true", help="packs and auto-refill, paid to the simulator's Stripe"
     )
+    parser.add_argument(
+        "--compact", action="store_true", help="all services in one process, everything small"
+    )
     options = parser.parse_args(arguments)
-    stack = Stack(RUN, strict=options.strict, payments=options.payments)
+    stack = Stack(RUN, strict=options.strict, payments=options.payments, compact=options.compact)
     if options.detach:
         stack.up(tell)
         print(summary())

@@ -4,9 +4,10 @@ A new service is a row in SERVICES and, if it keeps data, a name in DATABASES. W
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from local import apps, storage
+from local import compact as small
 from local.processes import Process
 
 #: Started as `python -m chassis.run <name>`; the value is what only this service is told.
@@ -50,6 +51,8 @@ PORTS = {
     "amqp_node": 5683,
     "amqp_names": 5684,
 } | {name: 8100 + number for number, name in enumerate(SERVICES, 1)}
+
+PYTHON = (sys.executable, "-m")
 
 #: A host that only exists in the local stack; the simulator serves sample media under it.
 MEDIA_HOST = "media.posthaste.test"
@@ -115,47 +118,65 @@ def settings(
 
 
 def processes(
-    port: Mapping[str, int], told: Mapping[str, str], database_urls: Mapping[str, str], servers: list[str]
+    port: Mapping[str, int],
+    told: Mapping[str, str],
+    database_urls: Mapping[str, str],
+    servers: list[str],
+    *,
+    compact: bool = False,
 ) -> list[Process]:
     """Our rows of the process table. `servers` are the rows that have to be ready before anything of ours."""
     private = {key for keys in SERVICES.values() for key in keys}
     common = {key: value for key, value in told.items() if key not in private}
-    python = [sys.executable, "-m"]
     store = [name for name in servers if name == "databases"]
-    rows = [
-        Process(
-            "simulator",
-            [*python, "simulator", "--port", str(port["simulator"])],
-            {"OUTBOUND_HOST_MAP": told["OUTBOUND_HOST_MAP"], "PYTHONUNBUFFERED": "1"}
-            | {"SIMULATOR_TIKTOK_AUDITED": told["TIKTOK_AUDITED"]}
-            | apps.of_simulator(told)
-            | _of_meta(port, told)
-            | _of_stripe(port, told),
-            f"tcp:127.0.0.1:{port['simulator']}",
-        )
-    ]
+    rows = [_simulator(port, told)]
     for name in DATABASES:
         env = {"DATABASE_URL": database_urls[name]}
         rows.append(
-            Process(f"migrate-{name}", [*python, "chassis.migrate", name], env, depends=store, once=True)
+            Process(f"migrate-{name}", [*PYTHON, "chassis.migrate", name], env, depends=store, once=True)
         )
-    for name, keys in SERVICES.items():
-        own = {"DATABASE_URL": database_urls[name], "HEALTH_PORT": str(port[name])} | {
-            key: told[key] for key in keys
-        }
-        rows.append(
-            Process(
-                name,
-                [*python, "chassis.run", name],
-                common | own,
-                f"http://127.0.0.1:{port[name]}/healthz",
-                [*servers, f"migrate-{name}"],
-            )
-        )
+    if compact:
+        common |= small.SETTINGS
+        rows.append(_services_together(port, {**told, **small.SETTINGS}, database_urls, servers))
+    else:
+        for name, keys in SERVICES.items():
+            own = {"DATABASE_URL": database_urls[name]} | {key: told[key] for key in keys}
+            rows.append(_services(name, [name], common | own, port[name], servers))
     own = {"DATABASE_URL": database_urls["gateway"], "HOST": "127.0.0.1", "PORT": str(port["gateway"])}
     check = f"http://127.0.0.1:{port['gateway']}/healthz"
-    rows.append(Process("gateway", [*python, "gateway"], common | own, check, [*servers, "migrate-gateway"]))
+    rows.append(Process("gateway", [*PYTHON, "gateway"], common | own, check, [*servers, "migrate-gateway"]))
     return rows
+
+
+def _services(row: str, names: Sequence[str], env: dict[str, str], port: int, servers: list[str]) -> Process:
+    """One process with these services in it."""
+    return Process(
+        row,
+        [*PYTHON, "chassis.run", *names],
+        env | {"HEALTH_PORT": str(port)},
+        f"http://127.0.0.1:{port}/healthz",
+        [*servers, *(f"migrate-{name}" for name in names)],
+    )
+
+
+def _services_together(
+    port: Mapping[str, int], told: Mapping[str, str], database_urls: Mapping[str, str], servers: list[str]
+) -> Process:
+    urls = {f"DATABASE_URL_{name.upper()}": database_urls[name] for name in small.SERVICES}
+    return _services(small.NAME, small.SERVICES, {**told, **urls}, port[small.SERVICES[0]], servers)
+
+
+def _simulator(port: Mapping[str, int], told: Mapping[str, str]) -> Process:
+    return Process(
+        "simulator",
+        [*PYTHON, "simulator", "--port", str(port["simulator"])],
+        {"OUTBOUND_HOST_MAP": told["OUTBOUND_HOST_MAP"], "PYTHONUNBUFFERED": "1"}
+        | {"SIMULATOR_TIKTOK_AUDITED": told["TIKTOK_AUDITED"]}
+        | apps.of_simulator(told)
+        | _of_meta(port, told)
+        | _of_stripe(port, told),
+        f"tcp:127.0.0.1:{port['simulator']}",
+    )
 
 
 def _of_meta(port: Mapping[str, int], told: Mapping[str, str]) -> dict[str, str]:

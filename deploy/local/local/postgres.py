@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote
@@ -99,8 +100,8 @@ def own(folder: Path) -> None:
         raise NotReady(f"{folder} belongs to another user; remove it")
 
 
-def prepare(run: Path, *, durable: bool) -> None:
-    """Make the cluster if it is not there (about a second) and write its settings."""
+def prepare(run: Path, *, durable: bool, sizes: Mapping[str, str] | None = None) -> None:
+    """Make the cluster if it is not there (about a second) and write its settings, `sizes` over our own."""
     data = run / "pgdata"
     if not (data / "postgresql.auto.conf").exists():  # the last file initdb writes
         shutil.rmtree(data, ignore_errors=True)
@@ -114,9 +115,8 @@ def prepare(run: Path, *, durable: bool) -> None:
         done = subprocess.run(command, capture_output=True, text=True, cwd="/")
         if done.returncode:
             raise NotReady(f"initdb failed:\n{done.stdout}{done.stderr}")
-    settings = (
-        SETTINGS | {"unix_socket_directories": str(socket_folder(run))} | ({} if durable else UNSAFE_BUT_FAST)
-    )
+    socket = {"unix_socket_directories": str(socket_folder(run))}
+    settings = SETTINGS | socket | ({} if durable else UNSAFE_BUT_FAST) | dict(sizes or {})
     (data / "posthaste.conf").write_text("".join(f"{key} = '{value}'\n" for key, value in settings.items()))
     main = data / "postgresql.conf"
     if "posthaste.conf" not in main.read_text():

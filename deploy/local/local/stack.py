@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from local import account, house, ports, postgres, rabbitmq, storage
+from local import account, compact, house, ports, postgres, rabbitmq, storage
 from local.environment import SOURCED, read_env, write_env
 from local.processes import (
     NotReady,
@@ -48,6 +48,8 @@ class Stack:
     strict: bool = False
     #: Stripe, which the simulator plays, takes payments. False: the operator grants credits.
     payments: bool = False
+    #: All services in one process, and everything small.
+    compact: bool = False
 
     def up(self, tell: Tell, *, owner_pid: int | None = None) -> bool:
         """Bring everything up and write `env`; false if it ran already, unchanged. Raises NotReady.
@@ -88,7 +90,7 @@ class Stack:
             rabbitmq.install(tell)
             rabbitmq.prepare(self.run, port=port["amqp"], test_vhosts=not self.durable)
         if "postgres" in names:
-            postgres.prepare(self.run, durable=self.durable)
+            postgres.prepare(self.run, durable=self.durable, sizes=compact.POSTGRES if self.compact else None)
         storage.prepare(self.run)
         write_env(self.run, read_env(self.run) | env)
         start_supervisor(self.run, owner_pid=owner_pid)
@@ -105,7 +107,7 @@ class Stack:
         if own := [name for name in house.DATABASES if urls[name] == postgres.url(self.run, name)]:
             table += postgres.processes(self.run, own)
         if amqp_url == rabbitmq.url(port["amqp"]):
-            table += rabbitmq.processes(self.run, port)
+            table += rabbitmq.processes(self.run, port, compact.ERLANG if self.compact else rabbitmq.ERLANG)
         table += storage.processes(self.run, port["s3"], self.secrets())
         servers = [row.name for row in table if row.name in ("databases", "rabbitmq", "s3")]
         told = house.settings(
@@ -115,7 +117,7 @@ class Stack:
             strict=self.strict,
             payments=self.payments,
         )
-        table += house.processes(port, told, urls, servers)
+        table += house.processes(port, told, urls, servers, compact=self.compact)
         env = {
             SOURCED: str(self.run),
             "BASE_URL": f"http://127.0.0.1:{port['gateway']}/api/v1",

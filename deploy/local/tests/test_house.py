@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from local import account, house, rabbitmq
+from local import account, compact, house, rabbitmq
 from local.environment import read_env
 from local.processes import NotReady, Process
 from local.stack import Stack
@@ -87,6 +87,18 @@ def test_a_server_brought_along_is_told_to_everybody_and_not_started(
     others = [name for name in house.DATABASES if name != "quota"]
     assert rows["databases"].argv[-len(others) :] == others
     assert "quota" not in rows["databases"].argv
+
+
+def test_compact_all_services_share_a_process_and_keep_a_database_each(tmp_path: Path) -> None:
+    _, plan = Stack(tmp_path, compact=True).plan(PORT)
+    rows, full = {row.name: row for row in plan}, table(tmp_path)
+    services = rows[compact.NAME]
+    assert full.keys() - rows.keys() == set(house.SERVICES) == set(services.argv[3:])
+    for name in house.SERVICES:
+        assert services.env[f"DATABASE_URL_{name.upper()}"] == full[name].env["DATABASE_URL"]
+        told = {key: value for key, value in full[name].env.items() if key not in compact.SETTINGS}
+        assert told.keys() - services.env.keys() == {"DATABASE_URL"}
+    assert services.env["MAX_WORKERS"] == compact.SETTINGS["MAX_WORKERS"]
 
 
 class Operator:

@@ -4,6 +4,7 @@ Each service's own `config.py` calls these and is its only reader; the settings 
 """
 
 import os
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from contracts.record import Record
@@ -14,11 +15,29 @@ class ConfigError(Exception):
 
 
 def text(name: str, default: str | None = None) -> str:
-    """Raises ConfigError when the variable is unset and has no default."""
-    value = os.environ.get(name, default)
+    """The variable, or what stands in the file that `<name>_FILE` names (a mounted secret), or the default.
+
+    Raises ConfigError when there is none of them.
+    """
+    value = os.environ.get(name)
+    path = os.environ.get(f"{name}_FILE")
+    if path:
+        if value is not None:
+            raise ConfigError(f"{name} and {name}_FILE are both set")
+        value = _content(f"{name}_FILE", path)
+    if value is None:
+        value = default
     if value is None:
         raise ConfigError(f"{name} is not set")
     return value
+
+
+def _content(name: str, path: str) -> str:
+    """Without the line's end that editors leave."""
+    try:
+        return Path(path).read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{name}: {error}") from None
 
 
 def integer(name: str, default: int | None = None) -> int:
@@ -87,14 +106,20 @@ class ServiceConfig(Record):
     pool_size: int
 
     @classmethod
-    def from_env(cls) -> "ServiceConfig":
+    def from_env(cls, name: str | None = None) -> "ServiceConfig":
+        """Of the process's one service; with a name, of that service among several in this process."""
         return cls(
-            database_url=database_url(text("DATABASE_URL")),
+            database_url=service_database_url(name),
             health_port=integer("HEALTH_PORT", 0),
             health_host=text("HEALTH_HOST", "127.0.0.1"),
             max_workers=integer("MAX_WORKERS", 64),
             pool_size=integer("DATABASE_POOL_SIZE", 16),
         )
+
+
+def service_database_url(name: str | None = None) -> str:
+    """DATABASE_URL; of one service among several in this process, DATABASE_URL_<SERVICE>. Raises ConfigError."""
+    return database_url(text(f"DATABASE_URL_{name.upper()}" if name else "DATABASE_URL"))
 
 
 def database_url(value: str) -> str:

@@ -9,10 +9,10 @@ _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 def _named(service: str) -> structlog.types.Processor:
-    """Every line says whose it is, from whichever thread it comes."""
+    """Every line says whose it is, from whichever thread it comes; services that share a process sign their own."""
 
     def name(_logger: object, _method: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
-        event["service"] = service
+        event.setdefault("service", service)
         return event
 
     return name

@@ -17,7 +17,8 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
 log = structlog.get_logger()
 F = TypeVar("F", bound=Callable[..., Any])
-_wakers: dict[str, threading.Event] = {}
+#: Of each method name; services that share a process may have a name in common.
+_wakers: dict[str, set[threading.Event]] = {}
 
 
 class TickTimedOut(Exception):
@@ -26,8 +27,7 @@ class TickTimedOut(Exception):
 
 def wake(name: str) -> None:
     """Makes the loop of this method name run now, in this process. Nothing happens where there is no such loop."""
-    waker = _wakers.get(name)
-    if waker is not None:
+    for waker in _wakers.get(name, ()):
         waker.set()
 
 
@@ -45,7 +45,7 @@ class Loop(Entrypoint):
         self._ended: Signal | None = None
 
     def start(self) -> None:
-        _wakers[self.method_name] = self._waker
+        _wakers.setdefault(self.method_name, set()).add(self._waker)
         self._ended = Signal()
         self.container.spawn_managed_thread(self._run, identifier=f"loop-{self.method_name}")
 

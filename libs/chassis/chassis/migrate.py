@@ -1,4 +1,5 @@
-"""`python -m chassis.migrate <service>`: brings the service's database to its newest revision.
+"""`python -m chassis.migrate <service>…`: brings the service's database to its newest revision; or those of several,
+each under its DATABASE_URL_<SERVICE>.
 
 The versions lie beside the service's package, in `migrations/`; an installed service has them inside it.
 Replicas may start it at the same time: an advisory lock lets one go first. Each statement gives up after 10 s
@@ -45,10 +46,16 @@ def migrate(service: str, url: str) -> None:
 
 
 def main() -> None:
-    if len(sys.argv) != 2:
-        raise SystemExit("usage: python -m chassis.migrate <service>")
-    migrate(sys.argv[1], config.text("DATABASE_URL"))
-    print(f"{sys.argv[1]}: database is up to date")
+    names = sys.argv[1:]
+    if not names:
+        raise SystemExit("usage: python -m chassis.migrate <service>…")
+    try:
+        urls = [config.service_database_url(name if len(names) > 1 else None) for name in names]
+    except config.ConfigError as error:
+        raise SystemExit(f"migrate: {error}") from None
+    for name, url in zip(names, urls, strict=True):
+        migrate(name, url)
+        print(f"{name}: database is up to date", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""`python -m chassis.run <service>`: runs one service until SIGTERM, which lets running calls end first."""
+"""`python -m chassis.run <service>…`: runs one service until SIGTERM, which lets running calls end first.
+
+With several names they share the process (a small server's way): each keeps its own connections, workers and
+database, named by DATABASE_URL_<SERVICE>; all other settings are read from the one environment they share.
+"""
 
 # The patch comes before every other import: a module imported earlier would keep blocking sockets and locks.
 import os
@@ -12,6 +16,8 @@ eventlet.monkey_patch()
 import importlib
 import signal
 import sys
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import structlog
 from nameko.containers import ServiceContainer
@@ -37,8 +43,28 @@ def service_class(name: str) -> type:
     return found[0]
 
 
-def container_of(name: str, bus: BusConfig, service: ServiceConfig) -> ServiceContainer:
-    return ServiceContainer(
+class NamedContainer(ServiceContainer):
+    """Of a service that shares its process: what it logs says whose line it is."""
+
+    def spawn_managed_thread(self, fn: Callable[[], Any], identifier: str | None = None) -> Any:
+        def named() -> Any:
+            self._sign()
+            return fn()
+
+        return super().spawn_managed_thread(named, identifier)
+
+    def _run_worker(self, *args: Any) -> None:
+        self._sign()
+        super()._run_worker(*args)
+
+    def _sign(self) -> None:
+        structlog.contextvars.bind_contextvars(service=self.service_name)
+
+
+def container_of(
+    name: str, bus: BusConfig, service: ServiceConfig, kind: type[ServiceContainer] = ServiceContainer
+) -> ServiceContainer:
+    return kind(
         service_class(name),
         {
             "AMQP_URL": bus.amqp_url,
@@ -56,29 +82,74 @@ def refuse_shifted_clock(bus: BusConfig, service: ServiceConfig) -> None:
     database.close()
 
 
-def run(name: str) -> None:
-    """Raises ConfigError when the settings do not allow a start."""
-    bus, service = BusConfig.from_env(), ServiceConfig.from_env()
-    logs.configure(name, bus.log_level)
-    refuse_shifted_clock(bus, service)
-    container = container_of(name, bus, service)
-    server = next(extension for extension in container.subextensions if isinstance(extension, RpcServer))
-    health.serve(service.health_host, service.health_port, lambda: server.is_consuming)
-    signal.signal(signal.SIGTERM, lambda *_: eventlet.spawn(container.stop))
-    signal.signal(signal.SIGINT, lambda *_: eventlet.spawn(container.stop))
-    container.start()
+def server_of(container: ServiceContainer) -> RpcServer:
+    return next(extension for extension in container.subextensions if isinstance(extension, RpcServer))
+
+
+class Together:
+    """The containers of a process: they start in order, end in the opposite one, and none outlives another."""
+
+    def __init__(self, containers: list[ServiceContainer]) -> None:
+        self._containers = containers
+        self._stopping = False
+
+    def start(self) -> None:
+        for container in self._containers:
+            container.start()
+
+    def wait(self) -> None:
+        """Until all have ended. Raises what one of them died of."""
+        for thread in [eventlet.spawn(self._outlive, container) for container in self._containers]:
+            thread.wait()
+
+    def stop(self) -> None:
+        if not self._stopping:
+            self._stopping = True
+            for container in reversed(self._containers):
+                container.stop()
+
+    def _outlive(self, container: ServiceContainer) -> None:
+        try:
+            container.wait()
+        finally:
+            self.stop()
+
+
+def run(names: Sequence[str]) -> None:
+    """Name those that are called before those that call them: they end in the opposite order.
+
+    Raises ConfigError when the settings do not allow a start.
+    """
+    bus = BusConfig.from_env()
+    shared = len(names) > 1
+    settings = {name: ServiceConfig.from_env(name if shared else None) for name in names}
+    logs.configure("posthaste" if shared else names[0], bus.log_level)
+    for service in settings.values():
+        refuse_shifted_clock(bus, service)
+    kind = NamedContainer if shared else ServiceContainer
+    containers = [container_of(name, bus, service, kind) for name, service in settings.items()]
+    servers = [server_of(container) for container in containers]
+    service = settings[names[0]]
+    health.serve(
+        service.health_host, service.health_port, lambda: all(server.is_consuming for server in servers)
+    )
+    together = Together(containers)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: eventlet.spawn(together.stop))
+    together.start()
     log.info("service_started", health_port=service.health_port)
-    container.wait()
+    together.wait()
     log.info("service_stopped")
 
 
 def main() -> None:
-    if len(sys.argv) != 2:
-        raise SystemExit("usage: python -m chassis.run <service>")
+    names = sys.argv[1:]
+    if not names or len({*names}) < len(names):
+        raise SystemExit("usage: python -m chassis.run <service>…")
     try:
-        run(sys.argv[1])
+        run(names)
     except ConfigError as error:
-        raise SystemExit(f"{sys.argv[1]}: {error}") from None
+        raise SystemExit(f"{'+'.join(names)}: {error}") from None
 
 
 if __name__ == "__main__":

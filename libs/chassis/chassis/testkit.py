@@ -7,10 +7,11 @@ virtual host of its own.
 
 import hashlib
 import os
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -160,10 +161,20 @@ def virtual_host(admin: Engine, amqp_url: str) -> Iterator[str]:
 
 
 class RunningService:
-    """A service as a real process; `bus` is a client connected to the same broker."""
+    """A service as a real process, others beside it if asked; `bus` is a client connected to the same broker."""
 
-    def __init__(self, name: str, env: dict[str, str], bus: Bus, api: type | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        env: dict[str, str],
+        bus: Bus,
+        api: type | None,
+        *,
+        together_with: Sequence[str] = (),
+        python: str = sys.executable,
+    ) -> None:
         self.name, self.env, self.bus, self.api = name, env, bus, api
+        self._argv = [python, "-m", "chassis.run", name, *together_with]
         self.process = self._spawn()
 
     def __getattr__(self, method: str) -> Any:
@@ -171,7 +182,7 @@ class RunningService:
         return getattr(self.bus.service(self.name, self.api), method)
 
     def _spawn(self) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen([sys.executable, "-m", "chassis.run", self.name], env=self.env)
+        return subprocess.Popen(self._argv, env=self.env)
 
     def wait_ready(self) -> None:
         """Returns when the service answers; fails the test when it has died or takes too long."""
@@ -244,6 +255,14 @@ def shared_service(admin: Engine, amqp_url: str) -> Iterator[Callable[..., Runni
     """The same for a whole module: for tests that leave the service as it is. Call it in a module fixture."""
     with own_virtual_host(admin, amqp_url) as virtual_host, _running(admin, virtual_host) as start:
         yield start
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A port of the loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

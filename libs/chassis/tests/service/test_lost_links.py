@@ -156,7 +156,9 @@ def test_an_open_link_has_every_queue_an_event_can_go_to(virtual_host):
     link = Link(virtual_host, "publisher", lambda _channel: None)
     link.start()
     assert link.wait_open(5.0)
-    event_queues = {topology.event_queue(receiver) for route in EVENTS.values() for receiver in route.receivers}
+    event_queues = {
+        topology.event_queue(receiver) for route in EVENTS.values() for receiver in route.receivers
+    }
     link.publish_confirmed([Message("", queue, b"{}") for queue in sorted(event_queues)] * 20)
     link.stop()
 

@@ -1,0 +1,38 @@
+"""`--compact`: the whole house for a small server. All six services in one process, everything sized down.
+
+Holds the figures alone; they are our choice, for one or two cores and a few thousand posts a day. The compact
+profile of docker-compose.yml takes SETTINGS as they are here (`deploy/tests/test_compose.py` holds it to that).
+"""
+
+#: The one process that stands in the place of the six; those that are called come before those that call them.
+NAME = "services"
+SERVICES = ("accounts", "quota", "media", "publishing", "ai", "webhooks")
+
+#: Over the settings of the full stack. Workers and connections are for each service.
+SETTINGS = {
+    "COMMENT_CALLS": "4",
+    "CONNECTIONS": "200",
+    "DATABASE_POOL_SIZE": "4",
+    "DOWNLOADS_AT_ONCE": "16",
+    "EVENTLET_THREADPOOL_SIZE": "4",
+    "MALLOC_ARENA_MAX": "1",
+    "MAX_WORKERS": "32",
+    "MEDIA_CONFINED_AT_ONCE": "1",
+    "PUBLISH_LANES": "12",
+    "PUBLISH_LIVE_CALLS": "16",
+    "UPLOADS_AT_ONCE": "8",
+    "WEBHOOK_ATTEMPTS_AT_ONCE": "64",
+    "WORKERS": "1",
+}
+
+POSTGRES = {
+    "shared_buffers": "16MB",
+    "max_connections": "60",
+    "wal_buffers": "512kB",
+    "work_mem": "2MB",
+    "maintenance_work_mem": "16MB",
+    "max_worker_processes": "1",
+}
+
+#: For Erlang: one scheduler, and memory given back instead of kept.
+ERLANG = "+S 1:1 +SDcpu 1:1 +SDio 1 +MBas aobf +MHas aobf +MBlmbcs 512 +MHlmbcs 512 +hms 256"
