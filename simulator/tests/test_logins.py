@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from html.parser import HTMLParser
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -102,6 +103,32 @@ def test_a_denial_comes_back_in_the_platforms_words(browser):
     denied = "user_cancelled_authorize" if browser.platform == "LN" else "access_denied"
     assert (words["error"], words["state"]) == (denied, "st")
     assert "code" not in words
+
+
+class Consent(HTMLParser):
+    """The form a browser is shown, and its buttons."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.fields, self.buttons = {}, []
+        self.feed(page.get_data(as_text=True))
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        if tag == "input":
+            self.fields[given["name"]] = given["value"]
+        if tag == "button":
+            self.buttons.append(given["name"])
+
+
+def test_a_browser_is_asked_and_its_answer_keeps_all_that_came_along(browser):
+    browser.client.environ_base["HTTP_ACCEPT"] = "text/html,*/*;q=0.8"
+    assert browser.visit(state='"><script>') == {}
+    shown = Consent(browser.went)
+    assert shown.buttons == ["sim_allow", "sim_deny"]
+    assert shown.fields["state"] == '"><script>'
+    assert set(browser.visit(**shown.fields, sim_allow="1")) >= {"code", "state"}
+    assert "error" in browser.visit(**shown.fields, sim_deny="1")
 
 
 @pytest.mark.parametrize("wrong", [{"redirect_uri": "https://evil.test/"}, {"redirect_uri": ""}])

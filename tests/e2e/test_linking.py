@@ -2,14 +2,12 @@
 
 import datetime as dt
 from collections.abc import Iterator
-from dataclasses import dataclass
-from html.parser import HTMLParser
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 import requests
-from e2e_kit.api import Api, Json, refused
+from e2e_kit.api import refused
+from e2e_kit.linking import NAMES, Page, begin, linked
 from e2e_kit.operator import Account, Accounts, Clock, Operator
 from e2e_kit.posting import schedule, tomorrow
 from e2e_kit.receiver import Receiver, await_delivery, deliveries, subscribe
@@ -17,79 +15,9 @@ from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
-NAMES = {
-    "FB": "facebook",
-    "IG": "instagram",
-    "LN": "linkedin",
-    "TT": "tiktok",
-    "TW": "twitter",
-    "YT": "youtube",
-}
 #: Accounts that a person with one page, or themselves alone, is found with.
 COUNTS = {"FB": 1, "IG": 1, "LN": 2, "TT": 1, "TW": 1, "YT": 1}
 RENEWED = ("TT", "TW", "YT")
-
-
-class Page(HTMLParser):
-    """What a browser shows, and whether it would load or run anything."""
-
-    def __init__(self, answer: requests.Response) -> None:
-        super().__init__()
-        self.status, self.headers, self.tags, self.text, self.outcome = (
-            answer.status_code, answer.headers, [], "", "",
-        )  # fmt: skip
-        self.feed(answer.text)
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.tags.append((tag, dict(attrs)))
-        self.outcome = dict(attrs).get("data-outcome") or self.outcome
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-@dataclass
-class Linking:
-    """One linking by one person."""
-
-    api: Api
-    simulator: Simulator
-    brand_id: str
-    platform: str
-    person: Json
-    begun: Json
-
-    def open(self, **more: str) -> Page:
-        """What the browser shows in the end, wherever it is sent."""
-        url = self.begun["authorize_url"]
-        with requests.Session() as browser:
-            browser.cookies.set("sim_person", self.person["person_id"])
-            return Page(browser.get(url, params=more, timeout=60))
-
-    def session(self) -> Json:
-        return self.api.get(f"/pages/connect/{self.begun['session_id']}")
-
-    def choose(self, *account_ids: str) -> list[Json]:
-        path = f"/pages/connect/{self.begun['session_id']}"
-        pages: list[Json] = self.api.post(path, {"account_ids": account_ids})["pages"]
-        return pages
-
-
-def begin(
-    account: Account, simulator: Simulator, platform: str, person: Json | None = None, **more: Any
-) -> Linking:
-    person = person or simulator.person(platform, **more)
-    body = {"platform": NAMES[platform], "brand_id": account.brand_id}
-    begun = account.api.post("/pages/connect", body)
-    return Linking(account.api, simulator, account.brand_id, platform, person, begun)
-
-
-def linked(account: Account, simulator: Simulator, platform: str, **more: Any) -> tuple[Json, Linking]:
-    """The last page a person links."""
-    linking = begin(account, simulator, platform, **more)
-    assert linking.open().outcome == "choose"
-    accounts = linking.session()["accounts"]
-    return linking.choose(accounts[-1]["account_id"])[0], linking
 
 
 @pytest.fixture

@@ -10,7 +10,10 @@ from contracts.publishing import LinkSession
 from gateway.answers import Answer
 
 _STYLE = (
-    "body{font:1.1rem/1.5 sans-serif;max-width:34rem;margin:15vh auto;padding:0 1rem}h1{font-size:1.5rem}"
+    ":root{color-scheme:light dark}body{font:1.1rem/1.5 system-ui,sans-serif;margin:18vh auto;max-width:36rem;"
+    "padding:0 1rem}main{border-left:.3rem solid #888;padding:.2rem 0 .2rem 1.4rem;overflow-wrap:anywhere}"
+    "main[data-outcome=linked],main[data-outcome=choose]{border-color:#2a7d46}"
+    "main[data-outcome=failed]{border-color:#b3372f}h1{font-size:1.5rem;margin:0 0 .4rem}p{margin:0}"
 )
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 _PAGE = (
@@ -27,6 +30,8 @@ _HEADERS = {
     "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'",
 }
+#: Of accounts, that are told one by one. Our choice.
+_MOST_NAMES = 5
 _NAMES = {"TW": "X", "YT": "YouTube", "LN": "LinkedIn", "TT": "TikTok"}
 
 
@@ -34,11 +39,11 @@ def of_session(session: LinkSession) -> Answer:
     """What came of the login."""
     name = _NAMES.get(session.platform, PLATFORMS[session.platform].name.capitalize())
     if session.status == "linked":
-        names = ", ".join(account.name for account in session.accounts)
-        return _page(200, "linked", f"{name} is linked", f"{names} works again. You can close this window.")
+        verb = "works" if len(session.accounts) == 1 else "work"
+        text = f"{_names(session)} {verb} again. You can close this window."
+        return _page(200, "linked", f"{name} is linked", text)
     if session.status == "choose":
-        count = len(session.accounts)
-        text = f"{count} found. Go back to your app and choose what to link; you can close this window."
+        text = f"Found: {_names(session)}. Go back to your app and choose what to link; you can close this window."
         return _page(200, "choose", f"{name} let you in", text)
     if session.status == "refused":
         text = (
@@ -63,6 +68,12 @@ def of_error(error: ApiError) -> Answer:
         return _page(400, "failed", "Nothing was linked", text)
     text = "It could not be finished just now. Load this page again in a moment."
     return _page(error.row.http_status, "failed", "Nothing was linked yet", text)
+
+
+def _names(session: LinkSession) -> str:
+    names = [account.name for account in session.accounts]
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _page(status: int, outcome: str, title: str, text: str) -> Answer:

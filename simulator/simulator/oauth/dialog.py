@@ -1,20 +1,31 @@
-"""The page a browser is sent to: it logs in whoever it is told to, allows or denies at once, and sends them back.
+"""The page a browser is sent to: it logs in whoever it is told to, lets them allow or deny, and sends them back.
 
-`sim_deny=1` in the address, or a person made to, says no.
+A browser (`Accept: text/html`) is shown what is asked for, and two buttons. Anybody else is answered at once: allowed,
+unless `sim_deny=1` is in the address. A person made to deny does so whatever they press.
 """
 
 import re
 from collections.abc import Callable
+from html import escape
 from urllib.parse import urlencode, urlsplit
 
 from flask import Response, redirect, request
 
 from simulator.oauth.grants import Code, Grants, Person
+from simulator.platforms import PLATFORMS
 from simulator.simulation import Simulation
 
 #: How long a code lives; X's is shorter.
 _CODE_SECONDS = 600.0
 _CALLBACK = re.compile(r"/connect/[a-z]+/callback")
+_ANSWERS = {"sim_allow", "sim_deny"}
+_CONSENT = """\
+<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Log in to {platform} (simulated)</title>
+<style>body{{font:1.1rem/1.5 sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem}}
+button{{font:inherit;padding:.4rem 1rem;margin-right:.5rem}}</style>
+<h1>{platform}</h1><p>The app <b>{app}</b> asks {person} for:</p><ul>{scopes}</ul>
+<form>{fields}<button name="sim_allow" value="1">Continue as {person}</button>
+<button name="sim_deny" value="1">Cancel</button></form></html>"""
 
 
 def answer(
@@ -53,6 +64,8 @@ def answer(
         if not fits or asked.get("code_challenge_method") != "S256":
             return back(error="invalid_request", error_description="The code_challenge is not valid")
     person = _person(sim.grants, platform)
+    if "text/html" in request.headers.get("Accept", "") and not _ANSWERS & {*asked}:
+        return _consent(person, client_id, scopes)
     if person.denies or asked.get("sim_deny"):
         return back(
             **(denial or {"error": "access_denied", "error_description": "The user denied the request"})
@@ -72,6 +85,22 @@ def answer(
 def _person(grants: Grants, platform: str) -> Person:
     person_id = request.args.get("sim_person") or request.cookies.get("sim_person")
     return grants.find(person_id, platform)
+
+
+def _consent(person: Person, client_id: str, scopes: tuple[str, ...]) -> Response:
+    """Asks. The answer comes to the same address, with all that came along."""
+    kept = {**request.args.to_dict(), "sim_person": person.person_id}
+    fields = "".join(
+        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">' for name, value in kept.items()
+    )
+    page = _CONSENT.format(
+        platform=PLATFORMS[person.platform].name,
+        app=escape(client_id),
+        person=escape(person.name),
+        scopes="".join(f"<li>{escape(scope)}</li>" for scope in scopes),
+        fields=fields,
+    )
+    return Response(page, content_type="text/html; charset=utf-8")
 
 
 def _told(text: str) -> Response:

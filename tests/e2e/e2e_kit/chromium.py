@@ -1,0 +1,112 @@
+"""A headless Chromium, driven through its driver by the calls of WebDriver (W3C) that these tests need.
+
+It reaches this machine's own addresses alone.
+"""
+
+import base64
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from e2e_kit.waiting import until
+from local.browser import Browser
+
+_FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
+    *("--no-proxy-server", "--window-size=900,640"),
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+#: The name under which WebDriver tells an element's id.
+_ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+_STARTED = "was started successfully on port "
+_TIMEOUT_SECONDS = 60.0
+
+
+class Chromium:
+    """One window."""
+
+    def __init__(self, driver_url: str, options: dict[str, Any]) -> None:
+        self._http = requests.Session()
+        self._url = f"{driver_url}/session"
+        made = self._ask("POST", "", capabilities={"alwaysMatch": options})
+        self._url += f"/{made['sessionId']}"
+
+    def open(self, url: str) -> None:
+        self._ask("POST", "/url", url=url)
+
+    def press(self, css: str) -> None:
+        """A click on what leads to another page; that one is loaded afterwards."""
+        self.run("window.isLeft = false")
+        self._ask("POST", f"/element/{self._find(css)}/click")
+        arrived = "return window.isLeft === undefined && document.readyState === 'complete'"
+        until(lambda: self.run(arrived), _TIMEOUT_SECONDS, f"{css} leads somewhere")
+
+    def text(self, css: str = "body") -> str:
+        """What a person can read of it."""
+        shown: str = self._ask("GET", f"/element/{self._find(css)}/text")
+        return shown
+
+    @property
+    def url(self) -> str:
+        address: str = self._ask("GET", "/url")
+        return address
+
+    @property
+    def title(self) -> str:
+        title: str = self._ask("GET", "/title")
+        return title
+
+    def run(self, script: str) -> Any:
+        """What a script returns: the driver's, which no policy of the page holds up."""
+        return self._ask("POST", "/execute/sync", script=script, args=[])
+
+    def keep_picture(self, path: Path) -> None:
+        """Of what is shown, as PNG."""
+        path.write_bytes(base64.b64decode(self._ask("GET", "/screenshot")))
+
+    def close(self) -> None:
+        self._ask("DELETE", "")
+        self._http.close()
+
+    def _find(self, css: str) -> str:
+        found: str = self._ask("POST", "/element", using="css selector", value=css)[_ELEMENT]
+        return found
+
+    def _ask(self, method: str, path: str, **body: Any) -> Any:
+        json = body if method == "POST" else None
+        answer = self._http.request(method, self._url + path, json=json, timeout=_TIMEOUT_SECONDS)
+        assert answer.ok, f"{method} {path} {body} → {answer.text[:1500]}"
+        return answer.json()["value"]
+
+
+@contextmanager
+def chromium(browser: Browser, home: Path) -> Iterator[Chromium]:
+    """A fresh one whose profile is kept in `home`; both programs are gone afterwards."""
+    log = home / "driver.log"
+    with log.open("w") as output, subprocess.Popen(
+        [browser.driver, "--port=0"], stdout=output, stderr=subprocess.STDOUT, env=_environment(home)
+    ) as driver:  # fmt: skip
+        try:
+            line = until(lambda: _STARTED in log.read_text() and log.read_text(), 30, "the driver is there")
+            port = line.partition(_STARTED)[2].split(".")[0]
+            flags = [*_FLAGS, f"--user-data-dir={home / 'profile'}"]
+            window = Chromium(
+                f"http://127.0.0.1:{port}",
+                {"goog:chromeOptions": {"binary": browser.program, "args": flags}},
+            )
+            try:
+                yield window
+            finally:
+                window.close()
+        finally:
+            driver.terminate()
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """The program's path, and nothing of who runs the tests."""
+    return {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}

@@ -1,0 +1,129 @@
+"""Linking in a real browser: the platform's question, a person's answer, and the page they are left with."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+import requests
+from e2e_kit.chromium import Chromium, chromium
+from e2e_kit.linking import NAMES, Linking, begin, linked
+from e2e_kit.operator import Account, Accounts
+from e2e_kit.simulator import Simulator
+
+from local import browser
+from local.processes import NotReady
+
+TITLES = {
+    "FB": "Facebook",
+    "IG": "Instagram",
+    "LN": "LinkedIn",
+    "TT": "TikTok",
+    "TW": "X",
+    "YT": "YouTube",
+}
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    """Where there is no browser and none may be installed these tests are left out; never where CI says it is one."""
+    try:
+        programs = browser.install(print)
+    except NotReady as missing:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(missing))
+    with chromium(programs, tmp_path_factory.mktemp("chromium")) as window:
+        yield window
+
+
+@pytest.fixture
+def account(accounts: Accounts) -> Account:
+    return accounts.new(pages=())
+
+
+def ask(window: Chromium, linking: Linking) -> None:
+    """To the platform's login, as the one who is to be linked."""
+    window.open(f"{linking.begun['authorize_url']}&sim_person={linking.person['person_id']}")
+    assert linking.person["name"] in window.text("button[name=sim_allow]")
+
+
+def outcome(window: Chromium) -> str:
+    """Of the page that ended it: one of ours, complete in itself."""
+    assert "/connect/" in window.url
+    assert window.run("return performance.getEntriesByType('resource').length") == 0
+    assert window.title == window.text("h1")
+    told: str = window.run("return document.querySelector('main').dataset.outcome")
+    return told
+
+
+@pytest.mark.parametrize("platform", NAMES)
+def test_who_allows_is_sent_back_to_choose(
+    window: Chromium, account: Account, simulator: Simulator, platform: str
+) -> None:
+    linking = begin(account, simulator, platform)
+    ask(window, linking)
+    window.press("button[name=sim_allow]")
+    assert outcome(window) == "choose"
+    assert window.title == f"{TITLES[platform]} let you in"
+    found = linking.session()["accounts"]
+    assert all(one["name"] in window.text("p") for one in found)
+    assert "Go back to your app and choose what to link" in window.text("p")
+    [page] = linking.choose(found[-1]["account_id"])
+    assert account.api.get("/pages")["pages"] == [page]
+
+
+@pytest.mark.parametrize("platform", NAMES)
+def test_who_cancels_is_told_that_nothing_was_linked(
+    window: Chromium, account: Account, simulator: Simulator, platform: str
+) -> None:
+    linking = begin(account, simulator, platform)
+    ask(window, linking)
+    window.press("button[name=sim_deny]")
+    assert outcome(window) == "refused"
+    assert window.text("main").startswith(
+        f"{TITLES[platform]} was not linked\nYou did not give the permission"
+    )
+    assert linking.session()["status"] == "refused"
+    assert account.api.get("/pages")["pages"] == []
+
+
+def test_a_page_that_is_linked_again_works_again(
+    window: Chromium, account: Account, simulator: Simulator
+) -> None:
+    page, before = linked(account, simulator, "TW")
+    again = begin(account, simulator, "TW", person=before.person)
+    ask(window, again)
+    window.press("button[name=sim_allow]")
+    assert outcome(window) == "linked"
+    assert window.text("main") == f"X is linked\n{page['name']} works again. You can close this window."
+
+
+def test_what_the_platform_holds_against_it_is_told(
+    window: Chromium, account: Account, simulator: Simulator
+) -> None:
+    linking = begin(account, simulator, "YT")
+    simulator.fault("expired", linking.person["accounts"][0] | {"platform": "YT"}, operation="token")
+    ask(window, linking)
+    window.press("button[name=sim_allow]")
+    assert outcome(window) == "failed"
+    told = "Token has been expired or revoked. (invalid_grant) You can close this window and try again."
+    assert window.text("main") == f"YouTube was not linked\n{told}"
+
+
+def test_a_platforms_words_are_shown_and_do_nothing(
+    window: Chromium, account: Account, simulator: Simulator
+) -> None:
+    back = begin(account, simulator, "TW").way_back().replace("code=", "error=odd&other=")
+    words = "<script>document.title = 'run'</script><img src=/healthz>"
+    window.open(f"{back}&error_description={requests.utils.quote(words)}")
+    assert outcome(window) == "failed"
+    assert window.text("p").startswith(f"{words} (odd)")
+
+
+def test_an_address_that_was_made_up_is_told_to_be_none_of_ours(window: Chromium, account: Account) -> None:
+    root = account.api.base_url.removesuffix("/api/v1")
+    window.open(f"{root}/connect/youtube/callback?state=made-up&code=x")
+    assert outcome(window) == "failed"
+    assert window.text("p") == (
+        "This link is not ours, was used up or is older than ten minutes. Begin again in your app."
+    )
