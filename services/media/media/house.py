@@ -14,7 +14,7 @@ from contracts.media import Media, Storage
 from contracts.plans import PLANS
 from media.config import Settings
 from media.objects import Objects
-from media.records import MediaRow, storage
+from media.records import MediaRow, Upload, storage
 from media.store import Connection
 from media.store.uploads import Uploads
 
@@ -74,15 +74,16 @@ class House:
 
 def reachable(caller: Caller, row: MediaRow | None, field: str | None = None) -> MediaRow:
     """The media, if it is the caller's to see (decisions "Who sees and pays what"). Raises NOT_FOUND (with `field`)."""
-    if row is None or row.account_id != caller.account_id or not _within(caller, row.brand_ids):
+    if row is None or not reaches(caller, row):
         raise ApiError(NOT_FOUND, **({"field": field} if field else {}))
     return row
 
 
-def _within(caller: Caller, brand_ids: list[str]) -> bool:
-    if caller.brand_ids is None:
-        return True
-    return bool(brand_ids) and set(brand_ids) <= set(caller.brand_ids)
+def reaches(caller: Caller, row: MediaRow | Upload) -> bool:
+    """Whether it is the caller's account's and, for a token of single brands, of these alone."""
+    if row.account_id != caller.account_id or caller.brand_ids is None:
+        return row.account_id == caller.account_id
+    return bool(row.brand_ids) and set(row.brand_ids) <= set(caller.brand_ids)
 
 
 @cache

@@ -21,7 +21,7 @@ from contracts.media import BeginUpload, CommitUpload, UploadedMedia, UploadId, 
 from contracts.plans import PLANS
 from contracts.record import Nothing
 from media import names
-from media.house import House
+from media.house import House, reaches
 from media.looking import look
 from media.records import MediaRow, Seen, Upload
 from media.removing import remove_now
@@ -117,7 +117,7 @@ def claim(house: House, caller: Caller, upload_id: str) -> Upload | MediaRow:
         upload = uploads.get(upload_id)
         done = Files(connection).of_upload(upload_id) if upload is None else None
         found = upload or done
-        if found is None or found.account_id != caller.account_id:
+        if found is None or not reaches(caller, found):
             raise ApiError(NOT_FOUND, "There is no such upload, or it has expired.")
         if done is not None:
             return done
@@ -165,7 +165,7 @@ def abort(house: House, caller: Caller, request: UploadId) -> Nothing:
     with house.database.reading() as connection:
         upload = Uploads(connection).get(request.upload_id)
     if upload is not None:
-        if upload.account_id != caller.account_id:
+        if not reaches(caller, upload):
             raise ApiError(NOT_FOUND)
         remove(house, upload)
     return Nothing()

@@ -100,6 +100,19 @@ def test_a_strangers_upload_is_not_found(world):
     assert world.commit(ticket, len(data)).size_bytes == len(data)
 
 
+def test_an_upload_that_a_token_of_another_brand_began_is_not_found(world):
+    data, other = world.make.picture("image/png"), world.caller(brand_ids=("brd_b",))
+    ticket = world.put(data, world.caller(brand_ids=("brd_a",)))
+    with pytest.raises(ApiError, match="NOT_FOUND"):
+        world.commit(ticket, len(data), other)
+    with pytest.raises(ApiError, match="NOT_FOUND"):
+        uploads.abort(world.house, other, api.UploadId(upload_id=ticket.upload_id))
+    made = world.commit(ticket, len(data), world.caller(brand_ids=("brd_a",)))
+    with pytest.raises(ApiError, match="NOT_FOUND"):
+        world.commit(ticket, len(data), other)
+    assert made.size_bytes == len(data)
+
+
 @pytest.mark.parametrize("made_up", ["", "upl_x", "a\0b", "é" * 300])
 def test_made_up_ids_are_not_found(world, made_up):
     caller = world.caller()
