@@ -5,7 +5,7 @@ Each service's own `config.py` calls these and is its only reader; the settings 
 
 import os
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from contracts.record import Record
 
@@ -17,14 +17,14 @@ class ConfigError(Exception):
 def text(name: str, default: str | None = None) -> str:
     """The variable, or what stands in the file that `<name>_FILE` names (a mounted secret), or the default.
 
-    Raises ConfigError when there is none of them.
+    An empty one of the two counts as unset beside the other. Raises ConfigError when there is nothing at all.
     """
     value = os.environ.get(name)
     path = os.environ.get(f"{name}_FILE")
-    if path:
-        if value is not None:
+    if path and (content := _content(f"{name}_FILE", path)):
+        if value:
             raise ConfigError(f"{name} and {name}_FILE are both set")
-        value = _content(f"{name}_FILE", path)
+        value = content
     if value is None:
         value = default
     if value is None:
@@ -65,7 +65,7 @@ def flag(name: str, default: bool = False) -> bool:
     raise ConfigError(f"{name} must be true or false, not {value!r}")
 
 
-def items(name: str, default: str = "") -> tuple[str, ...]:
+def items(name: str, default: str | None = "") -> tuple[str, ...]:
     """A comma-separated list."""
     return tuple(item.strip() for item in text(name, default).split(",") if item.strip())
 
@@ -89,7 +89,7 @@ class BusConfig(Record):
     @classmethod
     def from_env(cls) -> "BusConfig":
         return cls(
-            amqp_url=text("AMQP_URL"),
+            amqp_url=amqp_url(),
             log_level=text("LOG_LEVEL", "info"),
             clock_shift_allowed=flag("CLOCK_SHIFT_ALLOWED"),
         )
@@ -119,7 +119,22 @@ class ServiceConfig(Record):
 
 def service_database_url(name: str | None = None) -> str:
     """DATABASE_URL; of one service among several in this process, DATABASE_URL_<SERVICE>. Raises ConfigError."""
-    return database_url(text(f"DATABASE_URL_{name.upper()}" if name else "DATABASE_URL"))
+    url = database_url(text(f"DATABASE_URL_{name.upper()}" if name else "DATABASE_URL"))
+    return _with_password(url, text("DATABASE_PASSWORD", ""))
+
+
+def amqp_url() -> str:
+    """AMQP_URL. Raises ConfigError."""
+    return _with_password(text("AMQP_URL"), text("AMQP_PASSWORD", ""))
+
+
+def _with_password(url: str, password: str) -> str:
+    """The URL, with a password that is kept apart from it put in where it names a user alone."""
+    parts = urlsplit(url)
+    if not password or not parts.username or parts.password is not None:
+        return url
+    user, _, place = parts.netloc.rpartition("@")
+    return parts._replace(netloc=f"{user}:{quote(password, safe='')}@{place}").geturl()
 
 
 def database_url(value: str) -> str:

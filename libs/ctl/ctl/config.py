@@ -13,7 +13,7 @@ class CtlConfig(Record):
 
     @property
     def amqp_url(self) -> str:
-        return config.text("AMQP_URL")
+        return config.amqp_url()
 
     @property
     def simulator_url(self) -> str | None:
@@ -28,9 +28,9 @@ class CtlConfig(Record):
     def database_urls(self) -> dict[str, str]:
         """Service name → URL, from every DATABASE_URL_<SERVICE>. Raises ConfigError when there is none."""
         urls = {
-            name.removeprefix(_DATABASE).lower(): config.database_url(url)
-            for name, url in sorted(os.environ.items())
-            if name.startswith(_DATABASE) and url
+            service: config.service_database_url(service)
+            for service in sorted(name.removeprefix(_DATABASE).lower() for name in os.environ)
+            if os.environ.get(f"{_DATABASE}{service.upper()}")
         }
         if not urls:
             raise config.ConfigError("no DATABASE_URL_<SERVICE> is set")

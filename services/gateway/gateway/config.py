@@ -43,8 +43,8 @@ class Config(Record):
         default = cls(amqp_url="", database_url="")
         public_url = config.text("PUBLIC_BASE_URL", "http://localhost:8000").rstrip("/")
         return cls(
-            amqp_url=config.text("AMQP_URL"),
-            database_url=config.database_url(config.text("DATABASE_URL")),
+            amqp_url=config.amqp_url(),
+            database_url=config.service_database_url(),
             host=config.text("HOST", default.host),
             port=config.integer("PORT", default.port),
             workers=config.integer("WORKERS", default.workers),

@@ -71,7 +71,7 @@ class Settings(Record):
         public = config.text("PUBLIC_BASE_URL", "http://127.0.0.1:8080")
         storage = config.text("MEDIA_PUBLIC_BASE_URL", "")
         return cls(
-            credential_keys=config.items("CREDENTIAL_KEYS"),
+            credential_keys=config.items("CREDENTIAL_KEYS", None),
             platforms=PlatformSettings(
                 meta=_meta(), linkedin=_linkedin(), x=_x(), youtube=_youtube(), tiktok=_tiktok()
             ),

@@ -38,7 +38,7 @@ class Settings(Record):
         except ValueError as error:
             raise config.ConfigError(f"WEBHOOK_RETRY_SECONDS or WEBHOOK_ALLOWED_CIDRS: {error}") from None
         return cls(
-            secret_keys=config.items("WEBHOOK_SECRET_KEYS"),
+            secret_keys=config.items("WEBHOOK_SECRET_KEYS", None),
             allowed_networks=allowed_networks,
             retry_seconds=retry_seconds,
             timeout_seconds=config.number("WEBHOOK_TIMEOUT_SECONDS", 10),
