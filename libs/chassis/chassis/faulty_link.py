@@ -8,23 +8,21 @@ from contextlib import suppress
 class FaultyLink:
     """Listens on `port` and passes bytes on to `target`, until told otherwise."""
 
-    def __init__(self, target: tuple[str, int]) -> None:
+    def __init__(self, target: tuple[str, int] | str) -> None:
+        """A host and a port, or the path of a Unix socket."""
         self._target = target
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._flows = _flowing()
         self._frozen: list[threading.Event] = []
         self._refusing = False
-        self._pairs: list[tuple[socket.socket, socket.socket]] = []
-        self._ends: list[socket.socket] = []
-        self._passing: list[threading.Thread] = []
+        self._pairs: set[tuple[socket.socket, socket.socket]] = set()
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
 
     def cut(self) -> None:
         """Breaks all links there are; new ones work."""
-        pairs, self._pairs = self._pairs, []
-        for pair in pairs:
+        for pair in tuple(self._pairs):
             for end in pair:
                 _shut(end)
 
@@ -52,10 +50,6 @@ class FaultyLink:
         self._listener.close()
         self.thaw()
         self.cut()
-        for thread in self._passing:
-            thread.join()
-        for end in self._ends:
-            end.close()
 
     def _accept(self) -> None:
         while True:
@@ -63,16 +57,27 @@ class FaultyLink:
                 near, _ = self._listener.accept()
             except OSError:
                 return  # closed
-            if self._refusing:
+            try:
+                if self._refusing:
+                    raise ConnectionRefusedError
+                far = _connect(self._target)
+            except OSError:
                 near.close()
                 continue
-            far = socket.create_connection(self._target)
-            self._pairs.append((near, far))
-            self._ends += (near, far)
-            for source, sink in ((near, far), (far, near)):
-                thread = threading.Thread(target=self._pass_on, args=(source, sink, self._flows), daemon=True)
-                self._passing.append(thread)
-                thread.start()
+            near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=self._join, args=(near, far, self._flows), daemon=True).start()
+
+    def _join(self, near: socket.socket, far: socket.socket, flows: threading.Event) -> None:
+        """Until both directions have ended."""
+        pair = near, far
+        self._pairs.add(pair)
+        back = threading.Thread(target=self._pass_on, args=(far, near, flows), daemon=True)
+        back.start()
+        self._pass_on(near, far, flows)
+        back.join()
+        self._pairs.discard(pair)
+        for end in pair:
+            end.close()
 
     def _pass_on(self, source: socket.socket, sink: socket.socket, flows: threading.Event) -> None:
         with suppress(OSError):  # the other direction may have shut it
@@ -81,6 +86,16 @@ class FaultyLink:
                 sink.sendall(data)
         _shut(source)
         _shut(sink)
+
+
+def _connect(target: tuple[str, int] | str) -> socket.socket:
+    if isinstance(target, tuple):
+        far = socket.create_connection(target)
+        far.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return far
+    far = socket.socket(socket.AF_UNIX)
+    far.connect(target)
+    return far
 
 
 def _flowing() -> threading.Event:
