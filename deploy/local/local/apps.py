@@ -25,5 +25,5 @@ def settings(simulator: str) -> dict[str, str]:
 
 
 def of_simulator(told: Mapping[str, str]) -> dict[str, str]:
-    """The apps as the platforms know them."""
-    return {name: told[name] for name in (*IDS, *SECRETS)}
+    """The apps as the platforms know them; LinkedIn has approved ours for refresh tokens."""
+    return {name: told[name] for name in (*IDS, *SECRETS)} | {"SIMULATOR_LINKEDIN_REFRESH": "true"}

@@ -10,9 +10,13 @@ SOURCED = "POSTHASTE_RUN"
 
 def read_env(run: Path) -> dict[str, str]:
     """Empty before the first start."""
-    path = run / "env"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return dict(line.split("=", 1) for line in lines if "=" in line)
+    return values_of(run / "env") if (run / "env").exists() else {}
+
+
+def values_of(path: Path) -> dict[str, str]:
+    """The KEY=VALUE lines of a file."""
+    lines = path.read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
 
 
 def write_env(run: Path, values: Mapping[str, str]) -> None:

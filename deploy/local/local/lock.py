@@ -84,6 +84,6 @@ def main() -> int:
     whole = resolve(everything)
     write(ROOT, whole)
     for name, folder in packages().items():
-        if folder.parent.name == "services" or folder.name == "simulator":
+        if folder.parent.name == "services" or folder.name in ("simulator", "ctl"):
             write(folder, resolve(third_party(name), whole))
     return 0

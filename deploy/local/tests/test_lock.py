@@ -12,7 +12,11 @@ from local import lock
 from local.paths import ROOT
 
 DEPLOYABLE = sorted(
-    path.parent for path in [*ROOT.glob("services/*/pyproject.toml"), ROOT / "simulator/pyproject.toml"]
+    [
+        *(path.parent for path in ROOT.glob("services/*/pyproject.toml")),
+        ROOT / "libs/ctl",
+        ROOT / "simulator",
+    ]
 )
 
 

@@ -1,0 +1,56 @@
+"""What each process reads from its environment, found out by letting its config.py read."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from chassis import config
+
+#: Read by libraries and by Python, not by any config.py.
+OF_LIBRARIES = {"EVENTLET_THREADPOOL_SIZE", "MALLOC_ARENA_MAX"}
+#: Something that each kind of reader takes.
+_ANYTHING = {
+    "AMQP_URL": "amqp://user@host/%2F",
+    "TOKEN_SECRET": "x" * 64,
+    "CREDENTIAL_KEYS": "one",
+    "WEBHOOK_SECRET_KEYS": "one",
+}
+
+
+@dataclass
+class Settings:
+    """Names a process reads: all of them, and those without which it does not start."""
+
+    read: set[str] = field(default_factory=set)
+    required: set[str] = field(default_factory=set)
+
+
+@pytest.fixture
+def settings_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Settings]:
+    """`settings_of("quota")`, or of several that share a process."""
+
+    def find(*services: str) -> Settings:
+        found = Settings()
+
+        def text(name: str, default: str | None = None) -> str:
+            found.read.add(name)
+            if default is not None:
+                return default
+            found.required.add(name)
+            return _ANYTHING.get(name, "postgresql://user@host/database")
+
+        monkeypatch.setattr(config, "text", text)
+        config.TelemetryConfig.from_env()
+        for service in services:
+            if service != "gateway":
+                config.BusConfig.from_env()
+                config.ServiceConfig.from_env(service if len(services) > 1 else None)
+            module = importlib.import_module(f"{service}.config")
+            for kind in vars(module).values():
+                if getattr(kind, "__module__", "") == module.__name__ and hasattr(kind, "from_env"):
+                    kind.from_env()
+        return found
+
+    return find

@@ -1,0 +1,198 @@
+"""docker-compose.yml: Debian's docker-compose accepts it, and what it tells each process is what that process reads."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from local import compact, house, packages
+from local.environment import values_of
+from local.paths import ROOT
+from local.processes import NotReady
+
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES: dict[str, Any] = COMPOSE["services"]
+OURS = {name: row for name, row in SERVICES.items() if "posthaste" in row["image"]}
+#: Container → the services in it.
+PROCESSES = {name: (name,) for name in (*house.SERVICES, "gateway")} | {"services": compact.SERVICES}
+MIGRATIONS = {name: row for name, row in SERVICES.items() if name.startswith("migrate-")}
+#: What Dockerfile sets in every image.
+OF_IMAGE = {"HEALTH_HOST", "HEALTH_PORT", "HOST", "PORT"}
+ENV_FILES = {name: ROOT / "deploy" / "compose" / f"{name}.env" for name in ("compact", "demo")}
+#: Our own files of the compose file, and `docker-compose` itself, know these.
+OF_COMPOSE = {"COMPOSE_PROFILES"}
+
+
+def names(environment: Mapping[str, Any]) -> set[str]:
+    return {name.removesuffix("_FILE") for name in environment}
+
+
+@pytest.fixture(scope="session")
+def docker_compose() -> str:
+    """Installed by apt where it is missing; who may not install it goes without, except CI."""
+    try:
+        missing = (
+            "docker-compose is needed for these tests: install the package docker-compose of your system"
+        )
+        packages.install(("docker-compose",), lambda: shutil.which("docker-compose"), missing, print)
+    except NotReady as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(error))
+    return str(shutil.which("docker-compose"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--profile", "core", "--profile", "observability"],
+        *(["--env-file", str(path)] for path in ENV_FILES.values()),
+    ],
+    ids=["core", *ENV_FILES],
+)
+def test_docker_compose_accepts_it(docker_compose: str, options: list[str]) -> None:
+    done = subprocess.run(
+        [docker_compose, *options, "config", "--quiet"],
+        cwd=ROOT, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("container", PROCESSES)
+def test_a_process_is_told_what_it_reads_and_nothing_else(container: str, settings_of: Any) -> None:
+    settings = settings_of(*PROCESSES[container])
+    told = names(SERVICES[container]["environment"])
+    libraries = {"EVENTLET_THREADPOOL_SIZE", "MALLOC_ARENA_MAX"}
+    assert told - libraries - settings.read == set()
+    assert settings.required - told == set()
+    assert not told & OF_IMAGE
+    assert "CLOCK_SHIFT_ALLOWED" not in told
+
+
+def test_a_migration_is_told_the_databases_of_its_services(settings_of: Any) -> None:
+    for name, row in MIGRATIONS.items():
+        services = PROCESSES[name.removeprefix("migrate-")]
+        assert row["command"] == ["python", "-m", "chassis.migrate", *services]
+        read = {it for it in settings_of(*services).read if it.startswith("DATABASE_")}
+        assert names(row["environment"]) == read - {"DATABASE_POOL_SIZE"}
+
+
+def test_the_command_line_and_the_simulator_are_told_what_they_read(settings_of: Any) -> None:
+    from simulator.config import from_environment
+
+    read: set[str] = set()
+
+    class Asked(dict[str, str]):
+        def get(self, name: str, default: Any = None) -> Any:
+            read.add(name)
+            return default
+
+    from_environment(Asked())
+    assert names(SERVICES["simulator"]["environment"]) - read == set()
+    ctl = {"AMQP_URL", "AMQP_PASSWORD", "SIMULATOR_URL"}
+    assert names(SERVICES["ctl"]["environment"]) == ctl
+
+
+def test_every_variable_of_the_env_files_is_used() -> None:
+    text = (ROOT / "docker-compose.yml").read_text()
+    used = set(re.findall(r"\$\{(\w+)", text))
+    used |= {name for row in SERVICES.values() for name, value in row["environment"].items() if value is None}
+    for path in ENV_FILES.values():
+        assert values_of(path).keys() - used - OF_COMPOSE == set(), path.name
+
+
+def test_there_is_no_default_password_outside_the_demo() -> None:
+    text = (ROOT / "docker-compose.yml").read_text()
+    for name, default in re.findall(r"\$\{(\w*(?:PASSWORD|SECRET|_KEYS?)\w*)(?::?-([^}]*))?\}", text):
+        assert default in ("", "./deploy/compose/not-given") or name == "S3_ACCESS_KEY", name
+    assert (ROOT / "deploy/compose/not-given").read_bytes() == b""
+    secret = re.compile("PASSWORD|SECRET|_KEY")
+    assert not [name for name in values_of(ENV_FILES["compact"]) if secret.search(name)]
+    for name, row in SERVICES.items():
+        for variable, value in row["environment"].items():
+            if secret.search(variable) and value and variable != "S3_ACCESS_KEY":
+                assert value.startswith(("${", "/run/secrets/")), (name, variable)
+
+
+def test_a_secret_is_mounted_where_its_file_is_read_and_nowhere_else() -> None:
+    mounted = {name: set(row.get("secrets", ())) for name, row in SERVICES.items()}
+    read = {
+        name: {Path(value).name for key, value in row["environment"].items() if key.endswith("_FILE")}
+        for name, row in SERVICES.items()
+    }
+    assert mounted == read
+    assert set().union(*mounted.values()) == set(COMPOSE["secrets"])
+
+
+def dependencies(name: str) -> Iterator[tuple[str, str]]:
+    for other, how in SERVICES[name].get("depends_on", {}).items():
+        yield other, how["condition"]
+
+
+def test_everything_waits_until_what_it_needs_is_healthy() -> None:
+    for name, services in PROCESSES.items():
+        conditions = dict(dependencies(name))
+        assert conditions["rabbitmq"] == "service_healthy"
+        assert conditions[f"migrate-{name}"] == "service_completed_successfully"
+        if "media" in services:
+            assert conditions["bucket"] == "service_completed_successfully"
+    for name in MIGRATIONS:
+        assert dict(dependencies(name)) == {"postgres": "service_healthy"}
+    for name, row in SERVICES.items():
+        for other, condition in dependencies(name):
+            assert set(row["profiles"]) <= set(SERVICES[other]["profiles"]), (name, other)
+            if condition == "service_healthy":
+                assert "healthcheck" in SERVICES[other], other
+
+
+def test_compact_runs_the_figures_that_are_measured() -> None:
+    told = SERVICES["services"]["environment"] | values_of(ENV_FILES["compact"])
+    assert {name: told.get(name) for name in compact.SETTINGS} == compact.SETTINGS
+    assert told["POSTGRES_SHARED_BUFFERS"] == compact.POSTGRES["shared_buffers"]
+    assert told["POSTGRES_MAX_CONNECTIONS"] == compact.POSTGRES["max_connections"]
+    assert set(compact.ERLANG.split()) <= set(told["RABBITMQ_ERL_ARGS"].split())
+
+
+def test_our_containers_have_nothing_to_write_to_and_no_rights() -> None:
+    for name, row in OURS.items():
+        assert row["read_only"] is True, name
+        assert row["cap_drop"] == ["ALL"], name
+        assert row["security_opt"] == ["no-new-privileges:true"], name
+        assert "privileged" not in row
+
+
+def test_only_those_with_business_outside_have_a_way_out() -> None:
+    assert COMPOSE["networks"]["inside"] == {"internal": True}
+    outside = {name for name, row in OURS.items() if "outside" in row["networks"]}
+    assert outside == {"gateway", "publishing", "ai", "webhooks", "services", "simulator"}
+
+
+def test_what_is_built_and_mounted_is_there() -> None:
+    for name, row in SERVICES.items():
+        if "build" in row:
+            assert (ROOT / row["build"]["dockerfile"]).is_file()
+            for package in row["build"]["args"]["PACKAGES"].split():
+                assert (ROOT / package / "requirements.lock").is_file(), package
+        elif name in OURS:
+            assert row["image"] in {other["image"] for other in OURS.values() if "build" in other}
+        for volume in row.get("volumes", ()):
+            source = volume.split(":")[0]
+            assert (ROOT / source).exists() if source.startswith(".") else source in COMPOSE["volumes"]
+
+
+def test_every_image_is_pinned() -> None:
+    for row in SERVICES.values():
+        tag = row["image"].rpartition(":")[2]
+        assert re.match(r"[\dvR]|-1\.3\.0\}", tag), row["image"]
+
+
+def test_every_service_gets_a_database_on_an_empty_volume() -> None:
+    made = re.findall(r"CREATE DATABASE (\w+)", (ROOT / "deploy/compose/databases.sql").read_text())
+    assert sorted(made) == sorted(house.DATABASES)
