@@ -203,7 +203,7 @@ def test_x_is_not_asked_for_what_it_never_takes(x: Account, photo: str, video: s
     assert found(message=f"{'a' * 256} https://example.com/{'b' * 200}") == set()
     assert found(message="x", media_urls=[photo] * 5) == {"media_urls"}
     assert found(message="x", media_urls=[photo, video]) == {"media_urls"}
-    assert found(message="x", first_comment="y") == {"first_comment"}
+    assert found(message="x", first_comment="日" * 141) == {"first_comment"}
     assert found(message="x", x_settings={"reply_settings": "nobody"}) == {"x_settings.reply_settings"}
     assert found(message="x", youtube_settings={"title": "y"}) == {"youtube_settings"}
 
@@ -339,7 +339,7 @@ def test_linkedin_is_not_asked_for_what_it_never_takes(linkedin: Account, photo:
     assert found(message="(" * 1_500) == set()
     assert found(message="(" * 1_501) == {"message"}
     assert found(message="x", media_urls=[photo, video]) == {"media_urls"}
-    assert found(message="x", first_comment="y") == {"first_comment"}
+    assert found(message="x", first_comment="y" * 1_251) == {"first_comment"}
     article = {"source": "https://example.com/", "title": "Bread"}
     assert found(message="x", linkedin_settings={"article": article}) == set()
     assert found(message="x", media_urls=[photo], linkedin_settings={"article": article}) == {

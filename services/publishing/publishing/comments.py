@@ -76,11 +76,11 @@ def reply(house: House, caller: Caller, request: api.ReplyToComment) -> api.Repl
         comment = Comments(connection).get(request.comment_id)
         post = Posts(connection).get(comment.post_id) if comment else None
         repeated = Comments(connection).reply_of(caller.operation_id)
+    _check_platform(page)
     if comment is None or post is None or post.page_id != page.id:
         raise ApiError(NOT_FOUND, field="comment_id")
     if repeated is not None and repeated.state != "failed":
         return _repeat(repeated)
-    _check_platform(page)
     _check_message(page, request.message)
     check_page(house, page)
     with house.database.transaction() as connection:

@@ -58,7 +58,9 @@ def test_what_cannot_be_stored_is_refused(fields: dict[str, object]) -> None:
 
 
 def test_a_first_comment_where_there_is_none_and_foreign_settings_are_refused() -> None:
-    assert codes("LN", message="hi", first_comment="first") == ["VALIDATION_ERROR"]
+    assert codes("TT", media_urls=("https://example.com/a.mp4",), first_comment="first") == [
+        "VALIDATION_ERROR"
+    ]
     assert codes("FB", message="hi", tiktok_settings={}) == ["VALIDATION_ERROR"]
     assert codes("TW", message="hi", x_settings={}) == []
 
