@@ -137,6 +137,43 @@ def _with_password(url: str, password: str) -> str:
     return parts._replace(netloc=f"{user}:{quote(password, safe='')}@{place}").geturl()
 
 
+class TelemetryConfig(Record):
+    """Where traces and metrics go; the names are OpenTelemetry's. Nowhere unless an endpoint is set.
+
+    What is not here (OTEL_EXPORTER_OTLP_CERTIFICATE, _COMPRESSION …) the exporter reads by itself.
+    """
+
+    #: Base address of a collector that takes OTLP over HTTP; "" for off.
+    endpoint: str = ""
+    headers: dict[str, str] = {}
+    timeout_seconds: float = 5.0
+    #: "" for the service's own name.
+    service_name: str = ""
+    resource: dict[str, str] = {}
+    #: Our choice: a tenth of the traces that begin here, and those that a caller wants recorded.
+    sampler: str = "parentbased_traceidratio"
+    sampler_ratio: float = 0.1
+    metric_interval_seconds: float = 15.0
+
+    @classmethod
+    def from_env(cls) -> "TelemetryConfig":
+        default = cls()
+        off = flag("OTEL_SDK_DISABLED")
+        return cls(
+            endpoint="" if off else text("OTEL_EXPORTER_OTLP_ENDPOINT", ""),
+            headers=mapping("OTEL_EXPORTER_OTLP_HEADERS"),
+            timeout_seconds=number("OTEL_EXPORTER_OTLP_TIMEOUT", default.timeout_seconds),
+            service_name=text("OTEL_SERVICE_NAME", ""),
+            resource=mapping("OTEL_RESOURCE_ATTRIBUTES"),
+            sampler=text("OTEL_TRACES_SAMPLER", default.sampler),
+            sampler_ratio=number("OTEL_TRACES_SAMPLER_ARG", default.sampler_ratio),
+            metric_interval_seconds=number(
+                "OTEL_METRIC_EXPORT_INTERVAL", default.metric_interval_seconds * 1000
+            )
+            / 1000,
+        )
+
+
 def database_url(value: str) -> str:
     """A PostgreSQL URL for SQLAlchemy with psycopg2."""
     scheme = urlsplit(value).scheme

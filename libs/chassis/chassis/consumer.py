@@ -16,6 +16,7 @@ from pika.channel import Channel
 from chassis import inbox, quarantine, topology
 from chassis.link import Message, NotConfirmed
 from chassis.server import ServiceLink
+from chassis.telemetry import tracing
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.events import Event
 
@@ -143,7 +144,10 @@ class OnEvent(Entrypoint):
         self._run([received], received.event)
 
     def _run(self, batch: list[Received], argument: Any) -> None:
-        self.container.spawn_worker(self, (argument,), {}, handle_result=partial(self._on_result, batch))
+        causes = [one.headers.get(tracing.HEADER, "") for one in batch] if tracing.is_on() else ()
+        self.container.spawn_worker(
+            self, (argument, causes), {}, handle_result=partial(self._on_result, batch)
+        )
 
     def _on_result(
         self, batch: list[Received], _context: Any, _result: Any, exc_info: Any
@@ -199,8 +203,8 @@ def on_events(*names: str) -> Callable[[F], F]:
 
     def mark(function: F) -> F:
         @wraps(function)
-        def handle(self: Any, events: list[Event]) -> None:
-            with self.database.transaction() as connection:
+        def handle(self: Any, events: list[Event], causes: Sequence[str] = ()) -> None:
+            with tracing.handling(self.name, events, causes), self.database.transaction() as connection:
                 ids = inbox.record_all(connection, [event.id for event in events])
                 new = {event.id: event for event in events if event.id in ids}
                 if new:
@@ -220,8 +224,8 @@ def on_event(name: str) -> Callable[[F], F]:
 
     def mark(function: F) -> F:
         @wraps(function)
-        def handle(self: Any, event: Event) -> None:
-            with self.database.transaction() as connection:
+        def handle(self: Any, event: Event, causes: Sequence[str] = ()) -> None:
+            with tracing.handling(self.name, [event], causes), self.database.transaction() as connection:
                 if inbox.record(connection, event.id):
                     function(self, connection, event)
 

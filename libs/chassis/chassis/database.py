@@ -13,6 +13,7 @@ from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from chassis.telemetry import tracing
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
 #: A statement or a wait for a lock never outlasts a caller's patience (10 s by default). Our choice.
@@ -44,6 +45,7 @@ class Database:
         self.engine = create_engine(
             url,
             isolation_level="AUTOCOMMIT",
+            hide_parameters=True,  # in the words of errors, which are logged
             pool_reset_on_return=None,
             pool_size=pool_size,
             max_overflow=0,
@@ -58,6 +60,7 @@ class Database:
             },
         )
         event.listen(self.engine, "before_cursor_execute", _begin_with_the_first, retval=True)
+        self.name = self.engine.url.database or ""
         self._after_commit: dict[str, Callable[[], None]] = {}
 
     def on_commit(self, mark: str, callback: Callable[[], None]) -> None:
@@ -71,7 +74,8 @@ class Database:
         Raises ApiError SERVICE_UNAVAILABLE when the database is away; a failed commit may have happened,
         which is why every write is repeatable by its operation id.
         """
-        with _outage_as_unavailable(), self.engine.connect() as connection:
+        traced = tracing.in_database(self.name, "transaction")
+        with _outage_as_unavailable(), traced, self.engine.connect() as connection:
             info = connection.info
             for mark in self._after_commit:
                 info.pop(mark, None)
@@ -92,7 +96,8 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Single statements without a transaction around them: one round trip each."""
-        with _outage_as_unavailable(), self.engine.connect() as connection:
+        traced = tracing.in_database(self.name, "statement")
+        with _outage_as_unavailable(), traced, self.engine.connect() as connection:
             yield connection
 
     def ping(self) -> None:

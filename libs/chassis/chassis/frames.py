@@ -24,6 +24,8 @@ class Call(msgspec.Struct, omit_defaults=True):
     ttl: float
     caller: Raw
     request: Raw
+    #: W3C's; "" where nothing is traced.
+    traceparent: str = ""
 
 
 class RequestFrame(msgspec.Struct):

@@ -16,6 +16,7 @@ from chassis.database import Database
 from chassis.ids import new_id
 from chassis.link import Link, Message
 from chassis.schema import outbox
+from chassis.telemetry import tracing
 from contracts.events import EVENTS, Event
 from contracts.record import Record
 
@@ -31,6 +32,8 @@ class Staging(NamedTuple):
     data: Record
     account_id: str
     brand_id: str | None = None
+    #: Where its cause is not what runs now: the cause's, "" where that was not traced.
+    traceparent: str | None = None
 
 
 def stage(
@@ -47,7 +50,8 @@ def stage_all(connection: Connection, stagings: Sequence[Staging]) -> list[Event
             raise KeyError(f"{staging.event} is not in contracts.events.EVENTS")
     if not stagings:
         return []
-    created_at = clock.now(connection)
+    created_at, cause = clock.now(connection), tracing.traceparent()
+    causes = [(cause if s.traceparent is None else s.traceparent) or None for s in stagings]
     envelopes = [
         Event(
             id=new_id("evt"),
@@ -61,7 +65,10 @@ def stage_all(connection: Connection, stagings: Sequence[Staging]) -> list[Event
     ]
     connection.execute(
         insert(outbox),
-        [{"event_id": e.id, "event": e.event, "body": msgspec.json.encode(e)} for e in envelopes],
+        [
+            {"event_id": e.id, "event": e.event, "body": msgspec.json.encode(e), "traceparent": told_by}
+            for e, told_by in zip(envelopes, causes, strict=True)
+        ],
     )
     connection.info[STAGED] = True
     return envelopes
@@ -86,8 +93,13 @@ def relay_once(database: Database, link: Link, limit: int = _BATCH) -> int:
                     )
                 )
             elif route is not None and route.receivers:
+                headers = tracing.sending(row.event, row.traceparent, row.created_at)
                 messages.append(
-                    Message(topology.EVENT_EXCHANGE, row.event, row.body, message_id=row.event_id)
+                    Message(
+                        *(topology.EVENT_EXCHANGE, row.event, row.body),
+                        message_id=row.event_id,
+                        headers=headers,
+                    )
                 )
         link.publish_confirmed(messages)
         if rows:

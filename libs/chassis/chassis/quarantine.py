@@ -12,6 +12,7 @@ from pika.exceptions import AMQPError
 from chassis import topology
 from chassis.ids import new_id
 from chassis.link import Link, Message, NotConfirmed
+from chassis.telemetry.metrics import QUARANTINED
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.record import Record
 
@@ -44,6 +45,7 @@ def put(link: Link, queue: str, headers: dict[str, Any] | None, body: bytes, err
     except NotConfirmed as failure:
         log.error("quarantine_failed", queue=queue, error=str(failure))
         return False
+    QUARANTINED.add(1, {"messaging.destination.name": queue})
     log.error("message_quarantined", quarantine_id=quarantine_id, queue=queue, error=error[:500])
     return True
 

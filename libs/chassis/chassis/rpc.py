@@ -34,6 +34,7 @@ from chassis.frames import (
     methods_of,
 )
 from chassis.link import Link
+from chassis.telemetry import tracing
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.events import Event
@@ -63,7 +64,7 @@ class PendingCall:
 
     __slots__ = (
         *("_done", "_error", "_method", "_raw"),
-        *("call", "deadline", "forget", "frame_id", "sent", "service", "then"),
+        *("call", "deadline", "forget", "frame_id", "sent", "service", "span", "then"),
     )
 
     def __init__(self, service: str, method: Method, call: Call, deadline: float) -> None:
@@ -73,6 +74,7 @@ class PendingCall:
         self.sent = False
         self.frame_id = 0
         self.forget: Callable[[int], None] = lambda _id: None
+        self.span: Any = None
         #: Called in the I/O thread once the answer is there; must be quick, and may start further calls.
         self.then: Callable[[PendingCall], None] | None = None
         self._method = method
@@ -84,6 +86,8 @@ class PendingCall:
     def finish(self, raw: Raw, error: ApiError | None) -> None:
         self._raw, self._error = raw, error
         self._done.release()
+        if self.span is not None:
+            tracing.called(self.span, error)
         if self.then is not None:
             self.then(self)
 
@@ -95,7 +99,10 @@ class PendingCall:
         """The same as the service wrote it. Raises ApiError."""
         if not self._done.acquire(timeout=max(self.deadline - time.monotonic(), 0)):
             self.forget(self.call.id)
-            raise unavailable(f"{self.service} did not answer in time")
+            late = unavailable(f"{self.service} did not answer in time")
+            if self.span is not None:
+                tracing.called(self.span, late)
+            raise late
         if self._error is not None:
             raise self._error
         return self._raw
@@ -147,15 +154,17 @@ class Bus:
         then: Callable[[PendingCall], None] | None = None,
     ) -> PendingCall:
         """Sends a call without waiting for its answer; `then` is for who does not want to wait at all."""
+        span, traceparent = tracing.calling(service, method.name)
         call = Call(
             id=next(self._ids),
             method=method.name,
             ttl=timeout_seconds,
             caller=Raw(encode(caller)),
             request=Raw(encode(request)),
+            traceparent=traceparent,
         )
         pending = PendingCall(service, method, call, time.monotonic() + timeout_seconds)
-        pending.forget, pending.then = self._forget, then
+        pending.forget, pending.then, pending.span = self._forget, then, span
         self._pending[call.id] = pending
         line = self._lines.get(service) or self._lines.setdefault(service, _Line(self, service))
         line.add(pending)

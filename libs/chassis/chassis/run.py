@@ -6,8 +6,10 @@ database, named by DATABASE_URL_<SERVICE>; all other settings are read from the 
 
 # The patch comes before every other import: a module imported earlier would keep blocking sockets and locks.
 import os
+import warnings
 
 os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")
+warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated")  # known: docs/architecture.md
 
 import eventlet
 
@@ -22,8 +24,8 @@ from typing import Any
 import structlog
 from nameko.containers import ServiceContainer
 
-from chassis import clock, health, logs
-from chassis.config import BusConfig, ConfigError, ServiceConfig
+from chassis import clock, health, logs, telemetry
+from chassis.config import BusConfig, ConfigError, ServiceConfig, TelemetryConfig
 from chassis.database import Database
 from chassis.server import RpcServer
 
@@ -136,9 +138,11 @@ def run(names: Sequence[str]) -> None:
     together = Together(containers)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: eventlet.spawn(together.stop))
+    telemetry.start("posthaste" if shared else names[0], TelemetryConfig.from_env())
     together.start()
     log.info("service_started", health_port=service.health_port)
     together.wait()
+    telemetry.stop()
     log.info("service_stopped")
 
 

@@ -29,6 +29,8 @@ outbox = Table(
     Column("event", String, nullable=False),
     Column("body", LargeBinary, nullable=False),
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=text("clock_timestamp()")),
+    #: W3C's, of what staged it; null where nothing was traced.
+    Column("traceparent", String),
 )
 
 #: Events received, recorded in the transaction of their effect: an event that comes twice has one effect.
@@ -57,3 +59,8 @@ def create_chassis_schema(op: Any) -> None:
     for statement in _CLOCK:
         op.execute(statement)
     metadata.create_all(op.get_bind())
+
+
+def trace_outbox(op: Any) -> None:
+    """A step of a database that is older than the column; a newer one has it already."""
+    op.execute("ALTER TABLE outbox ADD COLUMN IF NOT EXISTS traceparent text")

@@ -36,6 +36,7 @@ from chassis.frames import (
     methods_of,
 )
 from chassis.link import Link
+from chassis.telemetry import tracing
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, SERVER_ERROR, VALIDATION_ERROR, ApiError
 
@@ -191,7 +192,9 @@ class RpcServer(SharedExtension, ProviderCollector):
             )
             return
         self._running += 1
-        provider.run(caller, request, partial(self._on_result, reply_to, call.id, caller, method))
+        provider.run(
+            caller, request, call.traceparent, partial(self._on_result, reply_to, call.id, caller, method)
+        )
 
     def _answer_ping(self, reply_to: str, call_id: int) -> None:
         try:
@@ -270,8 +273,10 @@ class Rpc(Entrypoint):
     def stop(self) -> None:
         self.server.unregister_provider(self)
 
-    def run(self, caller: Caller, request: Any, on_result: Callable[..., tuple[Any, None]]) -> None:
-        self.container.spawn_worker(self, (caller, request), {}, handle_result=on_result)
+    def run(
+        self, caller: Caller, request: Any, traceparent: str, on_result: Callable[..., tuple[Any, None]]
+    ) -> None:
+        self.container.spawn_worker(self, (caller, request, traceparent), {}, handle_result=on_result)
 
 
 def rpc(function: F) -> F:
@@ -281,9 +286,10 @@ def rpc(function: F) -> F:
     """
 
     @wraps(function)
-    def call(self: Any, caller: Caller, request: Any) -> Any:
+    def call(self: Any, caller: Caller, request: Any, traceparent: str = "") -> Any:
         structlog.contextvars.bind_contextvars(request_id=caller.request_id)
-        return function(self, caller, request)
+        with tracing.serving(self.name, function.__name__, caller, traceparent):
+            return function(self, caller, request)
 
     register_entrypoint(call, Rpc())
     return call  # type: ignore[return-value]

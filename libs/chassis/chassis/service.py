@@ -16,6 +16,7 @@ from chassis.link import NotConfirmed
 from chassis.loops import loop, wake
 from chassis.rpc import Bus, connect
 from chassis.server import RpcServer, ServiceLink, rpc
+from chassis.telemetry import watching
 from contracts.errors import ApiError
 
 __all__ = [
@@ -53,6 +54,12 @@ class DatabaseProvider(DependencyProvider):
         )
         self.database.on_commit(outbox.STAGED, self._staged.release)
         self.rpc_server.ping = self.database.ping
+        container, name = self.container, self.container.service_name
+        watching.watch_connections(self.database, name)
+        watching.watch_outbox(self.database, name)
+        watching.watch_pool(
+            "workers", name, lambda: len(container._worker_threads), lambda: container.max_workers
+        )
 
     def start(self) -> None:
         self.service_link.start()

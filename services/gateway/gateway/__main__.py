@@ -10,7 +10,9 @@ from typing import Any
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 
-from chassis import logs
+from chassis import logs, telemetry
+from chassis.config import TelemetryConfig
+from chassis.telemetry.watching import watch_connections
 from gateway.app import create_app
 from gateway.config import Config
 from gateway.house import House
@@ -32,12 +34,15 @@ class Server(BaseApplication):  # type: ignore[misc]
         house = House(self._config)
         house.check_clock()
         house.start_chores()
+        telemetry.start("gateway", TelemetryConfig.from_env())
+        watch_connections(house.database, "gateway")
         self._houses.append(house)
         return create_app(house)
 
     def _leave(self, _server: Any, _worker: Any) -> None:
         for house in self._houses:
             house.close()
+        telemetry.stop()
 
 
 def _settings(config: Config, leave: Any) -> dict[str, Any]:
@@ -54,7 +59,8 @@ def _settings(config: Config, leave: Any) -> dict[str, Any]:
         "limit_request_field_size": 16_380,
         "control_socket_disable": True,
         "loglevel": config.log_level,
-        "errorlog": "-",
+        "logger_class": "gateway.worker.Log",
+        "errorlog": None,
         "accesslog": None,
         "proc_name": "posthaste-gateway",
         "worker_exit": leave,

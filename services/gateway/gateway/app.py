@@ -8,6 +8,7 @@ import structlog
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
+from chassis.telemetry import tracing
 from contracts.errors import METHOD_NOT_ALLOWED, NOT_FOUND, SERVER_ERROR, ApiError
 from gateway import BASE_PATH, health, pipeline
 from gateway.answers import Answer, encode, refusal
@@ -72,10 +73,15 @@ def _options(allow: str) -> View:
 
 
 def _view(house: House, endpoint: Endpoint) -> View:
+    route = endpoint.path if endpoint.outside else BASE_PATH + endpoint.path
+
     def view(**path_values: str) -> Response:
         exchange = Exchange(house, endpoint, request.environ, path_values)
-        answer = pipeline.run(exchange)
-        _log(exchange, answer)
+        cause = request.environ.get("HTTP_TRACEPARENT", "")
+        with tracing.request(endpoint.method, route, cause, exchange.request_id) as traced:
+            answer = pipeline.run(exchange)
+            traced.answered(answer.status, exchange.caller)
+            _log(exchange, answer)
         response = _response(answer, exchange.request_id, _identity_headers(exchange))
         if endpoint.streams:
             response.call_on_close(partial(discard_rest, request.environ))

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from chassis.rpc import unavailable
+from chassis.telemetry import tracing
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.quota import Admitted, Arrival, Arrivals
@@ -24,10 +25,11 @@ _GATEWAY = Caller(account_id="", user_id="gateway")
 class Ticket:
     """A request's place at the door; `result()` waits for its verdict."""
 
-    __slots__ = ("_admitted", "_deadline", "_done", "_door", "_error", "arrival", "flight")
+    __slots__ = ("_admitted", "_deadline", "_done", "_door", "_error", "arrival", "cause", "flight")
 
     def __init__(self, door: "Door", arrival: Arrival, deadline: float) -> None:
         self.arrival = arrival
+        self.cause = tracing.traceparent()
         self.flight: object = None
         self._door = door
         self._deadline = deadline
@@ -89,7 +91,8 @@ class Door:
         if flight:
             request = Arrivals(arrivals=tuple(ticket.arrival for ticket in flight))
             landed = partial(self._landed, flight)
-            self._admit_all.start(_GATEWAY, request, timeout_seconds=_FLIGHT_SECONDS, then=landed)
+            with tracing.on_behalf(flight):
+                self._admit_all.start(_GATEWAY, request, timeout_seconds=_FLIGHT_SECONDS, then=landed)
 
     def _landed(self, flight: list[Ticket], answer: Any) -> None:
         try:

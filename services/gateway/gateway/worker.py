@@ -4,6 +4,7 @@ import socket
 from http import HTTPStatus
 from typing import Any
 
+from gunicorn.glogging import Logger
 from gunicorn.http.errors import ParseException
 from gunicorn.workers.ggevent import GeventWorker
 
@@ -14,6 +15,14 @@ from gateway.arrivals import ARRIVALS
 
 #: How much is read, and how long waited for, of what an unreadable request still sends. Our choice.
 _LINGER_SECONDS, _LINGER_BYTES = 1.0, 2**20
+
+
+class Log(Logger):  # type: ignore[misc]
+    """gunicorn's own lines, by the way that all others take (`chassis.logs`)."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        self.error_log.propagate = True
 
 
 class Worker(GeventWorker):  # type: ignore[misc]

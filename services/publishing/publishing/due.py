@@ -12,8 +12,9 @@ import structlog
 
 from chassis import clock
 from chassis.loops import wake
+from chassis.telemetry import tracing
 from contracts.errors import PAGE_EXPIRED
-from publishing import telling
+from publishing import measures, telling
 from publishing.delivery import ClaimLost, Delivered, deliver
 from publishing.house import House
 from publishing.planning import Plan, plan_lane
@@ -54,12 +55,14 @@ def claim_lanes(house: House, lanes: int) -> tuple[list[tuple[PageRow, list[Post
         due = store.lock_due_lanes(lanes, settings.posts_per_lane)
         if not due:
             return [], 0
-        plans = _plan(house, store, due, clock.now(connection))
+        now = clock.now(connection)
+        plans = _plan(house, store, due, now)
         _settle(connection, due, plans)
         taken = store.take(
             [post_id for plan in plans.values() for post_id in plan.send], settings.lease_seconds
         )
         pages = Pages(connection).many([lane.page_id for lane in due])
+    measures.note_taken(due, taken, now)
     house.scribe.hold(*(Claim(post.id, post.fence) for post in taken))
     lanes_of: dict[str, list[Post]] = {}
     for post in sorted(taken, key=lambda post: (post.scheduled_at, post.id)):
@@ -97,8 +100,10 @@ def recover_claims(house: House) -> int:
 
 def _deliver(house: House, page: PageRow, post: Post) -> Delivered | None:
     """None when the claim was lost on the way: somebody else has the post now."""
+    named = {"post_id": post.id, "platform": post.platform, "attempt": post.attempts}
     try:
-        return deliver(house, page, post)
+        with tracing.working("publish post", post.traceparent, "publishing", post.account_id, **named):
+            return deliver(house, page, post)
     except ClaimLost:
         log.warning("claim_lost", post_id=post.id, page_id=page.id)
         return None

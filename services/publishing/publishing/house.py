@@ -8,8 +8,10 @@ from typing import Any
 
 from chassis.database import Database
 from chassis.rpc import Bus
+from chassis.telemetry.watching import watch_pool
 from contracts.errors import PAGE_EXPIRED, SERVICE_UNAVAILABLE, ApiError
 from contracts.media import MediaApi
+from publishing import measures
 from publishing.config import Settings
 from publishing.credentials import UnreadableCredential, Vault
 from publishing.expiring import Expired, expire
@@ -101,4 +103,8 @@ class House:
 @cache
 def house_of(database: Database, bus: Bus) -> House:
     """The house of this process's database, with the settings of the environment. Raises ConfigError."""
-    return House(database, Settings.from_env(), bus.service("media", MediaApi))
+    house = House(database, Settings.from_env(), bus.service("media", MediaApi))
+    measures.watch_backlog(database)
+    for name, pool in (("lanes", house.lanes), ("side", house.side), ("polling", house.polling)):
+        watch_pool(name, "publishing", lambda pool=pool: pool.size - pool.free, lambda pool=pool: pool.size)
+    return house

@@ -141,6 +141,8 @@ posts = Table(
     Column("comment_began_at", _TIME),
     Column("comment_attempts", Integer, nullable=False, server_default=text("0")),
     Column("comment_fence", BigInteger, nullable=False, server_default=text("0")),
+    #: W3C's, of the call that made it, then of its last attempt; null where nothing was traced.
+    Column("traceparent", Text),
     Index("posts_due", "out_at", postgresql_where=text("state = 'queued'")),
     Index("posts_queued_of_page", "page_id", "scheduled_at", "id", postgresql_where=text("state = 'queued'")),
     Index("posts_held", "lease_until", postgresql_where=text("state IN ('sending', 'unknown')")),

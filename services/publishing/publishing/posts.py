@@ -7,6 +7,7 @@ from typing import Any
 from chassis import clock
 from chassis.ids import new_id
 from chassis.loops import wake
+from chassis.telemetry import tracing
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import (
@@ -99,6 +100,7 @@ def new_post(
         "origin": origin,
         "scheduled_at": scheduled_at,
         "out_at": scheduled_at,
+        "traceparent": tracing.traceparent() or None,
         **content.columns(request, attachment.files),
     }
 

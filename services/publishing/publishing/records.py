@@ -148,6 +148,7 @@ class Post(Row):
     comment_began_at: datetime | None
     comment_attempts: int
     comment_fence: int
+    traceparent: str | None = None
 
     @property
     def status(self) -> str:

@@ -13,7 +13,7 @@ import structlog
 from chassis.batches import Batches
 from chassis.database import Database
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from publishing import telling
+from publishing import measures, telling
 from publishing.expiring import Expired, expire
 from publishing.records import Post
 from publishing.store.sending import Claim, Recorded, Sending
@@ -104,6 +104,7 @@ class Scribe:
             telling.tell(connection, [post for post in recorded.values() if post.id not in late])
             telling.tell(connection, [recorded[i] for i in late & recorded.keys()], after_answer=True)
             begun = sending.begin([e.begin for e in entries if e.begin], self._lease_seconds)
+        measures.note_ended(recorded.values())
         for entry in entries:
             if entry.record and entry.record.id not in recorded:
                 log.warning("outcome_void", post_id=entry.record.id, state=entry.record.state)

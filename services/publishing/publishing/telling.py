@@ -42,6 +42,7 @@ def _files_of(connection: Connection, posts: list[Post]) -> list[Staging]:
             ),
             post.account_id,
             post.brand_id,
+            post.traceparent or "",
         )
         for post in posts
     ]
@@ -55,13 +56,14 @@ def _hold_of(post: Post) -> str:
 
 def _events_of(post: Post) -> Iterator[Staging]:
     owner, brand, view = post.account_id, post.brand_id, post.scheduled_view()
+    to = owner, brand, post.traceparent or ""
     if post.state == "published":
-        yield Staging("post.published", PostPublished(user_id=owner, brand_id=brand, post=view), owner, brand)
+        yield Staging("post.published", PostPublished(user_id=owner, brand_id=brand, post=view), *to)
     elif post.state == "failed":
         assert post.error is not None
         failed = PostFailed(
             user_id=owner, brand_id=brand, post=view, error=post.error, attempts=post.attempts
         )
-        yield Staging("post.failed", failed, owner, brand)
+        yield Staging("post.failed", failed, *to)
         if post.origin == "immediate" and post.operation_id is not None:
-            yield Staging("unit.returned", UnitReturned(operation_id=post.operation_id), owner, brand)
+            yield Staging("unit.returned", UnitReturned(operation_id=post.operation_id), *to)

@@ -14,7 +14,7 @@ from contracts import errors, plans
 from contracts.caller import Caller
 from contracts.events import QuotaWarning
 from contracts.quota import Admission, Admitted, Arrival, Charged, ChargeUnit
-from quota import windows
+from quota import measures, windows
 from quota.config import QuotaConfig
 from quota.decision import TIER_LIMITS, Decision, Demand, decide_all, demand_of
 from quota.store import Locked, Store, UnitCharge
@@ -43,6 +43,7 @@ class Admissions:
         return tuple(map(self._verdict, self._decide_together(demands))) if demands else ()
 
     def _verdict(self, decision: Decision) -> Admitted:
+        measures.note(decision)
         extras = decision.extras
         if decision.refused is errors.SANDBOX_EXHAUSTED:
             extras = {"upgrade_url": self._config.upgrade_url}
@@ -58,12 +59,16 @@ class Admissions:
 
         Raises ApiError VALIDATION_ERROR, SERVICE_UNAVAILABLE.
         """
-        return Charged(allowed=self._batches.submit(_demand_of_unit(request)).refused is None)
+        decision = self._batches.submit(_demand_of_unit(request))
+        measures.note(decision)
+        return Charged(allowed=decision.refused is None)
 
     def charge_units(self, requests: Iterable[ChargeUnit]) -> tuple[bool, ...]:
         """The same for several at once, one after the other in their order. Raises the same."""
         demands = [_demand_of_unit(request) for request in requests]
-        decisions = self._decide_together(demands) if demands else ()
+        decisions = self._decide_together(demands) if demands else []
+        for decision in decisions:
+            measures.note(decision)
         return tuple(decision.refused is None for decision in decisions)
 
     def _decide_together(self, demands: list[Demand]) -> list[Decision]:

@@ -6,6 +6,7 @@ from typing import Any
 from chassis.database import Database
 from chassis.guarded_http import Resolve, resolve
 from chassis.loops import wake
+from webhooks import measures
 from webhooks.arriving import ARRIVED
 from webhooks.config import Settings
 from webhooks.office import Office
@@ -30,4 +31,5 @@ class House:
         self.vault = vault
         self.scribe = Scribe(database, settings.lease_seconds)
         self.office = Office(database, settings, vault, self.scribe, quota, resolve)
+        measures.watch_backlog(database)
         database.on_commit(ARRIVED, partial(wake, "deliver_events"))

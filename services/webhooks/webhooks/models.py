@@ -101,6 +101,8 @@ events = Table(
     Column("event", Text, nullable=False),
     Column("body", LargeBinary, nullable=False),
     Column("received_at", _TIME, nullable=False),
+    #: W3C's, of what told us; null where nothing was traced.
+    Column("traceparent", Text),
     Index("events_received", "received_at"),
 )
 

@@ -18,7 +18,7 @@ from chassis.loops import wake
 from chassis.pool import Pool
 from chassis.posting import Line
 from contracts.errors import ApiError
-from webhooks import charging, rules, sending
+from webhooks import charging, measures, rules, sending
 from webhooks.config import Settings
 from webhooks.lanes import Lane
 from webhooks.records import Due, Entry, Opened
@@ -237,7 +237,8 @@ class Office:
         following: Due | None = due
         try:
             while following is not None:
-                following = self._attempt_one(lane, line, following)
+                with measures.delivering(following):
+                    following = self._attempt_one(lane, line, following)
         finally:
             with self._lock:
                 lane.lines.append(line)
@@ -258,6 +259,8 @@ class Office:
                 lane.end(due)
                 if not is_written:
                     self._lose(lane)
+        if is_written:
+            measures.note_attempt(due, tried, verdict.state, time.monotonic() - lane.loaded_at)
         if is_written and verdict.standing.disabled_reason is not None:
             wake("end_deliveries")
         if lane.is_hungry(self._most()):

@@ -87,6 +87,10 @@ class Due(NamedTuple):
     body: bytes
     account_id: str
     tier: str
+    #: W3C's, of what told us of the event.
+    traceparent: str | None = None
+    #: When it was taken up.
+    age_seconds: float = 0.0
 
     @property
     def is_counted(self) -> bool:

@@ -1,8 +1,10 @@
 """One attempt at one delivery: signed, posted, judged by nobody yet."""
 
 import time
+from urllib.parse import urlsplit
 
 from chassis.posting import Line, PostFailed
+from chassis.telemetry import tracing
 from webhooks.lanes import Lane
 from webhooks.records import Due, Tried
 from webhooks.rules import is_acknowledged
@@ -24,9 +26,11 @@ def send(lane: Lane, line: Line, due: Due, timeout_seconds: float) -> Tried:
     }
     began, status_code, error, answer = time.monotonic(), None, None, None
     try:
-        answered = line.post(
-            lane.url, due.body, headers, timeout_seconds=timeout_seconds, max_bytes=_MAX_ANSWER_BYTES
-        )
+        with tracing.outbound("POST", urlsplit(lane.url).hostname or "", counts=False) as traced:
+            answered = line.post(
+                lane.url, due.body, headers, timeout_seconds=timeout_seconds, max_bytes=_MAX_ANSWER_BYTES
+            )
+            traced.got(answered.status)
     except PostFailed as failed:
         error = failed.problem.value
     else:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, cast
+from urllib.parse import urlsplit
 
 import certifi
 import urllib3
@@ -20,6 +21,7 @@ from urllib3.exceptions import (
     TimeoutError,  # noqa: A004
 )
 
+from chassis.telemetry import tracing
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
 
 T = TypeVar("T")
@@ -86,9 +88,11 @@ class Wire:
         if body is not None and not isinstance(body, bytes):
             described |= {"Content-Type": body.content_type, "Content-Length": str(body.length_bytes)}
         try:
-            response = self._pool.urlopen(
-                method, url, body=cast(Iterable[bytes], body), headers=described, redirect=False
-            )
+            with tracing.outbound(method, urlsplit(url).hostname or "") as traced:
+                response = self._pool.urlopen(
+                    method, url, body=cast(Iterable[bytes], body), headers=described, redirect=False
+                )
+                traced.got(response.status)
         except (HTTPError, OSError) as error:
             may_have_come = body is None or isinstance(body, bytes) or body.is_sent
             raise no_answer(error, visible and may_have_come) from error

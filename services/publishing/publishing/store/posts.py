@@ -23,6 +23,7 @@ COUNTED_FOR_PUBLISH = OUT
 GIVEN = (
     "id", "operation_id", "account_id", "brand_id", "page_id", "platform", "origin", "scheduled_at", "out_at",
     "message", "media_ids", "media_urls", "media_files", "first_comment", "settings",
+    "traceparent",
 )  # fmt: skip
 
 #: Two statements in one message: the second sees what the lock's last holder committed. A page's posts are among its

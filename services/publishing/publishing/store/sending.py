@@ -5,13 +5,14 @@ Leases and look-ups run in real time (`clock_timestamp()`), due times on the one
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, text
 
+from chassis.telemetry import tracing
 from contracts.platforms import PLATFORMS
 from publishing.records import OUT, Post
 
@@ -35,6 +36,12 @@ _DUE = text(
         WHERE p.page_id = lane.page_id AND state = 'queued' AND out_at <= clock_now()
         ORDER BY scheduled_at, id LIMIT :per_lane) due
     WHERE lane.page_id NOT IN ({_BUSY}) ORDER BY lane.page_id, due.scheduled_at, due.id
+    """
+)
+_BACKLOG = text(
+    """
+    SELECT count(*), extract(epoch FROM clock_now() - min(out_at)) FROM posts
+    WHERE state = 'queued' AND out_at <= clock_now()
     """
 )
 _WENT_OUT = text(
@@ -80,7 +87,8 @@ _RECORD = text(
     f"""
     WITH v AS (
         SELECT * FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS v(id text, fence bigint, state text, outcome text,
-            wait_seconds float8, looked_up boolean, remote_id text, permalink text, error_code text, error_message text)
+            wait_seconds float8, looked_up boolean, remote_id text, permalink text, error_code text, error_message text,
+            traceparent text)
     ), recorded AS (
         UPDATE posts p SET state = v.state,
             out_at = CASE WHEN v.state = 'unknown' OR v.state = 'published' AND v.looked_up THEN p.out_at
@@ -91,6 +99,7 @@ _RECORD = text(
             unknown_since = CASE v.state WHEN 'unknown' THEN coalesce(p.unknown_since, clock_timestamp()) END,
             remote_id = v.remote_id, permalink = v.permalink,
             error_code = v.error_code, error_message = v.error_message,
+            traceparent = coalesce(v.traceparent, p.traceparent),
             comment_state = CASE WHEN v.state = 'published' AND p.first_comment <> '' THEN 'due' END,
             comment_wake_at = CASE WHEN v.state = 'published' AND p.first_comment <> '' THEN clock_timestamp() END
         FROM v WHERE p.id = v.id AND p.fence = v.fence AND p.state IN ('sending', 'unknown')
@@ -177,6 +186,8 @@ class Recorded:
     permalink: str | None = None
     error_code: str | None = None
     error_message: str | None = None
+    #: Of the attempt: what the outcome leads to goes on from there.
+    traceparent: str | None = field(default_factory=lambda: tracing.traceparent() or None)
 
 
 class DueLane(NamedTuple):
@@ -213,6 +224,11 @@ class Sending:
 
     def went_out_of_brands(self, brand_ids: Collection[str]) -> dict[str, list[datetime]]:
         return self._went_out(_WENT_OUT_OF_BRANDS, brand_ids)
+
+    def backlog(self) -> tuple[int, float]:
+        """Posts that are due and wait to be claimed, and for how many seconds the first of them has."""
+        count, seconds = self._connection.execute(_BACKLOG).one()
+        return count, float(seconds or 0)
 
     def take(self, post_ids: Collection[str], lease_seconds: float) -> list[Post]:
         """Claims queued posts; those that were cancelled or changed meanwhile are left out."""

@@ -7,6 +7,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from chassis.clock import clock_now
 from chassis.database import Compiled
+from chassis.telemetry import tracing
 from contracts.events import Event
 from contracts.webhooks import Attempt
 from webhooks.models import asks, attempts, deliveries, events
@@ -18,13 +19,15 @@ _ARRIVE = Compiled(
         """
         WITH new AS MATERIALIZED (
             SELECT * FROM unnest(CAST(:ids AS text[]), CAST(:events AS text[]), CAST(:bodies AS bytea[]),
-                CAST(:account_ids AS text[]), CAST(:brand_ids AS text[])) AS v (id, event, body, account_id, brand_id)
+                CAST(:account_ids AS text[]), CAST(:brand_ids AS text[]), CAST(:traceparents AS text[]))
+                AS v (id, event, body, account_id, brand_id, traceparent)
         ), receivers AS MATERIALIZED (
             SELECT s.id AS subscription_id, new.id, new.event FROM new JOIN subscriptions s USING (account_id)
             WHERE s.deleted_at IS NULL AND s.status = 'active' AND new.event = ANY(s.events)
                 AND (new.brand_id IS NULL OR s.brand_ids = '{}' OR new.brand_id = ANY(s.brand_ids))
         ), kept AS (
-            INSERT INTO events (id, event, body, received_at) SELECT id, event, body, clock_now() FROM new
+            INSERT INTO events (id, event, body, received_at, traceparent)
+            SELECT id, event, body, clock_now(), traceparent FROM new
             WHERE id IN (SELECT id FROM receivers) ON CONFLICT DO NOTHING
         )
         INSERT INTO deliveries (subscription_id, id, event_id, event, state, due_at, created_at)
@@ -51,6 +54,7 @@ class Deliveries:
             "bodies": [body for _, body in new],
             "account_ids": [event.account_id for event, _ in new],
             "brand_ids": [event.brand_id for event, _ in new],
+            "traceparents": [tracing.cause_of(event.id) for event, _ in new],
         }
         return _ARRIVE.run(self._connection, parameters).rowcount
 

@@ -97,7 +97,8 @@ _RELEASE = Compiled(
 _LOAD = Compiled(
     text(
         """
-        SELECT d.subscription_id, d.id, d.event_id, d.event, d.attempts, d.failures, e.body, a.id AS account_id, a.tier
+        SELECT d.subscription_id, d.id, d.event_id, d.event, d.attempts, d.failures, e.body, a.id AS account_id, a.tier,
+            e.traceparent, extract(epoch FROM (SELECT clock_now()) - d.created_at)::float8 AS age_seconds
         FROM unnest(CAST(:ids AS text[]), CAST(:limits AS integer[])) AS lane (id, places)
         JOIN subscriptions s ON s.id = lane.id JOIN accounts a ON a.id = s.account_id, LATERAL (
             SELECT * FROM deliveries p
@@ -145,6 +146,13 @@ _RECORD = """
     )
     SELECT subscription_id FROM held
 """
+_BACKLOG = text(
+    """
+    SELECT count(*), extract(epoch FROM clock_now() - min(due_at)) FROM deliveries d
+    WHERE state = 'pending' AND due_at <= (SELECT clock_now()) AND (d.asked OR EXISTS (
+        SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.status = 'active'))
+    """
+)
 _SKIP = text(
     """
     UPDATE deliveries d SET state = 'skipped'
@@ -202,6 +210,11 @@ class Lanes:
         """Subscriptions with something due, the longest waiting first, then the rest of `mine`."""
         rows = _LOOK.run(self._connection, {"mine": list(mine)})
         return [Looked(*row[:4], (row.revision, row.secrets)) for row in rows]
+
+    def backlog(self) -> tuple[int, float]:
+        """Deliveries whose next attempt is due, and for how many seconds the first of them has been."""
+        count, seconds = self._connection.execute(_BACKLOG).one()
+        return count, float(seconds or 0)
 
     def take(self, subscription_ids: Collection[str], lease_seconds: float) -> dict[str, int]:
         """The fences of the lanes that were free and are ours now."""

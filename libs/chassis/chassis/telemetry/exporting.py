@@ -1,0 +1,170 @@
+"""Sends spans and metrics by OTLP over HTTP, from one thread of its own, real or green.
+
+The SDK's own threads are not used: they start anew in every forked child, where green threads would run the parent's
+work. A collector that is away costs nobody anything: the newest `_MOST_WAITING` spans wait, what is older is dropped
+and counted, and a line is logged when sending begins to fail and when it goes well again.
+"""
+
+import _thread
+import logging
+import os
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import MetricExportResult, MetricReader, MetricsData
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.sdk.trace.sampling import (
+    ALWAYS_OFF,
+    ALWAYS_ON,
+    ParentBased,
+    Sampler,
+    TraceIdRatioBased,
+)
+
+from chassis.config import ConfigError, TelemetryConfig
+from chassis.telemetry import metrics
+
+log = structlog.get_logger()
+
+#: Spans that wait, and spans in one request: encoding these takes 2 ms, no longer may a green thread work. Our choice.
+_MOST_WAITING, _TOGETHER = 2048, 64
+#: Between one look at what waits and the next, and after a request that failed. Our choice.
+_INTERVAL_SECONDS, _PAUSE_SECONDS = 1.0, 5.0
+
+
+def sampler_of(name: str, ratio: float) -> tuple[Sampler, bool]:
+    """OpenTelemetry's names; and whether what was decided where a trace began is kept to. Raises ConfigError."""
+    by_name: dict[str, Sampler] = {
+        "always_on": ALWAYS_ON,
+        "always_off": ALWAYS_OFF,
+        "traceidratio": TraceIdRatioBased(ratio),
+    }
+    found = by_name.get(name.removeprefix("parentbased_"))
+    if found is None:
+        raise ConfigError(
+            f"OTEL_TRACES_SAMPLER must be one of {', '.join(by_name)}, or parentbased_…, not {name!r}"
+        )
+    is_parents = name.startswith("parentbased_")
+    return (ParentBased(found) if is_parents else found), is_parents
+
+
+class Exporting(SpanProcessor):
+    """One per process."""
+
+    def __init__(self, service: str, config: TelemetryConfig) -> None:
+        """Nothing is sent before `start`. Raises ConfigError."""
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # what matters of it is logged here
+        resource = Resource.create(
+            {
+                "service.namespace": "posthaste",
+                "service.instance.id": f"{socket.gethostname()}:{os.getpid()}",
+                **config.resource,
+                "service.name": config.service_name or service,
+            }
+        )
+        base = config.endpoint.rstrip("/")
+        options: dict[str, Any] = {"headers": config.headers, "timeout": config.timeout_seconds}
+        self._span_exporter = OTLPSpanExporter(endpoint=f"{base}/v1/traces", **options)
+        self._metric_exporter = OTLPMetricExporter(endpoint=f"{base}/v1/metrics", **options)
+        self._metric_interval_seconds = config.metric_interval_seconds
+        sampler, self.parent_decides = sampler_of(config.sampler, config.sampler_ratio)
+        tracers = TracerProvider(sampler, resource, shutdown_on_exit=False)
+        tracers.add_span_processor(self)
+        self._reader = _Reader()
+        meters = MeterProvider([self._reader], resource, shutdown_on_exit=False)
+        self.tracer, self.meter = tracers.get_tracer("posthaste"), meters.get_meter("posthaste")
+        self._waiting: deque[ReadableSpan] = deque()
+        self._stopping, self._ended = threading.Event(), threading.Event()
+        self._fails = False
+
+    def start(self) -> None:
+        # Not threading.Thread: eventlet's green version of it breaks when it ends.
+        _thread.start_new_thread(self._run, ())
+
+    def stop(self, timeout_seconds: float) -> None:
+        """Sends what waits; whatever is not sent in this time is lost."""
+        self._stopping.set()
+        self._ended.wait(timeout_seconds)
+
+    # -- wherever a span ends ---------------------------------------------------------------------------
+
+    def on_end(self, span: ReadableSpan) -> None:
+        if len(self._waiting) >= _MOST_WAITING:
+            self._waiting.popleft()
+            metrics.DROPPED_SPANS.add(1)
+        self._waiting.append(span)
+
+    # -- its own thread ---------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        metrics_due_at = time.monotonic() + self._metric_interval_seconds
+        while not self._stopping.wait(_PAUSE_SECONDS if self._fails else _INTERVAL_SECONDS):
+            self._send_spans()
+            if time.monotonic() >= metrics_due_at:
+                metrics_due_at = time.monotonic() + self._metric_interval_seconds
+                self._send_metrics()
+        if not self._fails:
+            self._send_spans()
+            self._send_metrics()
+        self._ended.set()
+
+    def _send_spans(self) -> None:
+        while self._waiting:
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _TOGETHER))]
+            if not self._sent(lambda batch=batch: self._export_spans(batch)):
+                metrics.DROPPED_SPANS.add(len(batch))
+                return
+            time.sleep(0)  # the others' turn
+
+    def _send_metrics(self) -> None:
+        self._sent(self._export_metrics)
+
+    def _export_spans(self, batch: Sequence[ReadableSpan]) -> bool:
+        return self._span_exporter.export(batch) is SpanExportResult.SUCCESS
+
+    def _export_metrics(self) -> bool:
+        self._reader.collect()
+        found = self._reader.take()
+        return found is None or self._metric_exporter.export(found) is MetricExportResult.SUCCESS
+
+    def _sent(self, export: Any) -> bool:
+        """Whether it went well; told when that changes."""
+        try:
+            reason, is_good = "refused, or no answer", export()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next attempt may go well
+            reason, is_good = repr(error), False
+        if self._fails == is_good:
+            self._fails = not is_good
+            if is_good:
+                log.info("telemetry_is_sent_again")
+            else:
+                log.warning("telemetry_not_sent", reason=reason)
+        return bool(is_good)
+
+
+class _Reader(MetricReader):
+    """Keeps what was collected for whoever asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: MetricsData | None = None
+
+    def _receive_metrics(self, metrics_data: MetricsData, timeout_millis: float = 10_000, **_: Any) -> None:
+        self._found = metrics_data
+
+    def take(self) -> MetricsData | None:
+        found, self._found = self._found, None
+        return found
+
+    def shutdown(self, timeout_millis: float = 30_000, **_: Any) -> None:
+        self._found = None

@@ -1,0 +1,310 @@
+"""Spans, once tracing is on. Only `tracing` calls this; the only importer of opentelemetry.trace besides `exporting`.
+
+Of an address its host, of an error its code: no URL, statement, token or text of anybody's ever becomes an attribute.
+An account is a hash: the first 16 hex digits of SHA-256 of its id.
+"""
+
+import hashlib
+import re
+import time
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar, Token
+from datetime import datetime
+from types import TracebackType
+from typing import Any
+
+from opentelemetry import context as contexts
+from opentelemetry.context import Context
+from opentelemetry.trace import (
+    Link,
+    NonRecordingSpan,
+    Span,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    TraceFlags,
+    Tracer,
+    get_current_span,
+    set_span_in_context,
+)
+
+from chassis.telemetry import metrics
+from contracts.caller import Caller
+from contracts.errors import ApiError
+from contracts.events import Event
+
+_TRACEPARENT = re.compile(r"(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?", re.ASCII)
+_causes: ContextVar[Mapping[str, str]] = ContextVar("causes")
+#: An empty context: whoever begins here begins anew.
+_NEW = Context()
+
+
+def parse(traceparent: str) -> SpanContext | None:
+    """W3C Trace Context, level 1; later versions as far as they begin alike. None for anything else."""
+    match = _TRACEPARENT.fullmatch(traceparent)
+    if match is None or (match[1] == "00" and match[5]):
+        return None
+    found = SpanContext(
+        int(match[2], 16), int(match[3], 16), is_remote=True, trace_flags=TraceFlags(int(match[4], 16))
+    )
+    return found if found.is_valid else None
+
+
+def written(context: SpanContext) -> str:
+    if not context.is_valid:
+        return ""
+    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags & 1:02x}"
+
+
+def account_hash(account_id: str) -> str:
+    return hashlib.sha256(account_id.encode()).hexdigest()[:16]
+
+
+def site_of(host: str) -> str:
+    """The last two labels of a host's name: what platforms spread files over stays few."""
+    is_address = ":" in host or host.rpartition(".")[2].isdigit()
+    return host if is_address else ".".join(host.split(".")[-2:])
+
+
+class Doing:
+    """Something that is going on here: current while the block runs, and measured at its end if there is a measure."""
+
+    __slots__ = ("_attributes", "_began", "_measure", "_token", "span")
+
+    def __init__(
+        self, span: Span, measure: metrics.Histogram | None = None, attributes: dict[str, Any] | None = None
+    ) -> None:
+        self.span = span
+        self._measure = measure
+        self._attributes = attributes or {}
+
+    def __enter__(self) -> Any:
+        self._token = contexts.attach(set_span_in_context(self.span, _NEW))
+        self._began = time.perf_counter()
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if self._measure is not None:
+            if error is not None:
+                self._attributes["error.type"] = error_type(error)
+            self._measure.record(time.perf_counter() - self._began, self._attributes)
+        contexts.detach(self._token)
+        if error is not None and self.span.is_recording():
+            note_error(self.span, error)
+        self.span.end()
+
+    def answered(self, status: int, caller: Caller) -> None:
+        """An HTTP request has its answer: what is known now of who asked."""
+        self._attributes["http.response.status_code"] = status
+        if status >= 500:
+            self._attributes["error.type"] = str(status)
+        if self.span.is_recording():
+            self.span.set_attributes({"http.response.status_code": status, **identity(caller)})
+            if status >= 500:
+                self.span.set_status(Status(StatusCode.ERROR))
+
+    def got(self, status: int) -> None:
+        """The outside world has answered."""
+        self._attributes["http.response.status_code"] = status
+        if self.span.is_recording():
+            self.span.set_attribute("http.response.status_code", status)
+            if status >= 400:
+                self.span.set_status(Status(StatusCode.ERROR))
+
+
+class Handling(Doing):
+    """The effect of events; `cause_of` finds their causes meanwhile."""
+
+    __slots__ = ("_causes", "_causes_token")
+
+    def __init__(self, span: Span, causes: Mapping[str, str], attributes: dict[str, Any]) -> None:
+        super().__init__(span, metrics.EVENT_DURATION, attributes)
+        self._causes = causes
+        self._causes_token: Token[Mapping[str, str]] | None = None
+
+    def __enter__(self) -> Any:
+        self._causes_token = _causes.set(self._causes)
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        assert self._causes_token is not None
+        _causes.reset(self._causes_token)
+        super().__exit__(*error)
+
+
+def identity(caller: Caller) -> dict[str, str]:
+    """Who asks, on a span."""
+    found = {"posthaste.request_id": caller.request_id}
+    if caller.account_id:
+        found["posthaste.account"] = account_hash(caller.account_id)
+    if caller.operation_id:
+        found["posthaste.operation_id"] = caller.operation_id
+    return found
+
+
+def error_type(error: BaseException) -> str:
+    return error.code if isinstance(error, ApiError) else type(error).__name__
+
+
+def note_error(span: Span, error: BaseException) -> None:
+    """A refusal is an answer; only what is our own fault is an error."""
+    span.set_attribute("error.type", error_type(error))
+    if not isinstance(error, ApiError) or error.row.http_status >= 500:
+        span.set_status(Status(StatusCode.ERROR))
+
+
+class Spans:
+    """One per process."""
+
+    def __init__(self, tracer: Tracer, *, parent_decides: bool) -> None:
+        """`parent_decides`: what is caused by something unrecorded is unrecorded, without asking the sampler."""
+        self._tracer = tracer
+        self._parent_decides = parent_decides
+
+    def traceparent(self) -> str:
+        return written(get_current_span().get_span_context())
+
+    def add_ids(self, event: Any) -> Any:
+        context = get_current_span().get_span_context()
+        if context.is_valid:
+            event["trace_id"], event["span_id"] = f"{context.trace_id:032x}", f"{context.span_id:016x}"
+        return event
+
+    def request(self, method: str, route: str, cause: str, request_id: str) -> Doing:
+        attributes = {"http.request.method": method, "http.route": route}
+        span = self._begin(
+            f"{method} {route}",
+            SpanKind.SERVER,
+            parse(cause) if cause else None,
+            {**attributes, "posthaste.service": "gateway", "posthaste.request_id": request_id},
+        )
+        return Doing(span, metrics.HTTP_DURATION, attributes)
+
+    def calling(self, service: str, method: str) -> tuple[Span | None, str]:
+        current = get_current_span().get_span_context()
+        if not current.trace_flags.sampled:
+            return None, written(current)
+        span = self._tracer.start_span(
+            f"{service}/{method}",
+            kind=SpanKind.CLIENT,
+            attributes={"rpc.system.name": "posthaste", "rpc.service": service, "rpc.method": method},
+        )
+        return span, written(span.get_span_context())
+
+    def called(self, span: Span, error: BaseException | None) -> None:
+        if error is not None:
+            note_error(span, error)
+        span.end()
+
+    def on_behalf(self, causes: Sequence[str]) -> Doing:
+        found = [context for context in map(parse, causes) if context is not None]
+        sampled = [context for context in found if context.trace_flags.sampled]
+        if len(sampled) > 1:
+            about = {"posthaste.count": len(causes)}
+            return Doing(self._begin("together", SpanKind.INTERNAL, sampled[0], about, sampled[:128]))
+        return Doing(NonRecordingSpan((sampled or found or [get_current_span().get_span_context()])[0]))
+
+    def serving(self, service: str, method: str, caller: Caller, cause: str) -> Doing:
+        named = {"rpc.service": service, "rpc.method": method}
+        parent = parse(cause) if cause else None
+        if parent is not None and self._parent_decides and not parent.trace_flags.sampled:
+            return Doing(NonRecordingSpan(parent), metrics.RPC_DURATION, named)
+        attributes = {
+            **named,
+            "rpc.system.name": "posthaste",
+            "posthaste.service": service,
+            **identity(caller),
+        }
+        span = self._begin(f"{service}/{method}", SpanKind.SERVER, parent, attributes)
+        return Doing(span, metrics.RPC_DURATION, named)
+
+    def in_database(self, name: str, kind: str) -> Any:
+        if not get_current_span().is_recording():
+            return _UNRECORDED
+        attributes = {"db.system.name": "postgresql", "db.namespace": name, "db.operation.name": kind}
+        return Doing(self._tracer.start_span(f"{kind} {name}", kind=SpanKind.CLIENT, attributes=attributes))
+
+    def sending(self, event: str, cause: str, staged_at: datetime) -> str:
+        """A span as long as the event has waited in the outbox; the traceparent its receivers go on with."""
+        parent = parse(cause)
+        if parent is None or not parent.trace_flags.sampled:
+            return cause
+        attributes = {"messaging.system": "rabbitmq", "messaging.destination.name": event}
+        began_ns = int(staged_at.timestamp() * 1e9)
+        span = self._begin(f"send {event}", SpanKind.PRODUCER, parent, attributes, began_ns=began_ns)
+        span.end()
+        return written(span.get_span_context())
+
+    def handling(self, service: str, events: Sequence[Event], causes: Sequence[str]) -> Handling:
+        found = [context for context in map(parse, causes) if context is not None]
+        names = {one.event for one in events}
+        name = names.pop() if len(names) == 1 else "events"
+        parent = next((one for one in found if one.trace_flags.sampled), found[0] if found else None)
+        attributes = {"messaging.system": "rabbitmq", "messaging.destination.name": name}
+        span = self._begin(
+            f"handle {name}",
+            SpanKind.CONSUMER,
+            parent,
+            {**attributes, "posthaste.service": service, "messaging.batch.message_count": len(events)},
+            found[:128],
+        )
+        by_id = {one.id: cause for one, cause in zip(events, causes, strict=False)}
+        if len(by_id) == 1:
+            by_id = dict.fromkeys(by_id, written(span.get_span_context()))
+        return Handling(span, by_id, {"posthaste.service": service, "messaging.destination.name": name})
+
+    def cause_of(self, event_id: str) -> str | None:
+        return _causes.get({}).get(event_id) or None
+
+    def working(
+        self, name: str, cause: str, service: str, account_id: str, attributes: Mapping[str, Any]
+    ) -> Doing:
+        parent = parse(cause) if cause else None
+        about = {
+            "posthaste.service": service,
+            **{f"posthaste.{key}": value for key, value in attributes.items()},
+        }
+        if account_id:
+            about["posthaste.account"] = account_hash(account_id)
+        return Doing(self._begin(name, SpanKind.CONSUMER, parent, about, [parent] if parent else []))
+
+    def outbound(self, method: str, host: str, *, counts: bool) -> Doing:
+        named = {"http.request.method": method, "server.address": site_of(host)}
+        current = get_current_span()
+        if not current.is_recording():
+            span: Span = NonRecordingSpan(current.get_span_context())
+        else:
+            attributes = {**named, "server.address": host}
+            span = self._tracer.start_span(f"{method} {host}", kind=SpanKind.CLIENT, attributes=attributes)
+        return Doing(span, metrics.OUTBOUND_DURATION if counts else None, named)
+
+    def _begin(
+        self,
+        name: str,
+        kind: SpanKind,
+        parent: SpanContext | None,
+        attributes: Mapping[str, Any],
+        causes: Sequence[SpanContext] = (),
+        began_ns: int | None = None,
+    ) -> Span:
+        if parent is not None and self._parent_decides and not parent.trace_flags.sampled:
+            return NonRecordingSpan(parent)
+        context = set_span_in_context(NonRecordingSpan(parent), _NEW) if parent is not None else _NEW
+        links = [Link(cause) for cause in causes]
+        return self._tracer.start_span(name, context, kind, attributes, links, began_ns)
+
+
+class _Unrecorded:
+    """A block that leaves everything as it is."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_error: object) -> None:
+        return None
+
+
+_UNRECORDED = _Unrecorded()

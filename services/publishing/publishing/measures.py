@@ -1,0 +1,49 @@
+"""What the service measures of its own work. Names and labels: docs/observability.md."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from chassis.database import Database
+from chassis.telemetry.metrics import WAIT_SECONDS, Counter, Gauge, Histogram, Reading
+from publishing.records import Post
+from publishing.store.sending import DueLane, Sending
+
+LATENESS = Histogram(
+    "posthaste.publish.lateness",
+    "s",
+    "From when an attempt was due to when a worker took it, by platform.",
+    WAIT_SECONDS,
+)
+OUTCOMES = Counter(
+    "posthaste.publish.attempts", "{attempt}", "Attempts that ended, by platform and what became of the post."
+)
+BACKLOG = Gauge("posthaste.publish.backlog", "{post}", "Posts that are due and wait for a worker.")
+OLDEST = Gauge("posthaste.publish.backlog.age", "s", "How long the longest waiting of them has been due.")
+
+
+def note_taken(due: Sequence[DueLane], taken: Iterable[Post], now: datetime) -> None:
+    """Posts that a worker has just taken, of those that were due."""
+    due_at: Mapping[str, datetime] = {post_id: at for lane in due for post_id, at in lane.due}
+    for post in taken:
+        LATENESS.record((now - due_at[post.id]).total_seconds(), {"platform": post.platform})
+
+
+def note_ended(posts: Iterable[Post]) -> None:
+    """Posts as an attempt left them: published, failed, queued (again later) or unknown."""
+    for post in posts:
+        OUTCOMES.add(1, {"platform": post.platform, "outcome": post.state})
+
+
+def watch_backlog(database: Database) -> None:
+    def look() -> tuple[int, float]:
+        with database.reading() as connection:
+            return Sending(connection).backlog()
+
+    def count() -> Iterable[Reading]:
+        return [(look()[0], {})]
+
+    def age() -> Iterable[Reading]:
+        return [(look()[1], {})]
+
+    BACKLOG.watch(count)
+    OLDEST.watch(age)
