@@ -4,27 +4,16 @@ The services have eventlet's, which nameko brings (`run.py`). Here a request tha
 microseconds instead of an operating system's thread: a third of the gateway's CPU was the hand-over between threads.
 """
 
-from typing import Any
-
 import gevent.monkey
 import gevent.socket
+
+#: The gateway's own statements are small ones about single rows; its requests have ten seconds in all. Our choice.
+_DATABASE_SECONDS = 3.0
 
 
 def patch() -> None:
     """Makes sockets, locks, threads and waiting for PostgreSQL green. Call it before the other imports."""
     gevent.monkey.patch_all()
-    # psycopg2 waits in C, which no patch reaches: it asks this instead.
-    import psycopg2.extensions
+    from chassis import waits
 
-    psycopg2.extensions.set_wait_callback(_wait)
-
-
-def _wait(connection: Any) -> None:
-    """Until the connection has its answer, others run."""
-    from psycopg2.extensions import POLL_OK, POLL_READ
-
-    while (state := connection.poll()) != POLL_OK:
-        if state == POLL_READ:
-            gevent.socket.wait_read(connection.fileno())
-        else:
-            gevent.socket.wait_write(connection.fileno())
+    waits.bound(gevent.socket.wait_read, gevent.socket.wait_write, _DATABASE_SECONDS)

@@ -22,14 +22,23 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import structlog
+from eventlet.hubs import trampoline
 from nameko.containers import ServiceContainer
 
-from chassis import clock, health, logs, telemetry
+from chassis import clock, health, logs, telemetry, waits
 from chassis.config import BusConfig, ConfigError, ServiceConfig, TelemetryConfig
 from chassis.database import Database
 from chassis.server import RpcServer
 
 log = structlog.get_logger()
+
+#: More than the server gives a statement (`chassis.database`): past it the link is frozen. Our choice.
+_DATABASE_SECONDS = 12.0
+waits.bound(
+    lambda file, seconds, late: trampoline(file, read=True, timeout=seconds, timeout_exc=late),
+    lambda file, seconds, late: trampoline(file, write=True, timeout=seconds, timeout_exc=late),
+    _DATABASE_SECONDS,
+)
 
 
 def service_class(name: str) -> type:
