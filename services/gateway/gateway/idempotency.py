@@ -168,12 +168,13 @@ class IdempotencyKeys:
                 body=answer.body,
             )
 
-    def give_up(self, claim: Claim, *, outcome_open: bool) -> None:
+    def give_up(self, claim: Claim, *, outcome_open: bool, at_once: bool = True) -> None:
         """After an error: forget the key, or leave it bound to its operation id for the same request.
 
         With the database away that is done when it is back: a repetition need not wait for the lock to run out.
+        `at_once`: the request has time left for it.
         """
-        if not self._has_given_up(claim, outcome_open):
+        if self._waiting or not at_once or not self._has_given_up(claim, outcome_open):
             self._waiting.append((claim, outcome_open))
 
     def give_up_waiting(self) -> None:

@@ -38,6 +38,9 @@ log = structlog.get_logger()
 
 Step = Callable[[Exchange], Answer | None]
 
+#: With less of its time left a request leaves its key to be given up in the background. Our choice.
+_TIME_TO_GIVE_UP_SECONDS = 2.0
+
 
 def take_body(exchange: Exchange) -> None:
     """413 and 415: what is not worth reading."""
@@ -217,12 +220,14 @@ def _keep(exchange: Exchange, answer: Answer) -> None:
     except Exception:
         # It happened all the same. A repetition takes the key over and finds the operation done.
         log.exception("answer_not_stored", request_id=exchange.request_id)
-        _give_up(exchange, exchange.claim, outcome_open=True)
+        exchange.house.keys.give_up(exchange.claim, outcome_open=True, at_once=False)
 
 
 def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
     try:
-        exchange.house.keys.give_up(claim, outcome_open=outcome_open)
+        # A silent database is waited for; the answer must not be late for that.
+        at_once = exchange.remaining_seconds > _TIME_TO_GIVE_UP_SECONDS
+        exchange.house.keys.give_up(claim, outcome_open=outcome_open, at_once=at_once)
     except Exception:
         log.exception("key_not_released", request_id=exchange.request_id)  # until its lock runs out
 

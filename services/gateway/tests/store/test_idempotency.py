@@ -214,6 +214,13 @@ class TestKilledGateway:
         keys.give_up(slow, outcome_open=False)
         assert count(database) == 1
 
+    def test_a_key_that_there_is_no_time_to_give_up_is_free_soon(self, keys) -> None:
+        claim = keys.claim("tok_1", "k", b"f", 60.0)
+        keys.give_up(claim, outcome_open=False, at_once=False)
+        assert keys.claim("tok_1", "k", b"f", 60.0).verdict is Verdict.RUNNING
+        keys.give_up_waiting()
+        assert keys.claim("tok_1", "k", b"f", 60.0).verdict is Verdict.CLAIMED
+
     def test_a_key_that_cannot_be_given_up_is_free_when_the_database_is_back(self, database) -> None:
         class Link:
             is_away = False
