@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from simulator.meta import uploads
 from simulator.samples import photo, video
 
 
@@ -160,6 +161,79 @@ def test_a_video_has_an_id_of_its_own_and_its_post_comes_later(page, client, clo
     assert look()["post_id"] == post["id"] != video_id
     assert (post["text"], post["settings"]) == ("Oven", {"title": "T"})
     assert post["media"] == [{"type": "video", "bytes": len(video.make(5))}]
+
+
+@pytest.fixture
+def pieces(page, monkeypatch):
+    """A film's upload in pieces of 2,000 bytes."""
+    monkeypatch.setattr(uploads, "PIECE_BYTES", 2_000)
+    film = video.make(5)
+
+    class Pieces:
+        def __init__(self):
+            begun = self.call("start", file_size=len(film)).get_json()
+            self.session, self.video_id = begun["upload_session_id"], begun["video_id"]
+            self.next = begun
+
+        def call(self, phase, **form):
+            return page.post(f"{page.account_id}/videos", upload_phase=phase, **form)
+
+        def send(self, start, end):
+            piece = (io.BytesIO(film[start:end]), "piece")
+            return self.call(
+                "transfer", upload_session_id=self.session, start_offset=start, video_file_chunk=piece
+            )
+
+        def send_all(self):
+            at = [int(self.next[name]) for name in ("start_offset", "end_offset")]
+            while at[0] < at[1]:
+                told = self.send(*at).get_json()
+                at = [int(told[name]) for name in ("start_offset", "end_offset")]
+            assert at == [len(film), len(film)]
+
+        def finish(self, **form):
+            return self.call("finish", upload_session_id=self.session, **form)
+
+    return Pieces()
+
+
+def test_a_film_in_pieces_is_seen_when_it_is_finished(page, client, clock, settings, pieces):
+    pieces.send_all()
+    clock.pass_time(60)
+    status = page.get(pieces.video_id, fields="status").get_json()["status"]
+    assert status["publishing_phase"] == {"status": "not_started"}
+    assert held(client) == []
+    assert pieces.finish(description="Oven").get_json() == {"success": True}
+    clock.pass_time(settings.processing_seconds * 2)
+    [post] = held(client)
+    assert page.get(pieces.video_id, fields="post_id").get_json()["post_id"] == post["id"]
+    assert (post["text"], post["media"]) == ("Oven", [{"type": "video", "bytes": len(video.make(5))}])
+
+
+def test_another_piece_than_the_next_is_told_which_one_is(pieces):
+    pieces.send(0, 2_000)
+    for start in (0, 4_000):
+        answer = pieces.send(start, start + 100)
+        assert error_of(answer) == (400, 6001, 1363037)
+        told = answer.get_json()["error"]["error_data"]
+        assert told == {"start_offset": "2000", "end_offset": "4000"}
+
+
+def test_a_session_is_finished_once_and_whole(client, pieces):
+    assert error_of(pieces.finish())[:2] == (400, 6000)
+    pieces.send_all()
+    pieces.finish()
+    assert error_of(pieces.finish())[:2] == (400, 100)
+    assert len(held(client)) == 1
+
+
+def test_planned_faults_meet_the_pieces_and_the_end_apart(client, pieces, plan_fault, page):
+    plan_fault("FB", "upload", "server_error", account_id=page.account_id)
+    plan_fault("FB", "publish", "reject", account_id=page.account_id)
+    assert pieces.send(0, 2_000).status_code == 500
+    pieces.send_all()
+    assert error_of(pieces.finish())[:2] == (400, 368)
+    assert pieces.finish().status_code == 200
 
 
 def test_a_video_is_settled_within_a_second(settings):

@@ -17,6 +17,7 @@ class GraphError(Exception):
         status: int = 400,
         transient: bool = False,
         title: str | None = None,
+        data: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -26,6 +27,7 @@ class GraphError(Exception):
         self.status = status
         self.transient = transient
         self.title = title
+        self.data = data
 
     def body(self) -> dict[str, Any]:
         """The envelope."""
@@ -37,6 +39,8 @@ class GraphError(Exception):
             error["error_user_msg"] = self.message
         elif self.transient:
             error["is_transient"] = True
+        if self.data is not None:
+            error["error_data"] = self.data
         error["fbtrace_id"] = "A" + secrets.token_urlsafe(16)
         return {"error": error}
 

@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from simulator.meta import facebook_views, media
-from simulator.meta.call import Call, Edge, Edges, Node
+from simulator.meta import facebook_views, media, uploads
+from simulator.meta.call import Call, Edge, Edges, Handler, Node
 from simulator.meta.errors import GraphError, invalid
 from simulator.world import Comment, Medium, Post
 
@@ -36,6 +36,8 @@ class Video:
     ready_ticks: float
     post_id_ticks: float
     failed: bool = False
+    #: Sent in pieces, and not finished.
+    is_begun: bool = False
     kind = "Video"
     platform = "FB"
 
@@ -89,17 +91,46 @@ def publish_photo(call: Call, page: Node) -> dict[str, Any]:
 
 def publish_video(call: Call, page: Node) -> dict[str, Any]:
     """POST /{page}/videos: the id is the video's; the post's comes when it has been processed."""
-    message, title = call.text("description"), call.text("title")
-    _check_text(message)
-    medium = media.facebook_video(call)
+    phase = call.text("upload_phase")
+    if phase:
+        if phase not in _PHASES:
+            raise invalid("Param upload_phase must be one of start, transfer, finish")
+        return _PHASES[phase](call, page)
+    _check_text(call.text("description"))
     video_id = call.sim.world.new_id("13")
-    settings = {"title": title} if title else {}
-    post = _new_post(call, page, message, [replace(medium, medium_id=video_id)], settings)
-    call.sim.world.add_post(post)
-    seconds = call.sim.settings.processing_seconds
-    ready = call.sim.clock.ticks() + seconds
-    call.sim.world.staged[video_id] = Video(video_id, page.account_id, post, ready, ready + seconds / 2)
+    _add_video(call, page, replace(media.facebook_video(call), medium_id=video_id))
     return {"id": video_id}
+
+
+def _add_video(call: Call, page: Node, medium: Medium, *, is_begun: bool = False) -> None:
+    title = call.text("title")
+    post = _new_post(call, page, call.text("description"), [medium], {"title": title} if title else {})
+    if not is_begun:
+        call.sim.world.add_post(post)
+    seconds, video_id = call.sim.settings.processing_seconds, medium.medium_id
+    ready = call.sim.clock.ticks() + seconds
+    made = Video(video_id, page.account_id, post, ready, ready + seconds / 2, is_begun=is_begun)
+    call.sim.world.staged[video_id] = made
+
+
+def _start_video(call: Call, page: Node) -> dict[str, Any]:
+    session, told = uploads.start(call, page)
+    _add_video(call, page, Medium("video", session.size_bytes, medium_id=session.video_id), is_begun=True)
+    return told
+
+
+def _finish_video(call: Call, page: Node) -> dict[str, Any]:
+    _check_text(call.text("description"))
+    _add_video(call, page, uploads.finish(call, page))
+    return {"success": True}
+
+
+#: `upload_phase` of POST /{page}/videos.
+_PHASES: dict[str, Handler] = {
+    "start": _start_video,
+    "transfer": uploads.transfer,
+    "finish": _finish_video,
+}
 
 
 def fail_video(call: Call, node: Node) -> dict[str, Any]:
@@ -184,6 +215,11 @@ def _comment(call: Call, post: Post, parent_id: str | None) -> dict[str, Any]:
     return facebook_views.show_comment(call, comment, "id")
 
 
+def _whole_or_piece(call: Call) -> str:
+    """The operation of a call with a video: before the last one nothing is on show."""
+    return "upload" if call.text("upload_phase") in ("start", "transfer") else "publish"
+
+
 def _visible_or_staged(call: Call) -> str:
     """The operation of a call that may put something on show or keep it back."""
     return "publish" if call.flag("published", True) else "upload"
@@ -192,7 +228,7 @@ def _visible_or_staged(call: Call) -> str:
 EDGES: Edges = {
     ("POST", "Page", "feed"): Edge(_visible_or_staged, publish_feed),
     ("POST", "Page", "photos"): Edge(_visible_or_staged, publish_photo),
-    ("POST", "Page", "videos"): Edge("publish", publish_video),
+    ("POST", "Page", "videos"): Edge(_whole_or_piece, publish_video),
     ("POST", "Post", ""): Edge("publish", publish_waiting),
     ("POST", "Post", "comments"): Edge("comment", add_comment),
     ("POST", "Video", "comments"): Edge("comment", add_comment),

@@ -144,6 +144,10 @@ def _video_status(thing: Any, field: Field, call: Call) -> dict[str, Any]:
     if thing.failed:
         phase = {"status": "error", "errors": [{"code": 1363030, "message": "Video processing failed"}]}
         return {"video_status": "error", "uploading_phase": done, "processing_phase": phase}
+    if thing.is_begun:
+        waiting = {"status": "not_started"}
+        return {"video_status": "upload_complete", "uploading_phase": {"status": "in_progress"},
+                "processing_phase": waiting, "publishing_phase": waiting}  # fmt: skip
     if call.sim.clock.ticks() < thing.ready_ticks:
         waiting = {"status": "not_started"}
         running = {"status": "in_progress"}
@@ -164,7 +168,7 @@ def _video_status(thing: Any, field: Field, call: Call) -> dict[str, Any]:
 
 def _video_post_id(thing: Any, field: Field, call: Call) -> Any:
     late = call.sim.clock.ticks() < thing.post_id_ticks
-    return ABSENT if late or thing.failed else thing.post.post_id
+    return ABSENT if late or thing.failed or thing.is_begun else thing.post.post_id
 
 
 def _owner(thing: Post, field: Field, call: Call) -> dict[str, str]:

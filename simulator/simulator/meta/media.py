@@ -38,11 +38,17 @@ def facebook_video(call: Call) -> Medium:
     """The video of a call, from `source` or `file_url`. Raises GraphError 351, 352 or 389."""
     try:
         data, url = _facebook_bytes(call, "file_url", FACEBOOK_VIDEO_BYTES)
-        video = inspection.video(data)
     except FetchFailed as problem:
         raise GraphError(389, "Unable to fetch video file from URL.") from problem
     except FetchTooBig as problem:
         raise GraphError(352, "The video file you selected is too large.", 1363026) from problem
+    return facebook_film(data, url)
+
+
+def facebook_film(data: bytes, url: str) -> Medium:
+    """What has come, if it is a film that Facebook takes. Raises GraphError 351 or 352."""
+    try:
+        video = inspection.video(data)
     except inspection.NotMedia as problem:
         message = "The video file you selected is in a format that we don't support."
         raise GraphError(352, message, 1363024) from problem

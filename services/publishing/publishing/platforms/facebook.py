@@ -19,6 +19,7 @@ from publishing.platforms.base import (
     StillUnknown,
 )
 from publishing.platforms.facebook_reading import FacebookReading
+from publishing.platforms.facebook_upload import Upload
 from publishing.platforms.likeness import fingerprint, same_text, window_start
 from publishing.platforms.meta import Answer, graph_time, is_within, rows_of
 from publishing.platforms.meta_errors import MISSING, PHOTOS_ALREADY_POSTED
@@ -31,7 +32,8 @@ _SHARED_TYPES = ("share", "video_share", "video_share_youtube", "video_share_hig
 
 
 class FacebookConnector(FacebookReading):
-    """Publishing. Checkpoint values: `content` and `photo_ids` (staged photos), `video_id` (accepted video)."""
+    """Publishing. Checkpoint values: `content` and `photo_ids` (staged photos), `video_id` (accepted video), and those
+    of `facebook_upload`."""
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
         if any(source.type == "video" for source in content.media):
@@ -57,6 +59,8 @@ class FacebookConnector(FacebookReading):
             return self._video_outcome(
                 account, checkpoint.get("video_id"), content, began_at, known_remote_ids
             )
+        if checkpoint.get("session"):
+            return self._upload_outcome(account, content, checkpoint, began_at, known_remote_ids)
         if len(content.media) > 1 and not photo_ids:
             # The ids are stored before the post is sent: it never was.
             return NotPublished(settled=True)
@@ -111,11 +115,14 @@ class FacebookConnector(FacebookReading):
         if checkpoint.get("video_id"):
             # Of an attempt that came to nothing: a look-up must not take it for this one's.
             checkpoint.save(video_id=None)
-        source, file = _handed(content.media[0], "file_url")
-        data = {"description": content.message, **source}
-        answer = self._graph.create(account, account.remote_account_id, "videos", data, file)
-        video_id = str(answer["id"])
-        checkpoint.save(video_id=video_id)
+        film = content.media[0]
+        if film.has_bytes:
+            upload = Upload(self._graph, account, film, checkpoint, pause_seconds=self._settings.poll_seconds)
+            video_id = upload.run(content)
+        else:
+            data = {"description": content.message, "file_url": film.url}
+            video_id = str(self._graph.create(account, account.remote_account_id, "videos", data)["id"])
+            checkpoint.save(video_id=video_id)
         outcome = poll(self._settings, lambda: self._video_now(account, video_id))
         if isinstance(outcome, Published):
             return outcome
@@ -156,6 +163,28 @@ class FacebookConnector(FacebookReading):
             if refusal.code != MISSING:
                 raise
         return self._find(account, content, set(), began_at, known)
+
+    def _upload_outcome(
+        self,
+        account: Account,
+        content: Content,
+        checkpoint: Checkpoint,
+        began_at: datetime,
+        known: Collection[str],
+    ) -> Outcome:
+        """Of a film in pieces: before the last call nothing is out, and another attempt can only end the same one."""
+        if not checkpoint.get("is_ending"):
+            return NotPublished(settled=True)
+        video_id = checkpoint.get("session")["video_id"]
+        outcome = self._video_outcome(account, video_id, content, began_at, known)
+        if isinstance(outcome, StillUnknown):
+            status = self._graph.read(account, video_id, fields="status").get("status") or {}
+            phases = [
+                (status.get(name) or {}).get("status") for name in ("processing_phase", "publishing_phase")
+            ]
+            if phases == ["not_started"] * 2:
+                return NotPublished(settled=False)
+        return outcome
 
     def _find(
         self,

@@ -54,7 +54,7 @@ class MetaSettings:
 
 
 class Graph:
-    """One host of the Graph API. Every method raises PlatformRefusal; `create` alone raises OutcomeUnknown."""
+    """One host of the Graph API. Every method raises PlatformRefusal; `create` and `finish` raise OutcomeUnknown."""
 
     def __init__(self, base_url: str, settings: MetaSettings) -> None:
         self._base = f"{base_url.rstrip('/')}/{settings.graph_version}"
@@ -79,15 +79,23 @@ class Graph:
             params["after"] = after
         raise PlatformRefusal(Refusal.TRANSIENT, "TOO_MANY", "The platform's list does not end.")
 
-    def ask(self, account: Account, node: str, edge: str, **params: Any) -> Answer:
-        """POST of a wish that may be repeated at will."""
-        return self._call("POST", account, node, edge, data=params)
+    def ask(
+        self,
+        account: Account,
+        node: str,
+        edge: str,
+        file: Mapping[str, MediaSource] | None = None,
+        **params: Any,
+    ) -> Answer:
+        """POST of a wish that may be repeated at will; `file` is one, by the name of its field."""
+        return self._call("POST", account, node, edge, data=params, file=file)
 
     def stage(
         self, account: Account, node: str, edge: str, data: Answer, file: MediaSource | None = None
     ) -> str:
         """POST of something nobody sees yet, so that it may be repeated; its id. `file` is sent as `source`."""
-        return self._id(self._call("POST", account, node, edge, data=data, file=file), PlatformRefusal)
+        files = {"source": file} if file else None
+        return self._id(self._call("POST", account, node, edge, data=data, file=files), PlatformRefusal)
 
     def create(
         self,
@@ -99,10 +107,15 @@ class Graph:
         fields: str | None = None,
     ) -> Answer:
         """POST of something visible: sent once. The answer has an `id`."""
-        params = {"fields": fields} if fields else {}
-        answer = self._call("POST", account, node, edge, params=params, data=data, file=file, visible=True)
+        params, files = {"fields": fields} if fields else {}, {"source": file} if file else None
+        answer = self._call("POST", account, node, edge, params=params, data=data, file=files, visible=True)
         self._id(answer, OutcomeUnknown)
         return answer
+
+    def finish(self, account: Account, node: str, edge: str, **params: Any) -> None:
+        """POST that makes something staged visible: sent once. Raises OutcomeUnknown."""
+        if self._call("POST", account, node, edge, data=params, visible=True).get("success") is not True:
+            raise OutcomeUnknown("the platform does not say that it worked")
 
     def delete(self, account: Account, node: str) -> None:
         """Remove something staged, if that can be; an orphan does no harm."""
@@ -118,7 +131,7 @@ class Graph:
         *,
         params: Answer | None = None,
         data: Answer | None = None,
-        file: MediaSource | None = None,
+        file: Mapping[str, MediaSource] | None = None,
         visible: bool = False,
     ) -> Answer:
         url = "/".join(filter(None, (self._base, quote(node, safe=""), edge)))
@@ -132,7 +145,9 @@ class Graph:
         body: bytes | Multipart | None = None
         if method == "POST":
             fields = _given(data or {})
-            body = Multipart(fields, "source", file) if file else urlencode(fields).encode()
+            body = urlencode(fields).encode()
+            for name, source in (file or {}).items():
+                body = Multipart(fields, name, source)
             headers["Content-Type"] = "application/x-www-form-urlencoded"
         return _judged(self._wire.send(method, url, headers=headers, body=body, visible=visible), visible)
 

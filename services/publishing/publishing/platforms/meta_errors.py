@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from publishing.platforms.base import PlatformRefusal, Refusal
@@ -27,6 +28,8 @@ _SUBCODES = {
     ),
 }
 
+#: Of a film in pieces.
+_ANOTHER_PIECE = 1363037
 #: Code and subcode of an object that is not there, or not for this token: Meta does not tell which.
 MISSING = "100/33"
 #: The photos belong to a post already.
@@ -44,12 +47,24 @@ def kind_of(code: int, subcode: int | None, is_transient: bool = False) -> Refus
     return Refusal.TRANSIENT if is_transient else _CODES.get(code, Refusal.REJECTED)
 
 
+class Misplaced(PlatformRefusal):
+    """A piece of a film was not the next one: this is (bytes from the beginning; the end is past the last)."""
+
+    def __init__(self, code: str, message: str, start: int, end: int) -> None:
+        super().__init__(Refusal.TRANSIENT, code, message)
+        self.start, self.end = start, end
+
+
 def refusal_from(error: Mapping[str, Any], headers: Mapping[str, str]) -> PlatformRefusal:
     """The refusal in an error envelope."""
     code = _whole(error.get("code")) or 0
     subcode = _whole(error.get("error_subcode"))
     kind = kind_of(code, subcode, error.get("is_transient") is True)
     message = str(error.get("error_user_msg") or error.get("message") or "The platform gave no reason.")
+    told = error.get("error_data")
+    if subcode == _ANOTHER_PIECE and isinstance(told, dict):
+        with suppress(KeyError, ValueError, TypeError):
+            return Misplaced(f"{code}/{subcode}", message, int(told["start_offset"]), int(told["end_offset"]))
     wait_seconds = wait_in(headers) if kind is Refusal.RATE_LIMITED else None
     return PlatformRefusal(kind, f"{code}/{subcode}" if subcode else str(code), message, wait_seconds)
 

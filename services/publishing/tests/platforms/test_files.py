@@ -22,6 +22,7 @@ PHOTO, FILM = "photo-800x800.jpg", "video-5s.mp4"
 def house(monkeypatch: pytest.MonkeyPatch, simulator: Any, media: Any) -> Any:
     monkeypatch.setenv("OUTBOUND_HOST_MAP", f"media.posthaste.test={simulator.url.removeprefix('http://')}")
     monkeypatch.setenv("PUBLIC_BASE_URL", simulator.url)
+    monkeypatch.setenv("CREDENTIAL_KEYS", "asked for, not used here")
     return SimpleNamespace(settings=Settings.from_env(), media=media)
 
 

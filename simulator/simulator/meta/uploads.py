@@ -1,0 +1,85 @@
+"""Films that come to a Facebook page in pieces: start, transfer, finish (platforms.md 2).
+
+Nobody sees one before it is finished.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from simulator.meta import media
+from simulator.meta.call import Call, Node
+from simulator.meta.errors import GraphError, invalid
+from simulator.world import Medium
+
+#: What is asked for at once. Facebook names other sizes as it likes.
+PIECE_BYTES = 8 << 20
+
+
+@dataclass(slots=True)
+class Session:
+    """One film on its way."""
+
+    session_id: str
+    video_id: str
+    account_id: str
+    size_bytes: int
+    data: bytearray = field(default_factory=bytearray)
+    kind = "UploadSession"
+    platform = "FB"
+
+    @property
+    def offsets(self) -> dict[str, str]:
+        """What comes next; both are the same when all has come."""
+        start = len(self.data)
+        return {
+            "start_offset": str(start),
+            "end_offset": str(min(start + PIECE_BYTES, self.size_bytes)),
+        }
+
+
+def start(call: Call, page: Node) -> tuple[Session, dict[str, Any]]:
+    """`file_size` is all that is told."""
+    size_bytes = call.whole("file_size", 0)
+    if size_bytes <= 0:
+        raise invalid("Param file_size must be a positive integer")
+    if size_bytes > media.FACEBOOK_VIDEO_BYTES:
+        raise GraphError(352, "The video file you selected is too large.", 1363026)
+    world = call.sim.world
+    session = Session(world.new_id("14"), world.new_id("13"), page.account_id, size_bytes)
+    world.staged[session.session_id] = session
+    told = {"upload_session_id": session.session_id, "video_id": session.video_id}
+    return session, told | session.offsets
+
+
+def transfer(call: Call, page: Node) -> dict[str, Any]:
+    """`video_file_chunk` from `start_offset` on; at another place than the next one it is not taken."""
+    session = of(call, page)
+    if "video_file_chunk" not in call.files:
+        raise invalid("Param video_file_chunk is required")
+    if call.whole("start_offset", -1) != len(session.data):
+        raise GraphError(
+            6001, "There was a problem uploading your video file.", 1363037, data=dict(session.offsets)
+        )
+    piece = call.files["video_file_chunk"].read(PIECE_BYTES + 1)
+    if len(session.data) + len(piece) > int(session.offsets["end_offset"]):
+        raise invalid("The chunk is larger than what was asked for")
+    session.data += piece
+    return session.offsets
+
+
+def finish(call: Call, page: Node) -> Medium:
+    """The whole film, for once."""
+    session = of(call, page)
+    if len(session.data) != session.size_bytes:
+        raise GraphError(6000, "The video has not been uploaded completely.", 1363033)
+    medium = media.facebook_film(bytes(session.data), "")
+    call.sim.world.staged.pop(session.session_id, None)
+    return replace(medium, medium_id=session.video_id)
+
+
+def of(call: Call, page: Node) -> Session:
+    """The session a call names. Raises GraphError 100."""
+    found = call.sim.world.staged.get(call.text("upload_session_id"))
+    if not isinstance(found, Session) or found.account_id != page.account_id:
+        raise invalid("Invalid upload_session_id")
+    return found
