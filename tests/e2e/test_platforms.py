@@ -1,17 +1,13 @@
 """Each platform from end to end: what it offers, and what goes wrong there."""
 
-import json
-import time
 from typing import Any
 
 import pytest
 from e2e_kit.api import Api, Json, refused
-from e2e_kit.files import ELITE_FILE_BYTES, MB, film, stream, uploaded
-from e2e_kit.memory import growth_of
+from e2e_kit.files import uploaded
 from e2e_kit.operator import Account, Accounts, Operator
 from e2e_kit.posting import PUBLISH_SECONDS, await_post, schedule
 from e2e_kit.simulator import Simulator
-from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
 #: local-stack.md: an unknown outcome is first looked up after 5 s, and settled within two minutes.
@@ -356,20 +352,3 @@ def test_linkedin_publishes_once_when_the_answer_is_dropped(
 
 def test_linkedin_says_why_not(linkedin: Account, simulator: Simulator) -> None:
     check_refusals(linkedin, simulator, "LN", message="no")
-
-
-@pytest.mark.alone
-@pytest.mark.parametrize("platform", ["LN", "TT", "TW", "YT"])
-def test_a_film_of_250_mb_reaches_the_platform_in_little_memory(
-    accounts: Accounts, stack: Stack, simulator: Simulator, mp4: bytes, platform: str
-) -> None:
-    account = accounts.new(pages=(platform,))
-    held = json.loads(stream(account.api, film(mp4, ELITE_FILE_BYTES), ELITE_FILE_BYTES).data)
-    began = time.monotonic()
-    with growth_of(stack, "publishing") as growth:
-        publish(account, platform, message="Long", media_ids=[held["media_id"]])
-    print(f"{platform}: publishing grew by {growth.bytes / MB:.1f} MB in {time.monotonic() - began:.1f} s")
-    assert simulator.posts(account.pages[platform])[0]["media"] == [
-        {"type": "video", "bytes": held["size_bytes"]}
-    ]
-    assert growth.bytes <= 48 * MB

@@ -1,0 +1,41 @@
+"""The table of docs/platforms.md that a test run makes: read, and written anew when E2E_WRITE_TABLE=1 says so."""
+
+import os
+from pathlib import Path
+
+YES = "yes"
+NOT_OFFERED = "not offered by the platform"
+#: The platform does, our contract does not (spec "Posts": engagement of FB and IG).
+NOT_IN_CONTRACT = "not in the contract"
+
+PAGE = Path(__file__).parents[3] / "docs" / "platforms.md"
+_BEGIN, _END = "<!-- made by tests/e2e/test_platform_table.py -->\n", "<!-- end of it -->"
+
+
+class Table:
+    """Cells by a platform's name and column."""
+
+    def __init__(self) -> None:
+        self._before, _, rest = PAGE.read_text().partition(_BEGIN)
+        lines, _, self._after = rest.partition(_END)
+        head, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines.splitlines()]
+        self.columns = head[1:]
+        self.rows = {row[0]: dict(zip(self.columns, row[1:], strict=True)) for row in rows}
+
+    def check(self, platform: str, column: str, seen: str) -> None:
+        """What was seen is what the page says, or is written there."""
+        if os.environ.get("E2E_WRITE_TABLE") == "1":
+            self.rows[platform][column] = seen
+            self._write()
+        assert self.rows[platform][column] == seen, (
+            f"{platform}, {column}: docs/platforms.md says otherwise. E2E_WRITE_TABLE=1 writes what was seen"
+        )
+
+    def _write(self) -> None:
+        rows = [
+            ["Platform", *self.columns],
+            ["-"] * (1 + len(self.columns)),
+            *([name, *cells.values()] for name, cells in self.rows.items()),
+        ]
+        lines = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+        PAGE.write_text(f"{self._before}{_BEGIN}{lines}{_END}{self._after}")
