@@ -13,6 +13,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any
 
+import structlog
 from opentelemetry import context as contexts
 from opentelemetry.context import Context
 from opentelemetry.trace import (
@@ -115,7 +116,18 @@ class Doing:
                 self.span.set_status(Status(StatusCode.ERROR))
 
 
-class Handling(Doing):
+class Working(Doing):
+    """What a green thread of its own does: what is logged of its failure afterwards still names its trace."""
+
+    __slots__ = ()
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        if error[1] is not None:
+            structlog.contextvars.bind_contextvars(**ids_of(self.span.get_span_context()))
+
+
+class Handling(Working):
     """The effect of events; `cause_of` finds their causes meanwhile."""
 
     __slots__ = ("_causes", "_causes_token")
@@ -133,6 +145,13 @@ class Handling(Doing):
         assert self._causes_token is not None
         _causes.reset(self._causes_token)
         super().__exit__(*error)
+
+
+def ids_of(context: SpanContext) -> dict[str, str]:
+    """As they stand in a line of the log."""
+    if not context.is_valid:
+        return {}
+    return {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
 
 
 def identity(caller: Caller) -> dict[str, str]:
@@ -168,9 +187,7 @@ class Spans:
         return written(get_current_span().get_span_context())
 
     def add_ids(self, event: Any) -> Any:
-        context = get_current_span().get_span_context()
-        if context.is_valid:
-            event["trace_id"], event["span_id"] = f"{context.trace_id:032x}", f"{context.span_id:016x}"
+        event.update(ids_of(get_current_span().get_span_context()))
         return event
 
     def request(self, method: str, route: str, cause: str, request_id: str) -> Doing:
@@ -211,7 +228,7 @@ class Spans:
         named = {"rpc.service": service, "rpc.method": method}
         parent = parse(cause) if cause else None
         if parent is not None and self._parent_decides and not parent.trace_flags.sampled:
-            return Doing(NonRecordingSpan(parent), metrics.RPC_DURATION, named)
+            return Working(NonRecordingSpan(parent), metrics.RPC_DURATION, named)
         attributes = {
             **named,
             "rpc.system.name": "posthaste",
@@ -219,7 +236,7 @@ class Spans:
             **identity(caller),
         }
         span = self._begin(f"{service}/{method}", SpanKind.SERVER, parent, attributes)
-        return Doing(span, metrics.RPC_DURATION, named)
+        return Working(span, metrics.RPC_DURATION, named)
 
     def in_database(self, name: str, kind: str) -> Any:
         if not get_current_span().is_recording():
