@@ -13,7 +13,7 @@ from eventlet.queue import LightQueue
 from nameko.extensions import Entrypoint, ProviderCollector, SharedExtension, register_entrypoint
 from pika.channel import Channel
 
-from chassis import inbox, quarantine, topology
+from chassis import inbox, logs, quarantine, topology
 from chassis.link import Message, NotConfirmed
 from chassis.server import ServiceLink
 from chassis.telemetry import tracing
@@ -71,7 +71,7 @@ class EventConsumer(SharedExtension, ProviderCollector):
                 event = msgspec.json.decode(body, type=Event)
                 handler = self._handlers[event.event]
             except (msgspec.MsgspecError, KeyError) as error:
-                self._set_aside(channel, tag, headers, body, repr(error))
+                self._set_aside(channel, tag, headers, body, logs.summary_of(error))
                 continue
             handler.take(Received(channel, tag, headers, body, event))
 
@@ -95,7 +95,7 @@ class EventConsumer(SharedExtension, ProviderCollector):
         outage = _is_outage(error)
         attempt = int(headers.get(_ATTEMPT, 0))
         if not outage and attempt >= len(topology.RETRY_SECONDS):
-            self._set_aside(channel, tag, headers, body, repr(error))
+            self._set_aside(channel, tag, headers, body, logs.summary_of(error))
             return
         log.warning("event_failed", attempt=attempt, outage=outage, exc_info=None if outage else error)
         delay = topology.RETRY_SECONDS[min(attempt, len(topology.RETRY_SECONDS) - 1)]

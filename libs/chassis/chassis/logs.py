@@ -79,7 +79,12 @@ def _lines(error: BaseException | None) -> Iterator[str]:
         yield from _lines(behind)
         yield "which led to:"
     yield from (line.rstrip() for line in traceback.format_tb(error.__traceback__))
-    yield f"{type(error).__name__}: {words_of(error)}"
+    yield summary_of(error)
+
+
+def summary_of(error: BaseException) -> str:
+    """An error in one line."""
+    return f"{type(error).__name__}: {words_of(error)}"
 
 
 def words_of(error: BaseException) -> str:

@@ -21,7 +21,7 @@ from msgspec import Raw
 from nameko.extensions import Entrypoint, ProviderCollector, SharedExtension, register_entrypoint
 from pika.channel import Channel
 
-from chassis import quarantine, topology
+from chassis import logs, quarantine, topology
 from chassis.frames import (
     MAX_FRAME_BYTES,
     PING,
@@ -157,7 +157,7 @@ class RpcServer(SharedExtension, ProviderCollector):
                     topology.rpc_queue(self.container.service_name),
                     properties.headers,
                     body,
-                    repr(error),
+                    logs.summary_of(error),
                 )
             link.call_soon(partial(_ack, channel, tag))
 
