@@ -60,11 +60,12 @@ class Refunds:
         self._waiting: deque[tuple[Caller, Refund]] = deque(maxlen=_MOST_WAITING)
         self._lock = threading.Lock()
 
-    def give_back(self, caller: Caller, meter: str, year_month: str) -> None:
+    def give_back(self, caller: Caller, meter: str, year_month: str, *, at_once: bool = True) -> None:
+        """`at_once`: the request has time left for it; else, and while quota is away, it happens in the background."""
         if meter not in _RETURNED:
             return
         refund = Refund(meter=meter, year_month=year_month)
-        if not self._sent(caller, refund):
+        if self._waiting or not at_once or not self._sent(caller, refund):
             self._waiting.append((caller, refund))
 
     def send_waiting(self) -> None:

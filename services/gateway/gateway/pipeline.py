@@ -38,7 +38,7 @@ log = structlog.get_logger()
 
 Step = Callable[[Exchange], Answer | None]
 
-#: With less of its time left a request leaves its key to be given up in the background. Our choice.
+#: With less of its time left a request leaves key and unit to be given up in the background. Our choice.
 _TIME_TO_GIVE_UP_SECONDS = 2.0
 
 
@@ -223,11 +223,14 @@ def _keep(exchange: Exchange, answer: Answer) -> None:
         exchange.house.keys.give_up(exchange.claim, outcome_open=True, at_once=False)
 
 
+def _has_time(exchange: Exchange) -> bool:
+    """Whoever is silent is waited for; the answer must not be late for that."""
+    return exchange.remaining_seconds > _TIME_TO_GIVE_UP_SECONDS
+
+
 def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
     try:
-        # A silent database is waited for; the answer must not be late for that.
-        at_once = exchange.remaining_seconds > _TIME_TO_GIVE_UP_SECONDS
-        exchange.house.keys.give_up(claim, outcome_open=outcome_open, at_once=at_once)
+        exchange.house.keys.give_up(claim, outcome_open=outcome_open, at_once=_has_time(exchange))
     except Exception:
         log.exception("key_not_released", request_id=exchange.request_id)  # until its lock runs out
 
@@ -238,7 +241,8 @@ def _after_error(exchange: Exchange, error: ApiError) -> Answer:
     if exchange.meter and not is_being_looked_up(error, sends=sends):
         admitted = exchange.admitted
         year_month = admitted.year_month if admitted else f"{exchange.house.clock.now():%Y-%m}"
-        exchange.house.refunds.give_back(exchange.caller, exchange.meter, year_month)
+        refunds = exchange.house.refunds
+        refunds.give_back(exchange.caller, exchange.meter, year_month, at_once=_has_time(exchange))
     claim = exchange.claim
     if claim is not None and claim.verdict is Verdict.CLAIMED:
         open_ = leaves_outcome_open(error, sends=sends) if exchange.handled else claim.taken_over

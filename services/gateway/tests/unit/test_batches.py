@@ -58,6 +58,14 @@ def test_a_refund_waits_for_quota_to_come_back(bus: Any) -> None:
     assert {caller.operation_id for caller, _ in bus.asked("refund")} == {"op_1"}
 
 
+def test_a_refund_there_is_no_time_for_is_sent_in_the_background(bus: Any) -> None:
+    refunds = Refunds(bus.service("quota"))
+    refunds.give_back(CALLER, "publishes", "2026-11", at_once=False)
+    assert not bus.asked("refund")
+    refunds.send_waiting()
+    assert len(bus.asked("refund")) == 1
+
+
 def test_a_slow_client_is_cut_off_and_a_quick_one_is_not() -> None:
     now = [0.0]
     arrivals = Arrivals(monotonic=lambda: now[0])
