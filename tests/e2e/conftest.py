@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent
+#: `./dev test --faults` says how much of them.
+collect_ignore = [] if "FAULTS" in os.environ else ["faults"]
 sys.path.append(str(FOLDER))
 
 from e2e_kit.api import Api  # noqa: E402

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import requests
 
@@ -27,13 +28,14 @@ class Stack:
     def root_url(self) -> str:
         return self.base_url.removesuffix("/api/v1")
 
+    def states(self) -> dict[str, dict[str, Any]]:
+        """name → state, pid, starts."""
+        states: dict[str, dict[str, Any]] = json.loads((self.run / "state.json").read_text())
+        return states
+
     def starts(self, name: str) -> int:
         """How often a process was started."""
-        try:
-            state = json.loads((self.run / "state.json").read_text())
-        except ValueError:
-            return 0  # it is being written
-        return int(state[name]["starts"])
+        return int(self.states()[name]["starts"])
 
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> int:
         """Sends a signal to a process of the stack; how often it had been started."""

@@ -1,0 +1,79 @@
+"""TCP links between the processes of a stack and its servers, each of which can be cut or frozen by its name.
+
+They run in a process of their own, so that a busy test does not slow the stack down.
+"""
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from chassis.faulty_link import FaultyLink
+
+
+class Links:
+    """Thread safe. Close it."""
+
+    def __init__(self) -> None:
+        self.ports: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def add(self, targets: Mapping[str, tuple[str, int] | str]) -> dict[str, int]:
+        """Name → host and port, or the path of a Unix socket; the ports that lead there."""
+        self.ports |= self._ask(
+            "add", {name: target for name, target in targets.items() if name not in self.ports}
+        )
+        return self.ports
+
+    def cut(self, *names: str) -> None:
+        """Breaks what is open."""
+        self._ask("cut", names)
+
+    def freeze(self, *names: str) -> None:
+        """No byte gets through, and nobody is told; new connections hang as well."""
+        self._ask("freeze", names)
+
+    def thaw(self, *names: str) -> None:
+        """These, or all."""
+        self._ask("thaw", names or tuple(self.ports))
+
+    def close(self) -> None:
+        with self._process:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            self._process.terminate()
+
+    def _ask(self, what: str, about: Any) -> Any:
+        with self._lock:
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
+            self._process.stdin.write(json.dumps([what, about]) + "\n")
+            self._process.stdin.flush()
+            return json.loads(self._process.stdout.readline())
+
+
+def serve() -> None:
+    links: dict[str, FaultyLink] = {}
+    for line in sys.stdin:
+        what, about = json.loads(line)
+        if what == "add":
+            made = {
+                name: FaultyLink(target if isinstance(target, str) else tuple(target))
+                for name, target in about.items()
+            }
+            links |= made
+            answer = {name: link.port for name, link in made.items()}
+        else:
+            for name in about:
+                getattr(links[name], what)()
+            answer = {}
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    serve()

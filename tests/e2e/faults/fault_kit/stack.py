@@ -1,0 +1,100 @@
+"""A stack of its own whose every connection runs over a link that can fail, and whose wall clocks can be wrong."""
+
+import os
+import struct
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from e2e_kit.stack import Stack
+
+from fault_kit.links import Links
+from local import house, postgres
+from local.processes import Process
+from local.stack import Stack as LocalStack
+
+_SKEW = Path(__file__).with_name("skew")
+#: Who may have a wrong clock: all of ours.
+WORKERS = (*house.SERVICES, "gateway")
+#: Servers by the name that links to them end in: `publishing→database`.
+SERVERS = ("database", "amqp", "simulator", "s3")
+
+
+@dataclass(frozen=True)
+class _Linked(LocalStack):
+    """The local stack, with links put between."""
+
+    links: Links = field(default_factory=Links)
+
+    def plan(self, port: Mapping[str, int]) -> tuple[dict[str, str], list[Process]]:
+        env, table = super().plan(port)
+        return env, [self._linked(row, port) if row.name in WORKERS else row for row in table]
+
+    def _linked(self, row: Process, port: Mapping[str, int]) -> Process:
+        socket = postgres.socket_folder(self.run) / postgres.SOCKET_NAME
+        ports = self.links.add(
+            {f"{row.name}→{server}": ("127.0.0.1", port[server]) for server in SERVERS[1:]}
+            | {f"{row.name}→database": str(socket)}
+        )
+        env = {name: self._through(row, value, port, ports) for name, value in row.env.items()}
+        env["DATABASE_URL"] = (
+            f"postgresql://{postgres.USER}@127.0.0.1:{ports[f'{row.name}→database']}/{row.name}"
+        )
+        skew = self.run / "skew" / row.name
+        skew.parent.mkdir(exist_ok=True)
+        skew.write_bytes(struct.pack("d", 0.0))
+        return replace(row, env=env | {"PYTHONPATH": _path(_SKEW), "FAULTS_SKEW": str(skew)})
+
+    def _through(self, row: Process, value: str, port: Mapping[str, int], ports: Mapping[str, int]) -> str:
+        for server in SERVERS[1:]:
+            value = value.replace(f"127.0.0.1:{port[server]}", f"127.0.0.1:{ports[f'{row.name}→{server}']}")
+        return value
+
+
+class FaultyStack(Stack):
+    """What the tests have of it."""
+
+    def __init__(self, run: Path, links: Links) -> None:
+        super().__init__(run)
+        self.links = links
+
+    def skew(self, name: str, seconds: float) -> None:
+        """From now on this process's wall clock is so far ahead."""
+        with (self.run / "skew" / name).open("r+b") as file:
+            file.write(struct.pack("d", seconds))
+
+    def mend(self) -> None:
+        """Links flow and clocks are right."""
+        self.links.thaw()
+        for name in WORKERS:
+            self.skew(name, 0.0)
+
+    def state(self, name: str) -> str:
+        return str(self.states()[name]["state"])
+
+    def await_state(self, name: str, starts: int, seconds: float) -> float:
+        """Until it was started more often and answers again; the moment of that (monotonic)."""
+        end = time.monotonic() + seconds
+        while not (self.starts(name) > starts and self.state(name) == "ready"):
+            assert time.monotonic() < end, f"{name} is not back within {seconds} s"
+            time.sleep(0.01)
+        return time.monotonic()
+
+
+@contextmanager
+def faulty_stack(run: Path) -> Iterator[FaultyStack]:
+    """Gone afterwards."""
+    local = _Linked(run, durable=False, usual_ports=False)
+    try:
+        local.up(lambda _: None, owner_pid=os.getpid())
+        yield FaultyStack(run, local.links)
+    finally:
+        local.links.thaw()
+        local.down()
+        local.links.close()
+
+
+def _path(folder: Path) -> str:
+    return os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
