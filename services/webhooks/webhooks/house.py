@@ -6,6 +6,7 @@ from typing import Any
 from chassis.database import Database
 from chassis.guarded_http import Resolve, resolve
 from chassis.loops import wake
+from chassis.telemetry.watching import watch_pool
 from webhooks import measures
 from webhooks.arriving import ARRIVED
 from webhooks.config import Settings
@@ -32,4 +33,5 @@ class House:
         self.scribe = Scribe(database, settings.lease_seconds)
         self.office = Office(database, settings, vault, self.scribe, quota, resolve)
         measures.watch_backlog(database)
+        watch_pool("attempts", "webhooks", lambda: self.office.running, lambda: settings.attempts_at_once)
         database.on_commit(ARRIVED, partial(wake, "deliver_events"))

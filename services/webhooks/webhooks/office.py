@@ -69,6 +69,11 @@ class Office:
         self._lanes: dict[str, Lane] = {}
         self._is_closing = False
 
+    @property
+    def running(self) -> int:
+        """Attempts on their way."""
+        return self._settings.attempts_at_once - self._attempts.free
+
     def tick(self) -> int:
         """Takes up what is due and has room; how much that was."""
         if self._is_closing:

@@ -17,6 +17,7 @@ from urllib3.exceptions import HTTPError
 
 from ai.providers.base import Clip, GenerationFailed
 from chassis.service import offload
+from chassis.telemetry import tracing
 
 T = TypeVar("T")
 log = structlog.get_logger()
@@ -119,15 +120,17 @@ class Wire:
             raise _too_slow()
         ours = self._headers if _origin(url) == _origin(self.base_url) else {}
         try:
-            response = self._pool.urlopen(
-                method,
-                url,
-                body=body,
-                headers={**headers, **ours, "Accept-Encoding": "identity"},
-                timeout=urllib3.Timeout(connect=min(_CONNECT_SECONDS, left), read=left),
-                redirect=False,
-                preload_content=False,
-            )
+            with tracing.outbound(method, urlsplit(url).hostname or "") as traced:
+                response = self._pool.urlopen(
+                    method,
+                    url,
+                    body=body,
+                    headers={**headers, **ours, "Accept-Encoding": "identity"},
+                    timeout=urllib3.Timeout(connect=min(_CONNECT_SECONDS, left), read=left),
+                    redirect=False,
+                    preload_content=False,
+                )
+                traced.got(response.status)
         except (HTTPError, OSError) as error:
             raise _no_answer(error) from error
         try:

@@ -1,0 +1,58 @@
+"""What `deploy/observability` names, and the names that our metrics have there. Reads files; knows no service."""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import yaml
+
+from local.paths import ROOT
+
+FOLDER = ROOT / "deploy" / "observability"
+#: How Prometheus spells the units that we use.
+_UNITS = {"s": "seconds", "By": "bytes", "1": "ratio"}
+_LABELS = re.compile(r"\{[^{}]*\}|\b(?:by|without|on|ignoring)\s*\([^()]*\)")
+_SERIES = re.compile(r"\b(?:http|rpc|db|messaging|posthaste)_[a-z0-9_]+\b")
+_RECORDED = re.compile(r"\bposthaste:[a-z0-9_:]+")
+
+
+def prometheus_names(metric: str, kind: str, unit: str) -> tuple[str, ...]:
+    """The series of an OTLP metric (kind: gauge, sum, histogram), by OpenTelemetry's rule for Prometheus."""
+    base = metric.replace(".", "_")
+    if unit in _UNITS and (unit != "1" or kind == "gauge"):
+        base = f"{base}_{_UNITS[unit]}"
+    if kind == "histogram":
+        return tuple(f"{base}_{part}" for part in ("bucket", "count", "sum"))
+    return (f"{base}_total" if kind == "sum" else base,)
+
+
+def rules() -> list[dict[str, Any]]:
+    """Recorded figures and alerts."""
+    document = yaml.safe_load((FOLDER / "rules.yaml").read_text(encoding="utf-8"))
+    return [rule for group in document["groups"] for rule in group["rules"]]
+
+
+def queries_of_dashboards() -> list[str]:
+    """What the panels ask Prometheus."""
+    return [
+        target["expr"]
+        for path in sorted((FOLDER / "grafana" / "dashboards").glob("*.json"))
+        for panel in json.loads(path.read_text(encoding="utf-8"))["panels"]
+        for target in panel["targets"]
+        if target["datasource"]["type"] == "prometheus"
+    ]
+
+
+def series_in(queries: Iterable[str]) -> set[str]:
+    """The series that queries ask for, recorded ones left out."""
+    return {name for query in queries for name in _SERIES.findall(_LABELS.sub(" ", query))}
+
+
+def recorded_in(queries: Iterable[str]) -> set[str]:
+    """The recorded figures that they ask for."""
+    return {name for query in queries for name in _RECORDED.findall(query)}
+
+
+def all_queries() -> list[str]:
+    return [*queries_of_dashboards(), *(rule["expr"] for rule in rules())]

@@ -1,0 +1,129 @@
+"""Dashboards, rules and settings: made of figures that exist, with a way out for each alert."""
+
+import importlib
+import importlib.util
+import re
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+from chassis.telemetry import metrics
+from local.observability import FOLDER, all_queries, prometheus_names, recorded_in, rules, series_in
+from local.paths import ROOT
+
+PAGE = ROOT / "docs" / "observability.md"
+KINDS = {metrics.Gauge: "gauge", metrics.Counter: "sum", metrics.Histogram: "histogram"}
+
+
+@pytest.fixture(scope="module")
+def declared() -> dict[str, metrics.Instrument]:
+    """Of chassis and all services."""
+    for path in ROOT.glob("services/*/*/measures.py"):
+        importlib.import_module(f"{path.parent.name}.measures")
+    return metrics.DECLARED
+
+
+@pytest.fixture(scope="module")
+def dashboards() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("dashboards", FOLDER / "dashboards.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def exported(declared: dict[str, metrics.Instrument]) -> set[str]:
+    return {
+        series
+        for name, instrument in declared.items()
+        for series in prometheus_names(name, KINDS[type(instrument)], instrument.unit)
+    }
+
+
+def test_names_follow_the_rule_of_opentelemetry_for_prometheus() -> None:
+    assert prometheus_names("http.server.request.duration", "histogram", "s") == tuple(
+        f"http_server_request_duration_seconds_{part}" for part in ("bucket", "count", "sum")
+    )
+    assert prometheus_names("posthaste.credits.spent", "sum", "{credit}") == (
+        "posthaste_credits_spent_total",
+    )
+    assert prometheus_names("posthaste.pool.used", "gauge", "{task}") == ("posthaste_pool_used",)
+
+
+def test_a_querys_series_are_told_from_its_labels() -> None:
+    query = (
+        'sum by (rpc_service, le) (rate(rpc_x_bucket{rpc_service=~"a|b"}[5m])) / on (db_x) posthaste:y:rate5m'
+    )
+    assert (series_in([query]), recorded_in([query])) == ({"rpc_x_bucket"}, {"posthaste:y:rate5m"})
+
+
+def test_every_series_that_is_asked_for_is_one_of_ours(declared: dict[str, metrics.Instrument]) -> None:
+    asked = series_in(all_queries())
+    assert len(asked) > 20
+    assert asked - exported(declared) == set()
+
+
+def test_every_metric_of_ours_is_looked_at_by_somebody(declared: dict[str, metrics.Instrument]) -> None:
+    asked = series_in(all_queries())
+    unseen = {
+        name
+        for name, instrument in declared.items()
+        if not asked & set(prometheus_names(name, KINDS[type(instrument)], instrument.unit))
+    }
+    assert unseen == {"posthaste.outbox.waiting"}  # for scaling (docs/observability.md)
+
+
+def test_recorded_figures_that_are_asked_for_are_recorded() -> None:
+    recorded = {rule["record"] for rule in rules() if "record" in rule}
+    assert recorded_in(all_queries()) <= recorded
+
+
+def test_each_dashboard_is_what_its_code_says(dashboards: ModuleType) -> None:
+    files = {
+        path.stem: path.read_text(encoding="utf-8") for path in (FOLDER / "grafana" / "dashboards").iterdir()
+    }
+    assert files == {one.uid: dashboards.rendered(one) for one in dashboards.ALL}
+
+
+def test_each_alert_says_what_is_wrong_and_has_its_entry_on_the_page() -> None:
+    alerts = [rule for rule in rules() if "alert" in rule]
+    page = PAGE.read_text(encoding="utf-8")
+    entries = set(re.findall(r"^### (\w+)$", page, re.MULTILINE))
+    assert {alert["alert"] for alert in alerts} == entries
+    for alert in alerts:
+        assert alert["labels"]["severity"] in ("page", "ticket"), alert
+        assert alert["annotations"]["summary"], alert
+
+
+def test_the_page_names_every_metric_with_its_unit(declared: dict[str, metrics.Instrument]) -> None:
+    page = PAGE.read_text(encoding="utf-8").partition("## Metrics")[2].partition("## Logs")[0]
+    for name, instrument in declared.items():
+        assert f"| `{name}` | {instrument.unit} |" in page, name
+    assert set(re.findall(r"^\| `([a-z.]+)` \|", page, re.MULTILINE)) == set(declared)
+
+
+@pytest.mark.parametrize("name", ["collector.yaml", "prometheus.yaml", "rules.yaml"])
+def test_settings_are_yaml_and_lead_to_each_other(name: str) -> None:
+    document: dict[str, Any] = yaml.safe_load((FOLDER / name).read_text(encoding="utf-8"))
+    if name == "collector.yaml":
+        for pipeline in document["service"]["pipelines"].values():
+            for kind, used in pipeline.items():
+                assert set(used) <= set(document[kind])
+        assert set(document["service"]["extensions"]) <= set(document["extensions"])
+    elif name == "prometheus.yaml":
+        assert document["rule_files"] == ["/etc/prometheus/rules.yaml"]
+        collector = yaml.safe_load((FOLDER / "collector.yaml").read_text(encoding="utf-8"))
+        port = collector["exporters"]["prometheus"]["endpoint"].rpartition(":")[2]
+        assert document["scrape_configs"][0]["static_configs"][0]["targets"] == [f"collector:{port}"]
+
+
+def test_dashboards_ask_sources_that_are_set_up() -> None:
+    sources = yaml.safe_load(
+        (FOLDER / "grafana" / "provisioning" / "datasources" / "posthaste.yaml").read_text(encoding="utf-8")
+    )["datasources"]
+    uids = {source["uid"] for source in sources}
+    text = "".join(path.read_text(encoding="utf-8") for path in (FOLDER / "grafana" / "dashboards").iterdir())
+    assert set(re.findall(r'"uid": "(prometheus|jaeger|[a-z]+)"', text)) == uids
