@@ -3,6 +3,7 @@
 While the service's database is away an event waits without using up its retries.
 """
 
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import Any, NamedTuple, TypeVar
@@ -46,6 +47,9 @@ class EventConsumer(SharedExtension, ProviderCollector):
         super().__init__()
         self._handlers: dict[str, OnEvent] = {}
         self._messages: LightQueue = LightQueue()
+        self._consumer_tag = ""
+        self._stopping = False
+        self._all_begun = threading.Event()
 
     def setup(self) -> None:
         self.service_link.openers.append(self._on_open)
@@ -54,19 +58,30 @@ class EventConsumer(SharedExtension, ProviderCollector):
         super().register_provider(provider)
         self._handlers.update(dict.fromkeys(provider.events, provider))
 
+    def unregister_provider(self, provider: Any) -> None:
+        """With the last one no more events are taken; those that came are handed to their handlers first."""
+        super().unregister_provider(provider)
+        if not self._providers and not self._stopping:
+            self._stopping = True
+            self.service_link.cancel(self._consumer_tag)
+            self._messages.put(None)
+            self._all_begun.wait()
+
     def start(self) -> None:
         self.container.spawn_managed_thread(self._dispatch, identifier="event-dispatch")
         self.service_link.start()
 
     def _on_open(self, channel: Channel) -> None:
-        channel.basic_consume(topology.event_queue(self.container.service_name), self._on_message)
+        if not self._stopping:
+            queue = topology.event_queue(self.container.service_name)
+            self._consumer_tag = channel.basic_consume(queue, self._on_message)
 
     def _on_message(self, channel: Channel, method: Any, properties: Any, body: bytes) -> None:
         self._messages.put((channel, method.delivery_tag, properties.headers or {}, body))
 
     def _dispatch(self) -> None:
-        while True:
-            channel, tag, headers, body = self._messages.get()
+        while (message := self._messages.get()) is not None:
+            channel, tag, headers, body = message
             try:
                 event = msgspec.json.decode(body, type=Event)
                 handler = self._handlers[event.event]
@@ -74,6 +89,7 @@ class EventConsumer(SharedExtension, ProviderCollector):
                 self._set_aside(channel, tag, headers, body, logs.summary_of(error))
                 continue
             handler.take(Received(channel, tag, headers, body, event))
+        self._all_begun.set()
 
     def settle(self, batch: Sequence["Received"], error: BaseException | None) -> None:
         """Acknowledges events that were handled; what failed comes again later."""

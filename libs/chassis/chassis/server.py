@@ -5,6 +5,7 @@ run again behind its caller's back; the caller gets SERVICE_UNAVAILABLE and repe
 operation id. Replies are transient and unconfirmed; those that are ready at the same moment travel together.
 """
 
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -46,6 +47,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: Frames a process holds unacknowledged: the rest waits at the broker for any replica. Our choice.
 PREFETCH_FRAMES = 16
+#: The broker's answer to the end of consuming. Our choice.
+_CANCEL_SECONDS = 2.0
 #: The longest a reply waits for neighbours that are about to be ready. As long as calls may wait.
 GATHER_SECONDS = 0.002
 
@@ -70,6 +73,18 @@ class ServiceLink(SharedExtension):
 
     kill = stop
 
+    def cancel(self, consumer_tag: str) -> None:
+        """Returns when the broker has said that nothing more will come, or does not say so in time."""
+        told = threading.Event()
+
+        def ask() -> None:
+            if self.link.channel is not None:
+                self.link.channel.basic_cancel(consumer_tag, lambda _frame: told.set())
+
+        if self.link.is_open and consumer_tag:
+            self.link.call_soon(ask)
+            told.wait(_CANCEL_SECONDS)
+
     def _on_open(self, channel: Channel) -> None:
         channel.basic_qos(prefetch_count=PREFETCH_FRAMES)
         topology.declare_service(channel, self.container.service_name)
@@ -90,6 +105,8 @@ class RpcServer(SharedExtension, ProviderCollector):
         self._running = 0
         self._to_flush = Semaphore(0)
         self._consumer_tag = ""
+        self._stopping = False
+        self._all_begun = threading.Event()
         self.ping: Callable[[], None] = lambda: None
 
     def register_provider(self, provider: Any) -> None:
@@ -110,12 +127,17 @@ class RpcServer(SharedExtension, ProviderCollector):
         self.container.spawn_managed_thread(self._gather_replies, identifier="rpc-replies")
         self.service_link.start()
 
-    def stop(self) -> None:
-        """Takes no more frames, then lets the calls that run send their replies."""
-        link = self.service_link.link
-        if link.channel is not None and self._consumer_tag:
-            link.call_soon(lambda: link.channel and link.channel.basic_cancel(self._consumer_tag))
-        super().stop()
+    def unregister_provider(self, provider: Any) -> None:
+        """With the last one the service takes no more frames; it returns when the calls of those that came have begun.
+
+        The container then waits for all that run, before it stops what they use.
+        """
+        super().unregister_provider(provider)
+        if not self._providers and not self._stopping:
+            self._stopping = True
+            self.service_link.cancel(self._consumer_tag)
+            self._frames.put(None)
+            self._all_begun.wait()
 
     @property
     def is_consuming(self) -> bool:
@@ -126,6 +148,8 @@ class RpcServer(SharedExtension, ProviderCollector):
 
     def _on_open(self, channel: Channel) -> None:
         self._ready.clear()
+        if self._stopping:
+            return
         queue = topology.rpc_queue(self.container.service_name)
         self._consumer_tag = channel.basic_consume(queue, self._on_frame)
 
@@ -147,8 +171,8 @@ class RpcServer(SharedExtension, ProviderCollector):
     def _dispatch(self) -> None:
         """Begins the calls of each frame; blocks while all workers are busy, so that frames wait at the broker."""
         link = self.service_link.link
-        while True:
-            channel, tag, properties, body = self._frames.get()
+        while (frame := self._frames.get()) is not None:
+            channel, tag, properties, body = frame
             try:
                 self._begin_calls(properties, body)
             except Exception as error:  # noqa: BLE001 - no message may stop the service
@@ -160,6 +184,7 @@ class RpcServer(SharedExtension, ProviderCollector):
                     logs.summary_of(error),
                 )
             link.call_soon(partial(_ack, channel, tag))
+        self._all_begun.set()
 
     def _begin_calls(self, properties: Any, body: bytes) -> None:
         if not properties.reply_to:

@@ -288,3 +288,22 @@ def until(condition, timeout_seconds=15.0):
     while not condition():
         assert time.monotonic() < deadline, "it never came true"
         time.sleep(0.02)
+
+
+def test_told_to_stop_it_takes_nothing_more_while_a_call_still_runs(own_probe, virtual_host):
+    """Under load some call always runs: it would go on for ever, and the supervisor would kill it."""
+    answers = []
+    first = threading.Thread(
+        target=lambda: answers.append(own_probe.wait(CALLER, Words("first", seconds=2.0)))
+    )
+    first.start()
+    own_probe.write(CALLER, Words(text="behind it in the queue"))
+    own_probe.process.terminate()
+    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+        channel = connection.channel()
+        for queue in (topology.rpc_queue("probe"), topology.event_queue("probe")):
+            while channel.queue_declare(queue, passive=True).method.consumer_count:
+                assert first.is_alive()
+    first.join(10)
+    assert answers == [Words("first", seconds=2.0)]
+    assert own_probe.terminate() == 0
