@@ -1,9 +1,12 @@
 """`python -m simulator --port N [--host H]`: serves until it is terminated."""
 
 import argparse
+import socket
+import threading
 from typing import Any
 
 from flask import Flask
+from gunicorn import util  # type: ignore[import-untyped]
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 
 from simulator.config import Settings, from_environment
@@ -39,7 +42,17 @@ class _Server(BaseApplication):  # type: ignore[misc]
         from simulator.app import create_app
         from simulator.simulation import Simulation
 
+        util.close_graceful = _closed_aside
         return create_app(Simulation(self._settings))
+
+
+#: Waits up to 2 s for the other side to close as well, which gunicorn does in the one thread that takes connections.
+_close_gracefully = util.close_graceful
+
+
+def _closed_aside(connection: socket.socket) -> None:
+    """Who keeps a file's connection until its upload here is over must not hold up everybody else, itself first."""
+    threading.Thread(target=_close_gracefully, args=(connection,), daemon=True).start()
 
 
 def main(arguments: list[str] | None = None) -> Any:

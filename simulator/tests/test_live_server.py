@@ -213,3 +213,15 @@ def test_a_key_of_a_hanging_payment_is_in_use(server, page, connection):
         pass
     assert pay(connection, "order-8")[0] == 409
     hanging.close()
+
+
+def test_a_caller_that_does_not_close_holds_up_nobody(server):
+    host, port = server.split(":")
+    with contextlib.ExitStack() as held:
+        for _ in range(3):
+            slow = held.enter_context(socket.create_connection((host, int(port)), timeout=5))
+            slow.sendall(b"GET /_sim/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            while slow.recv(65536):
+                pass
+        with requests.Session() as session:
+            assert session.get(f"http://{server}/_sim/health", timeout=1.5).ok

@@ -1,0 +1,114 @@
+"""A hundred posts on each platform whose answers never come, publishing killed in the middle: each is out once.
+
+All six at the same time, on pages that each take three posts, as LinkedIn's hour has it.
+"""
+
+import datetime as dt
+import time
+import uuid
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import pytest
+from e2e_kit.api import Json, stamp
+from e2e_kit.linking import NAMES
+from e2e_kit.operator import Account, Accounts, Clock
+from e2e_kit.simulator import Simulator
+from e2e_kit.stack import Stack
+from e2e_kit.waiting import until
+
+PAGES, POSTS_PER_PAGE = 34, 3
+POSTS = PAGES * POSTS_PER_PAGE
+#: A post is queued at least ten minutes ahead; there has to be time to queue them all.
+UNTIL_DUE = dt.timedelta(minutes=13)
+#: Of 612 posts on two busy cores.
+OUT_SECONDS = 150.0
+#: A claim lapses after 20 s, an outcome is settled within 2 minutes; the rest is for a busy machine.
+SETTLED_SECONDS = 240.0
+
+
+@dataclass
+class Hundred:
+    """One platform's posts."""
+
+    account: Account
+    simulator: Simulator
+    platform: str
+    media: list[str]
+    pages: list[Json]
+    texts: list[str] = field(default_factory=list)
+
+    def schedule(self, first_at: dt.datetime) -> None:
+        """Answers to all of them are dropped."""
+        for page in self.pages:
+            self.simulator.fault("drop_after_accept", page, times=POSTS_PER_PAGE)
+            for minute in range(POSTS_PER_PAGE):
+                text = f"{self.platform} {uuid.uuid4().hex}"
+                body = {
+                    "page_id": page["id"],
+                    "message": text,
+                    "media_urls": self.media,
+                    "scheduled_at": stamp(first_at + dt.timedelta(minutes=2 * minute)),
+                }
+                self.account.api.post("/posts/schedule", body)
+                self.texts.append(text)
+
+    def shown(self, status: str) -> list[Json]:
+        rows: list[Json] = []
+        cursor: dict[str, str] = {}
+        while cursor != {"cursor": None}:
+            query = {"status": status, "limit": 100, **cursor}
+            found = self.account.api.get("/posts/scheduled", 200, **query)
+            rows += found["scheduled_posts"]
+            cursor = {"cursor": found["next_cursor"]}
+        return rows
+
+
+def held(simulator: Simulator, hundreds: list[Hundred]) -> Counter[str]:
+    """How often the platforms hold each text."""
+    wanted = {text for one in hundreds for text in one.texts}
+    return Counter(post["text"] for post in simulator.posts() if post["text"] in wanted)
+
+
+def kill_when(stack: Stack, simulator: Simulator, hundreds: list[Hundred], share: float) -> None:
+    """Publishing, as soon as so much of it all is out."""
+    least = int(share * POSTS * len(hundreds))
+    until(lambda: held(simulator, hundreds).total() >= least, OUT_SECONDS, f"{least} posts are out")
+    stack.await_restart("publishing", stack.kill("publishing"))
+
+
+def settle(hundreds: list[Hundred], clock: Clock) -> None:
+    """Until none is under way; those that wait for their next attempt get it."""
+
+    def look() -> bool:
+        waiting = [post for one in hundreds for post in one.shown("queued")]
+        if waiting and all(post["next_attempt_at"] for post in waiting):
+            clock.shift(minutes=1)
+        return not waiting
+
+    until(look, SETTLED_SECONDS, "no post is under way any more")
+
+
+@pytest.mark.alone
+def test_a_hundred_posts_on_each_platform_are_out_once_whatever_breaks(
+    accounts: Accounts, simulator: Simulator, clock: Clock, stack: Stack, photo: str, video: str
+) -> None:
+    media = {"IG": [photo], "TT": [video], "YT": [video]}
+    hundreds = []
+    for platform in NAMES:
+        account = accounts.new(pages=())
+        pages = [accounts.page(account.brand_id, platform) for _ in range(PAGES)]
+        hundreds.append(Hundred(account, simulator, platform, media.get(platform, []), pages))
+    first_at = clock.now() + UNTIL_DUE
+    with ThreadPoolExecutor(len(hundreds)) as pool:
+        list(pool.map(lambda one: one.schedule(first_at), hundreds))
+    clock.shift_to(first_at + dt.timedelta(minutes=2 * POSTS_PER_PAGE))
+    began = time.monotonic()
+    kill_when(stack, simulator, hundreds, 0.4)
+    settle(hundreds, clock)
+    print(f"{POSTS} on each platform settled in {time.monotonic() - began:.0f} s")
+    assert held(simulator, hundreds) == Counter(text for one in hundreds for text in one.texts)
+    for one in hundreds:
+        assert Counter(post["status"] for post in one.shown("all")) == {"published": POSTS}, one.platform
+    simulator.clear_faults()
