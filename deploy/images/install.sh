@@ -8,13 +8,13 @@ shift 2
 python=${PYTHON:-python3}
 
 "$python" -m venv --without-pip "$into"
-own=
 for package in "$@"; do
-  case $package in simulator) own="$own posthaste-simulator" ;; *) own="$own posthaste-contracts posthaste-chassis posthaste-${package##*/}" ;; esac
-  set -- "$@" -r "$package/requirements.lock"
+  # Our own by their files: no registry is asked for their names.
+  set -- "$@" -r "$package/requirements.lock" "$wheels/posthaste_$(basename "$package")"-*.whl
   shift
 done
-pip() { "$python" -m pip --python "$into/bin/python" install --quiet --no-deps "$@"; }
-pip "$@"
-# shellcheck disable=SC2086 # one word a package
-pip --no-index --find-links "$wheels" $own
+case " $* " in
+  *simulator*) ;; # which stands alone
+  *) set -- "$@" "$wheels"/posthaste_contracts-*.whl "$wheels"/posthaste_chassis-*.whl ;;
+esac
+"$python" -m pip --python "$into/bin/python" install --quiet --no-deps "$@"

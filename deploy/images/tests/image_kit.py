@@ -1,0 +1,98 @@
+"""What the image tests share: environments as the Dockerfile makes them, and processes that run in them."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from local.paths import ROOT
+
+#: Longest time for one step of an image, on a busy machine and with nothing in pip's cache.
+STEP_SECONDS = 300
+#: Longest time until a process answers, or has ended after SIGTERM.
+START_SECONDS, STOP_SECONDS = 30.0, 20.0
+
+
+def step(script: str, *arguments: str | Path, **env: str | Path) -> None:
+    """One of the Dockerfile's RUN lines, by this Python."""
+    told = {"PYTHON": sys.executable, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1"}
+    done = subprocess.run(
+        [ROOT / "deploy" / "images" / script, *arguments],
+        cwd=ROOT, env=os.environ | told | {name: str(value) for name, value in env.items()},
+        capture_output=True, text=True, timeout=STEP_SECONDS,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@dataclass(frozen=True)
+class Environment:
+    """An environment with one package of ours in it."""
+
+    name: str
+    python: Path
+
+    def evaluate(self, code: str) -> Any:
+        """What `code` leaves in `found`, through JSON. `-I`: neither PYTHONPATH nor the folder adds anything."""
+        done = subprocess.run(
+            [self.python, "-I", "-W", "ignore", "-c", f"import json\n{code}\nprint(json.dumps(found))"],
+            cwd=self.python.parent, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+
+class Running:
+    """A process of an environment, told what its container is told."""
+
+    def __init__(
+        self, environment: Environment, start: Sequence[str], env: dict[str, str], port: int
+    ) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        at = {"HOST": "127.0.0.1", "PORT": str(port), "HEALTH_HOST": "127.0.0.1", "HEALTH_PORT": str(port)}
+        self.argv = [environment.python, "-m", *start]
+        self.env = {"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1", **at, **env}
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def migrate(self, name: str) -> None:
+        argv = [self.argv[0], "-m", "chassis.migrate", name]
+        done = subprocess.run(argv, env=self.env, cwd="/tmp", capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(self.argv, env=self.env, cwd="/tmp")
+
+    def wait_healthy(self, path: str = "/healthz") -> None:
+        end = time.monotonic() + START_SECONDS
+        while not self.is_healthy(path):
+            assert self.process is not None
+            assert self.process.poll() is None, f"{self.argv} ended with {self.process.returncode}"
+            assert time.monotonic() < end, f"{self.argv} is not healthy"
+            time.sleep(0.05)
+
+    def is_healthy(self, path: str = "/healthz") -> bool:
+        """What the image's HEALTHCHECK asks."""
+        try:
+            with urllib.request.urlopen(self.url + path, timeout=2):
+                return True
+        except (urllib.error.URLError, TimeoutError, ConnectionError):
+            return False
+
+    def signal(self) -> None:
+        assert self.process is not None
+        self.process.terminate()
+
+    def wait_ended(self) -> int:
+        assert self.process is not None
+        return self.process.wait(STOP_SECONDS)
+
+    def kill(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()

@@ -1,0 +1,395 @@
+"""Every image's steps without an engine: built, installed from its own lock, complete there and alone.
+
+The environments come from the two scripts that the Dockerfile runs, and nothing but the lock and our own packages can
+be imported in them. Then each runs what its container runs, as docker-compose.yml says: migrated, started, healthy, and
+stopped by SIGTERM in the middle of work, which is finished, and with messages waiting, of which none is lost.
+"""
+
+import base64
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pika
+import pytest
+import requests
+import yaml
+from image_kit import STOP_SECONDS, Environment, Running, step
+from packaging.utils import canonicalize_name
+from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.engine import make_url
+
+from chassis import topology
+from chassis.ids import new_id
+from chassis.rpc import Bus, connect
+from chassis.testkit import own_bucket, own_virtual_host
+from contracts.accounts import CreateUser
+from contracts.ai import ListJobs
+from contracts.caller import Caller, operator
+from contracts.errors import ApiError
+from contracts.events import EVENTS, Event
+from contracts.media import ListMedia
+from contracts.publishing import ListPages
+from contracts.record import Nothing
+from contracts.services import SERVICES
+from contracts.webhooks import ListSubscriptions
+from local.paths import ROOT
+
+LIBRARIES = ("contracts", "chassis")
+#: What `./dev` has and an image must do without.
+NOT_DEPLOYED = ("pytest", "hypothesis", "mypy", "ruff", "psutil", "pip", "wheel", "local", "simulator")
+CONTAINERS = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+#: Image → (folder of its package, what its container runs after `python -m`).
+IMAGES = {
+    name: (CONTAINERS[name]["build"]["args"]["PACKAGES"], CONTAINERS[name]["build"]["args"]["START"].split())
+    for name in ("gateway", "ctl", *SERVICES)
+}
+DOCKERFILE = (ROOT / "deploy" / "images" / "Dockerfile").read_text()
+
+
+# -- what is in an image -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built = tmp_path_factory.mktemp("wheels")
+    step("build.sh", built, *(folder for folder, _ in IMAGES.values()))
+    return built
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What all locks name, fetched once: seven environments would ask the registry for the same."""
+    folder = tmp_path_factory.mktemp("registry")
+    lines = {line for image in IMAGES for line in lock_of(image).read_text().splitlines() if "==" in line}
+    (folder / "all.lock").write_text("\n".join(sorted(lines)))
+    step("fetch.sh", folder, folder / "all.lock")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def environments(
+    wheels: Path, registry: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Environment]]:
+    """One for each image, made side by side."""
+
+    def make(name: str) -> Environment:
+        into = tmp_path_factory.mktemp(name) / "posthaste"
+        step("install.sh", into, wheels, IMAGES[name][0], PIP_NO_INDEX="1", PIP_FIND_LINKS=registry)
+        return Environment(name, into / "bin" / "python")
+
+    with ThreadPoolExecutor(3) as pool:
+        made = dict(zip(IMAGES, pool.map(make, IMAGES), strict=True))
+    yield made
+    for environment in made.values():
+        shutil.rmtree(environment.python.parents[2])
+
+
+def lock_of(image: str) -> Path:
+    return ROOT / IMAGES[image][0] / "requirements.lock"
+
+
+def modules_of(image: str) -> list[str]:
+    source = ROOT / IMAGES[image][0]
+    paths = (source / image).rglob("*.py")
+    return sorted(".".join(path.relative_to(source).with_suffix("").parts) for path in paths)
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_an_image_holds_its_lock_and_its_own_packages_complete_and_nothing_else(
+    environments: dict[str, Environment], image: str
+) -> None:
+    modules = [name for name in modules_of(image) if not name.endswith(".__main__")]
+    unwanted = [*NOT_DEPLOYED, *(name for name in IMAGES if name != image)]
+    found = environments[image].evaluate(
+        f"{'import chassis.run' if image in SERVICES else ''}\n"
+        "import importlib, re\n"
+        "from importlib.metadata import distributions, version\n"
+        "from importlib.util import find_spec\n"
+        f"for name in {modules}: importlib.import_module(name)\n"
+        "from chassis.migrate import migrations_of\n"
+        "there = list(distributions())\n"
+        "found = {'distributions': [it.name for it in there],\n"
+        f"  'migrations': sorted(it.name for it in migrations_of({image!r}).glob('*.py')),\n"
+        "  'needs': [it for one in there for it in one.requires or ()],\n"
+        "  'versions': {it.name: it.version for it in there},\n"
+        f"  'unwanted': [it for it in {unwanted} if find_spec(it)]}}"
+    )
+    assert found["unwanted"] == []
+    own = {f"posthaste-{name}" for name in (*LIBRARIES, image)}
+    locked = {line.partition("==")[0] for line in lock_of(image).read_text().splitlines() if "==" in line}
+    assert {canonicalize_name(name) for name in found["distributions"]} == {
+        canonicalize_name(name) for name in locked | own
+    }
+    migrations = (ROOT / IMAGES[image][0] / "migrations").glob("*.py")
+    assert found["migrations"] == sorted(path.name for path in migrations)
+
+
+def test_the_locks_hold_all_that_the_packages_declare(environments: dict[str, Environment]) -> None:
+    for name, environment in environments.items():
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", "--python", environment.python, "check"],
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{name}: {done.stdout}"
+
+
+def test_an_environment_without_what_a_lock_names_does_not_start(wheels: Path, tmp_path: Path) -> None:
+    """What proves that the others see nothing of this machine's packages."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True, timeout=60)
+    python = tmp_path / "bare" / "bin" / "python"
+    own = [next(wheels.glob(f"posthaste_{name}-*.whl")) for name in (*LIBRARIES, "quota")]
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", *own]
+    subprocess.run(pip, check=True, timeout=60)
+    done = subprocess.run([python, "-m", "chassis.run", "quota"], capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    assert "ModuleNotFoundError" in done.stderr
+
+
+def test_the_python_client_needs_nothing_but_itself(tmp_path: Path) -> None:
+    step("build.sh", tmp_path, "clients/python")
+    with zipfile.ZipFile(next(tmp_path.glob("posthaste-*.whl"))) as wheel:
+        metadata = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        assert b"Requires-Dist" not in wheel.read(metadata)
+        assert "posthaste/py.typed" in wheel.namelist()
+        wheel.extractall(tmp_path / "alone")
+    code = f"import sys; sys.path.append({str(tmp_path / 'alone')!r}); import posthaste.webhooks"
+    subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True, timeout=60)
+
+
+# -- what the image is ---------------------------------------------------------------------------------------------
+
+
+def test_the_image_runs_these_steps_and_leaves_tools_behind() -> None:
+    first, last = re.split(r"^FROM .*$", DOCKERFILE, flags=re.MULTILINE)[1:]
+    assert "deploy/images/build.sh /wheels ${PACKAGES}" in first
+    assert "deploy/images/install.sh /opt/posthaste /wheels ${PACKAGES}" in first
+    assert "COPY --from=build /opt/posthaste /opt/posthaste" in last
+    assert "pip uninstall" in last
+    assert not re.search(r"gcc|build-essential|pip install|setuptools", last)
+    assert re.search(r"^USER 10001:10001$", last, flags=re.MULTILINE)
+    assert re.search(r"^HEALTHCHECK ", last, flags=re.MULTILINE)
+
+
+def test_what_the_dockerfile_copies_is_let_in_and_nothing_that_is_secret() -> None:
+    let_in = {
+        line[1:].rstrip("*.sh/")
+        for line in (ROOT / ".dockerignore").read_text().splitlines()
+        if line[:1] == "!"
+    }
+    copied = {
+        word for line in DOCKERFILE.splitlines() if line.startswith("COPY ") and "--from" not in line
+        for word in line.split()[1:-1]
+    }  # fmt: skip
+    for path in copied:
+        assert any(path.startswith(allowed) for allowed in let_in), path
+        assert (ROOT / path).exists()
+
+
+# -- what the image does -------------------------------------------------------------------------------------------
+
+#: Written by a service's tests nowhere else: the marker by which a call in flight is found in the server's list.
+ACCOUNT = "usr_inflight"
+#: Service → (table that is locked meanwhile, method, request): a call that waits for the table.
+CALLS: dict[str, tuple[str, str, Any]] = {
+    "accounts": ("users", "create_user", CreateUser(email=f"{ACCOUNT}@example.com")),
+    "quota": ("counters", "get_usage", Nothing()),
+    "media": ("media", "list_media", ListMedia()),
+    "publishing": ("pages", "list_pages", ListPages()),
+    "ai": ("jobs", "list_jobs", ListJobs()),
+    "webhooks": ("subscriptions", "list_subscriptions", ListSubscriptions()),
+}
+#: Receiver → an event that it can handle without knowing whom it is about.
+EVENTS_HEARD: dict[str, tuple[str, dict[str, Any]]] = {
+    "media": ("post.media", {"post_id": "pst_0", "media_ids": [], "state": "released", "revision": 1}),
+    "publishing": ("brand.changed", {"brand_id": "brd_0", "name": "Harbour Bakery"}),
+    "quota": ("unit.returned", {"operation_id": "op_0"}),
+    "webhooks": ("account.changed", {"account_id": ACCOUNT, "tier": "elite"}),
+}
+EVENT_COUNT = 40  # more than are handed out at once
+
+
+@dataclass
+class House:
+    """All containers of ours as processes, over fresh databases and a broker of their own."""
+
+    processes: dict[str, Running]
+    databases: dict[str, Engine]
+    bus: Bus
+    amqp_url: str
+
+
+@pytest.fixture(scope="module")
+def house(environments: dict[str, Environment], admin: Engine, amqp_url: str) -> Iterator[House]:
+    """Migrated and started side by side, each in its own environment."""
+    with own_virtual_host(admin, amqp_url) as virtual_host, own_bucket() as bucket, ExitStack() as stack:
+        key = base64.urlsafe_b64encode(os.urandom(32)).decode()
+        private = {
+            "accounts": {"TOKEN_SECRET": key},
+            "publishing": {"CREDENTIAL_KEYS": key},
+            "media": bucket,
+            "webhooks": {"WEBHOOK_SECRET_KEYS": key},
+        }
+        databases = {name: stack.enter_context(empty_database(admin)) for name in ("gateway", *SERVICES)}
+
+        def bring_up(name: str) -> Running:
+            url = databases[name].url.render_as_string(hide_password=False)
+            env = {"AMQP_URL": virtual_host, "DATABASE_URL": url, **private.get(name, {})}
+            running = Running(environments[name], IMAGES[name][1], env, free_port())
+            running.migrate(name)
+            running.start()
+            stack.callback(running.kill)
+            running.wait_healthy()
+            return running
+
+        with ThreadPoolExecutor(4) as pool:
+            processes = dict(zip(databases, pool.map(bring_up, databases), strict=True))
+        bus = connect(virtual_host, "test")
+        stack.callback(bus.close)
+        yield House(processes, databases, bus, virtual_host)
+
+
+@contextmanager
+def empty_database(admin: Engine) -> Iterator[Engine]:
+    name = f"image_{new_id('t')[-20:]}"
+    with admin.connect() as connection:
+        connection.execute(text(f'CREATE DATABASE "{name}"'))
+    engine = create_engine(make_url(admin.url).set(database=name), isolation_level="AUTOCOMMIT")
+    yield engine
+    engine.dispose()
+    with admin.connect() as connection:
+        connection.execute(text(f'DROP DATABASE "{name}" WITH (FORCE)'))
+
+
+@contextmanager
+def locked(database: Engine, *tables: str) -> Iterator[None]:
+    """Whoever touches the tables waits until the end of the block."""
+    with database.connect().execution_options(isolation_level="READ COMMITTED") as connection:
+        for table in tables:
+            connection.execute(text(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE"))
+        yield
+
+
+def wait_until(holds: Callable[[], object], what: str, seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+def is_waiting(database: Engine, marker: str) -> bool:
+    """Whether a statement with this marker waits for a lock."""
+    asked = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        " AND wait_event_type = 'Lock' AND query LIKE :marker"
+    )
+    with database.connect() as connection:
+        return bool(connection.execute(asked, {"marker": f"%{marker}%"}).scalar())
+
+
+def test_the_services_start_each_alone_and_understand_each_other(house: House) -> None:
+    assert all(running.is_healthy() for running in house.processes.values())
+    house.processes["gateway"].wait_healthy("/readyz")
+
+
+def test_the_gateway_told_to_stop_answers_who_asked_before_and_lets_nobody_in(house: House) -> None:
+    gateway, answers = house.processes["gateway"], []
+    person = {"email": "inflight@example.com", "password": "long enough"}
+
+    def sign_up() -> None:
+        answers.append(requests.post(f"{gateway.url}/auth/signup", json=person, timeout=30))
+
+    with locked(house.databases["accounts"], "users"):
+        request = threading.Thread(target=sign_up)
+        request.start()
+        wait_until(lambda: is_waiting(house.databases["accounts"], person["email"]), "it is not on its way")
+        gateway.signal()
+        wait_until(lambda: not gateway.is_healthy(), "it still lets people in")
+    request.join(STOP_SECONDS)
+    assert [answer.status_code for answer in answers] == [201]
+    assert gateway.wait_ended() == 0
+
+
+@pytest.mark.parametrize("service", CALLS)
+def test_a_service_told_to_stop_finishes_its_calls_and_loses_no_event(house: House, service: str) -> None:
+    running, database = house.processes[service], house.databases[service]
+    table, method, request = CALLS[service]
+    caller = operator() if service == "accounts" else Caller(account_id=ACCOUNT, user_id=ACCOUNT)
+    call = getattr(house.bus.service(service, SERVICES[service]), method)
+    answers: list[Any] = []
+
+    def ask() -> None:
+        try:
+            answers.append(call(caller, request))
+        except ApiError as refusal:
+            answers.append(refusal)
+
+    with locked(database, "inbox", table):
+        thread = threading.Thread(target=ask)
+        thread.start()
+        wait_until(lambda: is_waiting(database, ACCOUNT), "the call is not on its way")
+        sent = tell(house.amqp_url, service) if service in EVENTS_HEARD else set()
+        running.signal()
+        wait_until(lambda: not has_consumers(house.amqp_url, service), "it still takes calls")
+    thread.join(STOP_SECONDS)
+    assert [answer for answer in answers if not isinstance(answer, ApiError)] != [], answers
+    assert running.wait_ended() == 0
+    with database.connect() as connection:
+        handled = set(connection.execute(text("SELECT event_id FROM inbox")).scalars())
+    assert handled | waiting(house.amqp_url, service) == sent
+
+
+def tell(amqp_url: str, service: str) -> set[str]:
+    """Sends the service events, confirmed by the broker; their ids."""
+    name, data = EVENTS_HEARD[service]
+    assert service in EVENTS[name].receivers
+    ids = [new_id("evt") for _ in range(EVENT_COUNT)]
+    with pika.BlockingConnection(pika.URLParameters(amqp_url)) as connection:
+        channel = connection.channel()
+        channel.confirm_delivery()
+        for event_id in ids:
+            event = Event(
+                id=event_id, event=name, created_at=datetime.now(UTC), account_id=ACCOUNT, data=data
+            )
+            properties = pika.BasicProperties(delivery_mode=2)
+            channel.basic_publish(topology.EVENT_EXCHANGE, name, msgspec.json.encode(event), properties, True)
+    return set(ids)
+
+
+def has_consumers(amqp_url: str, service: str) -> bool:
+    with pika.BlockingConnection(pika.URLParameters(amqp_url)) as connection:
+        declared = connection.channel().queue_declare(topology.rpc_queue(service), passive=True)
+        return bool(declared.method.consumer_count)
+
+
+def waiting(amqp_url: str, service: str) -> set[str]:
+    """Ids of the events that lie at the broker for the service, those to be tried again among them."""
+    queues = [topology.event_queue(service)]
+    queues += [topology.retry_queue(service, seconds) for seconds in topology.RETRY_SECONDS]
+    found = set()
+    with pika.BlockingConnection(pika.URLParameters(amqp_url)) as connection:
+        channel = connection.channel()
+        for queue in queues:
+            while (message := channel.basic_get(queue, auto_ack=True))[0] is not None:
+                found.add(msgspec.json.decode(message[2], type=Event).id)
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
