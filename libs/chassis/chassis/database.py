@@ -3,6 +3,8 @@
 Statements are SQLAlchemy Core; a service's store is a concrete class over the `Connection` given here.
 """
 
+import hashlib
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -32,6 +34,9 @@ _SESSION_OPTIONS = " ".join(
 #: In `connection.info` while a transaction lasts: not begun, open, or ended by its last statement.
 _STATE = "transaction"
 _ASKED, _OPEN, _ENDED = "asked", "open", "ended"
+#: In `connection.info`: the statements that its session has prepared.
+_PREPARED = "prepared"
+_PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 
 
 class Database:
@@ -131,9 +136,7 @@ class Compiled:
     """A statement of SQLAlchemy's, put into the driver's words once."""
 
     def __init__(self, statement: Any) -> None:
-        compiled = statement.compile(dialect=PGDialect_psycopg2())  # type: ignore[no-untyped-call]
-        self._text = str(compiled)
-        self._constants = compiled.params
+        self._text, self._constants = _in_drivers_words(statement)
 
     def fetch(self, connection: Connection, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         """All rows for these values of its bind parameters. Raises as `fetch`."""
@@ -144,10 +147,46 @@ class Compiled:
         return connection.exec_driver_sql(self._text, self._constants | parameters)
 
 
+class Prepared:
+    """A statement that the server parses and plans once for each connection, which is most of a small one's cost.
+
+    Of SQLAlchemy's, or as text that names its values as %(name)s and casts those whose types do not follow from it.
+    """
+
+    def __init__(self, statement: Any) -> None:
+        text, self._constants = (
+            (statement, {}) if isinstance(statement, str) else _in_drivers_words(statement)
+        )
+        names = list(dict.fromkeys(_PLACEHOLDER.findall(text)))
+        numbered = _PLACEHOLDER.sub(lambda found: f"${names.index(found[1]) + 1}", text).replace("%%", "%")
+        name = f"p_{hashlib.sha256(numbered.encode()).hexdigest()[:16]}"
+        self._prepare = f"PREPARE {name} AS {numbered}"
+        values = ", ".join(f"%({name})s" for name in names)
+        self._execute = f"EXECUTE {name}({values})" if names else f"EXECUTE {name}"
+
+    def fetch(self, connection: Connection, values: dict[str, Any]) -> list[tuple[Any, ...]]:
+        """All rows for these values. Raises as `fetch`."""
+        return fetch(connection, self.on(connection), self._constants | values)
+
+    def on(self, connection: Connection) -> str:
+        """What to send on this connection to run it, alone or beside others; the server knows it from now on."""
+        known = connection.info.setdefault(_PREPARED, set())
+        if self not in known:
+            fetch(connection, self._prepare)
+            known.add(self)
+        return self._execute
+
+
 def end_with(connection: Connection, statement: str, parameters: Any) -> None:
     """The last statement of a transaction and its COMMIT, in one round trip. Nothing may follow in the block."""
     fetch(connection, f"{statement}; COMMIT", parameters)
     connection.info[_STATE] = _ENDED
+
+
+def _in_drivers_words(statement: Any) -> tuple[str, dict[str, Any]]:
+    """The text, and the values it brings along."""
+    compiled = statement.compile(dialect=PGDialect_psycopg2())  # type: ignore[no-untyped-call]
+    return str(compiled), dict(compiled.params)
 
 
 def _begin_with_the_first(

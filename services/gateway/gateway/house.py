@@ -1,6 +1,7 @@
 """What every request of a process shares: the services, caches and chores, wired in one place."""
 
 import threading
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -39,6 +40,8 @@ log = structlog.get_logger()
 
 #: The gateway itself, where no token is known yet or no request is behind the call.
 GATEWAY = Caller(account_id="", user_id="gateway")
+#: Answers to keyed requests gather so long before they are stored together. Our choice.
+_GATHER_SECONDS = 0.02
 
 
 class House:
@@ -79,6 +82,7 @@ class House:
             Repeating(INTERVAL_SECONDS, self.uses.flush).start(),
             Repeating(60.0, self.keys.forget_old).start(),
             Repeating(0.5, self.keys.give_up_waiting).start(),
+            Repeating(_GATHER_SECONDS, self._store_answers).start(),
             Repeating(1.0, self._cut_late).start(),
         ]
 
@@ -88,9 +92,14 @@ class House:
             chore.stop()
         self.uses.flush()
         self.refunds.send_waiting()
+        with suppress(ApiError):  # then repetitions take the keys over, and find the operations done
+            self.keys.store_answers()
         self.bus.close()
         self.storage.close()
         self.database.close()
+
+    def _store_answers(self) -> None:
+        self.keys.store_answers(wait_seconds=1.0)
 
     def _cut_late(self) -> None:
         for moving in (ARRIVALS, STREAMS, DEPARTURES):

@@ -5,6 +5,7 @@ unlocked after it. It is left locked only by a process that was killed; then the
 """
 
 import hashlib
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -26,7 +27,7 @@ from contracts.errors import (
 )
 from contracts.record import Record
 from gateway.answers import Answer
-from gateway.store import Found, Store
+from gateway.store import Found, Kept, Store
 
 #: Spec "Request field limits".
 MAX_KEY_LENGTH = 120
@@ -42,8 +43,11 @@ _OUTCOME_OPEN = frozenset(
     row.code for row in (PLATFORM_OUTCOME_UNKNOWN, SERVICE_UNAVAILABLE, SERVER_ERROR, IDEMPOTENCY_IN_PROGRESS)
 )
 _FORGET_AT_ONCE = 500
-#: Keys to be given up when the database is back; the oldest give way, their locks run out. Our choice.
+#: Keys to be given up, and answers to be stored, when the database is back; the oldest give way, their locks run out.
+#: Our choice.
 _MOST_WAITING = 10_000
+#: Answers stored by one statement. Our choice.
+_ANSWERS_AT_ONCE = 200
 #: Seconds between looks at a running request's key: quick at first, then rarely.
 _POLLS = (0.02, 0.03, 0.05, 0.1, 0.2)
 
@@ -95,7 +99,7 @@ def is_being_looked_up(error: ApiError, *, sends: bool) -> bool:
 
 
 class IdempotencyKeys:
-    """Thread safe; all state is in the database."""
+    """Thread safe; all state is in the database, but for answers and errors on their way to it."""
 
     def __init__(
         self,
@@ -110,6 +114,8 @@ class IdempotencyKeys:
         self._sleep = sleep
         self._monotonic = monotonic
         self._waiting: deque[tuple[Claim, bool]] = deque(maxlen=_MOST_WAITING)
+        self._answers: deque[tuple[Claim, Answer]] = deque(maxlen=_MOST_WAITING)
+        self._has_answers = threading.Event()
 
     def claim(self, token_id: str, key: str | None, fingerprint: bytes, lock_seconds: float) -> Claim | None:
         """None: no key was sent, none is required. Never raises: a refusal waits for its turn."""
@@ -157,16 +163,28 @@ class IdempotencyKeys:
                 return claim
 
     def keep(self, claim: Claim, answer: Answer) -> None:
-        """Stores the answer for repetitions. Raises ApiError SERVICE_UNAVAILABLE."""
-        with self._database.reading() as connection:
-            Store(connection).keep(
-                claim.token_id,
-                claim.key,
-                claim.fence,
-                status=answer.status,
-                headers=msgspec.json.encode(answer.headers),
-                body=answer.body,
-            )
+        """Remembers the answer for repetitions: `store_answers` writes it down a moment later.
+
+        A repetition that comes sooner finds the key running, and waits. A process that is killed in between leaves
+        a locked key, like one that is killed in the middle of a request.
+        """
+        self._answers.append((claim, answer))
+        self._has_answers.set()
+
+    def store_answers(self, wait_seconds: float = 0) -> None:
+        """Writes down the answers there are; with none, waits for one. Raises ApiError SERVICE_UNAVAILABLE."""
+        if not self._has_answers.wait(wait_seconds):
+            return
+        self._has_answers.clear()
+        while self._answers:
+            batch = [self._answers.popleft() for _ in range(min(len(self._answers), _ANSWERS_AT_ONCE))]
+            try:
+                with self._database.reading() as connection:
+                    Store(connection).keep([_kept(claim, answer) for claim, answer in batch])
+            except ApiError:
+                self._answers.extendleft(reversed(batch))
+                self._has_answers.set()
+                raise
 
     def give_up(self, claim: Claim, *, outcome_open: bool, at_once: bool = True) -> None:
         """After an error: forget the key, or leave it bound to its operation id for the same request.
@@ -203,6 +221,17 @@ class IdempotencyKeys:
             removed += count
             if count < _FORGET_AT_ONCE:
                 return removed
+
+
+def _kept(claim: Claim, answer: Answer) -> Kept:
+    return Kept(
+        claim.token_id,
+        claim.key,
+        claim.fence,
+        status=answer.status,
+        headers=msgspec.json.encode(answer.headers),
+        body=answer.body,
+    )
 
 
 def _judge(token_id: str, key: str, fingerprint: bytes, found: Found) -> Claim | None:

@@ -1,12 +1,12 @@
 """All SQL of the gateway: claiming, keeping and forgetting idempotency keys; one statement each."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, case, delete, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.clock import clock_now
-from chassis.database import Compiled
+from chassis.database import Prepared
 from contracts.record import Record
 from gateway.models import idempotency_keys as keys
 
@@ -67,9 +67,32 @@ def _claim() -> Any:
     ).returning(keys.c.operation_id, keys.c.fence)
 
 
+class Kept(NamedTuple):
+    """The answer of the request that holds a key under this fence."""
+
+    token_id: str
+    key: str
+    fence: int
+    status: int
+    headers: bytes
+    body: bytes
+
+
+#: Without waiting for the disk: a crash that loses this leaves a claimed key, which the same request takes over with
+#: the same operation id. The claim itself does wait.
+_KEEP = Prepared(
+    """
+    UPDATE idempotency_keys k SET status = a.status, headers = a.headers, body = a.body
+    FROM unnest(%(token_id)s::text[], %(key)s::text[], %(fence)s::bigint[], %(status)s::int[], %(headers)s::bytea[],
+        %(body)s::bytea[]) AS a (token_id, key, fence, status, headers, body)
+    WHERE k.token_id = a.token_id AND k.key = a.key AND k.fence = a.fence AND k.status IS NULL
+        AND (SELECT set_config('synchronous_commit', 'off', true)) = 'off'
+    """
+)
+
+
 def _mine(statement: Any) -> Any:
-    """Of the request that holds the lock, without waiting for the disk: a crash that loses this leaves a claimed key,
-    which the same request takes over with the same operation id. The claim itself does wait."""
+    """Of the request that holds the lock, without waiting for the disk, like `_KEEP`."""
     return statement.where(
         keys.c.token_id == bindparam("of_token_id"),
         keys.c.key == bindparam("of_key"),
@@ -79,8 +102,8 @@ def _mine(statement: Any) -> Any:
     )
 
 
-_CLAIM = Compiled(_claim())
-_FIND = Compiled(
+_CLAIM = Prepared(_claim())
+_FIND = Prepared(
     select(
         keys.c.fingerprint,
         (keys.c.locked_until > func.clock_timestamp()).label("locked"),
@@ -88,11 +111,6 @@ _FIND = Compiled(
         keys.c.headers,
         keys.c.body,
     ).where(keys.c.token_id == bindparam("of_token_id"), keys.c.key == bindparam("of_key"))
-)
-_KEEP = Compiled(
-    _mine(update(keys)).values(
-        status=bindparam("status"), headers=bindparam("headers"), body=bindparam("body")
-    )
 )
 _UNLOCK = _mine(update(keys)).values(locked_until=func.clock_timestamp())
 _RELEASE = _mine(delete(keys))
@@ -137,10 +155,10 @@ class Store:
             body=bytes(body or b""),
         )
 
-    def keep(self, token_id: str, key: str, fence: int, *, status: int, headers: bytes, body: bytes) -> None:
-        """Stores the answer: every repetition gets it."""
-        answer = {"status": status, "headers": headers, "body": body}
-        _KEEP.fetch(self._connection, _of(token_id, key, fence) | answer)
+    def keep(self, answers: list[Kept]) -> None:
+        """Stores answers: every repetition gets them."""
+        columns = zip(*answers, strict=True)
+        _KEEP.fetch(self._connection, dict(zip(Kept._fields, map(list, columns), strict=True)))
 
     def unlock(self, token_id: str, key: str, fence: int) -> None:
         """Lets the same request take the key over at once, with the same operation id."""

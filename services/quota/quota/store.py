@@ -9,10 +9,11 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, delete, func, select, text
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis import clock, outbox
-from chassis.database import end_with, fetch
+from chassis.database import Prepared, end_with, fetch
 from contracts.events import QuotaWarning
 from contracts.record import Record
 from quota.decision import Counters
@@ -41,27 +42,56 @@ class Locked(Record):
 
 _NAMES = Counters.__struct_fields__
 _COLUMNS = ", ".join(_NAMES)
+#: Counters that a crash of the database loses are under a second's worth: no commit waits for the disk. See
+#: `Store.wait_for_disk`.
+_WITHOUT_DISK = "set_config('synchronous_commit', 'off', true)"
 #: The time is read once the rows are locked: a row's windows never go back, whichever replica comes first.
-_LOCK = f"""
-SET LOCAL synchronous_commit TO off;
-WITH locked AS MATERIALIZED (
-    SELECT {_COLUMNS} FROM counters WHERE subject = ANY(%s) ORDER BY subject FOR UPDATE
-) SELECT {_COLUMNS}, clock_now() FROM locked"""
-#: The same for those that bring operations: what these hold is read after the locks, by a statement of its own.
-#: It says nothing when a row was not there to be locked: one that came in between is not ours.
-_LOCK_WITH_CHARGES = f"""
-SET LOCAL synchronous_commit TO off;
-SELECT set_config('quota.locked', count(*)::text, true)
-FROM (SELECT FROM counters WHERE subject = ANY(%s) ORDER BY subject FOR UPDATE) AS locked;
-SELECT {_COLUMNS}, clock_now(), (SELECT json_agg(unit_charges) FROM unit_charges WHERE operation_id = ANY(%s))
-FROM counters WHERE subject = ANY(%s) AND current_setting('quota.locked')::integer = %s"""
+_LOCK = Prepared(
+    f"""
+    WITH locked AS MATERIALIZED (
+        SELECT {_COLUMNS} FROM counters WHERE subject = ANY(%(subjects)s) ORDER BY subject FOR UPDATE
+    ) SELECT {_COLUMNS}, clock_now(), {_WITHOUT_DISK} FROM locked
+    """
+)
+#: For those that bring operations: what these hold is read after the locks, by a statement of its own. It says nothing
+#: when a row was not there to be locked: one that came in between is not ours.
+_LOCK_FIRST = Prepared(
+    f"""
+    SELECT set_config('quota.locked', count(*)::text, true), {_WITHOUT_DISK}
+    FROM (SELECT FROM counters WHERE subject = ANY(%(subjects)s) ORDER BY subject FOR UPDATE) AS locked
+    """
+)
+_READ_WITH_CHARGES = Prepared(
+    f"""
+    SELECT {_COLUMNS}, clock_now(),
+        (SELECT json_agg(unit_charges) FROM unit_charges WHERE operation_id = ANY(%(operation_ids)s))
+    FROM counters WHERE subject = ANY(%(subjects)s) AND current_setting('quota.locked')::integer = %(count)s
+    """
+)
 _CHARGE_NAMES = UnitCharge.__struct_fields__
 _CHARGE_COLUMNS = ", ".join(_CHARGE_NAMES)
-_HOLD = f"""
-INSERT INTO unit_charges ({_CHARGE_COLUMNS}, created_at)
-SELECT *, clock_now()
-FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::integer[], %s::boolean[])
-ON CONFLICT (operation_id) DO UPDATE SET units = excluded.units, refunded = excluded.refunded"""
+_HOLD = Prepared(
+    f"""
+    INSERT INTO unit_charges ({_CHARGE_COLUMNS}, created_at)
+    SELECT *, clock_now()
+    FROM unnest(%(operation_id)s::text[], %(account_id)s::text[], %(year_month)s::text[], %(bucket)s::text[],
+        %(units)s::integer[], %(refunded)s::boolean[])
+    ON CONFLICT (operation_id) DO UPDATE SET units = excluded.units, refunded = excluded.refunded
+    """
+)
+
+
+def _type(name: str) -> str:
+    return str(counters.c[name].type.compile(dialect=postgresql.dialect()))
+
+
+_WRITE = Prepared(
+    f"""
+    UPDATE counters SET {", ".join(f"{name} = new.{name}" for name in _NAMES[1:])}
+    FROM unnest({", ".join(f"%({name})s::{_type(name)}[]" for name in _NAMES)})
+        AS new ({_COLUMNS}) WHERE counters.subject = new.subject
+    """
+)
 
 
 class Store:
@@ -76,12 +106,12 @@ class Store:
         The commit of this transaction does not wait for the disk: counters that a crash of the database loses
         are under a second's worth. See `wait_for_disk`.
         """
-        # One round trip and no statement to build: every request passes here.
-        if operation_ids:
-            parameters = (list(subjects), list(operation_ids), list(subjects), len(subjects))
-            rows = fetch(self._connection, _LOCK_WITH_CHARGES, parameters)
+        values = {"subjects": list(subjects), "operation_ids": list(operation_ids), "count": len(subjects)}
+        if operation_ids:  # one round trip: every request passes here
+            both = f"{_LOCK_FIRST.on(self._connection)}; {_READ_WITH_CHARGES.on(self._connection)}"
+            rows = fetch(self._connection, both, values)
         else:
-            rows = fetch(self._connection, _LOCK, (list(subjects),))
+            rows = _LOCK.fetch(self._connection, values)
         if len(rows) < len(subjects):
             return None
         charges = msgspec.convert((operation_ids and rows[0][-1]) or [], list[UnitCharge])
@@ -114,20 +144,16 @@ class Store:
         commit: bool = False,
     ) -> None:
         """Writes what changed of locked rows, and what operations hold now, in one round trip; on request commits."""
-        statements, values = [], []
-        for new in after:
-            old = before[new.subject]
-            changed = [name for name in _NAMES if getattr(new, name) != getattr(old, name)]
-            if changed:
-                assignments = ", ".join(f"{name} = %s" for name in changed)
-                statements.append(f"UPDATE counters SET {assignments} WHERE subject = %s")
-                values += [getattr(new, name) for name in changed]
-                values.append(new.subject)
+        changed = [new for new in after if new != before[new.subject]]
+        statements, values = [], {}
+        if changed:
+            statements.append(_WRITE.on(self._connection))
+            values |= _columns(changed, _NAMES)
         if charges:
-            statements.append(_HOLD)
-            values += map(list, zip(*map(msgspec.structs.astuple, charges), strict=True))
+            statements.append(_HOLD.on(self._connection))
+            values |= _columns(charges, _CHARGE_NAMES)
         if statements:
-            (end_with if commit else fetch)(self._connection, ";".join(statements), values)
+            (end_with if commit else fetch)(self._connection, "; ".join(statements), values)
 
     def usage(self, subject: str) -> tuple[Counters, datetime]:
         """A subject's counters without locking them, and the time."""
@@ -160,6 +186,10 @@ class Store:
             .values(subject=subject, lifetime=count)
             .on_conflict_do_update(index_elements=["subject"], set_={"lifetime": count})
         )
+
+
+def _columns(records: Iterable[Record], names: Sequence[str]) -> dict[str, list[Any]]:
+    return {name: [getattr(record, name) for record in records] for name in names}
 
 
 def _counters(row: Sequence[Any]) -> Counters:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import psycopg2
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Column, Integer, MetaData, Table, bindparam, literal, select, text
 from sqlalchemy.exc import IntegrityError
 
-from chassis.database import Database, end_with
+from chassis.database import Database, Prepared, end_with, fetch
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
 sys.path.append(str(Path(__file__).parents[1] / "probe"))
@@ -130,3 +130,57 @@ def kill(database: Database, pid: int) -> None:
     with other.reading() as connection:
         connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
     other.close()
+
+
+ADD = Prepared("INSERT INTO things VALUES (%(number)s) RETURNING id")
+KNOWN = text("SELECT count(*) FROM pg_prepared_statements")
+
+
+def known(database: Database) -> int:
+    with database.reading() as connection:
+        return int(connection.execute(KNOWN).scalar_one())
+
+
+def test_a_prepared_statement_is_planned_once_for_each_connection(database: Database) -> None:
+    with database.reading() as connection:
+        assert ADD.fetch(connection, {"number": 1}) == [(1,)]
+        assert ADD.fetch(connection, {"number": 2}) == [(2,)]
+    assert known(database) == 1
+    with database.reading() as connection:
+        connection.invalidate()  # what comes after it knows nothing yet
+        assert ADD.fetch(connection, {"number": 3}) == [(3,)]
+    assert (known(database), count(database)) == (1, 3)
+
+
+def test_a_statement_prepared_in_a_block_that_fails_is_known_and_what_it_did_is_undone(
+    database: Database,
+) -> None:
+    with pytest.raises(RuntimeError), database.transaction() as connection:
+        ADD.fetch(connection, {"number": 1})
+        raise RuntimeError
+    with pytest.raises(psycopg2.IntegrityError), database.transaction() as connection:
+        ADD.fetch(connection, {"number": 2})
+        ADD.fetch(connection, {"number": 2})
+    assert (known(database), count(database)) == (1, 0)
+    with database.transaction() as connection:
+        assert ADD.fetch(connection, {"number": 1}) == [(1,)]
+    assert count(database) == 1
+
+
+def test_prepared_statements_can_travel_together_and_take_the_commit_along(database: Database) -> None:
+    look = Prepared("SELECT count(*), %(word)s || '%' FROM things")
+    with database.transaction() as connection:
+        both = f"{ADD.on(connection)}; {look.on(connection)}"
+        assert fetch(connection, both, {"number": 1, "word": "so"}) == [(1, "so%")]
+        end_with(connection, ADD.on(connection), {"number": 2})
+    assert count(database) == 2
+
+
+def test_a_statement_of_sqlalchemy_s_brings_its_own_values_along(database: Database) -> None:
+    things = Table("things", MetaData(), Column("id", Integer))
+    add(database, 1)
+    found = Prepared(
+        select(things.c.id, literal("100%")).where(things.c.id > 0, things.c.id < bindparam("end"))
+    )
+    with database.reading() as connection:
+        assert found.fetch(connection, {"end": 5}) == [(1, "100%")]

@@ -14,6 +14,7 @@ from chassis.database import Database
 from contracts import errors, webhooks
 from contracts.errors import ApiError
 from gateway import sealing
+from gateway.answers import Answer
 from gateway.idempotency import IdempotencyKeys, Verdict, fingerprint_of
 
 PUBLISH = "/api/v1/posts/publish"
@@ -34,6 +35,20 @@ def client(make_gateway: Any, database: Database) -> Any:
 @pytest.fixture
 def keys(database: Database) -> IdempotencyKeys:
     return IdempotencyKeys(database)
+
+
+class Link:
+    """A database that can be away."""
+
+    is_away = False
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def reading(self) -> Any:
+        if self.is_away:
+            raise ApiError(errors.SERVICE_UNAVAILABLE)
+        return self._database.reading()
 
 
 def count(database: Database) -> int:
@@ -193,6 +208,30 @@ class TestErrors:
         assert len({caller.operation_id for caller, _ in bus.asked("publish_post")}) == 1
 
 
+class TestStoringAnswers:
+    def test_answers_that_wait_at_the_same_moment_are_stored_together(self, keys) -> None:
+        claims = [keys.claim("tok_1", f"k-{n}", b"f", 60.0) for n in range(3)]
+        for number, claim in enumerate(claims):
+            keys.keep(claim, Answer(201, b"%d" % number, {"X": "y"}))
+        assert keys.claim("tok_1", "k-0", b"f", 60.0).verdict is Verdict.RUNNING
+        keys.store_answers()
+        answers = [keys.claim("tok_1", f"k-{n}", b"f", 60.0).answer for n in range(3)]
+        assert answers == [Answer(201, b"%d" % number, {"X": "y"}) for number in range(3)]
+
+    def test_with_the_database_away_they_are_stored_when_it_is_back(self, database) -> None:
+        link = Link(database)
+        keys = IdempotencyKeys(link)  # type: ignore[arg-type]
+        claims = [keys.claim("tok_1", f"k-{n}", b"f", 60.0) for n in range(3)]
+        for claim in claims:
+            keys.keep(claim, Answer(201, b"", {}))
+        link.is_away = True
+        with pytest.raises(ApiError):
+            keys.store_answers()
+        link.is_away = False
+        keys.store_answers()
+        assert all(keys.claim("tok_1", f"k-{n}", b"f", 60.0).answer for n in range(3))
+
+
 class TestKilledGateway:
     def test_its_key_is_taken_over_with_the_same_operation(self, client, bus, keys, database) -> None:
         raw = b'{"page_id": "pag_1", "message": "Hello"}'
@@ -203,6 +242,19 @@ class TestKilledGateway:
         assert response.status_code == 201
         [(caller, _)] = bus.asked("publish_post")
         assert caller.operation_id == killed.operation_id
+
+    def test_its_answer_that_was_not_stored_yet_is_given_again_by_the_operation_s_own_service(
+        self, make_gateway, keys, database
+    ) -> None:
+        answered = keys.claim("tok_1", "k", b"f", 60.0)
+        assert answered is not None
+        keys.keep(answered, Answer(201, b"{}", {}))
+        run_out_locks(database)  # killed before the answer was written down
+        again = keys.claim("tok_1", "k", b"f", 60.0)
+        assert again is not None
+        assert (again.verdict, again.operation_id) == (Verdict.CLAIMED, answered.operation_id)
+        keys.store_answers()
+        assert keys.claim("tok_1", "k", b"f", 60.0).verdict is Verdict.RUNNING
 
     def test_a_request_that_lost_its_lock_can_no_longer_write(self, keys, database) -> None:
         slow = keys.claim("tok_1", "k", b"f", 60.0)
@@ -222,15 +274,7 @@ class TestKilledGateway:
         assert keys.claim("tok_1", "k", b"f", 60.0).verdict is Verdict.CLAIMED
 
     def test_a_key_that_cannot_be_given_up_is_free_when_the_database_is_back(self, database) -> None:
-        class Link:
-            is_away = False
-
-            def reading(self) -> Any:
-                if self.is_away:
-                    raise ApiError(errors.SERVICE_UNAVAILABLE)
-                return database.reading()
-
-        link = Link()
+        link = Link(database)
         keys = IdempotencyKeys(link)  # type: ignore[arg-type]
         claims = [keys.claim("tok_1", key, b"f", 60.0) for key in ("failed", "open")]
         link.is_away = True

@@ -1,13 +1,14 @@
 """Pages: statements."""
 
 from datetime import datetime
+from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.clock import clock_now
-from chassis.database import Compiled, fetch
+from chassis.database import Prepared
 from publishing.models import pages
 from publishing.records import PageRow, column_names, is_id
 
@@ -15,11 +16,7 @@ from publishing.records import PageRow, column_names, is_id
 _ALL = select(*(pages.c[name] for name in column_names(PageRow)))
 # Built once: composing a statement costs as much as running it.
 _ONE = _ALL.where(pages.c.id == bindparam("id"))
-_ONE_WITH_TIME = Compiled(_ONE.add_columns(clock_now().label("now")))
-#: The busiest list of the API: as text, because composing it costs as much as running it.
-_NEWEST = f"""
-    SELECT {", ".join(column_names(PageRow))} FROM pages WHERE {{conditions}} ORDER BY created_at DESC, id DESC LIMIT %s
-"""
+_ONE_WITH_TIME = Prepared(_ONE.add_columns(clock_now().label("now")))
 _REST = text(
     """
     UPDATE pages SET rest_until = greatest(rest_until, clock_timestamp() + make_interval(secs => :wait))
@@ -42,6 +39,22 @@ _END_SUBSCRIPTION = text(
     WHERE id = :id AND subscribe_tries = :tries
     """
 )
+
+
+@cache
+def _newest(of_brands: bool, of_platform: bool, from_there: bool) -> Prepared:
+    """The busiest list of the API, with the conditions that are asked for."""
+    conditions = ["account_id = %(account_id)s AND unlinked_at IS NULL"]
+    if of_brands:
+        conditions.append("brand_id = ANY(%(brand_ids)s)")
+    if of_platform:
+        conditions.append("platform = %(platform)s")
+    if from_there:
+        conditions.append("(created_at, id) < (%(created_at)s, %(id)s)")
+    return Prepared(
+        f"SELECT {', '.join(column_names(PageRow))} FROM pages WHERE {' AND '.join(conditions)}"
+        " ORDER BY created_at DESC, id DESC LIMIT %(limit)s"
+    )
 
 
 class Subscription(NamedTuple):
@@ -166,16 +179,14 @@ class Pages:
         limit: int,
     ) -> list[PageRow]:
         """Newest first; `after` is the last row's (created_at, id)."""
-        conditions: list[tuple[str, list[Any]]] = [("account_id = %s AND unlinked_at IS NULL", [account_id])]
+        of_brands, of_platform, from_there = brand_ids is not None, platform is not None, after is not None
+        values = {"account_id": account_id, "limit": limit, "platform": platform}
         if brand_ids is not None:
-            conditions.append(("brand_id = ANY(%s)", [list(brand_ids)]))
-        if platform is not None:
-            conditions.append(("platform = %s", [platform]))
+            values["brand_ids"] = list(brand_ids)
         if after is not None:
-            conditions.append(("(created_at, id) < (%s, %s)", list(after)))
-        statement = _NEWEST.format(conditions=" AND ".join(condition for condition, _ in conditions))
-        values = [value for _, values in conditions for value in values]
-        return [PageRow(*row) for row in fetch(self._connection, statement, (*values, limit))]
+            values["created_at"], values["id"] = after
+        rows = _newest(of_brands, of_platform, from_there).fetch(self._connection, values)
+        return [PageRow(*row) for row in rows]
 
     def counts(self, account_id: str, brand_ids: tuple[str, ...]) -> dict[str, int]:
         statement = (

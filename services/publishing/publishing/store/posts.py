@@ -10,7 +10,7 @@ from sqlalchemy import Connection, RowMapping, Text, bindparam, func, select, te
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from chassis.clock import clock_now
-from chassis.database import Compiled, fetch
+from chassis.database import Prepared, fetch
 from contracts.platforms import DAY_SECONDS, MIN_SCHEDULE_GAP_SECONDS
 from publishing.models import posts
 from publishing.records import OUT, PENDING, Post, column_names, is_id
@@ -26,10 +26,11 @@ GIVEN = (
     "traceparent",
 )  # fmt: skip
 
-#: Two statements in one message: the second sees what the lock's last holder committed. A page's posts are among its
-#: brand's, so that one look at the brand's day answers all.
-_AROUND = """
-    SELECT pg_advisory_xact_lock(hashtextextended(%(brand_id)s, 0));
+#: Sent before `_AROUND`, in one message with it, which then sees what the lock's last holder committed.
+_LOCK_BRAND = Prepared("SELECT pg_advisory_xact_lock(hashtextextended(%(brand_id)s, 0))")
+#: A page's posts are among its brand's, so that one look at the brand's day answers all.
+_AROUND = Prepared(
+    """
     SELECT
         (SELECT id FROM posts WHERE operation_id = %(operation_id)s) AS repeated_id,
         array_agg(out_at) FILTER (WHERE page_id = %(page_id)s) AS page,
@@ -39,6 +40,7 @@ _AROUND = """
     FROM posts WHERE brand_id = %(brand_id)s AND out_at > %(after)s AND out_at < %(before)s
         AND state = ANY(%(states)s) AND id <> %(without)s
     """
+)
 _ALL_LATER = text(
     """
     SELECT
@@ -58,7 +60,7 @@ _ONE = select(*_POST).where(posts.c.id == bindparam("id"))
 _LOCKED = _ONE.with_for_update()
 _OF_OPERATION = select(*_POST).where(posts.c.operation_id == bindparam("operation_id"))
 #: Takes the values of `posts.new_post`.
-_ADD = Compiled(
+_ADD = Prepared(
     insert(posts)
     .values(created_at=clock_now(), state="queued", **{name: bindparam(name) for name in GIVEN})
     .on_conflict_do_nothing(index_elements=["operation_id"])
@@ -143,7 +145,8 @@ class Posts:
             "gap_after": at - gap,
             "gap_before": at + gap,
         }
-        repeated_id, page, scheduled, brand_count = fetch(self._connection, _AROUND, values)[0]
+        both = f"{_LOCK_BRAND.on(self._connection)}; {_AROUND.on(self._connection)}"
+        repeated_id, page, scheduled, brand_count = fetch(self._connection, both, values)[0]
         return Neighbours(_times(page), _times(scheduled), [], brand_count, repeated_id)
 
     def all_later(
