@@ -74,8 +74,8 @@ _HOLD = Prepared(
     f"""
     INSERT INTO unit_charges ({_CHARGE_COLUMNS}, created_at)
     SELECT *, clock_now()
-    FROM unnest(%(operation_id)s::text[], %(account_id)s::text[], %(year_month)s::text[], %(bucket)s::text[],
-        %(units)s::integer[], %(refunded)s::boolean[])
+    FROM unnest(%(charge_operation_id)s::text[], %(charge_account_id)s::text[], %(charge_year_month)s::text[],
+        %(charge_bucket)s::text[], %(charge_units)s::integer[], %(charge_refunded)s::boolean[])
     ON CONFLICT (operation_id) DO UPDATE SET units = excluded.units, refunded = excluded.refunded
     """
 )
@@ -151,7 +151,7 @@ class Store:
             values |= _columns(changed, _NAMES)
         if charges:
             statements.append(_HOLD.on(self._connection))
-            values |= _columns(charges, _CHARGE_NAMES)
+            values |= _columns(charges, _CHARGE_NAMES, "charge_")
         if statements:
             (end_with if commit else fetch)(self._connection, "; ".join(statements), values)
 
@@ -188,8 +188,9 @@ class Store:
         )
 
 
-def _columns(records: Iterable[Record], names: Sequence[str]) -> dict[str, list[Any]]:
-    return {name: [getattr(record, name) for record in records] for name in names}
+def _columns(records: Iterable[Record], names: Sequence[str], prefix: str = "") -> dict[str, list[Any]]:
+    """The records' fields as arrays; the prefix keeps apart what two statements of one message are told."""
+    return {f"{prefix}{name}": [getattr(record, name) for record in records] for name in names}
 
 
 def _counters(row: Sequence[Any]) -> Counters:

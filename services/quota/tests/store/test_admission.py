@@ -294,3 +294,20 @@ def test_requests_that_come_together_are_judged_one_after_the_other(
         verdicts = [verdict for found in pool.map(together, range(len(groups))) for verdict in found]
     refused = Counter(verdict.refused_code for verdict in verdicts)
     assert refused == {None: 6 + 12, "RATE_LIMITED": 6}
+
+
+def test_who_takes_a_unit_and_who_takes_none_are_counted_in_one_transaction(
+    door: Admissions, database: Database
+) -> None:
+    move_clock(database, MID_MINUTE)
+    readers = [Caller(account_id=f"usr_{number}", user_id="usr_x", tier="free") for number in range(3)]
+    writer = msgspec.structs.replace(ELITE, operation_id="op_1")
+    group = [
+        *(Arrival(caller=reader, meter="reads") for reader in readers),
+        Arrival(caller=writer, meter="publishes"),
+    ]
+    assert [verdict.refused_code for verdict in door.admit_all(group)] == [None] * 4
+    assert [used(database, reader).reads.used for reader in readers] == [1, 1, 1]
+    assert used(database, writer).publishes.used == 1
+    assert door.admit_all(group)[-1].refused_code is None
+    assert (used(database, writer).publishes.used, used(database, readers[0]).reads.used) == (1, 2)
