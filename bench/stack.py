@@ -29,8 +29,9 @@ class Tenant(Record):
 class Stack:
     """Read from `<run directory>/env`, as `./dev bench` leaves it."""
 
-    def __init__(self) -> None:
-        self.run = Path(os.environ["TEST_RUN_DIR"])
+    def __init__(self, run: Path | None = None) -> None:
+        """`run`: of another stack than the run's own."""
+        self.run = run or Path(os.environ["TEST_RUN_DIR"])
         lines = (self.run / "env").read_text().splitlines()
         self.env = dict(line.split("=", 1) for line in lines if "=" in line)
         self.base_url = self.env["BASE_URL"]

@@ -15,6 +15,7 @@ FOLDER = Path(__file__).parent
 collect_ignore = [] if "FAULTS" in os.environ else ["faults"]
 sys.path.append(str(FOLDER))
 
+from e2e_kit import secrecy  # noqa: E402
 from e2e_kit.api import Api  # noqa: E402
 from e2e_kit.files import sample  # noqa: E402
 from e2e_kit.operator import Account, Accounts, Clock, Operator  # noqa: E402
@@ -27,6 +28,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if FOLDER in item.path.parents:
             item.add_marker(pytest.mark.e2e)
     items.sort(key=lambda item: item.get_closest_marker("alone") is not None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def secret_logs() -> Iterator[None]:
+    """No secret and nobody's words are in a log when this process is done."""
+    yield
+    run = Path(os.environ.get("TEST_RUN_DIR", ""))
+    if (run / "logs").is_dir():
+        secrecy.check(run)
 
 
 @pytest.fixture(scope="session")

@@ -29,10 +29,13 @@ class Call(msgspec.Struct, omit_defaults=True):
 
 
 class RequestFrame(msgspec.Struct):
-    """`sent_at` is Unix time: what a frame has waited in the queue comes off each call's ttl."""
+    """When it was sent: what it has waited in the queue comes off each call's ttl (`lateness.py`)."""
 
+    #: Unix time, by the sender's clock: for services of a release before `steady`.
     sent_at: float
     calls: list[Call]
+    #: By a clock of the sender's that is never set.
+    steady: float | None = None
 
 
 class Failure(msgspec.Struct):

@@ -48,7 +48,7 @@ def configure(service: str, level: str = "info") -> None:
     structlog.configure(
         processors=[*shared, structlog.processors.JSONRenderer()],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS.get(level.lower(), 20)),
-        logger_factory=structlog.PrintLoggerFactory(sys.stdout),
+        logger_factory=structlog.WriteLoggerFactory(sys.stdout),  # a line at once: processes share it
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stdout)

@@ -318,7 +318,7 @@ class _Line:
         properties = pika.BasicProperties(
             content_type="application/json", reply_to=_REPLY_TO, expiration=str(int(longest * 1000) or 1)
         )
-        body = encode(RequestFrame(sent_at=time.time(), calls=calls))
+        body = encode(RequestFrame(sent_at=time.time(), calls=calls, steady=now))
         channel.basic_publish("", self._queue, body, properties, mandatory=True)
 
 

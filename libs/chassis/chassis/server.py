@@ -36,6 +36,7 @@ from chassis.frames import (
     failure_of,
     methods_of,
 )
+from chassis.lateness import Lateness
 from chassis.link import Link
 from chassis.telemetry import tracing
 from contracts.caller import Caller
@@ -101,6 +102,7 @@ class RpcServer(SharedExtension, ProviderCollector):
         super().__init__()
         self.methods: dict[str, tuple[Any, Method]] = {}
         self._frames: LightQueue = LightQueue()
+        self._lateness = Lateness()
         self._ready: dict[str, list[Reply]] = defaultdict(list)
         self._running = 0
         self._to_flush = Semaphore(0)
@@ -190,7 +192,8 @@ class RpcServer(SharedExtension, ProviderCollector):
         if not properties.reply_to:
             raise ValueError("a call without reply_to")
         frame = decode_requests(body)
-        waited = max(time.time() - frame.sent_at, 0.0)
+        sent_at = frame.sent_at if frame.steady is None else frame.steady
+        waited = self._lateness.of(properties.reply_to, sent_at, time.monotonic())
         for call in frame.calls:
             if waited < call.ttl:  # else its caller has given up
                 self._begin_call(properties.reply_to, call)

@@ -5,6 +5,8 @@ from typing import Any
 
 import requests
 
+from e2e_kit import secrecy
+
 TIMEOUT_SECONDS = 90.0
 
 Json = dict[str, Any]
@@ -16,6 +18,7 @@ class Api:
     def __init__(self, base_url: str, token: str | None = None, pool_size: int = 10) -> None:
         self.base_url = base_url
         self.token = token
+        secrecy.note(token)
         self.session = requests.Session()
         self.session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=pool_size))
 
@@ -26,7 +29,11 @@ class Api:
             headers["Idempotency-Key"] = key
         headers |= options.pop("headers", {})
         options.setdefault("timeout", TIMEOUT_SECONDS)
-        return self.session.request(method, self.base_url + path, headers=headers, **options)
+        secrecy.note_request(options.get("json"))
+        answer = self.session.request(method, self.base_url + path, headers=headers, **options)
+        if answer.headers.get("Content-Type") == "application/json":
+            secrecy.note_answer(answer.text)
+        return answer
 
     def get(self, path: str, status: int = 200, /, **query: Any) -> Json:
         """A GET that has to answer with this status: its body."""

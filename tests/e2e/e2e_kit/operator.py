@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from e2e_kit import secrecy
 from e2e_kit.api import Api, Json
 from e2e_kit.stack import Stack
 
@@ -49,6 +50,7 @@ class Operator:
             done = json.loads(self._process.stdout.readline())
         if done["code"] != 0:
             raise Refused(arguments, done["code"], done["output"])
+        secrecy.note_answer(done["output"])
         return json.loads(done["output"])
 
     def close(self) -> None:

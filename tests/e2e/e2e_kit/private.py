@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from e2e_kit import secrecy
 from e2e_kit.stack import Stack
 from local.stack import Stack as LocalStack
 
@@ -30,4 +31,7 @@ def private_stack(run: Path, set_: Mapping[str, str] | None = None, **options: b
         yield Stack(run)
     finally:
         local.down()
-        local.remove()
+        try:
+            secrecy.check(run)
+        finally:
+            local.remove()

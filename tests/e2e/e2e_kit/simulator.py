@@ -5,6 +5,7 @@ from typing import Any
 
 import requests
 
+from e2e_kit import secrecy
 from e2e_kit.api import Json
 from e2e_kit.waiting import until
 
@@ -27,6 +28,14 @@ class Simulator:
         """The next such calls of anybody to an AI provider go wrong: for tests that run alone."""
         self._ask("POST", "/_sim/faults", platform=provider, operation=operation, mode=mode, times=times)
 
+    def await_fault(self, *account_ids: str, seconds: float = 30.0) -> None:
+        """Until what was planned for these accounts has happened: a call that is to hang does."""
+        until(
+            lambda: not {row["account_id"] for row in self._get("/_sim/faults")["faults"]} & {*account_ids},
+            seconds,
+            "the planned faults are met",
+        )
+
     def clear_faults(self) -> None:
         self._ask("DELETE", "/_sim/faults")
 
@@ -47,6 +56,7 @@ class Simulator:
         parent_id: str | None = None,
     ) -> str:
         """A visitor comments: the platform's id of the comment."""
+        secrecy.note(text)
         body = {
             "platform": platform, "post_id": remote_id, "from": visitor, "text": text, "parent_id": parent_id,
         }  # fmt: skip

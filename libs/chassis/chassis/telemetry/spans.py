@@ -116,6 +116,23 @@ class Doing:
                 self.span.set_status(Status(StatusCode.ERROR))
 
 
+class Aside:
+    """A span that nothing goes on from: what a transaction writes is caused by the work around it."""
+
+    __slots__ = ("_span",)
+
+    def __init__(self, span: Span) -> None:
+        self._span = span
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _type: Any, error: BaseException | None, _trace: Any) -> None:
+        if error is not None:
+            note_error(self._span, error)
+        self._span.end()
+
+
 class Working(Doing):
     """What a green thread of its own does: what is logged of its failure afterwards still names its trace."""
 
@@ -242,7 +259,7 @@ class Spans:
         if not get_current_span().is_recording():
             return _UNRECORDED
         attributes = {"db.system.name": "postgresql", "db.namespace": name, "db.operation.name": kind}
-        return Doing(self._tracer.start_span(f"{kind} {name}", kind=SpanKind.CLIENT, attributes=attributes))
+        return Aside(self._tracer.start_span(f"{kind} {name}", kind=SpanKind.CLIENT, attributes=attributes))
 
     def sending(self, event: str, cause: str, staged_at: datetime) -> str:
         """A span as long as the event has waited in the outbox; the traceparent its receivers go on with."""

@@ -1,0 +1,87 @@
+"""What no log may ever hold: every secret the kit was given and every text it sent, remembered as they pass.
+
+Each test process looks for its own when its session ends, in all logs of the stack; so do stacks of a test's own.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+#: Fields whose values are secrets, in answers and command output; and those that are somebody's words, in requests.
+SECRETS = ("secret", "api_token", "sandbox_api_token", "access_token")
+WORDS = (
+    "message",
+    "text",
+    "first_comment",
+    "instruction",
+    "prompt",
+    "edit_text",
+    "custom_instructions",
+    "password",
+)
+_IN_ANSWERS = re.compile(r'"(?:' + "|".join(SECRETS) + r')"\s*:\s*"([^"\\]+)"')
+#: Shorter ones appear by chance. Of longer words the beginning: a line may be cut off.
+_LEAST, _MOST = 10, 60
+_WORD = re.compile(rb"[A-Za-z0-9_-]{10,}")
+_SOLID = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+#: What speaks JSON alone: our own processes, but not the jobs before them.
+_OURS = ("accounts", "ai", "gateway", "media", "publishing", "quota", "services", "webhooks")
+
+_known: set[str] = set()
+
+
+def note(*values: object) -> None:
+    """Remembers texts and secrets; anything else is passed over."""
+    _known.update(value for value in values if isinstance(value, str) and len(value) >= _LEAST)
+
+
+def note_request(body: object) -> None:
+    """Whatever people say in it."""
+    if isinstance(body, dict):
+        note(*(body.get(name) for name in WORDS))
+
+
+def note_answer(text: str) -> None:
+    """The secrets in a JSON text."""
+    note(*_IN_ANSWERS.findall(text))
+
+
+def check(run: Path) -> None:
+    """Raises AssertionError if a log of the stack in this folder holds something it must not, or is no log."""
+    secrets = run / "secrets"
+    if secrets.exists():
+        note(*(line.partition("=")[2] for line in secrets.read_text().splitlines()))
+    told = []
+    for path in sorted((run / "logs").glob("*.log")):
+        content = path.read_bytes()
+        told += [f"{path.name} holds {leak!r}" for leak in leaks(content, _known)]
+        if path.stem in _OURS:
+            told += [f"{path.name}: not a line of JSON: {line!r}" for line in not_json(content)]
+    assert not told, "\n".join(told[:20])
+
+
+def leaks(content: bytes, known: Iterable[str]) -> Iterator[str]:
+    """Those of the texts that are in a log, as they are or as JSON writes them."""
+    solid = {match.decode() for match in _WORD.findall(content)}
+    for text in known:
+        if _SOLID.fullmatch(text):
+            if text in solid:
+                yield text
+        elif any(form.encode() in content for form in _forms(text[:_MOST])):
+            yield text
+
+
+def _forms(text: str) -> set[str]:
+    text = text.encode("utf-8", "replace").decode()
+    return {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+
+
+def not_json(content: bytes) -> Iterator[str]:
+    for line in content.splitlines():
+        try:
+            is_event = "event" in json.loads(line)
+        except (ValueError, TypeError):
+            is_event = False
+        if not is_event:
+            yield line[:200].decode(errors="replace")
