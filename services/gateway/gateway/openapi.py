@@ -7,7 +7,7 @@ from typing import Any
 from contracts import errors
 from contracts.errors import ERRORS, ErrorRow
 from contracts.media import MIME_TYPES
-from gateway import API_VERSION, BASE_PATH
+from gateway import API_VERSION, BASE_PATH, offered
 from gateway.endpoint import Endpoint
 from gateway.reading import Field, Reader
 from gateway.schemas import Schemas, described_fields
@@ -60,6 +60,10 @@ _OF_FILES = {
     304: "As the client has it.",
     416: "The range begins behind the end.",
 }
+_ABOUT = (
+    "Publishes and schedules posts on social platforms. What each takes is below and in `x-platforms`; "
+    "`POST /posts/validate` judges a post by it, files included."
+)
 _BINARY = {"type": "string", "format": "binary"}
 _PAGE = {"text/html": {"schema": {"type": "string"}}}
 #: Spec "Upload rules".
@@ -84,8 +88,9 @@ def describe(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
         "info": {
             "title": "Posthaste",
             "version": API_VERSION,
-            "description": "Publishes and schedules posts on social platforms.",
+            "description": f"{_ABOUT}\n\n{offered.for_people()}",
         },
+        "x-platforms": offered.for_programs(),
         "servers": [{"url": BASE_PATH}],
         "security": [{"bearer": []}, {"key": []}],
         "paths": paths,

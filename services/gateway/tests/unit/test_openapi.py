@@ -6,6 +6,7 @@ import jsonschema_rs
 import pytest
 
 from contracts.errors import ERRORS
+from contracts.platforms import PLATFORMS
 from gateway.openapi import describe, refusals_of
 from gateway.routes import ENDPOINTS
 
@@ -20,6 +21,14 @@ def test_is_of_the_current_version_and_names_every_row(description: dict[str, An
     operations = [operation for path in description["paths"].values() for operation in path.values()]
     assert len(operations) == len(ENDPOINTS)
     assert len({operation["operationId"] for operation in operations}) == len(ENDPOINTS)
+
+
+def test_what_each_platform_takes_is_told_to_programs_and_people(description: dict[str, Any]) -> None:
+    told = description["x-platforms"]
+    assert list(told) == list(PLATFORMS)
+    assert (told["TW"]["message_limit"], told["TW"]["length_unit"]) == (280, "weighted characters")
+    assert (told["IG"]["text_only"], told["TT"]["comments"], told["YT"]["photos"]) == (False, False, 0)
+    assert "| TW (twitter) | 280 weighted characters | yes | 4 | 1 |" in description["info"]["description"]
 
 
 def test_every_schema_is_a_valid_one_and_every_reference_leads_somewhere(description: dict[str, Any]) -> None:

@@ -1,0 +1,48 @@
+"""What each platform takes, as `/openapi.json` tells it: the contract's table, for programs and for people. Pure."""
+
+from typing import Any
+
+import msgspec
+
+from contracts.platforms import PLATFORMS, Platform
+
+_HEAD = (
+    "Platform",
+    "Message",
+    "Without media",
+    "Photos",
+    "Videos",
+    "Both",
+    "First comment",
+    "Comments",
+    "Engagement",
+)
+
+
+def for_programs() -> dict[str, dict[str, Any]]:
+    """By code, every field of the table."""
+    return {code: msgspec.to_builtins(platform) for code, platform in PLATFORMS.items()}
+
+
+def for_people() -> str:
+    """The same in Markdown, without the guardrails."""
+    rows = [_HEAD, ("-",) * len(_HEAD), *map(_row, PLATFORMS.values())]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _row(platform: Platform) -> tuple[str, ...]:
+    return (
+        f"{platform.code} ({platform.name})",
+        f"{platform.message_limit:,} {platform.length_unit}",
+        _yes(platform.text_only),
+        str(platform.photos),
+        str(platform.videos),
+        _yes(platform.mixed_media),
+        _yes(platform.first_comment),
+        f"{platform.comment_limit:,}" if platform.comments else "no",
+        _yes(platform.engagement),
+    )
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
