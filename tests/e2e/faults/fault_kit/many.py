@@ -1,0 +1,129 @@
+"""Thousands of scheduled posts on hundreds of pages, due in steps, and what became of them."""
+
+import datetime as dt
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import requests
+from e2e_kit.api import Json, stamp, told
+from e2e_kit.operator import Account, Accounts, Clock
+from e2e_kit.simulator import Simulator
+
+#: Pages of one account, half of them on Facebook (10 posts an hour), half on X: 500 posts in a day are a brand's most.
+PAGES = 20
+#: Between two posts of a page: six in an hour.
+STEP = dt.timedelta(minutes=10)
+#: A post is queued at least 10 minutes ahead; there has to be time to queue them all.
+UNTIL_FIRST = dt.timedelta(minutes=25)
+CLIENT_TIMEOUT_SECONDS = 30.0
+#: A key that got no answer is sent again for so long.
+INSIST_SECONDS = 180.0
+
+
+@dataclass
+class Owner:
+    account: Account
+    pages: list[Json]
+
+
+class Many:
+    """`size` accounts with PAGES pages each; `steps` posts on every page."""
+
+    def __init__(self, accounts: Accounts, simulator: Simulator, clock: Clock, size: int, steps: int) -> None:
+        self.simulator, self.clock, self.steps = simulator, clock, steps
+        self.owners = []
+        for _ in range(size):
+            account = accounts.new(pages=())
+            pages = [accounts.page(account.brand_id, "FB" if n % 2 else "TW") for n in range(PAGES)]
+            self.owners.append(Owner(account, pages))
+        self.first_at = clock.now()
+        #: Native account of the page and text → its step.
+        self.due: dict[tuple[str, str], int] = {}
+        self.statuses: Counter[int] = Counter()
+        self._lock = threading.Lock()
+
+    @property
+    def total(self) -> int:
+        return len(self.owners) * PAGES * self.steps
+
+    def schedule(self) -> None:
+        """All of them: one call for all pages of an account and step, with a key that is sent until it is answered."""
+        self.first_at = self.clock.now() + UNTIL_FIRST
+        with ThreadPoolExecutor(8) as pool:
+            list(
+                pool.map(
+                    self._schedule, [(owner, step) for step in range(self.steps) for owner in self.owners]
+                )
+            )
+
+    def _schedule(self, one: tuple[Owner, int]) -> None:
+        owner, step = one
+        text, key = f"step {step} {uuid.uuid4().hex}", uuid.uuid4().hex
+        body = {
+            "page_ids": [page["id"] for page in owner.pages], "message": text,
+            "scheduled_at": stamp(self.first_at + STEP * step),
+        }  # fmt: skip
+        end = time.monotonic() + INSIST_SECONDS
+        while True:
+            try:
+                answer = owner.account.api.call(
+                    "POST", "/posts/schedule", json=body, key=key, timeout=CLIENT_TIMEOUT_SECONDS
+                )
+                status, said = answer.status_code, told(answer)
+            except requests.RequestException as error:
+                status, said = 0, repr(error)
+            with self._lock:
+                self.statuses[status] += 1
+            if status == 201:
+                break
+            # 207: some pages were out of reach; the same key again does the rest.
+            assert status in (0, 207, 409, 429, 503), said
+            assert time.monotonic() < end, f"not answered in {INSIST_SECONDS} s: {said}"
+            time.sleep(0.3)
+        with self._lock:
+            self.due |= {(page["account_id"], text): step for page in owner.pages}
+
+    def make_due(self, step: int) -> None:
+        self.clock.shift_to(self.first_at + STEP * step + dt.timedelta(seconds=1))
+
+    def held(self) -> Counter[tuple[str, str]]:
+        """How often the platforms hold each."""
+        rows = ((post["account_id"], post["text"]) for post in self.simulator.posts())
+        return Counter(row for row in rows if row in self.due)
+
+    def out(self, step: int) -> int:
+        """How many of those due until then are out. None of a later step may be."""
+        held = self.held()
+        early = [one for one in held if self.due[one] > step]
+        assert not early, f"{len(early)} early, like {early[0]}"
+        return len(held)
+
+    def until_step(self, step: int) -> int:
+        return len(self.owners) * PAGES * (step + 1)
+
+    def queued(self) -> list[Json]:
+        """What the API shows as not out yet."""
+        return [
+            post
+            for owner in self.owners
+            for post in owner.account.api.get("/posts/scheduled", limit=100)["scheduled_posts"]
+        ]
+
+    def shown(self, status: str) -> list[Json]:
+        """All of that status."""
+        found: list[Json] = []
+        for owner in self.owners:
+            cursor: dict[str, str] = {}
+            while cursor != {"cursor": None}:
+                page = owner.account.api.get("/posts/scheduled", 200, status=status, limit=100, **cursor)
+                found += page["scheduled_posts"]
+                cursor = {"cursor": page["next_cursor"]}
+        return found
+
+    def texts(self) -> Iterable[tuple[str, str]]:
+        return self.due

@@ -1,0 +1,87 @@
+"""Thousands of scheduled posts while everything that can break breaks: none is lost, sent twice, or early."""
+
+import time
+
+import pytest
+from e2e_kit.operator import Accounts, Clock, Operator
+from e2e_kit.simulator import Simulator
+from fault_kit.chaos import Chaos, wait_until
+from fault_kit.figures import Figures
+from fault_kit.many import PAGES, Many
+from fault_kit.stack import FaultyStack
+
+#: accounts, steps (posts on each page), faults, seconds between two of them, seconds for a step
+FULL = (25, 20, 200, 1.6, 16.0)
+CORE = (3, 5, 16, 1.2, 5.0)
+#: Claims lapse after half a minute, outcomes nobody knows are settled within two.
+SETTLED_SECONDS = 240.0
+
+
+@pytest.fixture
+def clock(operator: Operator, stack: FaultyStack) -> Clock:
+    """Back at real time afterwards, once everything answers again."""
+    clock = Clock(operator)
+    yield clock
+    stack.mend()
+    stack.await_ready(60.0)
+    clock.reset()
+
+
+def test_of_scheduled_posts_under_faults_none_is_lost_none_goes_out_twice_and_none_early(
+    accounts: Accounts,
+    simulator: Simulator,
+    stack: FaultyStack,
+    clock: Clock,
+    figures: Figures,
+    is_core: bool,
+) -> None:
+    size, steps, count, pause, step_seconds = CORE if is_core else FULL
+    many = Many(accounts, simulator, clock, size, steps)
+    begin = time.monotonic()
+    with Chaos(stack, count, pause) as chaos:
+        many.schedule()
+        scheduled = time.monotonic() - begin
+        for step in range(steps):
+            insist(lambda step=step: many.make_due(step))
+            wait_until(lambda step=step: many.out(step) == many.until_step(step), step_seconds)
+        wait_until(lambda: chaos.is_done, count * pause)
+    stack.await_ready(60.0)
+    hit = time.monotonic() - begin
+    settle(many)
+    settled = time.monotonic() - begin - hit
+    held, failed, queued = many.held(), many.shown("failed"), many.shown("queued")
+    figures.note(
+        "posts under faults", posts=many.total, faults=chaos.hits.total(), kinds=dict(chaos.hits),
+        lost=many.total - len(held), twice=sum(held.values()) - len(held), early=0, failed=len(failed),
+        scheduled=f"in {scheduled:.0f} s", hit=f"for {hit:.0f} s", settled=f"after {settled:.0f} s",
+        answers=dict(many.statuses),
+    )  # fmt: skip
+    assert chaos.hits.total() >= count
+    assert not [one for one, times in held.items() if times > 1], "sent twice"
+    assert not failed, (len(failed), failed[0])
+    assert not queued, (len(queued), queued[0])
+    assert len(many.due) == len(held) == many.total == size * PAGES * steps
+
+
+def settle(many: Many) -> None:
+    """Until nothing is under way; what waits for its next attempt gets it."""
+    end = time.monotonic() + SETTLED_SECONDS
+    while queued := many.queued():
+        assert time.monotonic() < end, (len(queued), queued[0])
+        if all(post["next_attempt_at"] for post in queued):
+            many.clock.shift(minutes=1)
+        time.sleep(0.5)
+
+
+def insist(act: object, seconds: float = 60.0) -> None:
+    """Again until it works: the operator's commands meet the same faults."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            act()  # type: ignore[operator]
+        except AssertionError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.5)
+        else:
+            return

@@ -1,0 +1,67 @@
+"""The broker and the database restarted again and again under load: back soon, and no accepted write lost."""
+
+import signal
+import time
+from collections import Counter
+
+import pytest
+from e2e_kit.crowd import Crowd
+from e2e_kit.operator import Accounts, Clock, Operator
+from e2e_kit.simulator import Simulator
+from e2e_kit.waiting import until
+from fault_kit.figures import Figures
+from fault_kit.stack import FaultyStack
+
+#: From the moment the server takes connections again until a write is answered with 201 (issue "Prove it").
+SERVING_SECONDS = 5.0
+#: A killed broker needs some seconds of its own to come up.
+UP_SECONDS = 40.0
+MEMBERS = 6
+RESTARTS, CORE_RESTARTS = 20, 2
+
+
+@pytest.fixture
+def crowd(accounts: Accounts, simulator: Simulator, operator: Operator) -> Crowd:
+    return Crowd(accounts, simulator, Clock(operator), MEMBERS)
+
+
+@pytest.mark.parametrize(
+    ("name", "signals"),
+    [("rabbitmq", (signal.SIGKILL,)), ("postgres", (signal.SIGINT, signal.SIGKILL))],
+    ids=["broker", "database"],
+)
+def test_after_a_restart_it_serves_again_soon_and_no_accepted_write_is_gone(
+    crowd: Crowd,
+    stack: FaultyStack,
+    figures: Figures,
+    is_core: bool,
+    name: str,
+    signals: tuple[signal.Signals, ...],
+) -> None:
+    probe = crowd.members[0].account.api
+    body = {"page_id": crowd.members[0].written_page["id"], "message": "validated"}
+    down: list[float] = []
+    serving: list[float] = []
+
+    def during() -> None:
+        for number in range(CORE_RESTARTS if is_core else RESTARTS):
+            begin = time.monotonic()
+            starts = stack.kill(name, signals[number % len(signals)])
+            up = stack.await_state(name, starts, UP_SECONDS)
+            until(
+                lambda: probe.call("POST", "/posts/validate", json=body, timeout=5).ok, 30.0, "a write works"
+            )
+            back = time.monotonic()
+            down.append(back - begin)
+            serving.append(back - up)
+
+    writing = crowd.write(during)
+    serving.sort()
+    usual = serving[len(serving) // 2]
+    figures.note(
+        f"restarts: {name}", times=len(serving), serving=f"after {usual:.1f} s, at most {serving[-1]:.1f} s",
+        away=f"at most {max(down):.1f} s in all", written=len(writing.posts), answers=dict(writing.statuses),
+    )  # fmt: skip
+    crowd.check(writing)
+    assert serving[-1] <= SERVING_SECONDS, serving
+    assert Counter(writing.statuses)[201] > 0
