@@ -25,7 +25,7 @@ DOCS = sorted(
     for path in ROOT.glob(pattern)
 )
 PACKAGES = {folder.name: folder / folder.name for folder in (*ROOT.glob("libs/*"), *ROOT.glob("services/*"))}
-GUIDE = ROOT / "docs" / "adding-an-endpoint.md"
+GUIDES = [ROOT / "docs" / name for name in ("adding-an-endpoint.md", "adding-a-platform.md")]
 #: A path on a line of its own, or a block of Python: which belongs to the path before it.
 PATH_OR_BLOCK = re.compile(r"^`(?P<path>\S+\.py)`$|^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -55,9 +55,9 @@ def test_every_library_we_ask_for_says_what_it_is_for() -> None:
 
 
 def quotations() -> list[tuple[str, str]]:
-    """(path, code) of each block of the guide."""
+    """(path, code) of each block of the guides."""
     found, path = [], ""
-    for match in PATH_OR_BLOCK.finditer(GUIDE.read_text()):
+    for match in PATH_OR_BLOCK.finditer("\n".join(guide.read_text() for guide in GUIDES)):
         path = match["path"] or path
         if match["code"]:
             found.append((path, match["code"]))
@@ -65,5 +65,5 @@ def quotations() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("path", "code"), quotations())
-def test_the_code_in_the_guide_is_the_code(path: str, code: str) -> None:
-    assert code in (ROOT / path).read_text(), f"{path} has changed: change {GUIDE.relative_to(ROOT)} as well"
+def test_the_code_in_the_guides_is_the_code(path: str, code: str) -> None:
+    assert code in (ROOT / path).read_text(), f"{path} has changed: change the guide in docs/ as well"
