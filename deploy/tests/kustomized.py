@@ -1,0 +1,141 @@
+"""What `kubectl apply -k` would send, for tests on machines without it: as much of kustomize as our folders use.
+
+Resources, components, namePrefix, nameSuffix, namespace, labels, images, patches (strategic merge, and JSON patches
+with a target by kind) and configMapGenerator with files. Anything else in a kustomization is an error here.
+"""
+
+import copy
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+Resource = dict[str, Any]
+#: Lists that a strategic merge joins by the name of their elements; all others it replaces.
+_MERGED_BY = {
+    "containers": "name",
+    "env": "name",
+    "volumes": "name",
+    "volumeMounts": "mountPath",
+    "ports": "name",
+}
+_KNOWN = {
+    *("apiVersion", "kind", "resources", "components", "namePrefix", "nameSuffix", "namespace", "labels"),
+    *("images", "patches", "configMapGenerator", "generatorOptions"),
+}
+
+
+def build(folder: Path) -> list[Resource]:
+    return _apply(folder, _read(folder), [])
+
+
+def _read(folder: Path) -> Resource:
+    [found] = documents(folder / "kustomization.yaml")
+    assert not found.keys() - _KNOWN, f"{folder}: {found.keys() - _KNOWN} is not known here"
+    return found
+
+
+def _apply(folder: Path, settings: Resource, below: list[Resource]) -> list[Resource]:
+    """The resources `below`, those of the folder, and what the folder does to all of them."""
+    resources = list(below)
+    for name in settings.get("resources", ()):
+        path = (folder / name).resolve()
+        resources += build(path) if path.is_dir() else documents(path)
+    for generator in settings.get("configMapGenerator", ()):
+        files = {name: (folder / name).read_text() for name in generator["files"]}
+        named = {"name": generator["name"]}
+        resources.append({"apiVersion": "v1", "kind": "ConfigMap", "metadata": named, "data": files})
+    for name in settings.get("components", ()):
+        path = (folder / name).resolve()
+        resources = _apply(path, _read(path), resources)
+    for patch in settings.get("patches", ()):
+        _patch(resources, folder, patch)
+    for resource in resources:
+        _transform(resource, settings)
+    return resources
+
+
+def documents(path: Path) -> list[Resource]:
+    return copy.deepcopy(_documents(path))
+
+
+@cache
+def _documents(path: Path) -> list[Resource]:
+    return [it for it in yaml.safe_load_all(path.read_text()) if it]
+
+
+def _patch(resources: list[Resource], folder: Path, patch: Resource) -> None:
+    text = (folder / patch["path"]).read_text() if "path" in patch else patch["patch"]
+    for one in yaml.safe_load_all(text):
+        if isinstance(one, list):
+            for resource in resources:
+                if resource["kind"] == patch["target"]["kind"]:
+                    for operation in one:
+                        _change(resource, operation)
+        else:
+            same = [it for it in resources if it["kind"] == one["kind"] and _name(it) == _name(one)]
+            assert len(same) == 1, f"{folder}: {one['kind']} {_name(one)} is there {len(same)} times"
+            same[0].update(_merged(same[0], one))
+
+
+def _name(resource: Resource) -> str:
+    return str(resource["metadata"]["name"])
+
+
+def _change(resource: Resource, operation: Resource) -> None:
+    """One operation of a JSON patch."""
+    *way, last = operation["path"].strip("/").split("/")
+    place: Any = resource
+    for step in way:
+        place = place[int(step)] if isinstance(place, list) else place[step]
+    assert operation["op"] in ("add", "replace")
+    assert operation["op"] == "add" or last in place
+    place[last] = operation["value"]
+
+
+def _merged(base: Any, patch: Any, field: str = "") -> Any:
+    if isinstance(base, dict) and isinstance(patch, dict):
+        merged = {key: _merged(base[key], patch[key], key) if key in patch else base[key] for key in base}
+        return merged | {key: patch[key] for key in patch if key not in base}
+    if isinstance(base, list) and isinstance(patch, list) and (key := _MERGED_BY.get(field)):
+        changed = {one[key]: one for one in patch}
+        kept = [_merged(one, changed.pop(one[key])) if one[key] in changed else one for one in base]
+        return kept + list(changed.values())
+    return copy.deepcopy(patch)
+
+
+def _transform(resource: Resource, settings: Resource) -> None:
+    prefix, suffix = settings.get("namePrefix", ""), settings.get("nameSuffix", "")
+    resource["metadata"]["name"] = prefix + _name(resource) + suffix
+    if resource["kind"] == "HorizontalPodAutoscaler":
+        target = resource["spec"]["scaleTargetRef"]
+        target["name"] = prefix + target["name"] + suffix
+    if "namespace" in settings:
+        resource["metadata"]["namespace"] = settings["namespace"]
+    for labels in settings.get("labels", ()):
+        for place in _label_places(resource, selectors=labels.get("includeSelectors", False)):
+            place.update(labels["pairs"])
+    for image in settings.get("images", ()):
+        for container in containers(resource):
+            if container["image"] == image["name"]:
+                container["image"] = f"{image['newName']}:{image['newTag']}"
+
+
+def _label_places(resource: Resource, *, selectors: bool) -> Iterator[dict[str, str]]:
+    yield resource["metadata"].setdefault("labels", {})
+    spec = resource.get("spec", {})
+    if "template" in spec:
+        yield spec["template"]["metadata"].setdefault("labels", {})
+    if selectors and resource["kind"] == "Service":
+        yield spec["selector"]
+    elif selectors and "matchLabels" in spec.get("selector", {}):
+        yield spec["selector"]["matchLabels"]
+        for spread in spec.get("template", {}).get("spec", {}).get("topologySpreadConstraints", ()):
+            yield spread["labelSelector"]["matchLabels"]
+
+
+def containers(resource: Resource) -> list[Resource]:
+    found: list[Resource] = resource.get("spec", {}).get("template", {}).get("spec", {}).get("containers", [])
+    return found
