@@ -6,7 +6,7 @@ from typing import Any
 import structlog
 
 from contracts.errors import PAGE_EXPIRED, PLATFORM_REJECTED
-from contracts.platforms import PLATFORMS
+from contracts.platforms import DAY_SECONDS, PLATFORMS
 from publishing import media
 from publishing.content import storable
 from publishing.house import House
@@ -50,6 +50,12 @@ class Delivered:
     @property
     def is_expired(self) -> bool:
         return self.refusal is not None and self.refusal.kind is Refusal.EXPIRED
+
+    @property
+    def rest_seconds(self) -> float:
+        """How long the platform takes no posts of the page, as far as it says so; 0: it takes some."""
+        is_limited = self.refusal is not None and self.refusal.kind is Refusal.RATE_LIMITED
+        return min(self.refusal.wait_seconds or 0.0, DAY_SECONDS) if is_limited and self.refusal else 0.0
 
 
 def deliver(house: House, page: PageRow, post: Post) -> Delivered:

@@ -82,13 +82,15 @@ def run_lane(house: House, page: PageRow, posts: Sequence[Post]) -> None:
             written, done = scribe.write(record, waiting.pop(0)), None
             if written.has_begun:
                 done = _deliver(house, page, replace(post, attempts=post.attempts + 1))
-            if done is not None and done.is_expired:
+            if done is not None and (done.is_expired or done.rest_seconds):
                 break
         if done is not None:
             scribe.write(done.record, expired=house.found_expired(page, done.refusal))
     finally:
         scribe.let_go(*claims)
         scribe.release(*waiting)
+        if done is not None and done.rest_seconds:
+            _rest(house, page, done.rest_seconds)
         wake("publish_due_posts")  # the page may have more
 
 
@@ -96,6 +98,13 @@ def recover_claims(house: House) -> int:
     """Takes up what a dead process left claimed; how many posts."""
     with house.database.transaction() as connection:
         return Looks(connection).lapse(house.settings.reconcile_first_seconds)
+
+
+def _rest(house: House, page: PageRow, seconds: float) -> None:
+    """The page's other posts wait as long as the platform says: they would only be refused, and use up attempts."""
+    with house.database.transaction() as connection:
+        waiting = Sending(connection).put_off_page(page.id, seconds)
+    log.info("page_rests", page_id=page.id, wait_seconds=seconds, posts=waiting)
 
 
 def _deliver(house: House, page: PageRow, post: Post) -> Delivered | None:

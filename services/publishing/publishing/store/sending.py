@@ -64,6 +64,12 @@ _PUT_OFF = text(
     WHERE p.id = v.id AND p.state = 'queued'
     """
 )
+_PUT_OFF_PAGE = text(
+    """
+    UPDATE posts SET out_at = clock_now() + make_interval(secs => :wait)
+    WHERE page_id = :page AND state = 'queued' AND out_at < clock_now() + make_interval(secs => :wait)
+    """
+)
 _FAIL_UNSENT = text(
     """
     UPDATE posts SET state = 'failed', out_at = NULL, error_code = :code, error_message = :message
@@ -237,6 +243,10 @@ class Sending:
     def put_off(self, later: dict[str, datetime]) -> None:
         if later:
             self._connection.execute(_PUT_OFF, {"ids": list(later), "times": list(later.values())})
+
+    def put_off_page(self, page_id: str, wait_seconds: float) -> int:
+        """What is queued on a page goes out so much later at the earliest; how many posts wait for that."""
+        return self._connection.execute(_PUT_OFF_PAGE, {"page": page_id, "wait": wait_seconds}).rowcount
 
     def fail_unsent(self, post_ids: Collection[str], code: str, message: str) -> list[Post]:
         if not post_ids:

@@ -82,6 +82,28 @@ def test_a_longer_wait_of_the_platform_is_honoured(world: Any, platform: Any) ->
     assert abs((world.state(post.id).out_at - world.now()).total_seconds() - 1800) < 5
 
 
+def test_a_limited_page_rests_as_long_as_the_platform_says_and_others_do_not(
+    world: Any, platform: Any
+) -> None:
+    pages = [world.page(), world.page()]
+    for page in pages:
+        world.fill(page, 3)
+    world.shift(3600)
+    platform.script = [PlatformRefusal(Refusal.RATE_LIMITED, "4", "slow down", wait_seconds=1800)]
+    world.send()
+    in_order = [[f"{page.id} {n}" for n in range(3)] for page in pages]
+    assert platform.messages in in_order
+    limited = next(messages for messages in in_order if messages != platform.messages)
+    platform.posts.clear()
+    world.shift(1790)
+    world.send()
+    assert platform.messages == []
+    world.shift(11)
+    world.send()
+    assert platform.messages == limited
+    assert sorted(row.attempts for row in world.ask("SELECT attempts FROM posts")) == [1, 1, 1, 1, 1, 2]
+
+
 def test_a_post_waiting_for_a_retry_does_not_hold_up_the_next(world: Any, platform: Any) -> None:
     page = world.page()
     world.fill(page, 2)
