@@ -15,6 +15,7 @@ from nameko.extensions import Entrypoint, ProviderCollector, SharedExtension, re
 from pika.channel import Channel
 
 from chassis import inbox, logs, quarantine, topology
+from chassis.frames import UNREADABLE
 from chassis.link import Message, NotConfirmed
 from chassis.server import ServiceLink
 from chassis.telemetry import tracing
@@ -85,7 +86,7 @@ class EventConsumer(SharedExtension, ProviderCollector):
             try:
                 event = msgspec.json.decode(body, type=Event)
                 handler = self._handlers[event.event]
-            except (msgspec.MsgspecError, KeyError) as error:
+            except (*UNREADABLE, KeyError) as error:
                 self._set_aside(channel, tag, headers, body, logs.summary_of(error))
                 continue
             handler.take(Received(channel, tag, headers, body, event))
@@ -109,7 +110,7 @@ class EventConsumer(SharedExtension, ProviderCollector):
         self, channel: Channel, tag: int, headers: dict[str, Any], body: bytes, error: BaseException
     ) -> None:
         outage = _is_outage(error)
-        attempt = int(headers.get(_ATTEMPT, 0))
+        attempt = _attempt_of(headers)
         if not outage and attempt >= len(topology.RETRY_SECONDS):
             self._set_aside(channel, tag, headers, body, logs.summary_of(error))
             return
@@ -205,6 +206,11 @@ class OnEvents(OnEvent):
             self.consumer.settle(batch, exc_info[1] if exc_info is not None else None)
         self._run_waiting()
         return None, None
+
+
+def _attempt_of(headers: dict[str, Any]) -> int:
+    attempt = headers.get(_ATTEMPT)
+    return max(attempt, 0) if isinstance(attempt, int) else 0
 
 
 def _is_outage(error: BaseException) -> bool:

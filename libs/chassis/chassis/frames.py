@@ -12,6 +12,8 @@ from contracts.errors import ERRORS, SERVER_ERROR, ApiError
 
 #: Messages stay under 256 KiB (architecture); a frame takes no further call past this.
 MAX_FRAME_BYTES = 128 * 1024
+#: What a decoder makes of a body that is not what it should be: also of bad UTF-8 within strings, and of deep nesting.
+UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 #: Answered by the server itself: the service is reachable and its database answers.
 PING = "_ping"
 

@@ -25,6 +25,7 @@ from chassis import topology
 from chassis.frames import (
     MAX_FRAME_BYTES,
     PING,
+    UNREADABLE,
     Call,
     Method,
     RequestFrame,
@@ -196,16 +197,15 @@ class Bus:
     def _on_broadcast(self, _channel: Channel, _method: Any, _properties: Any, body: bytes) -> None:
         try:
             event = msgspec.json.decode(body, type=Event)
-        except msgspec.MsgspecError:
+            if self._on_event is not None:
+                self._on_event(event)
+        except UNREADABLE:
             log.warning("broadcast_malformed")
-            return
-        if self._on_event is not None:
-            self._on_event(event)
 
     def _on_replies(self, _channel: Channel, _method: Any, properties: Any, body: bytes) -> None:
         try:
             frame = decode_replies(body)
-        except msgspec.MsgspecError:
+        except UNREADABLE:
             log.error("reply_malformed")
             return
         service = ""

@@ -26,6 +26,7 @@ from chassis import logs, quarantine, topology
 from chassis.frames import (
     MAX_FRAME_BYTES,
     PING,
+    UNREADABLE,
     Call,
     Failure,
     Method,
@@ -214,7 +215,7 @@ class RpcServer(SharedExtension, ProviderCollector):
         try:
             caller = msgspec.json.decode(call.caller, type=Caller)
             request: Any = msgspec.json.decode(call.request, type=method.request)
-        except msgspec.MsgspecError as error:
+        except UNREADABLE as error:
             self.answer(
                 reply_to, Reply(id=call.id, error=Failure(VALIDATION_ERROR.code, str(error), {"errors": []}))
             )

@@ -140,11 +140,13 @@ def test_rubbish_on_the_call_queue_is_quarantined_and_the_service_lives(own_prob
             b'{"calls": 5}',
             b"\xff\xfe",
             b'{"sent_at": 1, "calls": [{"id": "x"}]}',
+            b'{"sent_at": 1, "calls": [{"id": 1, "method": "\xff"}]}',
+            b"[" * 100_000,
         ):
             channel.basic_publish("", topology.rpc_queue("probe"), body, with_reply)
         channel.basic_publish("", topology.rpc_queue("probe"), b'{"sent_at": 1, "calls": []}')
     assert own_probe.echo(CALLER, Words(text="alive")).text == "alive"
-    until(lambda: len(quarantine.list_quarantined(virtual_host)) == 7)
+    until(lambda: len(quarantine.list_quarantined(virtual_host)) == 9)
     assert {row.queue for row in quarantine.list_quarantined(virtual_host)} == {"rpc.probe"}
 
 
@@ -264,6 +266,14 @@ def test_an_event_nobody_can_read_is_quarantined_and_can_be_replayed(listening_p
     assert (first.queue, first.body) == ("events.probe", "{not json")
     assert quarantine.replay(virtual_host, first.id)
     until(lambda: [row.id for row in quarantine.list_quarantined(virtual_host)] not in ([], [first.id]))
+
+
+@pytest.mark.parametrize("body", [b'{"id": "\xff\xfe"}', b'{"data": ' * 100_000, b"[" * 100_000, b""])
+def test_an_event_that_no_decoder_takes_does_not_end_the_service(listening_probe, virtual_host, body):
+    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+        connection.channel().basic_publish("", topology.event_queue("probe"), body)
+    until(lambda: len(quarantine.list_quarantined(virtual_host)) == 1)
+    assert listening_probe.echo(CALLER, Words(text="alive")).text == "alive"
 
 
 def test_a_worker_loop_runs_on_its_own(probe):
