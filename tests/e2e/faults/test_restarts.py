@@ -1,10 +1,15 @@
 """The broker and the database restarted again and again under load: back soon, and no accepted write lost."""
 
+import datetime as dt
 import signal
 import time
+import uuid
 from collections import Counter
+from functools import partial
 
 import pytest
+import requests
+from e2e_kit.api import Api, Json, stamp
 from e2e_kit.crowd import Crowd
 from e2e_kit.operator import Accounts, Clock, Operator
 from e2e_kit.simulator import Simulator
@@ -16,6 +21,7 @@ from fault_kit.stack import FaultyStack
 SERVING_SECONDS = 5.0
 #: A killed broker needs some seconds of its own to come up.
 UP_SECONDS = 40.0
+CLIENT_TIMEOUT_SECONDS = 5.0
 MEMBERS = 6
 RESTARTS, CORE_RESTARTS = 20, 2
 
@@ -38,8 +44,7 @@ def test_after_a_restart_it_serves_again_soon_and_no_accepted_write_is_gone(
     name: str,
     signals: tuple[signal.Signals, ...],
 ) -> None:
-    probe = crowd.members[0].account.api
-    body = {"page_id": crowd.members[0].written_page["id"], "message": "validated"}
+    member, first_at = crowd.members[0], crowd.clock.now() + dt.timedelta(days=60)
     down: list[float] = []
     serving: list[float] = []
 
@@ -48,9 +53,10 @@ def test_after_a_restart_it_serves_again_soon_and_no_accepted_write_is_gone(
             begin = time.monotonic()
             starts = stack.kill(name, signals[number % len(signals)])
             up = stack.await_state(name, starts, UP_SECONDS)
-            until(
-                lambda: probe.call("POST", "/posts/validate", json=body, timeout=5).ok, 30.0, "a write works"
-            )
+            at = stamp(first_at + dt.timedelta(hours=number))
+            key = uuid.uuid4().hex
+            body = {"page_id": member.written_page["id"], "message": key, "scheduled_at": at}
+            until(partial(is_taken, member.account.api, body, key), 30.0, "a write works")
             back = time.monotonic()
             down.append(back - begin)
             serving.append(back - up)
@@ -65,3 +71,15 @@ def test_after_a_restart_it_serves_again_soon_and_no_accepted_write_is_gone(
     crowd.check(writing)
     assert serving[-1] <= SERVING_SECONDS, serving
     assert Counter(writing.statuses)[201] > 0
+
+
+def is_taken(api: Api, body: Json, key: str) -> bool:
+    try:
+        return (
+            api.call(
+                "POST", "/posts/schedule", json=body, key=key, timeout=CLIENT_TIMEOUT_SECONDS
+            ).status_code
+            == 201
+        )
+    except requests.RequestException:
+        return False

@@ -1,0 +1,61 @@
+"""A thousand kinds of unreadable messages on every queue: no process ends of it, and each is put aside and counted."""
+
+import time
+import uuid
+
+from e2e_kit.operator import Accounts, Operator
+from e2e_kit.simulator import Simulator
+from fault_kit.chaos import wait_until
+from fault_kit.figures import Figures
+from fault_kit.poison import Broker, kinds
+from fault_kit.stack import WORKERS, FaultyStack
+
+KINDS, CORE_KINDS = 1_000, 250
+SERVICES = tuple(name for name in WORKERS if name != "gateway")
+QUEUES = [f"{kind}.{name}" for kind in ("rpc", "events") for name in SERVICES]
+#: Waits before an event is handled again: what lies there comes to the event queue by itself.
+WAITING_ROOMS = [f"events.{name}.retry.1s" for name in SERVICES]
+PUT_ASIDE_SECONDS = 120.0
+
+
+def test_a_thousand_kinds_of_poison_on_every_queue_end_no_process_and_are_all_put_aside(
+    accounts: Accounts,
+    simulator: Simulator,
+    operator: Operator,
+    stack: FaultyStack,
+    figures: Figures,
+    is_core: bool,
+) -> None:
+    count = CORE_KINDS if is_core else KINDS
+    before = {name: stack.starts(name) for name in WORKERS}
+    with Broker(stack.env["AMQP_URL"]) as broker:
+        broker.take_quarantined()
+        queues = broker.consumed(QUEUES)
+        assert {f"rpc.{name}" for name in SERVICES} <= set(queues), queues
+        rooms = [name for name in WAITING_ROOMS if name.removesuffix(".retry.1s") in queues]
+        begin = time.monotonic()
+        for body, headers, more in kinds(count):
+            for queue in queues:
+                reply = {"reply_to": "nowhere"} if queue.startswith("rpc") and len(body) % 2 else {}
+                broker.send("", queue, body, headers, more | reply)
+            broker.send("broadcasts", "", body, headers, more)
+            for room in rooms:
+                broker.send("", room, body, headers, more)
+        sent = count * (len(queues) + len(rooms))
+        wait_until(lambda: broker.size("quarantine")[0] >= sent, PUT_ASIDE_SECONDS)
+        seconds = time.monotonic() - begin
+        listed = operator("quarantine", "list")
+        quarantined = broker.take_quarantined()
+        left = {name: broker.size(name)[0] for name in (*queues, *rooms) if broker.size(name)[0]}
+    ends = {name: stack.starts(name) - times for name, times in before.items() if stack.starts(name) != times}
+    figures.note(
+        "poison", kinds=count, queues=len(queues) + len(rooms), sent=sent, quarantined=quarantined.total(),
+        listed=len(listed), process_ends=sum(ends.values()), within=f"{seconds:.0f} s",
+    )  # fmt: skip
+    assert not ends, ends
+    assert not left, left
+    assert quarantined.total() == sent, quarantined
+    account = accounts.new(pages=("FB",))
+    text = uuid.uuid4().hex
+    account.api.post("/posts/publish", {"page_id": account.page_id(), "message": text})
+    assert [post["text"] for post in simulator.posts(account.pages["FB"])] == [text]
