@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Protocol
 from msgspec import UNSET, Meta, UnsetType, field
 
 from contracts.caller import Caller
+from contracts.keys import KeysRotated, RotateKeys
 from contracts.record import Nothing, Record
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
@@ -473,7 +474,8 @@ class ReceiveHook(Record):
 
 
 class PublishingApi(Protocol):
-    """RPC surface of the publishing service. From the operator alone: link_page, expire_page, bring_post_due."""
+    """RPC surface of the publishing service. From the operator alone: link_page, expire_page, bring_post_due,
+    rotate_keys."""
 
     def list_pages(self, caller: Caller, request: ListPages) -> PageList: ...
     def get_page(self, caller: Caller, request: GetPage) -> Page: ...
@@ -503,3 +505,4 @@ class PublishingApi(Protocol):
     def reply_to_comment(self, caller: Caller, request: ReplyToComment) -> Reply: ...
     def verify_hook(self, caller: Caller, request: VerifyHook) -> Nothing: ...
     def receive_hook(self, caller: Caller, request: ReceiveHook) -> Nothing: ...
+    def rotate_keys(self, caller: Caller, request: RotateKeys) -> KeysRotated: ...

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Protocol
 from msgspec import UNSET, Meta, UnsetType
 
 from contracts.caller import Caller
+from contracts.keys import KeysRotated, RotateKeys
 from contracts.publishing import Limit
 from contracts.record import Record
 
@@ -145,7 +146,8 @@ class ReplayDelivery(Record):
 
 
 class WebhooksApi(Protocol):
-    """RPC surface of the webhooks service. The operator may enable a subscription of anybody's."""
+    """RPC surface of the webhooks service. The operator may enable a subscription of anybody's; rotate_keys is
+    the operator's alone."""
 
     def create_subscription(self, caller: Caller, request: CreateSubscription) -> CreatedSubscription: ...
     def list_subscriptions(self, caller: Caller, request: ListSubscriptions) -> SubscriptionList: ...
@@ -157,3 +159,4 @@ class WebhooksApi(Protocol):
     def send_test(self, caller: Caller, request: SubscriptionId) -> Delivery: ...
     def list_deliveries(self, caller: Caller, request: ListDeliveries) -> DeliveryList: ...
     def replay_delivery(self, caller: Caller, request: ReplayDelivery) -> Delivery: ...
+    def rotate_keys(self, caller: Caller, request: RotateKeys) -> KeysRotated: ...

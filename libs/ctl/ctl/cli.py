@@ -13,6 +13,7 @@ from ctl import (
     brands,
     clock,
     collaborators,
+    keys,
     output,
     pages,
     posts,
@@ -67,7 +68,7 @@ def cli(ctx: click.Context, as_json: bool) -> None:
 
 for group in (
     users.user, tokens.token, brands.brand, collaborators.collaborator, audit.audit, pages.page, posts.post,
-    credits_, webhooks.webhook, clock.clock, quarantine.quarantine,
+    credits_, keys.keys, webhooks.webhook, clock.clock, quarantine.quarantine,
 ):  # fmt: skip
     cli.add_command(group)
 

@@ -28,7 +28,9 @@ class CtlConfig(Record):
     def database_urls(self) -> dict[str, str]:
         """Service name → URL, from every DATABASE_URL_<SERVICE>. Raises ConfigError when there is none."""
         given = {name.removesuffix("_FILE") for name, value in os.environ.items() if value}
-        services = sorted(name.removeprefix(_DATABASE).lower() for name in given if name.startswith(_DATABASE))
+        services = sorted(
+            name.removeprefix(_DATABASE).lower() for name in given if name.startswith(_DATABASE)
+        )
         urls = {service: config.service_database_url(service) for service in services}
         if not urls:
             raise config.ConfigError("no DATABASE_URL_<SERVICE> is set")

@@ -23,6 +23,7 @@ from contracts.accounts import (
     User,
 )
 from contracts.caller import OPERATOR_SCOPE
+from contracts.keys import KeysRotated
 from contracts.publishing import Page, PageList, ScheduledPost
 from contracts.record import Nothing
 from contracts.webhooks import Subscription
@@ -210,3 +211,15 @@ def test_a_disabled_subscription_is_enabled_by_the_operator(line: Any) -> None:
     assert line.json("webhook", "enable", "whk_1")["status"] == "active"
     _, caller, request = line.bus.calls[0]
     assert (caller.scopes, request.id) == ((OPERATOR_SCOPE,), "whk_1")
+
+
+def test_keys_are_rotated_until_nothing_is_left(line: Any) -> None:
+    answers = {
+        "": KeysRotated(rotated=2, next="pag_2"),
+        "pag_2": KeysRotated(rotated=1, unreadable=("pag_3",), next="pag_4"),
+        "pag_4": KeysRotated(rotated=0),
+    }
+    line.bus.answers["rotate_keys"] = lambda request: answers[request.after]
+    found = line.json("keys", "rotate", "publishing")
+    assert found == {"service": "publishing", "rotated": 3, "unreadable": ["pag_3"]}
+    assert len(line.bus.calls) == 3

@@ -37,7 +37,8 @@ class UnreadableCredential(Exception):
 
 
 class Vault:
-    """Encrypts with the first key, reads with any: a new key is put in front, old ones go when all is re-linked."""
+    """Encrypts with the first key, reads with any: a new key is put in front, old ones go when `rotating` has
+    put everything under it."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         """Raises ConfigError when there is no key or one is not a Fernet key (32 bytes, URL-safe base64)."""
@@ -45,9 +46,10 @@ class Vault:
             raise ConfigError("CREDENTIAL_KEYS is empty")
         self._signing_keys = [hashlib.sha256(b"signature\0" + key.encode()).digest() for key in keys]
         try:
-            self._fernet = MultiFernet([Fernet(key) for key in keys])
+            fernets = [Fernet(key) for key in keys]
         except ValueError as error:
             raise ConfigError("CREDENTIAL_KEYS must be Fernet keys, comma-separated") from error
+        self._newest, self._fernet = fernets[0], MultiFernet(fernets)
 
     def encrypt(self, token: str) -> str:
         return self._fernet.encrypt(token.encode()).decode()
@@ -92,6 +94,10 @@ class Vault:
         digest = hmac.new(key, text.encode(), hashlib.sha256).digest()
         return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
-    def rotate(self, stored: str) -> str:
-        """The same token under the first key. Raises UnreadableCredential."""
-        return self.encrypt(self.decrypt(stored))
+    def rotate(self, stored: str) -> str | None:
+        """The same under the first key; None where it is already. Raises UnreadableCredential."""
+        try:
+            self._newest.decrypt(stored.encode())
+        except InvalidToken:
+            return self.encrypt(self.decrypt(stored))
+        return None

@@ -4,6 +4,7 @@ from chassis.service import BusProvider, DatabaseProvider, loop, on_event, rpc
 from contracts import publishing as contract
 from contracts.caller import Caller
 from contracts.events import Event
+from contracts.keys import KeysRotated, RotateKeys
 from contracts.record import Nothing
 from publishing import (
     checking,
@@ -22,6 +23,7 @@ from publishing import (
     posts,
     publish,
     renewing,
+    rotating,
     several,
     subscribing,
     unlinking,
@@ -164,6 +166,10 @@ class PublishingService:
     @on_event("brand.changed")
     def on_brand_changed(self, connection: Connection, event: Event) -> None:
         pages.on_brand_changed(connection, str(event.data["brand_id"]), str(event.data["name"]))
+
+    @rpc
+    def rotate_keys(self, caller: Caller, request: RotateKeys) -> KeysRotated:
+        return rotating.rotate_keys(self.house, caller, request)
 
     @loop(interval_seconds=1.0)
     def publish_due_posts(self) -> int:

@@ -10,8 +10,9 @@ from chassis.service import BusProvider, DatabaseProvider, loop, on_event, on_ev
 from contracts import webhooks as contract
 from contracts.caller import Caller
 from contracts.events import Event
+from contracts.keys import KeysRotated, RotateKeys
 from contracts.quota import QuotaApi
-from webhooks import arriving, chores, deliveries, subscriptions
+from webhooks import arriving, chores, deliveries, rotating, subscriptions
 from webhooks.config import Settings
 from webhooks.house import House
 from webhooks.store import Connection
@@ -95,6 +96,10 @@ class WebhooksService:
     @rpc
     def replay_delivery(self, caller: Caller, request: contract.ReplayDelivery) -> contract.Delivery:
         return deliveries.replay(self.house, caller, request)
+
+    @rpc
+    def rotate_keys(self, caller: Caller, request: RotateKeys) -> KeysRotated:
+        return rotating.rotate_keys(self.house, caller, request)
 
     @on_events(*get_args(contract.EventName))
     def on_events(self, connection: Connection, events: list[Event]) -> None:

@@ -12,20 +12,30 @@ log = structlog.get_logger()
 
 
 class Vault:
-    """Encrypts with the first key, reads with any: a new key is put in front, old ones stay until all is read anew."""
+    """Encrypts with the first key, reads with any: a new key is put in front, old ones go when `rotating` has
+    put everything under it."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         """Raises ConfigError when there is no key or one is not a Fernet key (32 bytes, URL-safe base64)."""
         if not keys:
             raise ConfigError("WEBHOOK_SECRET_KEYS is empty")
         try:
-            self._fernet = MultiFernet([Fernet(key) for key in keys])
+            fernets = [Fernet(key) for key in keys]
         except ValueError as error:
             raise ConfigError("WEBHOOK_SECRET_KEYS must be Fernet keys, comma-separated") from error
+        self._newest, self._fernet = fernets[0], MultiFernet(fernets)
         self.decrypt = lru_cache(maxsize=4_096)(self._decrypt)
 
     def encrypt(self, secret: str) -> str:
         return self._fernet.encrypt(secret.encode()).decode()
+
+    def rotate(self, stored: str) -> str | None:
+        """The same under the first key; None where it is already. Raises UnreadableSecret."""
+        try:
+            self._newest.decrypt(stored.encode())
+        except InvalidToken:
+            return self.encrypt(self._decrypt(stored))
+        return None
 
     def _decrypt(self, stored: str) -> str:
         """Raises UnreadableSecret."""

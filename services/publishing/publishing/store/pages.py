@@ -196,3 +196,17 @@ class Pages:
             .group_by(pages.c.brand_id)
         )
         return {row.brand_id: row.pages for row in self._connection.execute(statement)}
+
+    def stored_credentials(self, after: str, limit: int) -> list[tuple[str, str]]:
+        """Id and credentials as they are stored, in the order of ids; those of unlinked pages too."""
+        statement = select(pages.c.id, pages.c.access_token).where(
+            pages.c.id > after, pages.c.access_token != ""
+        )
+        rows = self._connection.execute(statement.order_by(pages.c.id).limit(limit))
+        return [(row.id, row.access_token) for row in rows]
+
+    def exchange_credentials(self, page_id: str, stored: str, fresh: str) -> bool:
+        """The same credentials, encrypted anew; False when they have changed meanwhile."""
+        condition = (pages.c.id == page_id, pages.c.access_token == stored)
+        statement = update(pages).where(*condition).values(access_token=fresh)
+        return bool(self._connection.execute(statement).rowcount)

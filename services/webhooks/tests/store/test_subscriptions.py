@@ -5,11 +5,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from cryptography.fernet import Fernet
 
 from contracts import webhooks as api
 from contracts.caller import operator
 from contracts.errors import ApiError
-from webhooks import subscriptions
+from contracts.keys import KeysRotated, RotateKeys
+from webhooks import rotating, subscriptions
+from webhooks.vault import Vault
 
 URL = "https://shop.example.com/hooks?key=1"
 
@@ -178,3 +181,22 @@ def test_the_tier_is_the_callers_until_accounts_tells_another(desk: Any) -> None
     tell("evt_1", "free")  # older, and late
     desk.subscribe(URL, desk.caller(tier="developer"))  # of a gateway that has not heard yet
     assert tier() == "elite"
+
+
+def test_secrets_go_under_the_newest_key_and_stay_what_they_are(desk: Any) -> None:
+    made = [desk.subscribe(URL).secret for _ in range(3)]
+    old, new = desk.house.vault, Fernet.generate_key().decode()
+    settings = desk.house.settings
+    desk.house.vault = Vault([new, *settings.secret_keys])
+    assert rotating.rotate_keys(desk.house, operator(), RotateKeys()) == KeysRotated(rotated=3)
+    stored = [secret for (secret,) in desk.query("SELECT secret FROM secrets ORDER BY id")]
+    assert [Vault([new]).decrypt(secret) for secret in stored] == made
+    assert rotating.rotate_keys(desk.house, operator(), RotateKeys()) == KeysRotated(rotated=0)
+    desk.house.vault = old
+    assert len(rotating.rotate_keys(desk.house, operator(), RotateKeys()).unreadable) == 3
+
+
+def test_only_the_operator_rotates_keys(desk: Any) -> None:
+    with pytest.raises(ApiError) as refused:
+        rotating.rotate_keys(desk.house, desk.caller(), RotateKeys())
+    assert code_of(refused) == "MISSING_SCOPE"

@@ -153,6 +153,16 @@ class Subscriptions:
         """The one that this one replaced."""
         return self._newest_secret(subscription_id, secrets.c.id < secret_id)
 
+    def stored_secrets(self, after: str, limit: int) -> list[tuple[str, str]]:
+        """Id and secret as it is stored, in the order of ids."""
+        statement = select(secrets.c.id, secrets.c.secret).where(secrets.c.id > after)
+        rows = self._connection.execute(statement.order_by(secrets.c.id).limit(limit))
+        return [(row.id, row.secret) for row in rows]
+
+    def replace_secret(self, secret_id: str, secret: str) -> None:
+        """The same secret, encrypted anew."""
+        self._connection.execute(update(secrets).where(secrets.c.id == secret_id).values(secret=secret))
+
     def _newest_secret(self, subscription_id: str, condition: Any) -> SecretRow | None:
         statement = (
             select(secrets.c.id, secrets.c.secret, secrets.c.expires_at)
