@@ -104,6 +104,7 @@ def test_the_commands_are_exactly_these_each_with_help_for_itself_and_its_option
         "clock reset shift show",
         "collaborator add remove",
         "credits auto-refill grant show",
+        "keys rotate",
         "page expire link list",
         "post due",
         "quarantine list replay",
