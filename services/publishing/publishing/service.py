@@ -171,7 +171,7 @@ class PublishingService:
     def rotate_keys(self, caller: Caller, request: RotateKeys) -> KeysRotated:
         return rotating.rotate_keys(self.house, caller, request)
 
-    @loop(interval_seconds=1.0)
+    @loop(interval_seconds=0.5)  # with 1 s a hundredth of the posts was more than a second late
     def publish_due_posts(self) -> int:
         return due.publish_due_posts(self.house)
 
