@@ -121,11 +121,12 @@ class Broker:
         properties = pika.BasicProperties(headers=headers, **more)
         self.channel.basic_publish(exchange, queue, body, properties)
 
-    def take_quarantined(self) -> Counter[str]:
-        """How many came from each queue; they are gone then."""
-        seen: Counter[str] = Counter()
+    def take_quarantined(self) -> Counter[tuple[str, int]]:
+        """How many there are of each queue and kind; they are gone then."""
+        seen: Counter[tuple[str, int]] = Counter()
         while True:
             method, properties, _ = self.channel.basic_get(QUARANTINE, auto_ack=True)
             if method is None:
                 return seen
-            seen[(properties.headers or {}).get("x-quarantine-queue", "?")] += 1
+            headers = properties.headers or {}
+            seen[headers.get("x-quarantine-queue", "?"), headers.get(MARK, -1)] += 1

@@ -86,7 +86,7 @@ class FaultyStack(Stack):
 @contextmanager
 def faulty_stack(run: Path) -> Iterator[FaultyStack]:
     """Gone afterwards."""
-    local = _Linked(run, durable=False, usual_ports=False)
+    local = _Linked(run, usual_ports=False)  # durable: its servers are killed
     try:
         local.up(lambda _: None, owner_pid=os.getpid())
         yield FaultyStack(run, local.links)
