@@ -124,7 +124,7 @@ def run_servers(arguments: Sequence[str]) -> int:
 
 
 def test(arguments: Sequence[str]) -> int:
-    """[pytest arguments]: every test, on a stack of its own that is gone afterwards"""
+    """[--faults [--core]] [pytest arguments]: every test, on a stack of its own that is gone afterwards"""
     return trial.test(arguments, tell)
 
 

@@ -19,14 +19,21 @@ from local.stack import Stack, Tell
 NO_TESTS = 5
 #: What asks the running stack over HTTP; a run that names none of these gets servers alone.
 NEEDS_STACK = (ROOT / "tests",)
+#: Tests that start a stack of their own, over links that fail; and how long they may take in all.
+FAULTS = ROOT / "tests" / "e2e" / "faults"
+FAULTS_SECONDS = 1200.0
 
 
 def test(arguments: Sequence[str], tell: Tell) -> int:
     """Run pytest with `arguments`; its exit code.
 
     Everything (no path among them) runs on two processes, a file on one of them; then, by themselves, the tests that
-    move the clock or kill processes.
+    move the clock or kill processes. With --faults those under faults instead, with --core a small part of each.
     """
+    if "--faults" in arguments:
+        return faults(
+            [it for it in arguments if it not in ("--faults", "--core")], "--core" in arguments, tell
+        )
     with run_directory("test", tell) as run:
         if needs_stack(arguments):
             env = whole(run, tell, durable=False)
@@ -38,6 +45,19 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
         together = child([*pytest, "-n", "2", "--dist", "loadfile", "-m", "not alone"], env)
         codes = {together, child([*pytest, "-m", "alone"], env)} - {NO_TESTS}
         return max(codes, default=NO_TESTS)
+
+
+def faults(arguments: Sequence[str], core: bool, tell: Tell) -> int:
+    """Run the tests under faults; pytest's exit code, 1 when their time is up."""
+    with run_directory("faults", tell) as run:
+        paths = [] if paths_of(arguments) else [str(FAULTS)]
+        pytest = [sys.executable, "-m", "pytest", *arguments, *paths]
+        env = {"FAULTS": "core" if core else "full", "TEST_RUN_DIR": str(run)}
+        try:
+            return child(pytest, env, FAULTS_SECONDS)
+        except subprocess.TimeoutExpired:
+            tell(f"stopped after {FAULTS_SECONDS / 60:.0f} minutes")
+            return 1
 
 
 def bench(arguments: Sequence[str], tell: Tell) -> int:
@@ -86,11 +106,11 @@ def run_directory(kind: str, tell: Tell) -> Iterator[Path]:
             Stack(run / heavy).remove()
 
 
-def child(argv: list[str], env: dict[str, str]) -> int:
-    """Run in the foreground; its exit code. Interrupted, the child ends first."""
+def child(argv: list[str], env: dict[str, str], seconds: float | None = None) -> int:
+    """Run in the foreground; its exit code. Interrupted, the child ends first. Raises TimeoutExpired."""
     process = subprocess.Popen(bound_to_parent(argv, signal.SIGTERM), cwd=ROOT, env=os.environ | env)
     try:
-        return process.wait()
+        return process.wait(seconds)
     except BaseException:
         with suppress(subprocess.TimeoutExpired):
             process.terminate()

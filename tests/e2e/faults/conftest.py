@@ -42,7 +42,7 @@ def figures(pytestconfig: pytest.Config) -> Figures:
 
 @pytest.fixture(scope="session")
 def stack() -> Iterator[FaultyStack]:
-    with faulty_stack(Path(os.environ["TEST_RUN_DIR"]) / "stack") as stack:
+    with faulty_stack(Path(os.environ["TEST_RUN_DIR"])) as stack:
         yield stack
 
 
