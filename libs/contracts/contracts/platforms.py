@@ -13,16 +13,41 @@ MIN_SCHEDULE_GAP_SECONDS = 60
 BRAND_PER_24H = 500
 
 
+MIB = 2**20
+JPEG, PNG, GIF, WEBP = "image/jpeg", "image/png", "image/gif", "image/webp"
+MP4, MOV, WEBM = "video/mp4", "video/quicktime", "video/webm"
+
+
+class FileLimits(Record):
+    """Of one kind of file on one platform; bounds are inclusive, None is no bound. MB is 2^20 bytes (decisions)."""
+
+    types: tuple[str, ...]
+    #: Types that media makes a JPEG of, for a platform that does not take them.
+    converted: tuple[str, ...] = ()
+    size_bytes: tuple[int, int | None] = (1, None)
+    seconds: tuple[float, float] | None = None
+    #: Pixels.
+    width: tuple[int, int] | None = None
+    shortest_side: int | None = None
+    pixels: int | None = None
+    #: Width to height.
+    aspect: tuple[float, float] | None = None
+
+
 class Platform(Record):
     """One platform's place in the rules."""
 
     code: str
     name: str
+    #: As people write it.
+    title: str
     #: Publishes per page in any hour and in any 24 hours; None: no cap (decisions: YT).
     per_hour: int | None
     per_24h: int | None
     #: Longest message in the platform's own count (see `length_unit`).
     message_limit: int
+    #: By kind: photo, video; a GIF is a photo where it has no limits of its own.
+    files: dict[str, FileLimits]
     length_unit: str = "characters"
     text_only: bool = True
     photos: int = 10
@@ -37,20 +62,61 @@ class Platform(Record):
 PLATFORMS: dict[str, Platform] = {
     p.code: p
     for p in (
-        Platform(code="FB", name="facebook", per_hour=10, per_24h=40, message_limit=63_206, photos=10,
-                 first_comment=True, comments=True, engagement=True),
-        Platform(code="IG", name="instagram", per_hour=8, per_24h=30, message_limit=2_200, text_only=False, photos=10,
-                 videos=10, mixed_media=True, first_comment=True, comments=True, engagement=True, comment_limit=2_200),
-        Platform(code="LN", name="linkedin", per_hour=3, per_24h=15, message_limit=3_000,
-                 length_unit="escaped characters", photos=20, first_comment=True, comments=True,
-                 comment_limit=1_250),
-        Platform(code="TT", name="tiktok", per_hour=10, per_24h=50, message_limit=2_200, length_unit="UTF-16 units",
-                 text_only=False, photos=35),
-        Platform(code="TW", name="twitter", per_hour=50, per_24h=300, message_limit=280,
-                 length_unit="weighted characters", photos=4, first_comment=True, comments=True,
-                 comment_limit=280),
-        Platform(code="YT", name="youtube", per_hour=None, per_24h=None, message_limit=5_000, length_unit="bytes",
-                 text_only=False, photos=0, first_comment=True, comments=True),
+        Platform(
+            code="FB", name="facebook", title="Facebook", per_hour=10, per_24h=40, message_limit=63_206, photos=10,
+            first_comment=True, comments=True, engagement=True,
+            files={
+                # "Less than 4 MB".
+                "photo": FileLimits(types=(JPEG, PNG, GIF), converted=(WEBP,), size_bytes=(1, 4 * MIB - 1)),
+                "video": FileLimits(types=(MP4, MOV), size_bytes=(1, 1024 * MIB), seconds=(0, 20 * 60)),
+            },
+        ),
+        Platform(
+            code="IG", name="instagram", title="Instagram", per_hour=8, per_24h=30, message_limit=2_200,
+            text_only=False, photos=10, videos=10, mixed_media=True, first_comment=True, comments=True,
+            engagement=True, comment_limit=2_200,
+            files={
+                "photo": FileLimits(
+                    types=(JPEG,), converted=(PNG, WEBP), size_bytes=(1, 8 * MIB), width=(320, 1440),
+                    aspect=(4 / 5, 1.91),
+                ),
+                "video": FileLimits(types=(MP4, MOV), size_bytes=(1, 300 * MIB), seconds=(3, 15 * 60)),
+            },
+        ),
+        Platform(
+            code="LN", name="linkedin", title="LinkedIn", per_hour=3, per_24h=15, message_limit=3_000,
+            length_unit="escaped characters", photos=20, first_comment=True, comments=True, comment_limit=1_250,
+            files={
+                "photo": FileLimits(
+                    types=(JPEG, PNG, GIF), converted=(WEBP,), size_bytes=(1, 8 * MIB), pixels=36_150_000
+                ),
+                "video": FileLimits(types=(MP4,), size_bytes=(75 * 1024, 500 * MIB), seconds=(3, 30 * 60)),
+            },
+        ),
+        Platform(
+            code="TT", name="tiktok", title="TikTok", per_hour=10, per_24h=50, message_limit=2_200,
+            length_unit="UTF-16 units", text_only=False, photos=35,
+            files={
+                "photo": FileLimits(types=(JPEG, WEBP), converted=(PNG,), size_bytes=(1, 20 * MIB)),
+                "video": FileLimits(
+                    types=(MP4, MOV, WEBM), size_bytes=(1, 4096 * MIB), seconds=(0, 10 * 60), shortest_side=360
+                ),
+            },
+        ),
+        Platform(
+            code="TW", name="twitter", title="X", per_hour=50, per_24h=300, message_limit=280,
+            length_unit="weighted characters", photos=4, first_comment=True, comments=True, comment_limit=280,
+            files={
+                "photo": FileLimits(types=(JPEG, PNG, WEBP), size_bytes=(1, 5 * MIB)),
+                "gif": FileLimits(types=(GIF,), size_bytes=(1, 15 * MIB)),
+                "video": FileLimits(types=(MP4, MOV), size_bytes=(1, 512 * MIB), seconds=(0.5, 140)),
+            },
+        ),
+        Platform(
+            code="YT", name="youtube", title="YouTube", per_hour=None, per_24h=None, message_limit=5_000,
+            length_unit="bytes", text_only=False, photos=0, first_comment=True, comments=True,
+            files={"video": FileLimits(types=(MP4, MOV, WEBM), size_bytes=(1, 256 * 1024 * MIB))},
+        ),
     )
 }  # fmt: skip
 

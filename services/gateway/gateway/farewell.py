@@ -32,12 +32,11 @@ _HEADERS = {
 }
 #: Of accounts, that are told one by one. Our choice.
 _MOST_NAMES = 5
-_NAMES = {"TW": "X", "YT": "YouTube", "LN": "LinkedIn", "TT": "TikTok"}
 
 
 def of_session(session: LinkSession) -> Answer:
     """What came of the login."""
-    name = _NAMES.get(session.platform, PLATFORMS[session.platform].name.capitalize())
+    name = PLATFORMS[session.platform].title
     if session.status == "linked":
         verb = "works" if len(session.accounts) == 1 else "work"
         text = f"{_names(session)} {verb} again. You can close this window."

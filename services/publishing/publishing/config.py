@@ -12,11 +12,10 @@ from publishing.platforms.meta import MetaSettings
 from publishing.platforms.oauth.base import App
 from publishing.platforms.oauth.linkedin import LinkedInApp
 from publishing.platforms.oauth.meta import MetaApp
-from publishing.platforms.oauth.registry import Apps
 from publishing.platforms.oauth.tiktok import TikTokApp
 from publishing.platforms.oauth.x import XApp
 from publishing.platforms.oauth.youtube import YouTubeApp
-from publishing.platforms.registry import PlatformSettings
+from publishing.platforms.registry import Apps, PlatformSettings
 from publishing.platforms.tiktok.settings import TikTokSettings
 from publishing.platforms.x.settings import XSettings
 from publishing.platforms.youtube.settings import YouTubeSettings

@@ -16,8 +16,7 @@ from publishing.config import Settings
 from publishing.credentials import UnreadableCredential, Vault
 from publishing.expiring import Expired, expire
 from publishing.platforms.base import Account, PlatformRefusal, Refusal
-from publishing.platforms.oauth.registry import logins
-from publishing.platforms.registry import Registry
+from publishing.platforms.registry import Registry, logins
 from publishing.pool import Pool
 from publishing.records import PageRow
 from publishing.scribe import Scribe

@@ -1,78 +1,21 @@
-"""What each platform takes of one file: type, bytes, shape, length. A table and its judgement; pure.
+"""Whether a platform takes a file: its type, bytes, shape and length, by the figures in `contracts.platforms`. Pure.
 
-The figures are platforms.md 2–7; where it says MB it means 2^20 bytes (decisions). How many files a post may have is
-in `contracts.platforms`, texts and settings are in `limits.py`.
+Texts, settings and how many files a post may have are in `limits.py`.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TypeVar
 
 from contracts.errors import ApiError, invalid
-from contracts.platforms import PLATFORMS
+from contracts.platforms import GIF, PLATFORMS, FileLimits
 from publishing.platforms.base import MediaSource
-
-MIB = 2**20
-JPEG, PNG, GIF, WEBP = "image/jpeg", "image/png", "image/gif", "image/webp"
-MP4, MOV, WEBM = "video/mp4", "video/quicktime", "video/webm"
 
 N = TypeVar("N", int, float)
 
 
-@dataclass(frozen=True, slots=True)
-class FileLimits:
-    """Of one kind of file on one platform; bounds are inclusive, None is no bound."""
-
-    types: tuple[str, ...]
-    #: Types that media makes a JPEG of, for a platform that does not take them.
-    converted: tuple[str, ...] = ()
-    size_bytes: tuple[int, int | None] = (1, None)
-    seconds: tuple[float, float] | None = None
-    #: Pixels.
-    width: tuple[int, int] | None = None
-    shortest_side: int | None = None
-    pixels: int | None = None
-    #: Width to height.
-    aspect: tuple[float, float] | None = None
-
-
-#: By platform and kind; a GIF is a photo where it has no limits of its own.
-FILE_LIMITS: Mapping[str, Mapping[str, FileLimits]] = {
-    "FB": {
-        # "Less than 4 MB".
-        "photo": FileLimits(types=(JPEG, PNG, GIF), converted=(WEBP,), size_bytes=(1, 4 * MIB - 1)),
-        "video": FileLimits(types=(MP4, MOV), size_bytes=(1, 1024 * MIB), seconds=(0, 20 * 60)),
-    },
-    "IG": {
-        "photo": FileLimits(
-            types=(JPEG,), converted=(PNG, WEBP), size_bytes=(1, 8 * MIB), width=(320, 1440), aspect=(4 / 5, 1.91)
-        ),
-        "video": FileLimits(types=(MP4, MOV), size_bytes=(1, 300 * MIB), seconds=(3, 15 * 60)),
-    },
-    "LN": {
-        "photo": FileLimits(
-            types=(JPEG, PNG, GIF), converted=(WEBP,), size_bytes=(1, 8 * MIB), pixels=36_150_000
-        ),
-        "video": FileLimits(types=(MP4,), size_bytes=(75 * 1024, 500 * MIB), seconds=(3, 30 * 60)),
-    },
-    "TT": {
-        "photo": FileLimits(types=(JPEG, WEBP), converted=(PNG,), size_bytes=(1, 20 * MIB)),
-        "video": FileLimits(
-            types=(MP4, MOV, WEBM), size_bytes=(1, 4096 * MIB), seconds=(0, 10 * 60), shortest_side=360
-        ),
-    },
-    "TW": {
-        "photo": FileLimits(types=(JPEG, PNG, WEBP), size_bytes=(1, 5 * MIB)),
-        "gif": FileLimits(types=(GIF,), size_bytes=(1, 15 * MIB)),
-        "video": FileLimits(types=(MP4, MOV), size_bytes=(1, 512 * MIB), seconds=(0.5, 140)),
-    },
-    "YT": {"video": FileLimits(types=(MP4, MOV, WEBM), size_bytes=(1, 256 * 1024 * MIB))},
-}  # fmt: skip
-
-
 def is_converted(platform_code: str, mime_type: str | None) -> bool:
     """Whether media has to make a JPEG of such a file before this platform gets it."""
-    photo = FILE_LIMITS[platform_code].get("photo")
+    photo = PLATFORMS[platform_code].files.get("photo")
     return photo is not None and mime_type in photo.converted
 
 
@@ -89,7 +32,7 @@ def check_files(
     is not judged. `before_conversion` lets pass what media will make a JPEG of, and judges of it what stays the same.
     Kinds a platform never takes are `limits.check_content`'s.
     """
-    table, name = FILE_LIMITS[platform_code], PLATFORMS[platform_code].name
+    table, name = PLATFORMS[platform_code].files, PLATFORMS[platform_code].name
     found = []
     for field, file in files:
         kind = "gif" if "gif" in table and file.content_type == GIF else file.type

@@ -14,11 +14,10 @@ from publishing.platforms.meta import MetaSettings
 from publishing.platforms.oauth.base import App, Login, Tokens
 from publishing.platforms.oauth.linkedin import LinkedInApp
 from publishing.platforms.oauth.meta import MetaApp
-from publishing.platforms.oauth.registry import Apps, logins
 from publishing.platforms.oauth.tiktok import TikTokApp
 from publishing.platforms.oauth.x import XApp
 from publishing.platforms.oauth.youtube import YouTubeApp
-from publishing.platforms.registry import PlatformSettings
+from publishing.platforms.registry import Apps, PlatformSettings, logins
 from publishing.platforms.tiktok.settings import TikTokSettings
 from publishing.platforms.x.settings import XSettings
 from publishing.platforms.youtube.settings import YouTubeSettings

@@ -7,7 +7,7 @@ import pytest
 from contracts.media import MIME_TYPES
 from contracts.platforms import PLATFORMS
 from publishing.platforms.base import MediaSource
-from publishing.platforms.media_limits import FILE_LIMITS, check_files, is_converted
+from publishing.platforms.media_limits import check_files, is_converted
 
 MIB = 2**20
 KIB = 2**10
@@ -110,8 +110,8 @@ def test_what_is_not_known_is_not_judged() -> None:
 
 def test_every_upload_type_is_taken_converted_or_refused_by_name() -> None:
     taken = {
-        code: {kind for limits in table.values() for kind in (*limits.types, *limits.converted)}
-        for code, table in FILE_LIMITS.items()
+        code: {kind for limits in row.files.values() for kind in (*limits.types, *limits.converted)}
+        for code, row in PLATFORMS.items()
     }
     assert set(taken) == set(PLATFORMS)
     assert all(kinds <= set(MIME_TYPES) for kinds in taken.values())

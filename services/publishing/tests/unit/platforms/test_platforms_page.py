@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from contracts.platforms import PLATFORMS, Platform
-from publishing.platforms.media_limits import FILE_LIMITS, FileLimits
-from publishing.platforms.registry import CONNECTORS
+from contracts.platforms import PLATFORMS, FileLimits, Platform
+from publishing.platforms.registry import ROWS
 
 PAGE = Path(__file__).parents[5] / "docs" / "platforms.md"
 
@@ -13,7 +12,7 @@ def row(platform: Platform) -> str:
     """The table's row for a platform."""
     cells = (
         f"{platform.code} ({platform.name})",
-        yes(platform.code in CONNECTORS),
+        yes(platform.code in ROWS),
         f"{platform.message_limit:,} {platform.length_unit}",
         yes(platform.text_only),
         platform.photos or "no",
@@ -66,5 +65,5 @@ def test_the_table_of_platforms_holds_the_figures_of_the_code() -> None:
 def test_the_table_of_files_holds_the_figures_of_the_code() -> None:
     lines = PAGE.read_text().splitlines()
     shown = [line for line in lines if line.startswith(tuple(f"| {code} | " for code in PLATFORMS))]
-    rows = [(code, kind, limits) for code, table in FILE_LIMITS.items() for kind, limits in table.items()]
+    rows = [(code, kind, limits) for code, row in PLATFORMS.items() for kind, limits in row.files.items()]
     assert shown == [file_row(*row) for row in rows]
