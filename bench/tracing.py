@@ -22,13 +22,11 @@ _TENANTS = 60
 
 def measure(stack: Stack) -> list[Row]:
     with _sink() as url, _traced(stack, url) as traced:
-        pages = [_pages(one.base_url, one.make_tenants(_TENANTS)) for one in (stack, traced)]
+        tenants = [(one.base_url, one.make_tenants(_TENANTS)) for one in (stack, traced)]
         return [
-            _row("GET /pages at 64", pages),
-            _row("POST /posts/schedule with a key at 16", [
-                _posts(one.base_url, one.make_tenants(_TENANTS)) for one in (stack, traced)
-            ]),
-        ]  # fmt: skip
+            _row("GET /pages at 64", [_pages(*one) for one in tenants]),
+            _row("POST /posts/schedule with a key at 16", [_posts(*one) for one in tenants]),
+        ]
 
 
 def _row(name: str, loads: list[Callable[[int], float]]) -> Row:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from socket import create_server
 
@@ -24,6 +25,11 @@ from contracts.events import Event
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 SAMPLED, UNSAMPLED = f"00-{TRACE}-{SPAN}-01", f"00-{TRACE}-{SPAN}-00"
 CALLER = Caller(account_id="usr_1", user_id="usr_2", request_id="req_1", operation_id="op_1")
+
+
+@dataclass
+class Waiting:
+    cause: str
 
 
 @pytest.fixture
@@ -153,6 +159,50 @@ def test_a_batch_of_events_is_linked_to_the_cause_of_each(
     assert both.links == tuple((f"{n:032x}", f"{n:016x}") for n in (1, 2))
     assert one.links == ((f"{1:032x}", f"{1:016x}"),)
     assert (one.trace_id, one.parent_id) == one.links[0]
+
+
+def test_what_is_done_once_for_several_is_linked_to_each_that_is_recorded(
+    collector: Collector, started: Callable[..., None]
+) -> None:
+    started(collector.url)
+    recorded = [f"00-{n:032x}-{SPAN}-01" for n in (1, 2)]
+    for causes in ([UNSAMPLED, *recorded], [UNSAMPLED, recorded[1]], [UNSAMPLED], [""]):
+        with tracing.on_behalf([Waiting(cause) for cause in causes]):
+            span, _ = tracing.calling("quota", "admit_all")
+        if span is not None:
+            tracing.called(span, None)
+    telemetry.stop()
+    [together] = collector.spans(name="together")
+    assert (together.trace_id, together.parent_id) == (f"{1:032x}", SPAN)
+    assert together.links == tuple((f"{n:032x}", SPAN) for n in (1, 2))
+    calls = collector.spans(name="quota/admit_all")
+    assert [(call.trace_id, call.parent_id) for call in calls] == [
+        (f"{1:032x}", together.span_id), (f"{2:032x}", SPAN),
+    ]  # fmt: skip
+
+
+def test_work_on_a_row_goes_on_with_its_trace_and_is_linked_to_it(
+    collector: Collector, started: Callable[..., None]
+) -> None:
+    started(collector.url)
+    row = ("publish post", SAMPLED, "publishing", "usr_1")
+    with (
+        tracing.working(*row, post_id="pst_1", attempt=2),
+        tracing.outbound("POST", "graph.facebook.com") as traced,
+    ):
+        traced.got(200)
+    with tracing.working("publish post", None, "publishing"):
+        pass
+    telemetry.stop()
+    call, work, untraced = collector.spans()
+    assert (work.trace_id, work.parent_id, work.links) == (TRACE, SPAN, ((TRACE, SPAN),))
+    assert work.attributes == {
+        "posthaste.service": "publishing", "posthaste.post_id": "pst_1", "posthaste.attempt": 2,
+        "posthaste.account": account_hash("usr_1"),
+    }  # fmt: skip
+    assert (call.parent_id, call.name) == (work.span_id, "POST graph.facebook.com")
+    assert (untraced.parent_id, untraced.links) == ("", ())
+    assert untraced.trace_id != TRACE
 
 
 def test_a_refusal_is_an_answer_and_an_outage_an_error(
