@@ -1,0 +1,84 @@
+"""Two processes wander through the API along what it answers, with tokens of six kinds: nothing undocumented comes."""
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from e2e_kit.operator import Accounts, Operator
+from fault_kit import explorer
+from fault_kit.figures import Figures
+from fault_kit.stack import FaultyStack
+
+PROCESSES = 2
+#: Requests of each process, and the seconds after which it ends all the same.
+FULL, CORE = (25_000, 330.0), (600, 15.0)
+#: An account may send 300 requests a minute.
+WORLDS, CORE_WORLDS = 48, 8
+
+
+def test_of_fifty_thousand_requests_with_tokens_of_six_kinds_none_is_answered_as_nobody_said(
+    accounts: Accounts, operator: Operator, stack: FaultyStack, figures: Figures, is_core: bool
+) -> None:
+    requests, seconds = CORE if is_core else FULL
+    worlds = [world(accounts, operator) for _ in range(CORE_WORLDS if is_core else WORLDS)]
+    begin = time.monotonic()
+    processes = []
+    for number in range(PROCESSES):
+        process = subprocess.Popen(
+            [sys.executable, "-P", explorer.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdin is not None
+        own = worlds[number::PROCESSES]
+        json.dump(
+            {
+                "base_url": stack.base_url,
+                "worlds": own,
+                "seed": number,
+                "requests": requests,
+                "seconds": seconds,
+            },
+            process.stdin,
+        )
+        process.stdin.close()
+        processes.append(process)
+    found = []
+    for process in processes:
+        with process:
+            assert process.stdout is not None
+            found.append(json.loads(process.stdout.read().splitlines()[-1]))
+    statuses, kinds, operations = (
+        sum((Counter(one[name]) for one in found), Counter()) for name in ("statuses", "kinds", "operations")
+    )
+    failures = {name: said for one in found for name, said in one["failures"].items()}
+    taken = time.monotonic() - begin
+    figures.note(
+        "exploration", requests=statuses.total(), rate=f"{statuses.total() / taken:.0f}/s", kinds=dict(kinds),
+        answers=dict(sorted(statuses.items())), operations=len(operations), violations=len(failures),
+    )  # fmt: skip
+    (Path(stack.run) / "violations.json").write_text(json.dumps(failures, indent=1))
+    assert not failures, "\n\n".join(f"{name}\n{said}" for name, said in list(failures.items())[:5])
+    assert not [status for status in statuses if int(status) >= 500 and int(status) != 502], statuses
+
+
+def world(accounts: Accounts, operator: Operator) -> dict[str, str | None]:
+    """An account with two brands, a page and a guest, and a token of every kind."""
+    account, guest = accounts.new(pages=("FB",)), accounts.new(pages=())
+    other = accounts.brand(account.user_id, "Night Market")["id"]
+    operator("collaborator", "add", "--brand", account.brand_id, "--user", guest.user_id, "--role", "full")
+    issued = ("--brand", account.brand_id, "--issued-by", guest.user_id)
+    revoked = accounts.token(account.user_id)
+    operator("token", "revoke", revoked["token"]["id"])
+    return {
+        "live": account.api.token,
+        "one brand": accounts.token(account.user_id, "*", "--brand", other)["api_token"],
+        "collaborator": accounts.token(account.user_id, "*", *issued)["api_token"],
+        "sandbox": account.sandbox_token,
+        "revoked": revoked["api_token"],
+        "none": None,
+    }
