@@ -1,0 +1,121 @@
+"""The small stack: what it takes, and that it comes back from a backup when everything is gone."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from local import account, compact, house, postgres, watch
+from local.environment import read_env
+from local.paths import ROOT
+from local.processes import read_state
+from local.stack import Stack
+
+#: Of `./dev up --compact`, simulator and all: PSS, as `./dev status` has it.
+MEGABYTES = 450
+
+
+@pytest.fixture
+def stack() -> Iterator[Stack]:
+    folder = Path(tempfile.mkdtemp(prefix="posthaste-small-"))
+    small = Stack(folder / "run", durable=False, usual_ports=False, compact=True)
+    yield small
+    small.down()
+    small.remove()
+    shutil.rmtree(folder)
+
+
+class Client:
+    """The demo account's, over HTTP."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.env = read_env(stack.run)
+        self.run = stack.run
+        self.session = requests.Session()
+        self.session.headers["Authorization"] = f"Bearer {self.env['LIVE_TOKEN']}"
+
+    def call(self, method: str, path: str, expect: int, **options: Any) -> Any:
+        answer = self.session.request(method, self.env["BASE_URL"] + path, timeout=30, **options)
+        assert answer.status_code == expect, answer.text
+        return answer.json()
+
+    def schedule(self, platform: str, message: str) -> str:
+        at = (datetime.now(UTC) + timedelta(hours=1)).isoformat(timespec="seconds")
+        body = {"page_id": self.env[f"PAGE_ID_{platform}"], "message": message, "scheduled_at": at}
+        post: str = self.call("POST", "/posts/schedule", 201, json=body)["scheduled_post"]["id"]
+        return post
+
+    def status(self, post_id: str) -> str:
+        return str(self.call("GET", f"/posts/scheduled/{post_id}", 200)["scheduled_post"]["status"])
+
+    def await_published(self, post_id: str) -> None:
+        account.ctl(self.run, "post", "due", post_id)
+        end = datetime.now(UTC) + timedelta(seconds=30)
+        while self.status(post_id) != "published":
+            assert datetime.now(UTC) < end
+
+    def upload(self, content: bytes) -> str:
+        files = {"file": ("sign.jpg", content, "image/jpeg")}
+        return str(self.call("POST", "/media/upload", 201, files=files)["url"])
+
+
+def test_the_small_stack_fits_and_comes_back_from_a_backup(stack: Stack, tmp_path: Path) -> None:
+    stack.up(lambda _line: None)
+    taken = sum(int(str(row["memory_bytes"])) for row in watch.status(stack.run)) / 2**20
+    assert taken <= MEGABYTES
+    assert not set(house.SERVICES) & read_state(stack.run).keys()
+    client = Client(stack)
+    photo = requests.get(f"{client.env['SIMULATOR_URL']}/media/photo-1080x1080.jpg", timeout=30).content
+    url = client.upload(photo)
+    out, waiting = client.schedule("FB", "Out before the backup"), client.schedule("TW", "Still waiting")
+    client.await_published(out)
+    run_script("dump.sh", tmp_path / "dump", stack)
+    shutil.copytree(stack.run / "objects", tmp_path / "objects")
+    gone = client.schedule("LN", "Made after the backup")
+
+    stack.down()
+    for server in ("pgdata", "rabbitmq", "objects"):
+        shutil.rmtree(stack.run / server)
+
+    shutil.copytree(tmp_path / "objects", stack.run / "objects")
+    with databases_alone(stack):
+        run_script("restore.sh", tmp_path / "dump", stack)
+    stack.up(lambda _line: None)
+    client = Client(stack)
+    assert client.status(out) == "published"
+    client.call("GET", f"/posts/scheduled/{gone}", 404)
+    assert requests.get(url, timeout=30).content
+    client.await_published(waiting)
+    client.await_published(client.schedule("LN", "And on it goes"))
+
+
+def run_script(name: str, folder: Path, stack: Stack) -> None:
+    """As an operator does, with PostgreSQL's own programs."""
+    path = f"{postgres.programs()}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [ROOT / "deploy" / "backup" / name, folder],
+        env={**os.environ, **read_env(stack.run), "PATH": path}, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@contextmanager
+def databases_alone(stack: Stack) -> Iterator[None]:
+    """An empty PostgreSQL with the stack's databases in it, and nothing else."""
+    postgres.prepare(stack.run, durable=False, sizes=compact.POSTGRES)
+    server, _ = postgres.processes(stack.run, [])
+    process = subprocess.Popen(server.argv, cwd="/")
+    try:
+        postgres.create_missing(postgres.url(stack.run, "postgres"), list(house.DATABASES))
+        yield
+    finally:
+        process.send_signal(server.stop_signal)
+        process.wait(30)
