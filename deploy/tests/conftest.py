@@ -1,12 +1,16 @@
-"""What each process reads from its environment, found out by letting its config.py read."""
+"""What each process reads from its environment, found out by letting its config.py read; and where the kits are."""
 
 import importlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
 from chassis import config
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 #: Read by libraries and by Python, not by any config.py.
 OF_LIBRARIES = {"EVENTLET_THREADPOOL_SIZE", "MALLOC_ARENA_MAX"}

@@ -2,7 +2,6 @@
 
 import importlib
 import re
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,6 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
-
-sys.path.insert(0, str(Path(__file__).parent))
 from kustomized import Resource, build, containers, documents
 
 from chassis.telemetry import metrics

@@ -1,17 +1,23 @@
-"""What the image tests share: environments as the Dockerfile makes them, and processes that run in them."""
+"""What the tests of images and releases share: the Dockerfile's steps, environments, and processes that run in them."""
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.engine import make_url
+
+from chassis.ids import new_id
 from local.paths import ROOT
 
 #: Longest time for one step of an image, on a busy machine and with nothing in pip's cache.
@@ -84,6 +90,11 @@ class Running:
         except (urllib.error.URLError, TimeoutError, ConnectionError):
             return False
 
+    @property
+    def is_web(self) -> bool:
+        """Whether it answers at an address that others know."""
+        return "gateway" in self.argv
+
     def signal(self) -> None:
         assert self.process is not None
         self.process.terminate()
@@ -96,3 +107,28 @@ class Running:
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+
+
+@contextmanager
+def empty_database(admin: Engine) -> Iterator[Engine]:
+    name = f"image_{new_id('t')[-20:]}"
+    with admin.connect() as connection:
+        connection.execute(text(f'CREATE DATABASE "{name}"'))
+    engine = create_engine(make_url(admin.url).set(database=name), isolation_level="AUTOCOMMIT")
+    yield engine
+    engine.dispose()
+    with admin.connect() as connection:
+        connection.execute(text(f'DROP DATABASE "{name}" WITH (FORCE)'))
+
+
+def wait_until(holds: Callable[[], object], what: str, seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

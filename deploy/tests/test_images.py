@@ -9,13 +9,11 @@ import base64
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import threading
-import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -28,10 +26,9 @@ import pika
 import pytest
 import requests
 import yaml
-from image_kit import STOP_SECONDS, Environment, Running, step
+from deploy_kit import STOP_SECONDS, Environment, Running, empty_database, free_port, step, wait_until
 from packaging.utils import canonicalize_name
-from sqlalchemy import Engine, create_engine, text
-from sqlalchemy.engine import make_url
+from sqlalchemy import Engine, text
 
 from chassis import topology
 from chassis.ids import new_id
@@ -264,31 +261,12 @@ def house(environments: dict[str, Environment], admin: Engine, amqp_url: str) ->
 
 
 @contextmanager
-def empty_database(admin: Engine) -> Iterator[Engine]:
-    name = f"image_{new_id('t')[-20:]}"
-    with admin.connect() as connection:
-        connection.execute(text(f'CREATE DATABASE "{name}"'))
-    engine = create_engine(make_url(admin.url).set(database=name), isolation_level="AUTOCOMMIT")
-    yield engine
-    engine.dispose()
-    with admin.connect() as connection:
-        connection.execute(text(f'DROP DATABASE "{name}" WITH (FORCE)'))
-
-
-@contextmanager
 def locked(database: Engine, *tables: str) -> Iterator[None]:
     """Whoever touches the tables waits until the end of the block."""
     with database.connect().execution_options(isolation_level="READ COMMITTED") as connection:
         for table in tables:
             connection.execute(text(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE"))
         yield
-
-
-def wait_until(holds: Callable[[], object], what: str, seconds: float = 10.0) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
 
 
 def is_waiting(database: Engine, marker: str) -> bool:
@@ -387,9 +365,3 @@ def waiting(amqp_url: str, service: str) -> set[str]:
             while (message := channel.basic_get(queue, auto_ack=True))[0] is not None:
                 found.add(msgspec.json.decode(message[2], type=Event).id)
     return found
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
