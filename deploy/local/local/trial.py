@@ -54,7 +54,7 @@ def faults(arguments: Sequence[str], core: bool, tell: Tell) -> int:
         pytest = [sys.executable, "-m", "pytest", *arguments, *paths]
         env = {"FAULTS": "core" if core else "full", "TEST_RUN_DIR": str(run)}
         try:
-            return child(pytest, env, FAULTS_SECONDS)
+            return child(pytest, env, None if "SOAK_MINUTES" in os.environ else FAULTS_SECONDS)
         except subprocess.TimeoutExpired:
             tell(f"stopped after {FAULTS_SECONDS / 60:.0f} minutes")
             return 1

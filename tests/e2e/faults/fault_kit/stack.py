@@ -12,7 +12,7 @@ from e2e_kit.stack import Stack
 
 from fault_kit.links import Links
 from local import house, postgres
-from local.processes import Process
+from local.processes import Process, read_table
 from local.stack import Stack as LocalStack
 
 _SKEW = Path(__file__).with_name("skew")
@@ -70,6 +70,10 @@ class FaultyStack(Stack):
         self.links.thaw()
         for name in WORKERS:
             self.skew(name, 0.0)
+
+    def table(self) -> list[Process]:
+        """What runs, and with which settings."""
+        return read_table(self.run)
 
     def state(self, name: str) -> str:
         return str(self.states()[name]["state"])
