@@ -10,11 +10,14 @@ import importlib.util
 import sys
 from pathlib import Path
 
+import structlog
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import create_engine, text
 
-from chassis import config
+from chassis import config, logs
+
+log = structlog.get_logger()
 
 _LOCK = 0x706F7374  # any constant of ours
 
@@ -53,9 +56,10 @@ def main() -> None:
         urls = [config.service_database_url(name if len(names) > 1 else None) for name in names]
     except config.ConfigError as error:
         raise SystemExit(f"migrate: {error}") from None
+    logs.configure("migrate")
     for name, url in zip(names, urls, strict=True):
         migrate(name, url)
-        print(f"{name}: database is up to date", flush=True)
+        log.info("database_is_up_to_date", database=name)
 
 
 if __name__ == "__main__":
