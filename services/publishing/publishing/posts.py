@@ -43,7 +43,8 @@ def schedule(house: House, caller: Caller, request: api.SchedulePost) -> api.Sch
         check_time(scheduled_at, now)
         with Attachment(house, caller, new_id("pst")) as attachment:
             check_content(house, request, page.platform, attachment.attach)
-            post = _queue(house, caller, page, request, scheduled_at, attachment)
+            row = new_post(caller, page, request, attachment, now, scheduled_at)
+            post = _queue(house, caller, page, row)
             attachment.kept_by(post)
     except ApiError:
         with house.database.reading() as connection:
@@ -54,17 +55,10 @@ def schedule(house: House, caller: Caller, request: api.SchedulePost) -> api.Sch
     return post.scheduled_view()
 
 
-def _queue(
-    house: House,
-    caller: Caller,
-    page: PageRow,
-    request: api.SchedulePost,
-    scheduled_at: datetime,
-    attachment: Attachment,
-) -> Post:
+def _queue(house: House, caller: Caller, page: PageRow, row: dict[str, Any]) -> Post:
     """Asks the guardrails and stores the post, in one transaction."""
     with house.database.transaction() as connection:
-        store = Posts(connection)
+        store, scheduled_at = Posts(connection), row["scheduled_at"]
         breach, repeated_id = limiting.breach_of_schedule(
             store, page, scheduled_at, operation_id=caller.operation_id
         )
@@ -72,9 +66,11 @@ def _queue(
             raise limiting.refusal(breach, scheduled_at)
         if repeated_id is not None:
             post = store.get(repeated_id)
+        elif not row["media_ids"]:
+            post = store.add_last(row)
         else:
-            post = store.add(new_post(caller, page, request, scheduled_at, attachment))
-            if post is not None and post.media_ids:
+            post = store.add(row)
+            if post is not None:
                 telling.tell_media(connection, post)
     if post is None:  # the same operation on another page, at the same moment
         raise ApiError(POST_IN_PROGRESS)
@@ -85,21 +81,23 @@ def new_post(
     caller: Caller,
     page: PageRow,
     request: api.PostContent,
-    scheduled_at: datetime,
     attachment: Attachment,
-    origin: str = "scheduled",
+    now: datetime,
+    scheduled_at: datetime | None = None,
 ) -> dict[str, Any]:
-    """The row of a new post."""
+    """The row of a new post; without a time it is published at once."""
     return {
         "id": attachment.post_id,
+        "created_at": now,
+        "state": "queued",
         "operation_id": caller.operation_id,
         "account_id": page.account_id,
         "brand_id": page.brand_id,
         "page_id": page.id,
         "platform": page.platform,
-        "origin": origin,
-        "scheduled_at": scheduled_at,
-        "out_at": scheduled_at,
+        "origin": "scheduled" if scheduled_at else "immediate",
+        "scheduled_at": scheduled_at or now,
+        "out_at": scheduled_at or now,
         "traceparent": tracing.traceparent() or None,
         **content.columns(request, attachment.files),
     }

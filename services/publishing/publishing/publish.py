@@ -84,7 +84,7 @@ def _claim(
         if breach is not None:
             raise limiting.refusal(breach, now)
         if earlier is None:
-            earlier = store.add(new_post(caller, page, request, now, attachment, "immediate"))
+            earlier = store.add(new_post(caller, page, request, attachment, now))
         post = (
             sending.send_at_once(earlier.id, earlier.state, house.settings.lease_seconds) if earlier else None
         )

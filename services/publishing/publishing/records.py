@@ -150,6 +150,12 @@ class Post(Row):
     comment_fence: int
     traceparent: str | None = None
 
+    @classmethod
+    def new(cls, values: Mapping[str, Any]) -> Self:
+        """What lies in the table once the values of a new row are stored: nothing tried yet, nothing known."""
+        untouched = {field.name: 0 if field.type is int else None for field in fields(cls)}
+        return cls(**untouched | dict(values))
+
     @property
     def status(self) -> str:
         """As a client sees it."""

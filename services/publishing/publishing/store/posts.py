@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
+from psycopg2.errors import UniqueViolation
 from sqlalchemy import Connection, RowMapping, Text, bindparam, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from chassis.clock import clock_now
-from chassis.database import Prepared, fetch
+from chassis.database import Prepared, end_with, fetch
 from contracts.platforms import DAY_SECONDS, MIN_SCHEDULE_GAP_SECONDS
 from publishing.models import posts
 from publishing.records import OUT, PENDING, Post, column_names, is_id
@@ -21,8 +22,8 @@ COUNTED_FOR_PUBLISH = OUT
 
 #: The columns of a new post that its maker gives.
 GIVEN = (
-    "id", "operation_id", "account_id", "brand_id", "page_id", "platform", "origin", "scheduled_at", "out_at",
-    "message", "media_ids", "media_urls", "media_files", "first_comment", "settings",
+    "id", "operation_id", "account_id", "brand_id", "page_id", "platform", "origin", "created_at", "state",
+    "scheduled_at", "out_at", "message", "media_ids", "media_urls", "media_files", "first_comment", "settings",
     "traceparent",
 )  # fmt: skip
 
@@ -60,12 +61,9 @@ _ONE = select(*_POST).where(posts.c.id == bindparam("id"))
 _LOCKED = _ONE.with_for_update()
 _OF_OPERATION = select(*_POST).where(posts.c.operation_id == bindparam("operation_id"))
 #: Takes the values of `posts.new_post`.
-_ADD = Prepared(
-    insert(posts)
-    .values(created_at=clock_now(), state="queued", **{name: bindparam(name) for name in GIVEN})
-    .on_conflict_do_nothing(index_elements=["operation_id"])
-    .returning(*_POST)
-)
+_NEW = insert(posts).values({name: bindparam(name) for name in GIVEN})
+_ADD = Prepared(_NEW.on_conflict_do_nothing(index_elements=["operation_id"]).returning(*_POST))
+_ADD_LAST = Prepared(_NEW)
 _JSON = ("media_files", "settings")
 
 
@@ -167,9 +165,16 @@ class Posts:
 
     def add(self, values: dict[str, Any]) -> Post | None:
         """Adds a queued post; None when its operation has already made one."""
-        as_text = {name: _json(values[name]) for name in _JSON}
-        rows = _ADD.fetch(self._connection, values | as_text)
+        rows = _ADD.fetch(self._connection, _as_text(values))
         return Post(*rows[0]) if rows else None
+
+    def add_last(self, values: dict[str, Any]) -> Post | None:
+        """The same as the transaction's end: it is committed in the same round trip, or rolled back."""
+        try:
+            end_with(self._connection, _ADD_LAST.on(self._connection), _as_text(values))
+        except UniqueViolation:
+            return None
+        return Post.new(values)
 
     def change(self, post_id: str, values: dict[str, Any]) -> Post | None:
         """Changes a queued post; None when it no longer is."""
@@ -271,6 +276,10 @@ class Posts:
 
 def _times(values: list[datetime] | None) -> list[datetime]:
     return list(values or ())
+
+
+def _as_text(values: dict[str, Any]) -> dict[str, Any]:
+    return values | {name: _json(values[name]) for name in _JSON}
 
 
 def _json(value: Any) -> str | None:

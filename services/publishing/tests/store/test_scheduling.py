@@ -10,7 +10,7 @@ import pytest
 from contracts import publishing as api
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
-from publishing import editing, listing, pages, posts
+from publishing import editing, limiting, listing, pages, posts
 from publishing.house import House
 
 
@@ -30,6 +30,30 @@ def test_a_scheduled_post_reads_back_as_it_was_made(world: Any, house: House) ->
     assert (shown.status, shown.scheduled_at, shown.next_attempt_at) == ("queued", at, at)
     assert shown.media == (api.MediaItem(src="https://example.com/a.mp4", type="video"),)
     assert shown.facebook_settings == {"x": 1}
+
+
+def test_an_operation_that_makes_another_brand_s_post_at_this_moment_makes_none(
+    world: Any, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, caller = world.in_minutes(11), world.caller("op_1")
+    here, elsewhere = (
+        api.SchedulePost(page_id=world.page(brand=brand).id, scheduled_at=at, message="hi")
+        for brand in ("a", "b")
+    )
+    look = limiting.breach_of_schedule
+
+    def overtaken(*args: Any, **named: Any) -> Any:
+        seen = look(*args, **named)
+        with monkeypatch.context() as patch:
+            patch.setattr(limiting, "breach_of_schedule", look)
+            made.append(posts.schedule(house, caller, here))
+        return seen
+
+    made: list[api.ScheduledPost] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(limiting, "breach_of_schedule", overtaken)
+        assert posts.schedule(house, caller, elsewhere) == made[0]
+    assert [row.id for row in world.ask("SELECT id FROM posts")] == [made[0].id]
 
 
 def test_the_same_operation_gets_the_post_it_made(world: Any, house: House) -> None:
