@@ -261,6 +261,24 @@ def test_an_upload_is_gone_on_with_where_it_stopped(
     assert simulator.posts(page.account)[0]["media"][0]["bytes"] == 20 * MIB
 
 
+@pytest.mark.parametrize("mode", ["server_error", "drop_after_accept"])
+def test_a_segment_without_an_answer_is_sent_again_within_the_attempt(
+    mode: str, page: Any, simulator: Any, file: Callable[[str], MediaSource], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = Content("Long", (padded(file("video-5s.mp4").body or b"", 3 * MIB, []),))
+    stage = page.connector._calls.stage
+
+    def breaking(account: Account, path: str, data: Any = None) -> Any:
+        answer = stage(account, path, data)
+        if path.endswith("/initialize"):
+            simulator.fault(page.account, "upload", mode, times=2)
+        return answer
+
+    monkeypatch.setattr(page.connector._calls, "stage", breaking)
+    page.publish(content)
+    assert [post["media"][0]["bytes"] for post in simulator.posts(page.account)] == [3 * MIB]
+
+
 def test_a_film_still_in_work_is_waited_for_by_the_next_attempt(
     contents: dict[str, Content],
     page: Any,

@@ -23,6 +23,8 @@ Upload = dict[str, Any]
 
 #: Segments between two checkpoints: what a retry sends again at most. Our choice.
 _SEGMENTS_PER_SAVE = 8
+#: Of a segment, within one attempt. Our choice.
+_TRIES = 3
 #: An upload that X forgets so soon is not gone on with. Our choice.
 _SPARE_SECONDS = 300.0
 #: What X keeps an upload for where it does not say (platforms.md 6 names no figure). Our choice: careful.
@@ -93,14 +95,24 @@ class Uploads:
             for index in range(sent, -(-source.length_bytes // size_bytes)):
                 length = min(size_bytes, source.length_bytes - index * size_bytes)
                 body = b"".join(pieces.take(length))
-                piece = MediaSource("segment", body=body, content_type="application/octet-stream")
-                self._calls.stage(
-                    account, f"{path}/append", Multipart({"segment_index": index}, "media", piece)
-                )
+                self._append(account, path, index, body)
                 if (index + 1) % _SEGMENTS_PER_SAVE == 0:
                     _save(checkpoint, number, segments=index + 1)
         self._calls.stage(account, f"{path}/finalize")
         _save(checkpoint, number, state="processing")
+
+    def _append(self, account: Account, path: str, index: int, body: bytes) -> None:
+        """One segment, again after a break: two of the same place are one. Raises PlatformRefusal."""
+        piece = MediaSource("segment", body=body, content_type="application/octet-stream")
+        for breaks_left in reversed(range(_TRIES)):
+            try:
+                form = Multipart({"segment_index": index}, "media", piece)
+                self._calls.stage(account, f"{path}/append", form)
+                return
+            except PlatformRefusal as refusal:
+                if refusal.kind is not Refusal.TRANSIENT or not breaks_left:
+                    raise
+            time.sleep(self._settings.poll_seconds)
 
     def _wait(self, account: Account, media_id: str) -> None:
         """Until X has processed a file, as often as it says. Raises PlatformRefusal when it cannot or is not done."""
