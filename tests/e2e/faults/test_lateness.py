@@ -68,7 +68,7 @@ def out(simulator: Simulator, due: dict[str, dt.datetime]) -> dict[str, dt.datet
 def test_at_twenty_posts_a_second_they_go_out_within_a_second_of_their_time(
     accounts: Accounts, simulator: Simulator, clock: Clock, figures: Figures, is_core: bool
 ) -> None:
-    seconds = 10 if is_core else 60
+    seconds = 10 if is_core else 40
     total = PER_SECOND * seconds
     first = (clock.now() + AHEAD).replace(microsecond=0)
     times = [first + dt.timedelta(seconds=number / PER_SECOND) for number in range(total)]
