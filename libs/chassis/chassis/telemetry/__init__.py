@@ -25,7 +25,7 @@ def start(service: str, config: TelemetryConfig) -> None:
 
     _running = Exporting(service, config)
     tracing.switch_on(Spans(_running.tracer, parent_decides=_running.parent_decides))
-    metrics.switch_on(_running.meter)
+    metrics.switch_on()
     _running.start()
 
 

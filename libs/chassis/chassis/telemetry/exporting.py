@@ -18,8 +18,7 @@ from typing import Any
 import structlog
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import MetricExportResult, MetricReader, MetricsData
+from opentelemetry.sdk.metrics.export import MetricExportResult
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExportResult
@@ -33,6 +32,7 @@ from opentelemetry.sdk.trace.sampling import (
 
 from chassis.config import ConfigError, TelemetryConfig
 from chassis.telemetry import metrics
+from chassis.telemetry.snapshots import Snapshots
 
 log = structlog.get_logger()
 
@@ -80,9 +80,8 @@ class Exporting(SpanProcessor):
         sampler, self.parent_decides = sampler_of(config.sampler, config.sampler_ratio)
         tracers = TracerProvider(sampler, resource, shutdown_on_exit=False)
         tracers.add_span_processor(self)
-        self._reader = _Reader()
-        meters = MeterProvider([self._reader], resource, shutdown_on_exit=False)
-        self.tracer, self.meter = tracers.get_tracer("posthaste"), meters.get_meter("posthaste")
+        self.tracer = tracers.get_tracer("posthaste")
+        self._snapshots = Snapshots(resource)
         self._waiting: deque[ReadableSpan] = deque()
         self._stopping, self._ended = threading.Event(), threading.Event()
         self._fails = False
@@ -133,9 +132,7 @@ class Exporting(SpanProcessor):
         return self._span_exporter.export(batch) is SpanExportResult.SUCCESS
 
     def _export_metrics(self) -> bool:
-        self._reader.collect()
-        found = self._reader.take()
-        return found is None or self._metric_exporter.export(found) is MetricExportResult.SUCCESS
+        return self._metric_exporter.export(self._snapshots.take()) is MetricExportResult.SUCCESS
 
     def _sent(self, export: Any) -> bool:
         """Whether it went well; told when that changes."""
@@ -150,21 +147,3 @@ class Exporting(SpanProcessor):
             else:
                 log.warning("telemetry_not_sent", reason=reason)
         return bool(is_good)
-
-
-class _Reader(MetricReader):
-    """Keeps what was collected for whoever asked."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._found: MetricsData | None = None
-
-    def _receive_metrics(self, metrics_data: MetricsData, timeout_millis: float = 10_000, **_: Any) -> None:
-        self._found = metrics_data
-
-    def take(self) -> MetricsData | None:
-        found, self._found = self._found, None
-        return found
-
-    def shutdown(self, timeout_millis: float = 30_000, **_: Any) -> None:
-        self._found = None
