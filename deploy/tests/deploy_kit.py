@@ -23,7 +23,7 @@ from local.paths import ROOT
 #: Longest time for one step of an image, on a busy machine and with nothing in pip's cache.
 STEP_SECONDS = 300
 #: Longest time until a process answers, or has ended after SIGTERM.
-START_SECONDS, STOP_SECONDS = 30.0, 20.0
+START_SECONDS, STOP_SECONDS = 60.0, 20.0
 
 
 def step(script: str, *arguments: str | Path, **env: str | Path) -> None:

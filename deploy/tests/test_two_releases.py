@@ -1,0 +1,259 @@
+"""An upgrade while everything runs: each service of the parent release beside the present ones, after the migrations.
+
+The parent comes from the repository's history. The databases are migrated by the present release, as an upgrade does
+first; then every process in turn is the parent's, and one post goes its whole way: uploaded, scheduled, published,
+told to a subscriber.
+"""
+
+import base64
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from deploy_kit import Environment, Running, empty_database, free_port, wait_until
+from sqlalchemy import Engine
+
+from chassis import quarantine
+from chassis.ids import new_id
+from chassis.rpc import Bus, connect
+from chassis.testkit import own_bucket, own_virtual_host
+from contracts.accounts import ChangeTier, CreateBrand, CreateToken, CreateUser
+from contracts.caller import operator
+from contracts.publishing import LinkPage, PostId
+from contracts.services import SERVICES
+from local.listener import Listener
+from local.paths import ROOT
+
+#: Commits back, where no tag names a release: as far as one that could still be running somewhere. Our choice.
+COMMITS_BACK = 20
+UNITS = ("gateway", *SERVICES)
+SCOPES = (
+    "read:posts",
+    "write:posts",
+    "read:media",
+    "write:media",
+    "manage:webhooks",
+    "write:ai",
+    "read:account",
+)
+
+
+def git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+@pytest.fixture(scope="module")
+def parent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The sources of the parent release: the newest tag before this commit, else COMMITS_BACK."""
+    commit = git("describe", "--tags", "--abbrev=0", "HEAD~1") or git("rev-parse", f"HEAD~{COMMITS_BACK}")
+    if not commit:
+        if os.environ.get("CI") == "true":
+            pytest.fail("the parent release is not in this clone: fetch its history")
+        pytest.skip("the parent release is not in this clone")
+    folder = tmp_path_factory.mktemp("parent")
+    archive = subprocess.run(
+        ["git", "archive", commit, "libs", "services"], cwd=ROOT, capture_output=True, check=True
+    )
+    subprocess.run(["tar", "--extract", "--directory", folder], input=archive.stdout, check=True)
+    return folder
+
+
+@dataclass
+class House:
+    """Processes of either release over the same databases, and the demo's kind of account in it."""
+
+    bus: Bus
+    amqp_url: str
+    simulator_url: str
+    gateway_url: str
+    env: dict[str, dict[str, str]]
+    ports: dict[str, int]
+    listener: Listener
+    token: str = ""
+    user_id: str = ""
+    brand_id: str = ""
+
+    def process(self, name: str, sources: Path) -> Running:
+        """Of the release in `sources`, by this Python and its libraries."""
+        folders = [*(sources / "libs").glob("*"), *(sources / "services").glob("*")]
+        env = {**self.env[name], "PYTHONPATH": os.pathsep.join(map(str, folders)), "MAX_WORKERS": "32"}
+        start = ["gateway"] if name == "gateway" else ["chassis.run", name]
+        python = Environment(name, Path(sys.executable))
+        return Running(python, start, env, self.ports[name] if name == "gateway" else free_port())
+
+    def api(self, service: str) -> Any:
+        return self.bus.service(service, SERVICES[service])
+
+    def call(self, method: str, path: str, expect: int, **options: Any) -> Any:
+        headers = {"Authorization": f"Bearer {self.token}"}
+        url = f"{self.gateway_url}/api/v1{path}"
+        answer = requests.request(method, url, headers=headers, timeout=30, **options)
+        assert answer.status_code == expect, answer.text
+        return answer.json()
+
+    def make_account(self) -> None:
+        email = f"{new_id('u')}@example.com"
+        self.user_id = (
+            self.api("accounts").create_user(operator(), CreateUser(email=email, tier="elite")).user.id
+        )
+        request = CreateToken(user_id=self.user_id, scopes=("*",))
+        self.token = self.api("accounts").create_token(operator(), request).api_token
+        brand = CreateBrand(user_id=self.user_id, name="Harbour Bakery")
+        self.brand_id = self.api("accounts").create_brand(operator(), brand).id
+        body = {"name": "Shop", "url": self.listener.url, "events": ["post.published"]}
+        self.call("POST", "/webhooks", 201, json=body)
+
+    def tier(self) -> str:
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return requests.get(f"{self.gateway_url}/api/v1/me", headers=headers, timeout=30).headers[
+            "X-API-Tier"
+        ]
+
+    def page(self) -> str:
+        """A new one: a page may have few posts in an hour."""
+        asked = {"platform": "FB", "name": "Harbour Bakery"}
+        account = requests.post(f"{self.simulator_url}/_sim/accounts", json=asked, timeout=30).json()
+        request = LinkPage(
+            owner_account_id=self.user_id, brand_id=self.brand_id, brand_name="Harbour Bakery", platform="FB",
+            remote_account_id=account["account_id"], access_token=account["access_token"], name="Harbour Bakery",
+        )  # fmt: skip
+        page_id: str = self.api("publishing").link_page(operator(), request).id
+        return page_id
+
+
+@pytest.fixture(scope="module")
+def house(admin: Engine, amqp_url: str) -> Iterator[House]:
+    with own_virtual_host(admin, amqp_url) as virtual_host, own_bucket() as bucket, ExitStack() as stack:
+        key = base64.urlsafe_b64encode(os.urandom(32)).decode()
+        simulator_port, gateway_port = free_port(), free_port()
+        simulator_url = f"http://127.0.0.1:{simulator_port}"
+        simulator = subprocess.Popen([sys.executable, "-m", "simulator", "--port", str(simulator_port)])
+        stack.callback(simulator.wait, 10)
+        stack.callback(simulator.terminate)
+        private = {
+            "accounts": {"TOKEN_SECRET": key},
+            "publishing": {
+                "CREDENTIAL_KEYS": key,
+                "FACEBOOK_API_URL": simulator_url,
+                "OUTBOUND_HOST_MAP": f"127.0.0.1=127.0.0.1:{gateway_port}",
+                "PUBLIC_BASE_URL": f"http://127.0.0.1:{gateway_port}",
+            },
+            "media": {**bucket, "PUBLIC_BASE_URL": f"http://127.0.0.1:{gateway_port}"},
+            "ai": {
+                "AI_CAPTION_PROVIDER": "openai",
+                "OPENAI_API_KEY": "local-openai-key",
+                "OPENAI_API_URL": simulator_url,
+            },
+            "webhooks": {"WEBHOOK_SECRET_KEYS": key, "WEBHOOK_ALLOWED_CIDRS": "127.0.0.1/32"},
+            "gateway": {"WORKERS": "1"},
+        }
+        env = {}
+        for name in UNITS:
+            database = stack.enter_context(empty_database(admin))
+            url = database.url.render_as_string(hide_password=False)
+            env[name] = {"AMQP_URL": virtual_host, "DATABASE_URL": url, **private.get(name, {})}
+        bus = connect(virtual_host, "test")
+        stack.callback(bus.close)
+        listener = stack.enter_context(Listener())
+        made = House(
+            bus,
+            virtual_host,
+            simulator_url,
+            f"http://127.0.0.1:{gateway_port}",
+            env,
+            {"gateway": gateway_port},
+            listener,
+        )
+        yield made
+
+
+@pytest.fixture(scope="module")
+def present(house: House) -> Iterator[dict[str, Running]]:
+    """The present release, migrated and up."""
+    processes = {name: house.process(name, ROOT) for name in UNITS}
+
+    def bring_up(name: str) -> None:
+        processes[name].migrate(name)
+        processes[name].start()
+
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(bring_up, UNITS))
+        processes["gateway"].wait_healthy("/readyz")
+        house.make_account()
+        yield processes
+    finally:
+        for running in processes.values():
+            running.kill()
+
+
+@contextmanager
+def replaced(running: Running, other: Running) -> Iterator[None]:
+    """The other process instead of the one that runs, as a rolling update does it; afterwards back."""
+    try:
+        exchange(running, other)
+        try:
+            yield
+        finally:
+            exchange(other, running)
+    finally:
+        other.kill()
+
+
+def exchange(old: Running, new: Running) -> None:
+    """The new one comes before the old one goes; where they have one address, after it."""
+    if old.is_web:
+        stop(old)
+    new.start()
+    new.wait_healthy()
+    if not old.is_web:
+        stop(old)
+
+
+def stop(running: Running) -> None:
+    running.signal()
+    assert running.wait_ended() == 0
+
+
+def test_what_runs_as_the_parent_is_the_parents_code(house: House, parent: Path) -> None:
+    running = house.process("publishing", parent)
+    code = "import chassis, contracts, publishing; print(chassis.__file__, contracts.__file__, publishing.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=running.env, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert all(path.startswith(str(parent)) for path in done.stdout.split())
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_post_goes_its_way_with_one_unit_of_the_parent_release(
+    house: House, present: dict[str, Running], parent: Path, unit: str
+) -> None:
+    with replaced(present[unit], house.process(unit, parent)):
+        present["gateway"].wait_healthy("/readyz")
+        assert house.call("GET", "/me", 200)["authenticated_as"]["user_id"] == house.user_id
+        asked = {"brand_id": house.brand_id, "instruction": "We bake at night"}
+        assert house.call("POST", "/ai/captions", 200, json=asked)["text"]
+        photo = requests.get(f"{house.simulator_url}/media/photo-1080x1080.jpg", timeout=30).content
+        media = house.call("POST", "/media/upload", 201, files={"file": ("a.jpg", photo, "image/jpeg")})
+        at = (datetime.now(UTC) + timedelta(hours=1)).isoformat(timespec="seconds")
+        body = {"page_id": house.page(), "message": f"With {unit} of the parent", "scheduled_at": at}
+        body["media_ids"] = [media["media_id"]]
+        post_id = house.call("POST", "/posts/schedule", 201, json=body)["scheduled_post"]["id"]
+        house.api("publishing").bring_post_due(operator(), PostId(id=post_id))
+        delivery = house.listener.next(30)
+        assert delivery is not None
+        assert post_id.encode() in delivery.body
+        tier = "pro" if len(unit) % 2 else "elite"
+        house.api("accounts").change_tier(operator(), ChangeTier(user_id=house.user_id, tier=tier))
+        wait_until(lambda: house.tier() == tier, "the change is not heard of", 20)
+    assert quarantine.list_quarantined(house.amqp_url) == []
