@@ -45,6 +45,9 @@ SETTINGS = {
     "jit": "off",
     "max_wal_size": "256MB",
     "log_min_messages": "warning",
+    # Neither the statement that failed nor the row it was about: both hold people's words.
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
     "timezone": "UTC",
     "log_timezone": "UTC",
 }
