@@ -4,7 +4,7 @@ The door took the call's own unit: it is the first page's, whose operation is th
 publishing judges.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -32,7 +32,8 @@ def send(
 ) -> Answer:
     """Has a post made on every page that has a month unit: 201 if all went, 207 if some did.
 
-    Raises what breaks a rule on any page; if none went, the first error, or before it one whose outcome is open.
+    Raises what breaks a rule on any page; if none went, the first error, or before it one whose outcome is open. With a
+    key also when a page met an outage: the same key then does the rest, where a stored 207 would never change.
     """
     pages = _charge(exchange, _planned(exchange, request.page_ids or ()))
     try:
@@ -45,7 +46,7 @@ def send(
     errors = {result.page_id: error for result in results if (error := _error_of(result)) is not None}
     refused = [page_id for page_id in errors if not is_being_looked_up(errors[page_id], sends=True)]
     _give_back(exchange, [page for page in pages if page.goes and page.page_id in refused])
-    if len(errors) == len(pages):
+    if len(errors) == len(pages) or (exchange.claim is not None and _is_cut_short(errors.values())):
         raise _telling(list(errors.values()))
     return success(207 if errors else 201, PageResults(results=tuple(results)), exchange.headers)
 
@@ -113,6 +114,14 @@ def _error_of(result: PageResult) -> ApiError | None:
         return None
     extras = {name: value for name, value in result.error.items() if name not in ("error", "code")}
     return ApiError(ERRORS[result.error["code"]], result.error["error"], **extras)
+
+
+def _is_cut_short(errors: Iterable[ApiError]) -> bool:
+    """Whether nobody knows of a page whether it went, and nobody is finding out."""
+    return any(
+        leaves_outcome_open(error, sends=True) and not is_being_looked_up(error, sends=True)
+        for error in errors
+    )
 
 
 def _telling(errors: list[ApiError]) -> ApiError:

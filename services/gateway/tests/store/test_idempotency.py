@@ -11,8 +11,9 @@ from sqlalchemy import text
 
 from chassis import clock
 from chassis.database import Database
-from contracts import errors, webhooks
+from contracts import errors, quota, webhooks
 from contracts.errors import ApiError
+from contracts.publishing import PageResult, PageResults
 from gateway import sealing
 from gateway.answers import Answer
 from gateway.idempotency import IdempotencyKeys, Verdict, fingerprint_of
@@ -189,6 +190,22 @@ class TestErrors:
         ids = {caller.operation_id for caller, _ in bus.asked("publish_post")}
         assert len(ids) == 1
         assert client.post(PUBLISH, json=BODY, headers=KEY).headers["Idempotency-Replayed"] == "true"
+
+    def test_of_one_page_of_several_are_made_up_for_under_the_same_key(self, client, bus, kit) -> None:
+        away = {"error": "away", "code": "SERVICE_UNAVAILABLE", "retry_after_seconds": 1}
+        pages = ["pag_1", "pag_2"]
+        bus.answers["charge_units"] = quota.ChargedUnits(allowed=(True,))
+        went = [PageResult(page_id=page, status=201, post=kit.RESULT) for page in pages]
+        bus.answers["publish_posts"] = PageResults(
+            results=(went[0], PageResult(page_id="pag_2", status=503, error=away))
+        )
+        body = {"page_ids": pages, "message": "Hello"}
+        assert client.post(PUBLISH, json=body).status_code == 207
+        assert client.post(PUBLISH, json=body, headers=KEY).status_code == 503
+        bus.answers["publish_posts"] = PageResults(results=tuple(went))
+        assert client.post(PUBLISH, json=body, headers=KEY).status_code == 201
+        [_, first, again] = [request for _, request in bus.asked("publish_posts")]
+        assert [page.operation_id for page in first.pages] == [page.operation_id for page in again.pages]
 
     def test_to_an_edit_in_progress_is_a_plain_refusal(self, client, bus, database) -> None:
         bus.answers["edit_post"] = ApiError(errors.POST_IN_PROGRESS)
