@@ -100,6 +100,7 @@ def settings(
         "PYTHONUNBUFFERED": "1",
         "RECONCILE_FIRST_SECONDS": "5",
         "RECONCILE_SETTLE_SECONDS": "60",
+        "RENEWAL_LEASE_SECONDS": "40",
         "S3_BUCKET": storage.BUCKET,
         "S3_PUBLIC_URL": storage.url(port["s3"]),
         "S3_REGION": storage.REGION,

@@ -38,6 +38,8 @@ class Settings(Record):
     reconcile_settle_seconds: float
     #: A claim lapses this long after its process stopped renewing it. Our choice.
     lease_seconds: float
+    #: The same for the renewal of a page's tokens; nobody waits for it, and it outlasts an outage of the database.
+    renewal_lease_seconds: float
     #: Pages sent to at once, and posts claimed for one of them at a time. Our choice.
     lanes: int
     posts_per_lane: int
@@ -82,6 +84,7 @@ class Settings(Record):
             reconcile_first_seconds=config.number("RECONCILE_FIRST_SECONDS", 30),
             reconcile_settle_seconds=config.number("RECONCILE_SETTLE_SECONDS", 90),
             lease_seconds=config.number("LEASE_SECONDS", 20),
+            renewal_lease_seconds=config.number("RENEWAL_LEASE_SECONDS", 120),
             lanes=config.integer("PUBLISH_LANES", 48),
             posts_per_lane=config.integer("PUBLISH_POSTS_PER_LANE", 10),
             live_calls=config.integer("PUBLISH_LIVE_CALLS", 40),

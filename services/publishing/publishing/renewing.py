@@ -29,10 +29,11 @@ from publishing.store.renewals import Renewal, Renewals
 
 log = structlog.get_logger()
 
-#: Longer than one call and the record of its outcome can take: connect 5 s, read 15 s, the database away for a while.
-_LEASE_SECONDS = 120.0
-#: How long the database is waited for with new tokens in hand: the old ones may be void. Our choice.
-_PATIENCE_SECONDS, _PAUSE_SECONDS = 90.0, 0.5
+#: What one call takes at the most (connect 5 s, read 15 s), with room. For the rest of its lease a renewal waits for
+#: the database with new tokens in hand: the old ones may be void.
+_CALL_SECONDS = 30.0
+#: Between looks whether it is back. Our choice.
+_PAUSE_SECONDS = 0.5
 #: The wait after a first failure; doubles up to an hour. Our choice.
 _FIRST_WAIT_SECONDS = 30.0
 #: Tries at giving a permission back. Our choice.
@@ -79,7 +80,7 @@ def renew_credentials(house: House) -> int:
     if free == 0:
         return 0
     with house.database.transaction() as connection:
-        claimed = Renewals(connection).claim(free, _LEASE_SECONDS)
+        claimed = Renewals(connection).claim(free, house.settings.renewal_lease_seconds)
     for renewal in claimed:
         house.side.start(partial(run, house, renewal))
     return len(claimed)
@@ -88,7 +89,7 @@ def renew_credentials(house: House) -> int:
 def renew_now(house: House, page: PageRow) -> PageRow | None:
     """The page afterwards, with new credentials or expired; None when that is not known yet."""
     with house.database.transaction() as connection:
-        renewal = Renewals(connection).claim_one(page.id, _LEASE_SECONDS)
+        renewal = Renewals(connection).claim_one(page.id, house.settings.renewal_lease_seconds)
     if renewal is None:
         return None
     run(house, renewal)
@@ -149,7 +150,7 @@ def _refresh(house: House, login: Login, renewal: Renewal, credentials: Credenti
             if Renewals(connection).end(renewal):
                 expire(connection, found)
         return
-    _patiently(partial(_save, house, renewal, credentials, tokens))
+    _patiently(house, partial(_save, house, renewal, credentials, tokens))
 
 
 def _save(house: House, renewal: Renewal, before: Credentials, tokens: Tokens) -> None:
@@ -212,9 +213,9 @@ def can_renew(house: House, page: PageRow) -> bool:
         return clock.now(connection) - credentials.renewed_at > _FRESH
 
 
-def _patiently(store: Callable[[], None]) -> None:
-    """What must not be lost is stored when the database is back, if that is soon."""
-    give_up_at = time.monotonic() + _PATIENCE_SECONDS
+def _patiently(house: House, store: Callable[[], None]) -> None:
+    """What must not be lost is stored when the database is back, if that is while its claim lasts."""
+    give_up_at = time.monotonic() + house.settings.renewal_lease_seconds - _CALL_SECONDS
     while True:
         try:
             return store()

@@ -191,6 +191,7 @@ def settings() -> Settings:
         reconcile_first_seconds=5,
         reconcile_settle_seconds=90,
         lease_seconds=30,
+        renewal_lease_seconds=120,
         lanes=8,
         posts_per_lane=10,
         live_calls=2,
