@@ -52,6 +52,9 @@ class Loop(Entrypoint):
     def stop(self) -> None:
         self._stopping = True
         self._waker.set()
+        self.wait_ended()
+
+    def wait_ended(self) -> None:
         if self._ended is not None:
             self._ended.wait()
 
@@ -100,3 +103,24 @@ def loop(interval_seconds: float, deadline_seconds: float = 120.0) -> Callable[[
         return function
 
     return mark
+
+
+class Finish(Entrypoint):
+    """`@finish`: see `finish`."""
+
+    expected_exceptions = (ApiError,)
+
+    def stop(self) -> None:
+        """The container waits for workers before it stops what they use: so it waits for this one."""
+        for entrypoint in self.container.entrypoints:
+            if isinstance(entrypoint, Loop):
+                entrypoint.wait_ended()
+        self.container.spawn_worker(self, (), {})
+
+
+def finish(function: F) -> F:
+    """Marks `def method(self)`: called when the service has been told to stop and its loops have ended. Returns once
+    what they started beside themselves is done, or may be left.
+    """
+    register_entrypoint(function, Finish())
+    return function

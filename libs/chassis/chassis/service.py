@@ -13,7 +13,7 @@ from chassis import inbox, outbox
 from chassis.consumer import on_event, on_events
 from chassis.database import Database
 from chassis.link import NotConfirmed
-from chassis.loops import loop, wake
+from chassis.loops import finish, loop, wake
 from chassis.rpc import Bus, connect
 from chassis.server import RpcServer, ServiceLink, rpc
 from chassis.telemetry import watching
@@ -22,6 +22,7 @@ from contracts.errors import ApiError
 __all__ = [
     "BusProvider",
     "DatabaseProvider",
+    "finish",
     "loop",
     "offload",
     "on_event",

@@ -9,7 +9,7 @@ from ai.payments import registry as payments
 from ai.providers.registry import Providers
 from chassis.database import Database
 from chassis.rpc import Bus
-from chassis.service import BusProvider, DatabaseProvider, loop, rpc
+from chassis.service import BusProvider, DatabaseProvider, finish, loop, rpc
 from contracts import ai as contract
 from contracts.caller import Caller
 from contracts.media import MediaApi
@@ -100,3 +100,7 @@ class AiService:
     @loop(interval_seconds=2.0)
     def run_refills(self) -> int:
         return billing.run_refills(self.house)
+
+    @finish
+    def finish_steps(self) -> None:
+        self.house.steps.wait_idle(_SETTINGS.lease_seconds)

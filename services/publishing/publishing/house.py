@@ -1,6 +1,7 @@
 """What the use cases share, made once per process: settings, vault, connectors, scribe, pools, the media client."""
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property
@@ -56,6 +57,12 @@ class House:
     def polling(self) -> Pool:
         """Calls about comments that nobody waits for: a platform that hangs holds up no look-up."""
         return Pool("polling", self.settings.poll_calls)
+
+    def finish(self) -> None:
+        """Returns when no call to a platform runs beside a loop any more; at the latest when the claims lapse."""
+        end = time.monotonic() + self.settings.lease_seconds
+        for pool in (self.lanes, self.side, self.polling):
+            pool.wait_free(pool.size, max(end - time.monotonic(), 0.0))
 
     @contextmanager
     def live_call(self) -> Iterator[None]:

@@ -1,6 +1,6 @@
 """The publishing service on the bus: calls, events and worker loops. No rules."""
 
-from chassis.service import BusProvider, DatabaseProvider, loop, on_event, rpc
+from chassis.service import BusProvider, DatabaseProvider, finish, loop, on_event, rpc
 from contracts import publishing as contract
 from contracts.caller import Caller
 from contracts.events import Event
@@ -219,3 +219,7 @@ class PublishingService:
     @loop(interval_seconds=60.0)
     def forget_links(self) -> int:
         return linking.forget_links(self.house)
+
+    @finish
+    def finish_calls(self) -> None:
+        self.house.finish()
