@@ -196,3 +196,34 @@ def test_every_image_is_pinned() -> None:
 def test_every_service_gets_a_database_on_an_empty_volume() -> None:
     made = re.findall(r"CREATE DATABASE (\w+)", (ROOT / "deploy/compose/databases.sql").read_text())
     assert sorted(made) == sorted(house.DATABASES)
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({"WORD": "variable"}, "variable"),
+        ({"WORD_FILE": "file"}, "from a file"),
+        ({"WORD": "variable", "WORD_FILE": "file"}, "variable"),
+        ({"WORD": "", "WORD_FILE": "empty"}, None),
+        ({}, None),
+    ],
+)
+def test_servers_get_their_secret_from_either_place_and_do_not_start_without(
+    tmp_path: Path, told: dict[str, str], expected: str | None
+) -> None:
+    (tmp_path / "file").write_text("from a file\n")
+    (tmp_path / "empty").touch()
+    env = {name: str(tmp_path / value) if name.endswith("_FILE") else value for name, value in told.items()}
+    done = subprocess.run(
+        [ROOT / "deploy/compose/with-secrets.sh", "WORD", "--", "sh", "-c", 'echo "$WORD${WORD_FILE-}"'],
+        env=env | {"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=10,
+    )  # fmt: skip
+    assert (done.returncode == 0) is (expected is not None)
+    assert done.stdout.strip() == (expected or "")
+    assert expected is not None or "WORD is not set" in done.stderr
+
+
+def test_operations_knows_every_alert() -> None:
+    rules = yaml.safe_load((ROOT / "deploy/observability/rules.yaml").read_text())
+    alerts = {rule["alert"] for group in rules["groups"] for rule in group["rules"] if "alert" in rule}
+    assert alerts - set(re.findall(r"\w+", (ROOT / "docs/operations.md").read_text())) == set()
