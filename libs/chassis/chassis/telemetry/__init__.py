@@ -24,7 +24,7 @@ def start(service: str, config: TelemetryConfig) -> None:
     from chassis.telemetry.spans import Spans
 
     _running = Exporting(service, config)
-    tracing.switch_on(Spans(_running.tracer, parent_decides=_running.parent_decides))
+    tracing.switch_on(Spans(_running.tracer, ratio=_running.ratio))
     metrics.switch_on()
     _running.start()
 

@@ -25,7 +25,6 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.trace.sampling import (
     ALWAYS_OFF,
     ALWAYS_ON,
-    ParentBased,
     Sampler,
     TraceIdRatioBased,
 )
@@ -42,20 +41,21 @@ _MOST_WAITING, _TOGETHER = 2048, 64
 _INTERVAL_SECONDS, _PAUSE_SECONDS = 1.0, 5.0
 
 
-def sampler_of(name: str, ratio: float) -> tuple[Sampler, bool]:
-    """OpenTelemetry's names; and whether what was decided where a trace began is kept to. Raises ConfigError."""
-    by_name: dict[str, Sampler] = {
-        "always_on": ALWAYS_ON,
-        "always_off": ALWAYS_OFF,
-        "traceidratio": TraceIdRatioBased(ratio),
+def sampler_of(name: str, ratio: float) -> tuple[Sampler, float | None]:
+    """By OpenTelemetry's names: the SDK's sampler, or for `parentbased_…` the ratio that `Spans` decides by itself,
+    which is the cheaper for what is not recorded. Raises ConfigError.
+    """
+    by_name: dict[str, tuple[Sampler, float]] = {
+        "always_on": (ALWAYS_ON, 1.0),
+        "always_off": (ALWAYS_OFF, 0.0),
+        "traceidratio": (TraceIdRatioBased(ratio), ratio),
     }
     found = by_name.get(name.removeprefix("parentbased_"))
     if found is None:
         raise ConfigError(
             f"OTEL_TRACES_SAMPLER must be one of {', '.join(by_name)}, or parentbased_…, not {name!r}"
         )
-    is_parents = name.startswith("parentbased_")
-    return (ParentBased(found) if is_parents else found), is_parents
+    return (ALWAYS_ON, found[1]) if name.startswith("parentbased_") else (found[0], None)
 
 
 class Exporting(SpanProcessor):
@@ -77,7 +77,7 @@ class Exporting(SpanProcessor):
         self._span_exporter = OTLPSpanExporter(endpoint=f"{base}/v1/traces", **options)
         self._metric_exporter = OTLPMetricExporter(endpoint=f"{base}/v1/metrics", **options)
         self._metric_interval_seconds = config.metric_interval_seconds
-        sampler, self.parent_decides = sampler_of(config.sampler, config.sampler_ratio)
+        sampler, self.ratio = sampler_of(config.sampler, config.sampler_ratio)
         tracers = TracerProvider(sampler, resource, shutdown_on_exit=False)
         tracers.add_span_processor(self)
         self.tracer = tracers.get_tracer("posthaste")

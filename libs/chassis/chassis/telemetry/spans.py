@@ -10,13 +10,14 @@ import time
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar, Token
 from datetime import datetime
+from random import getrandbits, random
 from types import TracebackType
 from typing import Any
 
 import structlog
 from opentelemetry.context import Context
 from opentelemetry.trace import (
-    INVALID_SPAN,
+    INVALID_SPAN_CONTEXT,
     Link,
     NonRecordingSpan,
     Span,
@@ -35,8 +36,6 @@ from contracts.errors import ApiError
 from contracts.events import Event
 
 _TRACEPARENT = re.compile(r"(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?", re.ASCII)
-#: What goes on here. Not OpenTelemetry's own context: that can hold more, and costs as much as the span.
-_current: ContextVar[Span] = ContextVar("span", default=INVALID_SPAN)
 _causes: ContextVar[Mapping[str, str]] = ContextVar("causes")
 #: An empty context: whoever begins here begins anew.
 _NEW = Context()
@@ -59,6 +58,36 @@ def written(context: SpanContext) -> str:
     return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags & 1:02x}"
 
 
+class Unrecorded:
+    """Something that is not recorded: nothing but the traceparent to hand on. Nine in ten are this."""
+
+    __slots__ = ("traceparent",)
+
+    def __init__(self, traceparent: str) -> None:
+        self.traceparent = traceparent
+
+    def is_recording(self) -> bool:
+        return False
+
+    def get_span_context(self) -> SpanContext:
+        return parse(self.traceparent) or INVALID_SPAN_CONTEXT
+
+    def set_attribute(self, _name: str, _value: Any) -> None:
+        """Nothing."""
+
+    def end(self) -> None:
+        """Nothing."""
+
+
+#: What goes on here. Not OpenTelemetry's own context: that can hold more, and costs as much as the span.
+_current: ContextVar[Span | Unrecorded] = ContextVar("span", default=Unrecorded(""))  # noqa: B039 - never changed
+
+
+def handed_on(span: Span | Unrecorded) -> str:
+    """The traceparent of what it causes."""
+    return span.traceparent if isinstance(span, Unrecorded) else written(span.get_span_context())
+
+
 def account_hash(account_id: str) -> str:
     return hashlib.sha256(account_id.encode()).hexdigest()[:16]
 
@@ -75,7 +104,10 @@ class Doing:
     __slots__ = ("_attributes", "_began", "_measure", "_token", "span")
 
     def __init__(
-        self, span: Span, measure: metrics.Histogram | None = None, attributes: dict[str, Any] | None = None
+        self,
+        span: Span | Unrecorded,
+        measure: metrics.Histogram | None = None,
+        attributes: dict[str, Any] | None = None,
     ) -> None:
         self.span = span
         self._measure = measure
@@ -94,16 +126,17 @@ class Doing:
                 self._attributes["error.type"] = error_type(error)
             self._measure.record(time.perf_counter() - self._began, self._attributes)
         _current.reset(self._token)
-        if error is not None and self.span.is_recording():
-            note_error(self.span, error)
-        self.span.end()
+        if not isinstance(self.span, Unrecorded):
+            if error is not None:
+                note_error(self.span, error)
+            self.span.end()
 
     def answered(self, status: int, caller: Caller) -> None:
         """An HTTP request has its answer: what is known now of who asked."""
         self._attributes["http.response.status_code"] = status
         if status >= 500:
             self._attributes["error.type"] = str(status)
-        if self.span.is_recording():
+        if not isinstance(self.span, Unrecorded):
             self.span.set_attributes({"http.response.status_code": status, **identity(caller)})
             if status >= 500:
                 self.span.set_status(Status(StatusCode.ERROR))
@@ -111,7 +144,7 @@ class Doing:
     def got(self, status: int) -> None:
         """The outside world has answered."""
         self._attributes["http.response.status_code"] = status
-        if self.span.is_recording():
+        if not isinstance(self.span, Unrecorded):
             self.span.set_attribute("http.response.status_code", status)
             if status >= 400:
                 self.span.set_status(Status(StatusCode.ERROR))
@@ -150,7 +183,9 @@ class Handling(Working):
 
     __slots__ = ("_causes", "_causes_token")
 
-    def __init__(self, span: Span, causes: Mapping[str, str], attributes: dict[str, Any]) -> None:
+    def __init__(
+        self, span: Span | Unrecorded, causes: Mapping[str, str], attributes: dict[str, Any]
+    ) -> None:
         super().__init__(span, metrics.EVENT_DURATION, attributes)
         self._causes = causes
         self._causes_token: Token[Mapping[str, str]] | None = None
@@ -196,13 +231,15 @@ def note_error(span: Span, error: BaseException) -> None:
 class Spans:
     """One per process."""
 
-    def __init__(self, tracer: Tracer, *, parent_decides: bool) -> None:
-        """`parent_decides`: what is caused by something unrecorded is unrecorded, without asking the sampler."""
+    def __init__(self, tracer: Tracer, *, ratio: float | None) -> None:
+        """`ratio`: what part of the traces that begin here is recorded, and whoever is caused does as its cause did.
+        None: the tracer's sampler is asked each time.
+        """
         self._tracer = tracer
-        self._parent_decides = parent_decides
+        self._ratio = ratio
 
     def traceparent(self) -> str:
-        return written(_current.get().get_span_context())
+        return handed_on(_current.get())
 
     def add_ids(self, event: Any) -> Any:
         event.update(ids_of(_current.get().get_span_context()))
@@ -220,9 +257,10 @@ class Spans:
 
     def calling(self, service: str, method: str) -> tuple[Span | None, str]:
         current = _current.get()
-        context = current.get_span_context()
-        if not context.trace_flags.sampled:
-            return None, written(context)
+        if isinstance(current, Unrecorded):
+            return None, current.traceparent
+        if not current.get_span_context().trace_flags.sampled:
+            return None, handed_on(current)
         span = self._tracer.start_span(
             f"{service}/{method}",
             set_span_in_context(current, _NEW),
@@ -237,18 +275,18 @@ class Spans:
         span.end()
 
     def on_behalf(self, causes: Sequence[str]) -> Doing:
-        found = [context for context in map(parse, causes) if context is not None]
-        sampled = [context for context in found if context.trace_flags.sampled]
+        found = [parse(cause) for cause in causes if cause.endswith("-01")]
+        sampled = [context for context in found if context is not None]
         if len(sampled) > 1:
             about = {"posthaste.count": len(causes)}
             return Doing(self._begin("together", SpanKind.INTERNAL, sampled[0], about, sampled[:128]))
-        return Doing(NonRecordingSpan((sampled or found or [_current.get().get_span_context()])[0]))
+        return Doing(NonRecordingSpan(sampled[0]) if sampled else Unrecorded(causes[0] if causes else ""))
 
     def serving(self, service: str, method: str, caller: Caller, cause: str) -> Doing:
         named = {"rpc.service": service, "rpc.method": method}
+        if self._ratio is not None and cause.endswith("-00"):
+            return Working(Unrecorded(cause), metrics.RPC_DURATION, named)
         parent = parse(cause) if cause else None
-        if parent is not None and self._parent_decides and not parent.trace_flags.sampled:
-            return Working(NonRecordingSpan(parent), metrics.RPC_DURATION, named)
         attributes = {
             **named,
             "rpc.system.name": "posthaste",
@@ -260,7 +298,7 @@ class Spans:
 
     def in_database(self, name: str, kind: str) -> Any:
         current = _current.get()
-        if not current.is_recording():
+        if isinstance(current, Unrecorded) or not current.is_recording():
             return _UNRECORDED
         attributes = {"db.system.name": "postgresql", "db.namespace": name, "db.operation.name": kind}
         context = set_span_in_context(current, _NEW)
@@ -275,7 +313,7 @@ class Spans:
         began_ns = int(staged_at.timestamp() * 1e9)
         span = self._begin(f"send {event}", SpanKind.PRODUCER, parent, attributes, began_ns=began_ns)
         span.end()
-        return written(span.get_span_context())
+        return handed_on(span)
 
     def handling(self, service: str, events: Sequence[Event], causes: Sequence[str]) -> Handling:
         found = [context for context in map(parse, causes) if context is not None]
@@ -292,7 +330,7 @@ class Spans:
         )
         by_id = {one.id: cause for one, cause in zip(events, causes, strict=False)}
         if len(by_id) == 1:
-            by_id = dict.fromkeys(by_id, written(span.get_span_context()))
+            by_id = dict.fromkeys(by_id, handed_on(span))
         return Handling(span, by_id, {"posthaste.service": service, "messaging.destination.name": name})
 
     def cause_of(self, event_id: str) -> str | None:
@@ -313,9 +351,8 @@ class Spans:
     def outbound(self, method: str, host: str, *, counts: bool) -> Doing:
         named = {"http.request.method": method, "server.address": site_of(host)}
         current = _current.get()
-        if not current.is_recording():
-            span: Span = NonRecordingSpan(current.get_span_context())
-        else:
+        span = current
+        if not isinstance(current, Unrecorded) and current.is_recording():
             attributes = {**named, "server.address": host}
             context = set_span_in_context(current, _NEW)
             span = self._tracer.start_span(f"{method} {host}", context, SpanKind.CLIENT, attributes)
@@ -329,9 +366,12 @@ class Spans:
         attributes: Mapping[str, Any],
         causes: Sequence[SpanContext] = (),
         began_ns: int | None = None,
-    ) -> Span:
-        if parent is not None and self._parent_decides and not parent.trace_flags.sampled:
-            return NonRecordingSpan(parent)
+    ) -> Span | Unrecorded:
+        if self._ratio is not None:
+            if parent is None and random() >= self._ratio:
+                return Unrecorded(f"00-{getrandbits(128) or 1:032x}-{getrandbits(64) or 1:016x}-00")
+            if parent is not None and not parent.trace_flags.sampled:
+                return Unrecorded(written(parent))
         context = set_span_in_context(NonRecordingSpan(parent), _NEW) if parent is not None else _NEW
         links = [Link(cause) for cause in causes]
         return self._tracer.start_span(name, context, kind, attributes, links, began_ns)
