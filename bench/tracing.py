@@ -30,6 +30,7 @@ def measure(stack: Stack) -> list[Row]:
     with _sink() as url, _traced(stack, url) as traced:
         tenants = [(one, one.make_tenants(_TENANTS)) for one in (stack, traced)]
         return [
+            _hooks(url, _pages(*tenants[0])(0).cpu_ms),
             *_rows("GET /pages at 64", [_pages(*one) for one in tenants]),
             *_rows("POST /posts/schedule with a key at 16", [_posts(*one) for one in tenants]),
         ]
@@ -60,6 +61,17 @@ def _rows(name: str, loads: Sequence[Callable[[int], Turn]]) -> list[Row]:
             _told("{:.3f} ms", [on.cpu_ms for _, on in pairs], [off.cpu_ms for off, _ in pairs], cheaper)
         ),
     ]
+
+
+def _hooks(url: str, read_ms: float) -> Row:
+    """Beside the CPU of a whole read on the stack that is not traced."""
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.hooks", url], capture_output=True, text=True, check=True
+    )
+    row = Row.ratio(
+        "hooks of a read at 10 % / CPU of a read", float(done.stdout) / 1000, read_ms, at_most=0.05
+    )
+    return row.noting("ms")
 
 
 def _told(form: str, on: list[float], off: list[float], ratios: list[float]) -> str:
