@@ -37,7 +37,6 @@ from chassis.testkit import own_bucket, own_virtual_host
 from contracts.accounts import CreateUser
 from contracts.ai import ListJobs
 from contracts.caller import Caller, operator
-from contracts.errors import ApiError
 from contracts.events import EVENTS, Event
 from contracts.media import ListMedia
 from contracts.publishing import ListPages
@@ -199,7 +198,6 @@ def test_what_the_dockerfile_copies_is_let_in_and_nothing_that_is_secret() -> No
 
 # -- what the image does -------------------------------------------------------------------------------------------
 
-#: Written by a service's tests nowhere else: the marker by which a call in flight is found in the server's list.
 ACCOUNT = "usr_inflight"
 #: Service → (table that is locked meanwhile, method, request): a call that waits for the table.
 CALLS: dict[str, tuple[str, str, Any]] = {
@@ -308,23 +306,13 @@ def test_a_service_told_to_stop_finishes_its_calls_and_loses_no_event(house: Hou
     table, method, request = CALLS[service]
     caller = operator() if service == "accounts" else Caller(account_id=ACCOUNT, user_id=ACCOUNT)
     call = getattr(house.bus.service(service, SERVICES[service]), method)
-    answers: list[Any] = []
-
-    def ask() -> None:
-        try:
-            answers.append(call(caller, request))
-        except ApiError as refusal:
-            answers.append(refusal)
-
     with locked(database, "inbox", table):
-        thread = threading.Thread(target=ask)
-        thread.start()
-        wait_until(lambda: is_waiting(database, ACCOUNT), "the call is not on its way")
+        pending = call.start(caller, request)
+        house.bus.ping(service, timeout_seconds=10)  # calls begin in their order
         sent = tell(house.amqp_url, service) if service in EVENTS_HEARD else set()
         running.signal()
         wait_until(lambda: not has_consumers(house.amqp_url, service), "it still takes calls")
-    thread.join(STOP_SECONDS)
-    assert [answer for answer in answers if not isinstance(answer, ApiError)] != [], answers
+    assert pending.result() is not None
     assert running.wait_ended() == 0
     with database.connect() as connection:
         handled = set(connection.execute(text("SELECT event_id FROM inbox")).scalars())
