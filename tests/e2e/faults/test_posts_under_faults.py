@@ -11,7 +11,7 @@ from fault_kit.many import PAGES, Many
 from fault_kit.stack import FaultyStack
 
 #: accounts, steps (posts on each page), faults, seconds between two of them, seconds for a step
-FULL = (25, 20, 200, 1.6, 16.0)
+FULL = (25, 20, 200, 1.3, 13.0)
 CORE = (3, 5, 16, 1.2, 5.0)
 #: Claims lapse after half a minute, outcomes nobody knows are settled within two.
 SETTLED_SECONDS = 240.0

@@ -7,6 +7,7 @@ import uuid
 from collections import Counter
 from functools import partial
 
+import psycopg2
 import pytest
 import requests
 from e2e_kit.api import Api, Json, stamp
@@ -53,6 +54,9 @@ def test_after_a_restart_it_serves_again_soon_and_no_accepted_write_is_gone(
             begin = time.monotonic()
             starts = stack.kill(name, signals[number % len(signals)])
             up = stack.await_state(name, starts, UP_SECONDS)
+            if name == "postgres":
+                until(partial(takes_connections, stack), UP_SECONDS, "its recovery is over")
+                up = time.monotonic()
             at = stamp(first_at + dt.timedelta(hours=number))
             key = uuid.uuid4().hex
             body = {"page_id": member.written_page["id"], "message": key, "scheduled_at": at}
@@ -71,6 +75,15 @@ def test_after_a_restart_it_serves_again_soon_and_no_accepted_write_is_gone(
     crowd.check(writing)
     assert serving[-1] <= SERVING_SECONDS, serving
     assert Counter(writing.statuses)[201] > 0
+
+
+def takes_connections(stack: FaultyStack) -> bool:
+    """A database that recovers from a crash answers, but with a refusal."""
+    try:
+        psycopg2.connect(stack.env["DATABASE_URL_PUBLISHING"].replace("+psycopg2", "")).close()
+    except psycopg2.OperationalError:
+        return False
+    return True
 
 
 def is_taken(api: Api, body: Json, key: str) -> bool:
