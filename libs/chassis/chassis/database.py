@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg2
+from psycopg2.errors import UniqueViolation
 from sqlalchemy import Connection, CursorResult, create_engine, event, text
 from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
@@ -17,6 +18,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from chassis.telemetry import tracing
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+
+__all__ = ["Compiled", "Database", "Prepared", "UniqueViolation", "end_with", "fetch"]
 
 #: A statement or a wait for a lock never outlasts a caller's patience (10 s by default). Our choice.
 #: Times come in UTC, whatever the server's own zone.

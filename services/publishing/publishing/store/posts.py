@@ -6,12 +6,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
-from psycopg2.errors import UniqueViolation
 from sqlalchemy import Connection, RowMapping, Text, bindparam, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from chassis.clock import clock_now
-from chassis.database import Prepared, end_with, fetch
+from chassis.database import Prepared, UniqueViolation, end_with, fetch
 from contracts.platforms import DAY_SECONDS, MIN_SCHEDULE_GAP_SECONDS
 from publishing.models import posts
 from publishing.records import OUT, PENDING, Post, column_names, is_id
