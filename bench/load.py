@@ -53,7 +53,10 @@ def run(load: Load) -> Measured:
     """Runs the load in a process of its own."""
 
     done = subprocess.run(
-        [sys.executable, "-m", "bench.load"], input=msgspec.json.encode(load), stdout=subprocess.PIPE, check=True
+        [sys.executable, "-m", "bench.load"],
+        input=msgspec.json.encode(load),
+        stdout=subprocess.PIPE,
+        check=True,
     )
     return msgspec.json.decode(done.stdout, type=Measured)
 
