@@ -14,8 +14,8 @@ from e2e_kit.posting import schedule, shown, tomorrow
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
 
-#: 10,000 requests; fewer with E2E_KEYS.
-KEYS = int(os.environ.get("E2E_KEYS", "200"))
+#: 3,000 requests; 10,000 with FULL_SIZE=1.
+KEYS = 200 if os.environ.get("FULL_SIZE") else 60
 AT_ONCE = 50
 #: Of an Elite account's 300 requests a minute, 50 for each key.
 KEYS_PER_ACCOUNT = 5

@@ -1,7 +1,7 @@
 """Posts on each platform whose answers never come, publishing killed in the middle: each is out once.
 
 All six at the same time, on pages that each take three posts, as LinkedIn's hour has it: 18 on each, and 102 with
-`E2E_FULL=1 ./dev test tests/e2e/test_platform_survival.py`.
+`FULL_SIZE=1 ./dev test tests/e2e/test_platform_survival.py`.
 """
 
 import datetime as dt
@@ -20,7 +20,7 @@ from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
-PAGES, POSTS_PER_PAGE = (34 if os.environ.get("E2E_FULL") else 6), 3
+PAGES, POSTS_PER_PAGE = (34 if os.environ.get("FULL_SIZE") else 6), 3
 POSTS = PAGES * POSTS_PER_PAGE
 #: A post is queued at least ten minutes ahead; there has to be time to queue them all.
 UNTIL_DUE = dt.timedelta(minutes=13)
