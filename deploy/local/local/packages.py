@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 
 from local.processes import NotReady
 
-#: A package starts its service when installed, unless a policy says no; one that is there is respected.
+#: A package starts its service when installed, unless a policy says no; one that is there is respected. Whoever else of
+#: us installs something meanwhile is waited for (tests run on two processes), and so is another apt.
 INSTALL = """
+exec 9>/var/lock/posthaste-packages
+flock 9
 policy=/usr/sbin/policy-rc.d
 [ -e $policy ] || { printf '#!/bin/sh\\nexit 101\\n' >$policy; chmod 755 $policy; trap 'rm $policy' EXIT; }
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -q
-apt-get install -y -q --no-install-recommends "$@"
+apt-get install -y -q -o DPkg::Lock::Timeout=120 --no-install-recommends "$@"
 """
 
 
