@@ -1,6 +1,5 @@
 """The same key is the same effect, however often and at whatever moment it is sent."""
 
-import os
 import uuid
 from collections import Counter
 from collections.abc import Callable
@@ -14,8 +13,8 @@ from e2e_kit.posting import schedule, shown, tomorrow
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
 
-#: 3,000 requests; 10,000 with FULL_SIZE=1.
-KEYS = 200 if os.environ.get("FULL_SIZE") else 60
+#: 10,000 requests.
+KEYS = 200
 AT_ONCE = 50
 #: Of an Elite account's 300 requests a minute, 50 for each key.
 KEYS_PER_ACCOUNT = 5

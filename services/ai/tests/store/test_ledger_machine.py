@@ -4,7 +4,6 @@ A second, simpler reckoning runs beside it: pools in a dictionary. After each st
 """
 
 import dataclasses
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -36,8 +35,7 @@ from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 from contracts.plans import PLANS, TIERS
 
-RUNS_AT_ONCE, STEPS_PER_RUN = 10, 270
-LEAST_STEPS = 20_000 if os.environ.get("FULL_SIZE") else 5_000
+RUNS_AT_ONCE, STEPS_PER_RUN, LEAST_STEPS = 10, 270, 20_000
 SETTINGS = CreditSettings(payment_provider="stripe")
 START = datetime(2026, 1, 30, 9, tzinfo=UTC)
 ACCOUNTS = ("a", "b")
