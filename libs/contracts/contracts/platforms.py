@@ -1,6 +1,7 @@
-"""The six platforms: codes, names, guardrails and what each can carry, as data.
+"""The platforms: codes, names, guardrails and what each can carry, as data.
 
-Guardrails: spec "Limits". Capabilities and limits: `docs/platforms.md` and its sources.
+Guardrails: spec "Limits". Capabilities and limits: `docs/platforms.md` and its sources. A row is all that is said of a
+platform outside its folder in publishing and its part of the simulator: docs/adding-a-platform.md.
 """
 
 from contracts.record import Record
@@ -57,6 +58,16 @@ class Platform(Record):
     comments: bool = False
     engagement: bool = False
     comment_limit: int = 8_000
+
+    @property
+    def folder(self) -> str:
+        """What it is called in code: X's folder, settings and variables begin with x, whatever its full name."""
+        return self.title.lower().replace(" ", "_")
+
+    @property
+    def settings_field(self) -> str:
+        """Where a post holds what is for this platform alone: `facebook_settings`; TW's is `x_settings`."""
+        return f"{self.folder}_settings"
 
 
 PLATFORMS: dict[str, Platform] = {

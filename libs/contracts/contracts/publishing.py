@@ -1,12 +1,14 @@
 """The publishing service's surface: pages, posts, guardrails' answers, comments, engagement."""
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 
-from msgspec import UNSET, Meta, UnsetType, field
+from msgspec import UNSET, Meta, UnsetType, defstruct, field
 
 from contracts.caller import Caller
 from contracts.keys import KeysRotated, RotateKeys
+from contracts.platforms import PLATFORMS
 from contracts.record import Nothing, Record
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
@@ -20,6 +22,21 @@ Settings = dict[str, Any]
 #: decisions "page_ids (several pages)".
 MAX_PAGES_PER_CALL = 20
 PageIds = Annotated[tuple[str, ...], Meta(min_length=1, max_length=MAX_PAGES_PER_CALL)]
+R = TypeVar("R", bound=Record)
+
+
+def with_settings(kind: Any, default: Any) -> Callable[[type[R]], type[R]]:
+    """A record with a field of this type more for each platform, `<name>_settings`, behind its own ones."""
+
+    def extended(record: type[R]) -> type[R]:
+        fields = [(platform.settings_field, kind, default) for platform in PLATFORMS.values()]
+        named = {"__doc__": record.__doc__, "__qualname__": record.__qualname__}
+        made: Any = defstruct(
+            record.__name__, fields, bases=(record,), module=record.__module__, namespace=named
+        )
+        return made  # type: ignore[no-any-return]
+
+    return extended
 
 
 class Page(Record):
@@ -183,6 +200,7 @@ class MediaItem(Record):
     type: str
 
 
+@with_settings(Settings | None, None)
 class PostContent(Record):
     """What a post says and shows; shared by schedule, publish and validate."""
 
@@ -190,12 +208,6 @@ class PostContent(Record):
     media_ids: tuple[str, ...] = ()
     media_urls: tuple[str, ...] = ()
     first_comment: Annotated[str, Meta(max_length=8_000)] | None = None
-    facebook_settings: Settings | None = None
-    instagram_settings: Settings | None = None
-    linkedin_settings: Settings | None = None
-    tiktok_settings: Settings | None = None
-    x_settings: Settings | None = None
-    youtube_settings: Settings | None = None
 
 
 class SchedulePost(PostContent, kw_only=True):
@@ -253,6 +265,7 @@ class ValidatePost(PostContent, kw_only=True):
     scheduled_at: datetime | None = None
 
 
+@with_settings(Settings | UnsetType | None, UNSET)
 class EditPost(Record):
     """PATCH: only the fields that are sent change; null clears a field that may be empty."""
 
@@ -262,12 +275,6 @@ class EditPost(Record):
     media_ids: tuple[str, ...] | UnsetType = UNSET
     media_urls: tuple[str, ...] | UnsetType = UNSET
     first_comment: Annotated[str, Meta(max_length=8000)] | UnsetType | None = UNSET
-    facebook_settings: Settings | UnsetType | None = UNSET
-    instagram_settings: Settings | UnsetType | None = UNSET
-    linkedin_settings: Settings | UnsetType | None = UNSET
-    tiktok_settings: Settings | UnsetType | None = UNSET
-    x_settings: Settings | UnsetType | None = UNSET
-    youtube_settings: Settings | UnsetType | None = UNSET
 
 
 class ScheduledPost(PostContent, kw_only=True):

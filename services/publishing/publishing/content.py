@@ -23,7 +23,7 @@ from publishing.records import Attached, media_type_of
 Find = Callable[[Sequence[str]], Sequence[Attached]]
 #: What our own public address ends in: /{key}/{filename} (decisions, spec "Media").
 _OWN_PATH = re.compile(r"([A-Za-z0-9_-]+)/([^/?#\s]+)")
-SETTINGS_FIELDS = tuple(name for name in PostContent.__struct_fields__ if name.endswith("_settings"))
+SETTINGS_FIELDS = tuple(row.settings_field for row in PLATFORMS.values())
 _TEXT_FIELDS = ("message", "first_comment", "media_urls", "media_ids", *SETTINGS_FIELDS)
 
 
@@ -64,7 +64,7 @@ def _unfit(content: PostContent, platform: str, files: Sequence[Attached]) -> It
     held = [file.type for file in files] or [None] * len(content.media_ids)
     by_url = [media_type_of(url) for url in content.media_urls]
     field = "media_urls" if content.media_urls or not content.media_ids else "media_ids"
-    own = getattr(content, settings_field(platform))
+    own = getattr(content, PLATFORMS[platform].settings_field)
     yield from check_content(
         platform, content.message or "", [*held, *by_url], content.first_comment, own, media_field=field
     )
@@ -162,16 +162,9 @@ def _foreign(content: PostContent, platform: str) -> Iterator[ApiError]:
     row = PLATFORMS[platform]
     if content.first_comment and not row.first_comment:
         yield invalid("first_comment", f"{row.name} has no first comment")
-    own = settings_field(platform)
     for name in SETTINGS_FIELDS:
-        if getattr(content, name) is not None and name != own:
+        if getattr(content, name) is not None and name != row.settings_field:
             yield invalid(name, f"does not belong to a post on {row.name}")
-
-
-def settings_field(platform: str) -> str:
-    """The settings field of a platform: `facebook_settings`; TW's is `x_settings`."""
-    name = PLATFORMS[platform].name
-    return "x_settings" if name == "twitter" else f"{name}_settings"
 
 
 def _field(error: ApiError) -> str:

@@ -82,9 +82,8 @@ def deliver(house: House, page: PageRow, post: Post) -> Delivered:
 
 def content_of(post: Post, sources: tuple[MediaSource, ...]) -> Content:
     """The post as its connector takes it."""
-    name = PLATFORMS[post.platform].name
-    key = "x_settings" if name == "twitter" else f"{name}_settings"
-    return Content(message=post.message or "", media=sources, settings=(post.settings or {}).get(key) or {})
+    own = (post.settings or {}).get(PLATFORMS[post.platform].settings_field)
+    return Content(message=post.message or "", media=sources, settings=own or {})
 
 
 def connection_to(house: House, page: PageRow) -> tuple[Connector, Account]:

@@ -15,9 +15,10 @@ import structlog
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN, SERVER_ERROR, SERVICE_UNAVAILABLE, ApiError
+from contracts.platforms import PLATFORMS
 from publishing import attachments, posts, reach
 from publishing import publish as at_once
-from publishing.content import Find, settings_field
+from publishing.content import Find
 from publishing.house import House
 from publishing.records import Attached, PageRow
 from publishing.store.pages import Pages
@@ -107,8 +108,8 @@ def _found_once(find: Find) -> Find:
 
 def _content(request: api.PublishPosts, page: PageRow, pages: dict[str, PageRow]) -> dict[str, Any]:
     """What is said on one page: without the settings that are there for the others."""
-    own = settings_field(page.platform)
-    others = {settings_field(one.platform) for one in pages.values()} - {own}
+    own = PLATFORMS[page.platform].settings_field
+    others = {PLATFORMS[one.platform].settings_field for one in pages.values()} - {own}
     names = api.PostContent.__struct_fields__
     return {name: getattr(request, name) for name in names if name not in others}
 
