@@ -4,7 +4,7 @@ Everything here works inside the caller's open transaction, so that a job and it
 ledger is locked first and until the transaction ends: charge where the transaction begins to write, and be short.
 """
 
-from ai import ledger, measures
+from ai import ledger
 from ai.ledger import Book
 from ai.offers import auto_refill, packs
 from ai.prices import COSTS, CreditSettings
@@ -54,7 +54,6 @@ def charge(
         )
     book = book.with_entries([taken])
     store.add(standing, [*new, taken])
-    measures.SPENT.add(credits, {"action": action})
     if standing.refill_below is not None and book.available < standing.refill_below:
         AutoRefills(connection).mark_due(caller.account_id, caller.tier)
     return _left(book, caller.tier, credits)
@@ -70,7 +69,6 @@ def refund(connection: Connection, operation_id: str) -> bool:
     if store.find("refund", operation_id) is not None:
         return False
     store.add(standing, ledger.refund(standing.book, charged, ledger.month_of(standing.now)))
-    measures.REFUNDED.add(charged.spent, {"action": charged.action or "none"})
     return True
 
 

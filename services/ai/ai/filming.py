@@ -21,6 +21,7 @@ from ai.pictures import mime_type_of
 from ai.providers.base import VIDEOS, Clip, GenerationFailed, Provider
 from ai.records import VIDEO, Job
 from ai.store.jobs import Jobs
+from chassis.telemetry import tracing
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.media import Media
 
@@ -52,7 +53,9 @@ def make_videos(house: House) -> int:
 
 def _step(house: House, job: Job) -> None:
     settings = house.settings
-    with house.holding(job.claim, time.monotonic() + settings.fetch_seconds + 2 * settings.step_seconds):
+    until = time.monotonic() + settings.fetch_seconds + 2 * settings.step_seconds
+    traced = tracing.working(f"make {job.kind}", job.traceparent, "ai", job.account_id, job_id=job.id)
+    with house.holding(job.claim, until), traced:
         try:
             _advance(house, job)
         except ClaimLost:

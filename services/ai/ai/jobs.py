@@ -9,13 +9,15 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ai import credits as ledger
+from ai import measures
 from ai.house import House
 from ai.prices import COST_OF
 from ai.records import VIDEO, Claim, Job
 from ai.store import Connection
 from ai.store.jobs import Jobs
 from chassis.ids import new_id
-from chassis.outbox import stage
+from chassis.outbox import Staging, stage_all
+from chassis.telemetry import tracing
 from contracts import ai as api
 from contracts.caller import Caller
 from contracts.errors import (
@@ -93,6 +95,7 @@ def begin(
         "brand_id": brand_id or (reach[0] if reach and len(reach) == 1 else None),
         "kind": kind,
         "credits": COST_OF[kind],
+        "traceparent": tracing.traceparent() or None,
         **values,
     }
     with house.database.transaction() as connection:
@@ -109,6 +112,7 @@ def begin(
                 action=kind,
             )
     if job is not None:
+        measures.SPENT.add(job.credits, {"action": kind})
         return job, charged
     earlier = repeated(house, caller)
     if earlier is None:  # another account's operation: ids are ours, so that this is nobody's honest call
@@ -130,7 +134,7 @@ def complete(
             done = JobCompleted(
                 user_id=job.account_id, brand_id=job.brand_id, job=job.view(), media=job.media
             )
-            stage(connection, "ai.job.completed", done, account_id=job.account_id, brand_id=job.brand_id)
+            _tell(connection, "ai.job.completed", done, job)
         return job
 
     return persist(house, write)
@@ -138,8 +142,8 @@ def complete(
 
 def fail(house: House, claim: Claim, error: str, row: ErrorRow = AI_GENERATION_FAILED) -> Job | None:
     """The job's end, with its refund and event. None when it has ended otherwise. Raises SERVICE_UNAVAILABLE."""
-    return persist(
-        house, lambda connection: refunded(connection, Jobs(connection).fail(claim, row.code, error))
+    return counted(
+        persist(house, lambda connection: refunded(connection, Jobs(connection).fail(claim, row.code, error)))
     )
 
 
@@ -159,8 +163,21 @@ def refunded(connection: Connection, job: Job | None) -> Job | None:
     ledger.refund(connection, job.operation_id)
     if job.kind == VIDEO:
         failed = JobFailed(user_id=job.account_id, brand_id=job.brand_id, job=job.view())
-        stage(connection, "ai.job.failed", failed, account_id=job.account_id, brand_id=job.brand_id)
+        _tell(connection, "ai.job.failed", failed, job)
     return job
+
+
+def counted(failed: Job | None) -> Job | None:
+    """A job that has been refunded, once its transaction is over."""
+    if failed is not None:
+        measures.REFUNDED.add(failed.credits, {"action": failed.kind})
+    return failed
+
+
+def _tell(connection: Connection, event: str, data: JobCompleted | JobFailed, job: Job) -> None:
+    """Its cause is the step that ended the job; where there was none (nobody was left), the job's own request."""
+    cause = tracing.traceparent() or job.traceparent or ""
+    stage_all(connection, [Staging(event, data, job.account_id, job.brand_id, cause)])
 
 
 def persist(house: House, write: Callable[[Connection], T]) -> T:

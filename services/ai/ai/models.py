@@ -39,6 +39,8 @@ auto_refills = Table(
     Column("customer", String),
     Column("payment_method", String),
     Column("due_at", DateTime(timezone=True)),
+    #: W3C's, of what made it due.
+    Column("traceparent", String),
 )
 
 #: One row per payment asked for, written before it is asked.
@@ -59,6 +61,8 @@ refills = Table(
     Column("created_at", DateTime(timezone=True)),
     Column("began_at", DateTime(timezone=True)),
     Column("look_at", DateTime(timezone=True)),
+    #: Of the charge that left too little.
+    Column("traceparent", String),
 )
 
 #: What credits were spent on: pictures, videos, captions. A caption is a job that no list shows.
@@ -109,4 +113,6 @@ jobs = Table(
     Column("caption", String),
     Column("error_code", String),
     Column("error", String),
+    #: W3C's, of the request: what is done behind its back goes on with its trace.
+    Column("traceparent", String),
 )

@@ -40,6 +40,7 @@ class Job:
     model: str | None
     source_url: str | None
     source_media_id: str | None
+    credits: int
     credits_charged: int
     created_at: datetime
     completed_at: datetime | None
@@ -53,6 +54,7 @@ class Job:
     caption: str | None
     error_code: str | None
     error: str | None
+    traceparent: str | None
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> Self:

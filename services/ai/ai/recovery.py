@@ -29,7 +29,8 @@ def fail_lost(house: House) -> int:
         try:
             with house.database.transaction() as connection:
                 failed = Jobs(connection).fail_lost(claim, AI_GENERATION_FAILED.code, _WHY, limit_seconds)
-                count += jobs.refunded(connection, failed) is not None
+                jobs.refunded(connection, failed)
+            count += jobs.counted(failed) is not None
         except Exception:  # one that cannot be ended keeps no other waiting
             log.exception("lost_job_stays", job_id=claim.id)
     if count:

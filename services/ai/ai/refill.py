@@ -35,6 +35,7 @@ from ai.store.refills import AutoRefills, Refill, Refills, Wish
 from chassis import clock
 from chassis.database import Database
 from chassis.ids import new_id
+from chassis.telemetry import tracing
 from contracts import errors
 from contracts.ai import PaymentHook, SetAutoRefill
 from contracts.caller import Caller
@@ -123,6 +124,7 @@ def open_refill(database: Database, settings: CreditSettings, account_id: str) -
                 price_cents=price_cents,
                 customer=wish.customer,
                 payment_method=wish.payment_method,
+                traceparent=wish.traceparent,
             )
         )
         wishes.look_again(account_id, None)
@@ -149,13 +151,14 @@ def ask_next(database: Database, payments: PaymentProvider) -> bool:
         customer=refill.customer,
         payment_method=refill.payment_method,
     )
-    try:
-        payment = _outcome(payments, refill, order)
-    except OutcomeUnknown as error:
-        log.warning("refill_outcome_unknown", refill_id=refill.id, reason=str(error))
-        return True  # the claim lapses, and it is asked for again
-    with database.transaction() as connection:
-        settle(connection, refill.id, payment)
+    with tracing.working("refill", refill.traceparent, "ai", refill.account_id, refill_id=refill.id):
+        try:
+            payment = _outcome(payments, refill, order)
+        except OutcomeUnknown as error:
+            log.warning("refill_outcome_unknown", refill_id=refill.id, reason=str(error))
+            return True  # the claim lapses, and it is asked for again
+        with database.transaction() as connection:
+            settle(connection, refill.id, payment)
     return True
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import certifi
 import urllib3
@@ -28,6 +28,7 @@ from ai.payments.base import (
     PaymentProvider,
     PaymentState,
 )
+from chassis.telemetry import tracing
 
 #: Answers that leave the outcome open, besides 5xx.
 _OPEN_STATUSES = (408, 409, 425, 429)
@@ -106,9 +107,11 @@ class Stripe(PaymentProvider):
         if fields is not None:
             sent["Content-Type"] = "application/x-www-form-urlencoded"
         try:
-            response = self._http.request(
-                method, self._base + path, body=urlencode(fields) if fields else None, headers=sent
-            )
+            with tracing.outbound(method, urlsplit(self._base).hostname or "") as traced:
+                response = self._http.request(
+                    method, self._base + path, body=urlencode(fields) if fields else None, headers=sent
+                )
+                traced.got(response.status)
             answer = json.loads(response.data)
         except (HTTPError, ValueError) as error:
             raise OutcomeUnknown(type(error).__name__) from error

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from ai.models import auto_refills, refills
+from chassis.telemetry import tracing
 from contracts.record import Record
 
 #: A claim holds for 30 s, longer than a call may take, then twice as long each time up to a quarter of an hour. An
@@ -24,7 +25,7 @@ _CLAIM = text(
     WHERE id = (SELECT id FROM refills WHERE state = 'open' AND look_at <= clock_timestamp()
                 ORDER BY look_at LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING id, account_id, credits, price_cents, customer, payment_method, state, payment_id, error,
-        greatest(clock_timestamp() - began_at, clock_now() - created_at) AS age
+        traceparent, greatest(clock_timestamp() - began_at, clock_now() - created_at) AS age
     """
 )
 
@@ -41,6 +42,7 @@ class Wish(Record):
     customer: str | None = None
     payment_method: str | None = None
     due_at: datetime | None = None
+    traceparent: str | None = None
 
 
 class Refill(Record):
@@ -56,6 +58,7 @@ class Refill(Record):
     state: str = "open"
     payment_id: str | None = None
     error: str | None = None
+    traceparent: str | None = None
     #: Since it was written, by the clock that went further; only a claim tells.
     age: timedelta = timedelta(0)
 
@@ -75,6 +78,7 @@ class AutoRefills:
         """Puts the wish in the place of an earlier one; when it is enabled, the balance is looked at now."""
         values: dict[str, Any] = msgspec.structs.asdict(wish)
         values["due_at"] = func.clock_now() if wish.enabled else None
+        values["traceparent"] = tracing.traceparent() or None
         self._connection.execute(
             upsert(auto_refills)
             .values(values)
@@ -88,7 +92,7 @@ class AutoRefills:
             auto_refills.c.enabled,
             auto_refills.c.due_at.is_(None),
         )
-        values = {"due_at": func.clock_now(), "tier": tier}
+        values = {"due_at": func.clock_now(), "tier": tier, "traceparent": tracing.traceparent() or None}
         self._connection.execute(update(auto_refills).where(*here).values(values))
 
     def look_again(self, account_id: str, at: datetime | None) -> None:

@@ -13,7 +13,10 @@ from ai.payments.base import PackSale
 from ai.payments.manual import Manual
 from ai.prices import CreditSettings
 from ai.refill import run_refills, set_auto_refill, take_hook
+from chassis import telemetry
 from chassis.database import Database
+from chassis.telemetry import tracing
+from chassis.telemetry.collector import Collector
 from contracts.ai import AutoRefill, PaymentHook, SetAutoRefill
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
@@ -26,6 +29,8 @@ WISH = SetAutoRefill(
     payment_method="pm_1",
 )  # fmt: skip
 Set = Callable[[datetime], None]
+#: A client's own, to be recorded.
+CAUSE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
 @pytest.fixture
@@ -282,3 +287,17 @@ def test_a_pack_that_was_bought_is_credited_once(database: Database, till: Any) 
         till.read_hook = lambda *_, size=size: PackSale(f"cs_{size}", "usr_1", size)
         take_hook(database, settings, till, hook)
     assert bonus(database) == 1_500
+
+
+@pytest.mark.usefixtures("wished")
+def test_a_payment_goes_on_with_the_trace_of_the_charge_that_left_too_little(
+    database: Database, till: Any, collector: Collector
+) -> None:
+    run(database, till)
+    with tracing.request("POST", "/api/v1/ai/images", CAUSE, "req_1"):
+        spend(database, 10, "op_1")
+    run(database, till)
+    telemetry.stop()
+    [request] = collector.spans(kind="server")
+    [refill] = collector.spans(name="refill")
+    assert (refill.trace_id, refill.parent_id) == (request.trace_id, request.span_id)

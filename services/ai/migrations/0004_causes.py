@@ -1,0 +1,11 @@
+"""A job's steps and an account's refills go on with the trace of the request that caused them."""
+
+from alembic import op
+
+revision = "0004"
+down_revision = "0003"
+
+
+def upgrade() -> None:
+    for table in ("jobs", "auto_refills", "refills"):
+        op.execute(f"ALTER TABLE {table} ADD COLUMN traceparent text")

@@ -1,0 +1,122 @@
+"""What is done behind the client's back goes on with the trace of his request, by way of the job's row; and credits
+are counted once."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from ai import images, measures, videos
+from ai.house import House
+from ai.providers.base import GenerationFailed
+from chassis import telemetry
+from chassis.telemetry import tracing
+from chassis.telemetry.collector import Collector
+from contracts import ai as api
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+
+from .conftest import World
+
+TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+RECORDED, UNRECORDED = f"00-{TRACE}-{SPAN}-01", f"00-{TRACE}-{SPAN}-00"
+WAVES = api.GenerateVideo(prompt="Waves")
+BOAT = api.GenerateImage(prompt="A boat")
+
+
+def ask(world: World, cause: str) -> None:
+    with tracing.request("POST", "/api/v1/ai/videos", cause, "req_1"):
+        videos.generate(world.house(), world.caller(), WAVES)
+
+
+def told_by(world: World) -> list[str | None]:
+    return [row.traceparent for row in world.ask("SELECT traceparent FROM outbox ORDER BY position")]
+
+
+@pytest.mark.parametrize("ends", ["ai.job.completed", "ai.job.failed"])
+def test_each_step_of_a_video_goes_on_with_its_request_and_its_event_with_the_last_step(
+    world: World, collector: Collector, ends: str
+) -> None:
+    if ends == "ai.job.failed":
+        world.provider.script["poll_video"] = [GenerationFailed("Declined.")]
+    asked: list[str] = []
+    world.provider.before = lambda: asked.append(tracing.traceparent())
+    ask(world, RECORDED)
+    world.work()
+    telemetry.stop()
+    [request] = collector.spans(kind="server")
+    steps = {step.span_id: step for step in collector.spans(name="make video")}
+    assert len(steps) == 2
+    for step in steps.values():
+        assert (step.trace_id, step.parent_id) == (TRACE, request.span_id)
+        assert step.links == ((TRACE, request.span_id),)
+    assert {cause.split("-")[2] for cause in asked} == set(
+        steps
+    )  # what the provider is asked is under a step
+    assert world.events() == [ends]
+    assert told_by(world) == [f"00-{TRACE}-{list(steps)[-1]}-01"]
+
+
+def test_a_job_that_nobody_was_left_for_is_told_of_in_its_requests_trace(
+    world: World, collector: Collector
+) -> None:
+    ask(world, RECORDED)
+    world.shift(3_600)
+    world.work()
+    telemetry.stop()
+    [request] = collector.spans(kind="server")
+    assert world.events() == ["ai.job.failed"]
+    assert told_by(world) == [f"00-{TRACE}-{request.span_id}-01"]
+
+
+@pytest.mark.usefixtures("collector")
+def test_what_is_not_recorded_is_handed_on_all_the_same(world: World) -> None:
+    ask(world, UNRECORDED)
+    world.work()
+    assert told_by(world) == [UNRECORDED]
+
+
+def test_untraced_a_job_has_no_trace(world: World) -> None:
+    ask(world, RECORDED)
+    world.work()
+    assert told_by(world) == [None]
+
+
+class Refusing:
+    """A database that goes away before it has committed the transactions with these numbers."""
+
+    def __init__(self, database: Any, *refused: int) -> None:
+        self._database, self._refused, self._count = database, refused, 0
+        self.reading = database.reading
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        self._count += 1
+        with self._database.transaction() as connection:
+            yield connection
+            if self._count in self._refused:
+                raise ApiError(SERVICE_UNAVAILABLE)
+
+
+def house_refusing(world: World, *refused: int) -> House:
+    house = world.house()
+    house.database = Refusing(world.database, *refused)  # type: ignore[assignment]
+    return house
+
+
+@pytest.mark.usefixtures("collector")
+def test_credits_are_counted_once_and_only_when_they_are_in_the_ledger(world: World) -> None:
+    key = (("action", "image"),)
+    with pytest.raises(ApiError):
+        images.generate(house_refusing(world, 1), world.caller(), BOAT)
+    assert (world.spent(), measures.SPENT.sums) == (0, {})
+    caller = world.caller()
+    for _ in range(2):
+        images.generate(world.house(), caller, BOAT)
+    assert (world.spent(), measures.SPENT.sums, measures.REFUNDED.sums) == (10, {key: 10}, {})
+    world.provider.script["image"] = [GenerationFailed("Declined.")]
+    with pytest.raises(
+        ApiError
+    ):  # charged by the first transaction; the second, its refund, has to be written again
+        images.generate(house_refusing(world, 2), world.caller(), BOAT)
+    assert (world.spent(), measures.SPENT.sums, measures.REFUNDED.sums) == (10, {key: 20}, {key: 10})
