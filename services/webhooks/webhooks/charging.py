@@ -6,6 +6,7 @@ from typing import Any
 
 import structlog
 
+from chassis.telemetry import tracing
 from contracts.caller import operator
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.quota import ChargeUnit, ChargeUnits
@@ -27,7 +28,10 @@ def charge(quota: Any, due: Sequence[Due]) -> dict[str, bool]:
         for one in due
     )
     try:
-        answer = quota.charge_units(operator(), ChargeUnits(units=units), timeout_seconds=_PATIENCE_SECONDS)
+        with tracing.on_behalf(due):
+            answer = quota.charge_units(
+                operator(), ChargeUnits(units=units), timeout_seconds=_PATIENCE_SECONDS
+            )
     except ApiError as error:
         lanes = [list(lane) for _, lane in groupby(due, key=lambda one: one.subscription_id)]
         if error.row is SERVICE_UNAVAILABLE or len(lanes) == 1:

@@ -273,15 +273,6 @@ class Office:
         with self._lock:
             return self._next(lane)
 
-    def _most(self) -> int:
-        """Deliveries that one lane may have taken up; fewer when there are many lanes, for the sake of memory."""
-        return max(
-            2 * rules.MAX_AT_ONCE, min(self._settings.taken_ahead, _TAKEN_UP // max(1, len(self._lanes)))
-        )
-
-    def _next(self, lane: Lane) -> Due | None:
-        return None if self._is_closing else lane.begin(self._attempts.free)
-
     def _lanes_of(self, due: Collection[Due]) -> list[Lane]:
         ids = dict.fromkeys(one.subscription_id for one in due)
         return [self._lanes[lane_id] for lane_id in ids if lane_id in self._lanes]

@@ -93,6 +93,11 @@ class Due(NamedTuple):
     age_seconds: float = 0.0
 
     @property
+    def cause(self) -> str:
+        """For what is done once for several."""
+        return self.traceparent or ""
+
+    @property
     def is_counted(self) -> bool:
         """Whether it has yet to take its unit of the month: once, and tests not at all."""
         return self.attempts == 0 and self.event != api.TEST_EVENT

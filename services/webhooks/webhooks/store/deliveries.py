@@ -61,8 +61,11 @@ class Deliveries:
     def add_asked(self, subscription_id: str, delivery_id: str, event: Event, body: bytes) -> None:
         """An event for one subscription alone, however it stands."""
         self._connection.execute(
-            insert(events).values(id=event.id, event=event.event, body=body, received_at=clock_now())
-        )
+            insert(events).values(
+                id=event.id, event=event.event, body=body, received_at=clock_now(),
+                traceparent=tracing.traceparent() or None,
+            )
+        )  # fmt: skip
         values = {
             "subscription_id": subscription_id,
             "id": delivery_id,
