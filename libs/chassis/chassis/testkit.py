@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 import pika
@@ -22,6 +22,8 @@ import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.engine import Engine, make_url
 
+from chassis import telemetry
+from chassis.config import TelemetryConfig
 from chassis.database import Database
 from chassis.ids import new_id
 from chassis.migrate import migrate, migrations_of
@@ -29,6 +31,9 @@ from chassis.rpc import Bus, connect
 from chassis.topology import QUARANTINE_QUEUE, RETRY_SECONDS, event_queue, retry_queue, rpc_queue
 from contracts.errors import ApiError
 from contracts.services import SERVICES
+
+if TYPE_CHECKING:
+    from chassis.telemetry.collector import Collector
 
 START_SECONDS = 30.0
 #: The local stack's RabbitMQ has the virtual hosts tests-0, tests-1 …
@@ -255,6 +260,17 @@ def shared_service(admin: Engine, amqp_url: str) -> Iterator[Callable[..., Runni
     """The same for a whole module: for tests that leave the service as it is. Call it in a module fixture."""
     with own_virtual_host(admin, amqp_url) as virtual_host, _running(admin, virtual_host) as start:
         yield start
+
+
+@pytest.fixture
+def recording() -> "Iterator[Collector]":
+    """Tracing is on in the test's own process, and records what its causes say; `telemetry.stop()` sends what waits."""
+    from chassis.telemetry.collector import Collector
+
+    with Collector() as collector:
+        telemetry.start("tests", TelemetryConfig(endpoint=collector.url, sampler="parentbased_always_off"))
+        yield collector
+        telemetry.stop(0.1)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import structlog
 
 from chassis import outbox
 from chassis.cursor import decode_cursor, encode_cursor
+from chassis.telemetry import tracing
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import (
@@ -104,6 +105,11 @@ def look_up_replies(house: House) -> int:
 
 def look_up(house: House, row: ReplyRow) -> None:
     """One look at one reply. Not there once settled: it failed, its unit goes back, its operation may run again."""
+    with tracing.working("look up reply", row.traceparent, "publishing", post_id=row.post_id):
+        _look_up(house, row)
+
+
+def _look_up(house: House, row: ReplyRow) -> None:
     settings, unknown_seconds = house.settings, row.unknown_seconds or 0.0
     with house.database.reading() as connection:
         comments = Comments(connection)

@@ -7,6 +7,7 @@ from functools import partial
 
 import structlog
 
+from chassis.telemetry import tracing
 from contracts.platforms import DAY_SECONDS
 from publishing.delivery import connection_to
 from publishing.house import House
@@ -39,9 +40,13 @@ def send_first_comments(house: House) -> int:
 def run(house: House, page: PageRow, first: FirstComment) -> None:
     """Makes or looks up one first comment and records the outcome."""
     post = first.post
-    state, wait = _make(house, page, post) if post.comment_state == "sending" else _look(house, page, first)
-    with house.database.transaction() as connection:
-        Comments(connection).end_first_comment(post, state, wait)
+    named = {"post_id": post.id, "platform": post.platform}
+    with tracing.working("first comment", post.traceparent, "publishing", post.account_id, **named):
+        state, wait = (
+            _make(house, page, post) if post.comment_state == "sending" else _look(house, page, first)
+        )
+        with house.database.transaction() as connection:
+            Comments(connection).end_first_comment(post, state, wait)
     log.info("first_comment", post_id=post.id, state=state)
 
 

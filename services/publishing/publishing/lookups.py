@@ -5,6 +5,7 @@ from functools import partial
 
 import structlog
 
+from chassis.telemetry import tracing
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN
 from contracts.platforms import DAY_SECONDS
 from publishing import telling
@@ -51,18 +52,26 @@ def run_look(house: House, page: PageRow, look: Look) -> None:
     """One look at one post, and what follows from it."""
     claim = Claim(look.post.id, look.post.fence)
     try:
-        outcome = _look(house, page, look)
-        if isinstance(outcome, Published):
-            await_name(house, look.post, outcome)
-        record = conclude(house, look, outcome)
-        with house.database.transaction() as connection:
-            looks = Looks(connection)
-            if record.state == "published" and looks.is_doubtful(look.post.id, record.remote_id or ""):
-                record = _again(house, look)
-            telling.tell(connection, Sending(connection).record([record]), after_answer=True)
-        log.info("outcome_looked_up", post_id=look.post.id, state=record.state)
+        named = {"post_id": look.post.id, "platform": look.post.platform}
+        with tracing.working(
+            "look up post", look.post.traceparent, "publishing", look.post.account_id, **named
+        ):
+            _settle(house, page, look)
     finally:
         house.scribe.let_go(claim)
+
+
+def _settle(house: House, page: PageRow, look: Look) -> None:
+    outcome = _look(house, page, look)
+    if isinstance(outcome, Published):
+        await_name(house, look.post, outcome)
+    record = conclude(house, look, outcome)
+    with house.database.transaction() as connection:
+        looks = Looks(connection)
+        if record.state == "published" and looks.is_doubtful(look.post.id, record.remote_id or ""):
+            record = _again(house, look)
+        telling.tell(connection, Sending(connection).record([record]), after_answer=True)
+    log.info("outcome_looked_up", post_id=look.post.id, state=record.state)
 
 
 def conclude(house: House, look: Look, outcome: Outcome) -> Recorded:

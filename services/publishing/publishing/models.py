@@ -203,6 +203,8 @@ comments = Table(
     Column("said", JSONB(none_as_null=True)),
     Column("wake_at", _TIME),
     Column("looks", Integer, nullable=False, server_default=text("0")),
+    #: waiting: W3C's, of the call that told of it.
+    Column("traceparent", Text),
     UniqueConstraint("post_id", "remote_id"),
     Index("comments_waiting", "wake_at", postgresql_where=text("state = 'waiting'")),
 )
@@ -257,6 +259,8 @@ replies = Table(
     Column("unknown_since", _TIME),
     Column("remote_id", Text),
     Column("created_at", _TIME, nullable=False),
+    #: W3C's, of the request.
+    Column("traceparent", Text),
     Index("replies_open", "lease_until", postgresql_where=text("state IN ('sending', 'unknown')")),
     Index("replies_of_comment", "comment_id"),
     Index("replies_of_post", "post_id"),

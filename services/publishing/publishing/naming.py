@@ -7,6 +7,7 @@ from functools import partial
 
 import structlog
 
+from chassis.telemetry import tracing
 from contracts.platforms import DAY_SECONDS
 from publishing.delivery import connection_to
 from publishing.house import House
@@ -47,7 +48,10 @@ def run(house: House, page: PageRow, awaited: Awaited) -> None:
     if post.state == "published" and post.remote_id:
         try:
             connector, account = connection_to(house, page)
-            found = connector.named(account, post.remote_id)
+            with tracing.working(
+                "name post", post.traceparent, "publishing", post.account_id, post_id=post.id
+            ):
+                found = connector.named(account, post.remote_id)
         except (PlatformRefusal, NotConnected) as error:
             log.warning("name_not_told", post_id=post.id, reason=str(error))
     with house.database.transaction() as connection:

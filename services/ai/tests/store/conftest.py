@@ -9,10 +9,8 @@ import pytest
 from sqlalchemy import event
 
 from ai.payments.base import AnswerKept, Order, OutcomeUnknown, Payment, PaymentProvider, PaymentState
-from chassis import clock, telemetry
-from chassis.config import TelemetryConfig
+from chassis import clock
 from chassis.database import Database
-from chassis.telemetry.collector import Collector
 
 
 @pytest.fixture
@@ -20,15 +18,6 @@ def database(database_for: Callable[[str], str]) -> Iterator[Database]:
     database = Database(database_for("ai"), pool_size=24)
     yield database
     database.close()
-
-
-@pytest.fixture
-def collector() -> Iterator[Collector]:
-    """Tracing is on, and records what a caller wants recorded; `telemetry.stop()` sends what waits."""
-    with Collector() as collector:
-        telemetry.start("ai", TelemetryConfig(endpoint=collector.url, sampler="parentbased_always_off"))
-        yield collector
-        telemetry.stop(0.1)
 
 
 @pytest.fixture

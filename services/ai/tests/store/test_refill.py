@@ -291,13 +291,13 @@ def test_a_pack_that_was_bought_is_credited_once(database: Database, till: Any) 
 
 @pytest.mark.usefixtures("wished")
 def test_a_payment_goes_on_with_the_trace_of_the_charge_that_left_too_little(
-    database: Database, till: Any, collector: Collector
+    database: Database, till: Any, recording: Collector
 ) -> None:
     run(database, till)
     with tracing.request("POST", "/api/v1/ai/images", CAUSE, "req_1"):
         spend(database, 10, "op_1")
     run(database, till)
     telemetry.stop()
-    [request] = collector.spans(kind="server")
-    [refill] = collector.spans(name="refill")
+    [request] = recording.spans(kind="server")
+    [refill] = recording.spans(name="refill")
     assert (refill.trace_id, refill.parent_id) == (request.trace_id, request.span_id)

@@ -7,16 +7,19 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, select, text
 
 from chassis.ids import new_id
+from chassis.telemetry import tracing
 from publishing.models import comments, replies
 from publishing.records import Post, Row, is_id
 
 _BEGIN_REPLY = text(
     """
-    INSERT INTO replies (id, operation_id, comment_id, post_id, message, state, lease_until, began_at, created_at)
+    INSERT INTO replies (id, operation_id, comment_id, post_id, message, state, lease_until, began_at, created_at,
+        traceparent)
     VALUES (:id, :operation_id, :comment_id, :post_id, :message, 'sending',
-        clock_timestamp() + make_interval(secs => :lease), clock_timestamp(), clock_now())
+        clock_timestamp() + make_interval(secs => :lease), clock_timestamp(), clock_now(), :traceparent)
     ON CONFLICT (operation_id) DO UPDATE SET state = 'sending', fence = replies.fence + 1, unknown_since = NULL,
-        lease_until = excluded.lease_until, began_at = excluded.began_at, created_at = excluded.created_at
+        lease_until = excluded.lease_until, began_at = excluded.began_at, created_at = excluded.created_at,
+        traceparent = excluded.traceparent
         WHERE replies.state = 'failed'
     RETURNING *, NULL AS unknown_seconds
     """
@@ -85,6 +88,7 @@ class ReplyRow(Row):
     remote_id: str | None
     created_at: datetime
     unknown_seconds: float | None
+    traceparent: str | None = None
 
 
 class FirstComment(NamedTuple):
@@ -127,6 +131,7 @@ class Comments:
             "post_id": comment.post_id,
             "message": message,
             "lease": lease_seconds,
+            "traceparent": tracing.traceparent() or None,
         }
         return self._reply(_BEGIN_REPLY, values)
 

@@ -12,6 +12,7 @@ import msgspec
 from sqlalchemy import Connection, text
 
 from chassis.ids import new_id
+from chassis.telemetry import tracing
 from publishing.platforms.base import RemoteComment
 from publishing.records import Post, Row
 
@@ -41,7 +42,8 @@ _WAIT = text(
         SELECT c.id, w.said FROM comments c
         JOIN unnest(:remote_ids, CAST(:said AS text[])) AS w(remote_id, said) ON w.remote_id = c.remote_id
         WHERE c.post_id = :post_id AND c.state = 'known' ORDER BY c.remote_id FOR UPDATE OF c)
-    UPDATE comments c SET state = 'waiting', said = CAST(mine.said AS jsonb), wake_at = clock_timestamp()
+    UPDATE comments c SET state = 'waiting', said = CAST(mine.said AS jsonb), wake_at = clock_timestamp(),
+        traceparent = :traceparent
     FROM mine WHERE c.id = mine.id
     """
 )
@@ -52,7 +54,7 @@ _CLAIM_WAITING = text(
     WHERE c.id IN (SELECT id FROM comments WHERE state = 'waiting' AND wake_at <= clock_timestamp()
         ORDER BY wake_at LIMIT :limit FOR UPDATE SKIP LOCKED)
         AND p.id = c.post_id AND g.id = p.page_id
-    RETURNING c.id, c.post_id, c.remote_id, c.said, c.looks,
+    RETURNING c.id, c.post_id, c.remote_id, c.said, c.looks, c.traceparent,
         g.expired OR coalesce(g.rest_until > clock_timestamp(), false) AS is_closed
     """
 )
@@ -108,6 +110,7 @@ class WaitingComment(Row):
     looks: int
     #: The page has expired, or its platform takes no calls for it just now.
     is_closed: bool
+    traceparent: str | None = None
 
     @property
     def comment(self) -> RemoteComment:
@@ -148,7 +151,8 @@ class Received:
         if said:
             self.add(post_id, said)
             values = {"post_id": post_id, "remote_ids": list(said), "said": list(said.values())}
-            self._connection.execute(_WAIT, values)
+            cause = tracing.traceparent() or None
+            self._connection.execute(_WAIT, {**values, "traceparent": cause})
 
     def claim_waiting(self, limit: int, lease_seconds: float) -> list[WaitingComment]:
         rows = self._connection.execute(_CLAIM_WAITING, {"limit": limit, "lease": lease_seconds}).mappings()

@@ -35,7 +35,7 @@ def told_by(world: World) -> list[str | None]:
 
 @pytest.mark.parametrize("ends", ["ai.job.completed", "ai.job.failed"])
 def test_each_step_of_a_video_goes_on_with_its_request_and_its_event_with_the_last_step(
-    world: World, collector: Collector, ends: str
+    world: World, recording: Collector, ends: str
 ) -> None:
     if ends == "ai.job.failed":
         world.provider.script["poll_video"] = [GenerationFailed("Declined.")]
@@ -44,8 +44,8 @@ def test_each_step_of_a_video_goes_on_with_its_request_and_its_event_with_the_la
     ask(world, RECORDED)
     world.work()
     telemetry.stop()
-    [request] = collector.spans(kind="server")
-    steps = {step.span_id: step for step in collector.spans(name="make video")}
+    [request] = recording.spans(kind="server")
+    steps = {step.span_id: step for step in recording.spans(name="make video")}
     assert len(steps) == 2
     for step in steps.values():
         assert (step.trace_id, step.parent_id) == (TRACE, request.span_id)
@@ -58,18 +58,18 @@ def test_each_step_of_a_video_goes_on_with_its_request_and_its_event_with_the_la
 
 
 def test_a_job_that_nobody_was_left_for_is_told_of_in_its_requests_trace(
-    world: World, collector: Collector
+    world: World, recording: Collector
 ) -> None:
     ask(world, RECORDED)
     world.shift(3_600)
     world.work()
     telemetry.stop()
-    [request] = collector.spans(kind="server")
+    [request] = recording.spans(kind="server")
     assert world.events() == ["ai.job.failed"]
     assert told_by(world) == [f"00-{TRACE}-{request.span_id}-01"]
 
 
-@pytest.mark.usefixtures("collector")
+@pytest.mark.usefixtures("recording")
 def test_what_is_not_recorded_is_handed_on_all_the_same(world: World) -> None:
     ask(world, UNRECORDED)
     world.work()
@@ -104,7 +104,7 @@ def house_refusing(world: World, *refused: int) -> House:
     return house
 
 
-@pytest.mark.usefixtures("collector")
+@pytest.mark.usefixtures("recording")
 def test_credits_are_counted_once_and_only_when_they_are_in_the_ledger(world: World) -> None:
     key = (("action", "image"),)
     with pytest.raises(ApiError):
