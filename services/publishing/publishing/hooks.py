@@ -14,6 +14,7 @@ from functools import partial
 import structlog
 
 from chassis.loops import wake
+from chassis.telemetry import tracing
 from contracts import publishing as api
 from contracts.errors import HOOK_REFUSED, INVALID_JSON, NOT_FOUND, PAYLOAD_TOO_LARGE, ApiError
 from contracts.record import Nothing
@@ -79,12 +80,13 @@ def finish_comments(house: House) -> int:
 
 def finish(house: House, page: PageRow, post: Post, row: WaitingComment) -> None:
     """Asks for one comment and tells of it."""
-    comment, wait_seconds = _look(house, page, row)
-    with house.database.transaction() as connection:
-        if wait_seconds is None:
-            take_in(connection, page, post, [comment])
-        else:
-            Received(connection).put_off(row.id, wait_seconds)
+    with tracing.working("finish comment", row.traceparent, "publishing", page.account_id, post_id=post.id):
+        comment, wait_seconds = _look(house, page, row)
+        with house.database.transaction() as connection:
+            if wait_seconds is None:
+                take_in(connection, page, post, [comment])
+            else:
+                Received(connection).put_off(row.id, wait_seconds)
     wake("finish_comments")  # there may be more than could be claimed
 
 
