@@ -153,9 +153,9 @@ OVERVIEW = Dashboard(
                 "Set aside, dropped",
                 "short",
                 {
-                    "quarantined on {{messaging_destination_name}}": increase(
-                        "posthaste_messages_quarantined_total", "messaging_destination_name"
-                    ),
+                    # Not their increase: the first one of a process is none.
+                    "quarantined on {{messaging_destination_name}}": "sum by (messaging_destination_name) "
+                    "(posthaste_messages_quarantined_total)",
                     "spans dropped": increase("posthaste_telemetry_dropped_total"),
                 },
             ),
@@ -350,7 +350,7 @@ def _shown(panel: Panel) -> dict[str, Any]:
             "refId": "A",
             "datasource": JAEGER,
             "queryType": "search",
-            "service": "publishing",
+            "service": "$service",
             "tags": tags,
         }
         return {

@@ -1,9 +1,11 @@
-"""Packages of the system that no wheel brings: installed with apt, where that is allowed, without starting services."""
+"""Packages of the system that no wheel brings: installed with apt, where that is allowed, without starting services;
+or, what only tests run, unpacked into a folder of ours."""
 
 import os
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from local.processes import NotReady
 
@@ -17,6 +19,21 @@ policy=/usr/sbin/policy-rc.d
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -q
 apt-get install -y -q -o DPkg::Lock::Timeout=120 --no-install-recommends "$@"
+"""
+
+#: $1: the package, $2: where its files go, whole or not at all, $3: what becomes root, for the lists of a new machine.
+UNPACK = """
+set -e
+mkdir -p "$(dirname "$2")"
+exec 9>"$2.lock"
+flock 9
+[ ! -e "$2" ] || exit 0
+made=$(mktemp -d "$2.XXXXXX")
+trap 'rm -rf "$made"' EXIT
+cd "$made"
+apt-get download -q "$1" || { $3 apt-get update -q && apt-get download -q "$1"; }
+dpkg -x ./*.deb files
+mv files "$2"
 """
 
 
@@ -35,4 +52,20 @@ def install(
         stdin=subprocess.DEVNULL, capture_output=True, text=True,
     )  # fmt: skip
     if not is_there():
+        raise NotReady(f"{done.stdout[-2000:]}{done.stderr[-2000:]}\n{missing}")
+
+
+def unpack(package: str, folder: Path, missing: str, tell: Callable[[str], None]) -> None:
+    """Its files under `folder`, unless they are there: nothing of the system changes. Raises NotReady as `install`."""
+    if folder.exists():
+        return
+    if shutil.which("apt-get") is None:
+        raise NotReady(missing)
+    tell(f"unpacking {package} (once)")
+    become = "" if os.geteuid() == 0 else "sudo -n"
+    done = subprocess.run(
+        ["sh", "-c", UNPACK, "sh", package, str(folder), become],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    )  # fmt: skip
+    if not folder.exists():
         raise NotReady(f"{done.stdout[-2000:]}{done.stderr[-2000:]}\n{missing}")

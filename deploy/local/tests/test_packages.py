@@ -1,6 +1,7 @@
 """Packages of the system: what is there is used, what may not be installed is named."""
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -34,3 +35,22 @@ def test_an_installation_that_brings_nothing_tells_what_apt_said(monkeypatch: py
     monkeypatch.setattr(subprocess, "run", run)
     with pytest.raises(NotReady, match=r"E: no rye\nneeds rye"):
         packages.install(("rye",), lambda: False, "needs rye", lambda _: None)
+
+
+def test_what_was_unpacked_is_not_unpacked_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("nothing is to be run"))
+    packages.unpack("rye", tmp_path, "missing", ignore)
+
+
+def test_a_package_that_cannot_be_had_leaves_no_folder_behind(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """apt is a program that fails as it does without a network."""
+    apt = tmp_path / "bin" / "apt-get"
+    apt.parent.mkdir()
+    apt.write_text('#!/bin/sh\necho "E: no $3" >&2; exit 100\n', encoding="utf-8")
+    apt.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{apt.parent}:/usr/bin:/bin")
+    with pytest.raises(NotReady, match=r"E: no rye(?s:.*)needs rye"):
+        packages.unpack("rye", tmp_path / "made" / "rye", "needs rye", ignore)
+    assert [path.name for path in (tmp_path / "made").iterdir()] == ["rye.lock"]

@@ -114,7 +114,7 @@ def test_settings_are_yaml_and_lead_to_each_other(name: str) -> None:
                 assert set(used) <= set(document[kind])
         assert set(document["service"]["extensions"]) <= set(document["extensions"])
     elif name == "prometheus.yaml":
-        assert document["rule_files"] == ["/etc/prometheus/rules.yaml"]
+        assert document["rule_files"] == ["rules.yaml"]
         collector = yaml.safe_load((FOLDER / "collector.yaml").read_text(encoding="utf-8"))
         port = collector["exporters"]["prometheus"]["endpoint"].rpartition(":")[2]
         assert document["scrape_configs"][0]["static_configs"][0]["targets"] == [f"collector:{port}"]

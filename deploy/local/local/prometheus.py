@@ -1,0 +1,41 @@
+"""Prometheus and its promtool, for the tests of what `deploy/observability` tells it: where they are, how they come.
+
+Debian's package is unpacked beside the runs of tests: nothing is installed, and no service starts.
+"""
+
+import shutil
+from collections.abc import Callable
+from typing import NamedTuple
+
+from local import packages
+from local.paths import RUN_TEST
+
+FOLDER = RUN_TEST / "packages" / "prometheus"
+MISSING = """\
+No Prometheus for the tests of rules and dashboards, and none can be unpacked here: that takes apt-get. Install the
+package prometheus of your system."""
+
+
+class Prometheus(NamedTuple):
+    """Two programs of one release."""
+
+    program: str
+    promtool: str
+
+
+def find() -> Prometheus | None:
+    """The system's own, else what was unpacked."""
+    for folder in (None, str(FOLDER / "usr" / "bin")):
+        programs = [shutil.which(name, path=folder) for name in Prometheus("prometheus", "promtool")]
+        if all(programs):
+            return Prometheus(*map(str, programs))
+    return None
+
+
+def provide(tell: Callable[[str], None]) -> Prometheus:
+    """Unpacked if it is not there and may be. Raises NotReady."""
+    if find() is None:
+        packages.unpack("prometheus", FOLDER, MISSING, tell)
+    found = find()
+    assert found is not None
+    return found

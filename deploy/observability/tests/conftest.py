@@ -1,0 +1,23 @@
+"""Prometheus' own programs, which judge the rules, the settings and the dashboards' queries."""
+
+import os
+
+import pytest
+
+from local import prometheus
+from local.processes import NotReady
+
+
+@pytest.fixture(scope="session")
+def programs() -> prometheus.Prometheus:
+    try:
+        return prometheus.provide(print)
+    except NotReady as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def promtool(programs: prometheus.Prometheus) -> str:
+    return programs.promtool

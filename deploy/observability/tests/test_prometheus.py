@@ -1,0 +1,96 @@
+"""A real Prometheus takes the settings and the rules, and answers whatever a dashboard asks it."""
+
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from local.observability import FOLDER, queries_of_dashboards, rules
+from local.processes import bound_to_parent
+from local.prometheus import Prometheus
+
+START_SECONDS = 30.0
+Ask = Callable[..., Any]
+
+
+@pytest.mark.parametrize(("kind", "file"), [("config", "prometheus.yaml"), ("rules", "rules.yaml")])
+def test_promtool_accepts_it(promtool: str, kind: str, file: str) -> None:
+    done = subprocess.run(
+        [promtool, "check", kind, FOLDER / file], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def ask(programs: Prometheus, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    """`ask("query", query="up")`: what a server answers that was started with our files, side by side as mounted."""
+    folder = tmp_path_factory.mktemp("prometheus")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        here = f"127.0.0.1:{probe.getsockname()[1]}"
+    settings = (FOLDER / "prometheus.yaml").read_text(encoding="utf-8")
+    assert "collector:8889" in settings
+    (folder / "prometheus.yml").write_text(settings.replace("collector:8889", here), encoding="utf-8")
+    shutil.copy(FOLDER / "rules.yaml", folder)
+    options = {
+        "config.file": folder / "prometheus.yml",
+        "storage.tsdb.path": folder,
+        "web.listen-address": here,
+    }
+    argv = [programs.program, *(f"--{name}={value}" for name, value in options.items())]
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(bound_to_parent(argv, signal.SIGKILL), stdout=log, stderr=log)
+    try:
+        end = time.monotonic() + START_SECONDS
+        while not is_ready(f"http://{here}/-/ready"):
+            assert process.poll() is None, (folder / "log").read_text()
+            assert time.monotonic() < end, (folder / "log").read_text()
+            time.sleep(0.05)
+        yield lambda path, **query: answer(f"http://{here}/api/v1/{path}?{urllib.parse.urlencode(query)}")
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def is_ready(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5):
+            return True
+    except OSError:
+        return False
+
+
+def answer(url: str) -> Any:
+    """Raises AssertionError with the words of a refusal."""
+    try:
+        with urllib.request.urlopen(url, timeout=10) as got:
+            return json.load(got)["data"]
+    except urllib.error.HTTPError as error:
+        raise AssertionError(error.read().decode()) from error
+
+
+def test_every_query_of_a_panel_is_answered(ask: Ask) -> None:
+    queries = queries_of_dashboards()
+    assert len(queries) > 30
+    for query in queries:
+        assert ask("query", query=query.replace("$__rate_interval", "1m"))["resultType"] == "vector", query
+
+
+def test_a_query_that_is_none_is_refused(ask: Ask) -> None:
+    """So that the test above can fail."""
+    with pytest.raises(AssertionError, match="parse error"):
+        ask("query", query="sum by (le (rate(up[1m]))")
+
+
+def test_every_rule_is_loaded(ask: Ask) -> None:
+    loaded = {rule["name"] for group in ask("rules")["groups"] for rule in group["rules"]}
+    assert loaded == {rule.get("alert") or rule["record"] for rule in rules()}
