@@ -1,32 +1,23 @@
-"""The service's settings: the only reader of its environment."""
+"""The service's settings: the only reader of its environment, the platforms' variables included."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec import field
 
 from chassis import config
 from contracts.platforms import DAY_SECONDS, PLATFORMS
 from contracts.record import Record
-from publishing.platforms.linkedin.settings import LinkedInSettings
-from publishing.platforms.meta import MetaSettings
-from publishing.platforms.oauth.base import App
-from publishing.platforms.oauth.linkedin import LinkedInApp
-from publishing.platforms.oauth.meta import MetaApp
-from publishing.platforms.oauth.tiktok import TikTokApp
-from publishing.platforms.oauth.x import XApp
-from publishing.platforms.oauth.youtube import YouTubeApp
-from publishing.platforms.registry import Apps, PlatformSettings
-from publishing.platforms.tiktok.settings import TikTokSettings
-from publishing.platforms.x.settings import XSettings
-from publishing.platforms.youtube.settings import YouTubeSettings
-from publishing.poll_times import POLLED, PUSHED, SPARING, Stages, parse_stages
+from publishing.platforms.registry import PARTS, settings_from_env
+from publishing.poll_times import POLLED, PUSHED, Stages, parse_stages
 
 
 class Settings(Record):
     """Times in seconds, sizes in bytes. README.md has the table of variables."""
 
     credential_keys: tuple[str, ...]
-    platforms: PlatformSettings
+    #: By code, each platform's own: its folder reads them.
+    platforms: Mapping[str, Any]
     #: Hosts this deployment routes itself, past the address check (local-stack.md).
     outbound_host_map: Mapping[str, str]
     #: Where a client reconnects an expired page; `{page_id}` is filled in.
@@ -57,15 +48,15 @@ class Settings(Record):
     #: Posts that each process asks for in a second, and calls for comments at once. Our choice.
     polls_per_second: float = 50.0
     poll_calls: int = 16
-
-    #: Our apps, for linking; and where browsers come back to, below the gateway's public address.
-    apps: Apps = Apps()
+    #: Where browsers come back to from a login: the gateway's public address.
     public_url: str = "http://127.0.0.1:8080"
 
     @property
     def hears_hooks(self) -> bool:
         """Whether platforms can tell us of comments by themselves."""
-        return bool(self.platforms.meta.app_secret and self.platforms.meta.verify_token)
+        return any(
+            parts.hooks.is_set_up(self.platforms[code]) for code, parts in PARTS.items() if parts.hooks
+        )
 
     @classmethod
     def from_env(cls) -> "Settings":
@@ -73,10 +64,7 @@ class Settings(Record):
         storage = config.text("MEDIA_PUBLIC_BASE_URL", "")
         return cls(
             credential_keys=config.items("CREDENTIAL_KEYS", None),
-            platforms=PlatformSettings(
-                meta=_meta(), linkedin=_linkedin(), x=_x(), youtube=_youtube(), tiktok=_tiktok()
-            ),
-            apps=_apps(),
+            platforms=settings_from_env(),
             public_url=public.rstrip("/"),
             outbound_host_map=config.mapping("OUTBOUND_HOST_MAP"),
             reconnect_url=config.text("RECONNECT_URL", f"{public}/pages/{{page_id}}/reconnect"),
@@ -96,7 +84,7 @@ class Settings(Record):
             ),
             polls={
                 code: _stages(
-                    f"COMMENT_POLLS_{code}", config.text("COMMENT_POLLS", SPARING.get(code, POLLED))
+                    f"COMMENT_POLLS_{code}", config.text("COMMENT_POLLS", PARTS[code].polls or POLLED)
                 )
                 for code, platform in PLATFORMS.items()
                 if platform.comments
@@ -113,84 +101,3 @@ def _stages(name: str, default: str) -> Stages:
         return parse_stages(config.text(name, default))
     except ValueError as error:
         raise config.ConfigError(f"{name} must be age=wait in seconds, comma-separated: {error}") from error
-
-
-def _meta() -> MetaSettings:
-    default = MetaSettings()
-    return MetaSettings(
-        facebook_url=config.text("FACEBOOK_API_URL", default.facebook_url),
-        instagram_url=config.text("INSTAGRAM_API_URL", default.instagram_url),
-        graph_version=config.text("META_GRAPH_VERSION", default.graph_version),
-        app_secret=config.text("META_APP_SECRET", default.app_secret),
-        instagram_app_secret=config.text("INSTAGRAM_APP_SECRET", default.instagram_app_secret),
-        verify_token=config.text("META_VERIFY_TOKEN", default.verify_token),
-        read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
-    )
-
-
-def _linkedin() -> LinkedInSettings:
-    default = LinkedInSettings()
-    return LinkedInSettings(
-        api_url=config.text("LINKEDIN_API_URL", default.api_url),
-        version=config.text("LINKEDIN_VERSION", default.version),
-        upload_hosts=config.items("LINKEDIN_UPLOAD_HOSTS", ",".join(default.upload_hosts)),
-        read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
-    )
-
-
-def _x() -> XSettings:
-    default = XSettings()
-    return XSettings(
-        api_url=config.text("X_API_URL", default.api_url),
-        fields_parameter=config.text("X_FIELDS_PARAMETER", default.fields_parameter),
-        read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
-    )
-
-
-def _youtube() -> YouTubeSettings:
-    default = YouTubeSettings()
-    return YouTubeSettings(
-        api_url=config.text("YOUTUBE_API_URL", default.api_url),
-        upload_url=config.text("YOUTUBE_UPLOAD_URL", default.upload_url),
-        upload_hosts=config.items("YOUTUBE_UPLOAD_HOSTS", ",".join(default.upload_hosts)),
-        read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
-    )
-
-
-def _tiktok() -> TikTokSettings:
-    default = TikTokSettings()
-    return TikTokSettings(
-        api_url=config.text("TIKTOK_API_URL", default.api_url),
-        upload_hosts=config.items("TIKTOK_UPLOAD_HOSTS", ",".join(default.upload_hosts)),
-        is_audited=config.flag("TIKTOK_AUDITED", default.is_audited),
-        read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
-    )
-
-
-def _apps() -> Apps:
-    meta, linkedin, tiktok, x, youtube = MetaApp(), LinkedInApp(), TikTokApp(), XApp(), YouTubeApp()
-    return Apps(
-        meta=MetaApp(
-            app_id=config.text("META_APP_ID", meta.app_id),
-            authorize_url=config.text("FACEBOOK_AUTHORIZE_URL", meta.authorize_url),
-        ),
-        linkedin=LinkedInApp(
-            app=_app("LINKEDIN_CLIENT"),
-            oauth_url=config.text("LINKEDIN_OAUTH_URL", linkedin.oauth_url),
-            has_pages=config.flag("LINKEDIN_COMPANY_PAGES", linkedin.has_pages),
-        ),
-        tiktok=TikTokApp(
-            app=_app("TIKTOK_CLIENT"),
-            authorize_url=config.text("TIKTOK_AUTHORIZE_URL", tiktok.authorize_url),
-        ),
-        x=XApp(app=_app("X_CLIENT"), authorize_url=config.text("X_AUTHORIZE_URL", x.authorize_url)),
-        youtube=YouTubeApp(
-            app=_app("YOUTUBE_CLIENT"),
-            authorize_url=config.text("YOUTUBE_AUTHORIZE_URL", youtube.authorize_url),
-            token_url=config.text("YOUTUBE_TOKEN_URL", youtube.token_url),
-        ),
-    )
-
-
-def _app(prefix: str) -> App:
-    return App(config.text(f"{prefix}_ID", ""), config.text(f"{prefix}_SECRET", ""))

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import structlog
 
@@ -21,7 +22,8 @@ from contracts.record import Nothing
 from publishing.delivery import connection_to
 from publishing.house import House
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal, RemoteComment
-from publishing.platforms.meta_hooks import PUSHED, HookComment, NoHook, comments_in, is_signed
+from publishing.platforms.hooks import HookComment, Hooks, NoHook
+from publishing.platforms.registry import PARTS, PUSHED
 from publishing.polling import note_refusal
 from publishing.receiving import take_in
 from publishing.records import PageRow, Post
@@ -40,8 +42,8 @@ _LEASE_SECONDS = 60.0
 
 def verify(house: House, request: api.VerifyHook) -> Nothing:
     """A platform asks whether the address is ours. Raises NOT_FOUND, HOOK_REFUSED."""
-    _platform(request.platform)
-    expected = house.settings.platforms.meta.verify_token
+    hooks, settings = _hooks(house, _platform(request.platform))
+    expected = hooks.verify_token(settings)
     fits = hmac.compare_digest(request.token.encode("utf-8", "replace"), expected.encode())
     if request.mode != "subscribe" or not expected or not fits:
         raise ApiError(HOOK_REFUSED)
@@ -52,10 +54,11 @@ def receive(house: House, request: api.ReceiveHook) -> Nothing:
     """Takes in a call: everything in it is stored when this returns. Raises NOT_FOUND, HOOK_REFUSED, INVALID_JSON."""
     platform = _platform(request.platform)
     body = _inflated(request.deflated_body)
-    if not is_signed(body, request.signature, house.settings.platforms.meta.hook_secrets(platform)):
+    hooks, settings = _hooks(house, platform)
+    if not hooks.is_signed(settings, body, request.signature):
         raise ApiError(HOOK_REFUSED)
     try:
-        told = comments_in(platform, body)
+        told = hooks.comments_in(body)
     except NoHook as error:
         raise ApiError(INVALID_JSON) from error
     if told:
@@ -94,6 +97,13 @@ def _platform(name: str) -> str:
     if name not in PUSHED:
         raise ApiError(NOT_FOUND)
     return PUSHED[name]
+
+
+def _hooks(house: House, platform: str) -> tuple[Hooks, Any]:
+    """A platform's, and its settings."""
+    hooks = PARTS[platform].hooks
+    assert hooks is not None
+    return hooks, house.settings.platforms[platform]
 
 
 def _inflated(deflated: bytes) -> bytes:

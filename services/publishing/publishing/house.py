@@ -41,7 +41,7 @@ class House:
         self.media = media
         self.vault = Vault(settings.credential_keys)
         self.registry = registry or Registry(settings.platforms)
-        self.logins = logins(settings.apps, settings.platforms)
+        self.logins = logins(settings.platforms)
         self.scribe = Scribe(database, settings.lease_seconds)
         self._turns = threading.BoundedSemaphore(settings.live_calls)
 

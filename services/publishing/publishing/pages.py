@@ -13,7 +13,7 @@ from publishing.expiring import Expired
 from publishing.expiring import expire as expire_page
 from publishing.house import House
 from publishing.listing import platform_code, position
-from publishing.platforms.meta_hooks import PUSHED
+from publishing.platforms.registry import PUSHED
 from publishing.records import PageRow, is_id
 from publishing.store import Connection
 from publishing.store.pages import Pages

@@ -10,14 +10,8 @@ from publishing.records import Row
 Stages = tuple[tuple[float, float], ...]
 
 #: local-stack.md "Waiting times": a minute in the first day; the rest is our choice.
+#: Platforms that count every look are asked less often: `polls` of their parts.
 POLLED = "86400=60,259200=300,1209600=3600,2592000=86400"
-#: Platforms that count every look (platforms.md): LinkedIn's daily ceilings are not published, X takes money for what
-#: it shows and shows seven days, YouTube gives an app 10,000 units a day for all its channels. Our choice.
-SPARING = {
-    "LN": "86400=600,259200=3600,2592000=86400",
-    "TW": "86400=300,604800=3600",
-    "YT": "86400=1800,259200=7200,2592000=86400",
-}
 #: Where the platform tells us by itself, polls only find what its word was lost of. Our choice.
 PUSHED = "86400=900,259200=3600,2592000=86400"
 

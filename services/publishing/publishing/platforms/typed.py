@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from chassis.addresses import UnsafeAddress, check_url
 from contracts.errors import ApiError, invalid
 from contracts.record import Record
 
@@ -23,6 +24,17 @@ def complaints(field: str, kind: type[Record], settings: Mapping[str, Any]) -> l
         except msgspec.ValidationError as error:
             found.append(invalid(f"{field}.{row.encode_name}", str(error)))
     return found
+
+
+def url_complaints(field: str, value: Any) -> list[ApiError]:
+    """What is wrong with an address that is handed on; nobody is asked."""
+    if not isinstance(value, str):
+        return [invalid(field, "must be a URL")]
+    try:
+        check_url(value)
+    except UnsafeAddress as error:
+        return [invalid(field, error.reason)]
+    return []
 
 
 def read(kind: type[R], settings: Mapping[str, Any]) -> R:

@@ -28,8 +28,8 @@ from publishing.platforms.base import (
     Published,
 )
 from publishing.platforms.linkedin.settings import LinkedInSettings
-from publishing.platforms.meta import MetaSettings
-from publishing.platforms.registry import PlatformSettings, Registry
+from publishing.platforms.meta.settings import MetaSettings
+from publishing.platforms.registry import Registry, default_settings
 from publishing.platforms.x.settings import XSettings
 
 START_SECONDS = 20.0
@@ -131,7 +131,7 @@ def linkedin_settings(simulator: Simulator) -> LinkedInSettings:
 
 @pytest.fixture(scope="session")
 def registry(settings: MetaSettings, linkedin_settings: LinkedInSettings, x_settings: XSettings) -> Registry:
-    return Registry(PlatformSettings(meta=settings, linkedin=linkedin_settings, x=x_settings))
+    return Registry(default_settings(FB=settings, IG=settings, LN=linkedin_settings, TW=x_settings))
 
 
 class Attempts:

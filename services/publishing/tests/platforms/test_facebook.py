@@ -19,8 +19,8 @@ from publishing.platforms.base import (
     Refusal,
     StillUnknown,
 )
-from publishing.platforms.facebook import FacebookConnector
-from publishing.platforms.meta import MetaSettings
+from publishing.platforms.facebook.connector import FacebookConnector
+from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.wire import poll
 
 MEDIA = "http://media.posthaste.test/media"

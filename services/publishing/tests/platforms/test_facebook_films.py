@@ -16,8 +16,8 @@ from publishing.platforms.base import (
     Published,
     Refusal,
 )
-from publishing.platforms.facebook import FacebookConnector
-from publishing.platforms.meta import MetaSettings
+from publishing.platforms.facebook.connector import FacebookConnector
+from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.wire import poll
 
 MIB = 2**20

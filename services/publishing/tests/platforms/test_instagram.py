@@ -17,8 +17,8 @@ from publishing.platforms.base import (
     Published,
     Refusal,
 )
-from publishing.platforms.instagram import InstagramConnector
-from publishing.platforms.meta import MetaSettings
+from publishing.platforms.instagram.connector import InstagramConnector
+from publishing.platforms.meta.settings import MetaSettings
 
 MEDIA = "http://media.posthaste.test/media"
 

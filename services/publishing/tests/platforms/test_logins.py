@@ -8,29 +8,18 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 import requests
 
+from contracts.platforms import PLATFORMS
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.platforms.linkedin.settings import LinkedInSettings
-from publishing.platforms.meta import MetaSettings
+from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.oauth.base import App, Login, Tokens
-from publishing.platforms.oauth.linkedin import LinkedInApp
-from publishing.platforms.oauth.meta import MetaApp
-from publishing.platforms.oauth.tiktok import TikTokApp
-from publishing.platforms.oauth.x import XApp
-from publishing.platforms.oauth.youtube import YouTubeApp
-from publishing.platforms.registry import Apps, PlatformSettings, logins
+from publishing.platforms.registry import logins
 from publishing.platforms.tiktok.settings import TikTokSettings
 from publishing.platforms.x.settings import XSettings
 from publishing.platforms.youtube.settings import YouTubeSettings
 
 VERIFIER = "v" * 64
-NAMES = {
-    "FB": "facebook",
-    "IG": "instagram",
-    "LN": "linkedin",
-    "TT": "tiktok",
-    "TW": "twitter",
-    "YT": "youtube",
-}
+NAMES = {code: platform.name for code, platform in PLATFORMS.items()}
 RENEWED = ["TT", "TW", "YT"]
 
 
@@ -42,21 +31,19 @@ def at(simulator: Any) -> dict[str, Login]:
     def app(name: str, id_word: str = "id") -> App:
         return App(f"local-{name}-{id_word}", f"local-{name}-secret")
 
-    apps = Apps(
-        meta=MetaApp("100200300400500", url),
-        linkedin=LinkedInApp(app("linkedin"), url, has_pages=True),
-        tiktok=TikTokApp(app("tiktok", "key"), url),
-        x=XApp(app("x"), url),
-        youtube=YouTubeApp(app("youtube"), url, url),
+    meta = MetaSettings(facebook_url=url, instagram_url=url, authorize_url=url, app_id="100200300400500")
+    return logins(
+        {
+            "FB": meta,
+            "IG": meta,
+            "LN": LinkedInSettings(api_url=url, app=app("linkedin"), oauth_url=url, has_pages=True),
+            "TT": TikTokSettings(api_url=url, app=app("tiktok", "key"), authorize_url=url),
+            "TW": XSettings(api_url=url, app=app("x"), authorize_url=url),
+            "YT": YouTubeSettings(
+                api_url=url, upload_url=url, app=app("youtube"), authorize_url=url, token_url=url
+            ),
+        }
     )
-    settings = PlatformSettings(
-        meta=MetaSettings(facebook_url=url, instagram_url=url),
-        linkedin=LinkedInSettings(api_url=url),
-        tiktok=TikTokSettings(api_url=url),
-        x=XSettings(api_url=url),
-        youtube=YouTubeSettings(api_url=url, upload_url=url),
-    )
-    return logins(apps, settings)
 
 
 @dataclass

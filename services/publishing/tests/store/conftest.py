@@ -31,7 +31,7 @@ from publishing.platforms.base import (
     RemoteComment,
     RemoteReply,
 )
-from publishing.platforms.registry import PlatformSettings
+from publishing.platforms.registry import default_settings
 
 ACCOUNT, BRAND = "usr_a", "brd_a"
 #: When the first visitor wrote.
@@ -184,7 +184,7 @@ def wall(platform: Any) -> Wall:
 def settings() -> Settings:
     return Settings(
         credential_keys=(Fernet.generate_key().decode(),),
-        platforms=PlatformSettings(),
+        platforms=default_settings(),
         outbound_host_map={},
         reconnect_url="https://posthaste.example/{page_id}",
         publish_window_seconds=86_400,

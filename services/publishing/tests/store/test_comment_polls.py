@@ -79,11 +79,11 @@ def test_only_what_is_new_is_asked_for_and_once_a_day_all_of_it(world: Any, wall
 def test_a_page_that_is_pushed_is_asked_less_often(
     world: Any, wall: Any, make_house: Callable[..., House]
 ) -> None:
-    from publishing.platforms.meta import MetaSettings
-    from publishing.platforms.registry import PlatformSettings
+    from publishing.platforms.meta.settings import MetaSettings
+    from publishing.platforms.registry import default_settings
 
     meta = MetaSettings(app_secret="s", verify_token="v")
-    listening = make_house(platforms=PlatformSettings(meta=meta))
+    listening = make_house(platforms=default_settings(FB=meta, IG=meta))
     world.published()
     world.poll(listening)
     assert row(world).wait == near(60)

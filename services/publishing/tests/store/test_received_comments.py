@@ -18,8 +18,8 @@ from contracts.errors import ApiError
 from publishing import comments, hooks, polling
 from publishing.house import House
 from publishing.platforms.base import PlatformRefusal, Refusal, RemoteComment
-from publishing.platforms.meta import MetaSettings
-from publishing.platforms.registry import PlatformSettings
+from publishing.platforms.meta.settings import MetaSettings
+from publishing.platforms.registry import default_settings
 from publishing.receiving import take_in
 
 SECRET, VERIFY = "app-secret", "verify-me"
@@ -30,7 +30,7 @@ VISITED_AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 @pytest.fixture
 def house(make_house: Callable[..., House]) -> House:
     meta = MetaSettings(app_secret=SECRET, verify_token=VERIFY)
-    return make_house(platforms=PlatformSettings(meta=meta))
+    return make_house(platforms=default_settings(FB=meta, IG=meta))
 
 
 @pytest.fixture
@@ -346,7 +346,7 @@ def test_instagrams_own_login_signs_with_a_secret_of_its_own(
     world: Any, make_house: Callable[..., House], wall: Any
 ) -> None:
     meta = MetaSettings(app_secret=SECRET, instagram_app_secret="other", verify_token=VERIFY)
-    house = make_house(platforms=PlatformSettings(meta=meta))
+    house = make_house(platforms=default_settings(FB=meta, IG=meta))
     post = on_instagram(world)
     for secret in (SECRET, "other"):
         send(house, "IG", hook(world, post, wall.write()), secret)

@@ -8,14 +8,14 @@ import pytest
 from publishing import subscribing
 from publishing.house import House
 from publishing.platforms.base import PlatformRefusal, Refusal
-from publishing.platforms.meta import MetaSettings
-from publishing.platforms.registry import PlatformSettings
+from publishing.platforms.meta.settings import MetaSettings
+from publishing.platforms.registry import default_settings
 
 
 @pytest.fixture
 def house(make_house: Callable[..., House]) -> House:
     meta = MetaSettings(app_secret="s", verify_token="v")
-    return make_house(platforms=PlatformSettings(meta=meta))
+    return make_house(platforms=default_settings(FB=meta, IG=meta))
 
 
 @pytest.fixture

@@ -1,11 +1,16 @@
 """How LinkedIn is reached, and what `linkedin_settings` of a post may say."""
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from chassis import config
+from contracts.errors import ApiError, invalid
 from contracts.record import Record
+from publishing.platforms.oauth.base import App
+from publishing.platforms.typed import complaints, url_complaints
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +18,10 @@ class LinkedInSettings:
     """Times in seconds."""
 
     api_url: str = "https://api.linkedin.com"
+    app: App = field(default_factory=App)
+    oauth_url: str = "https://www.linkedin.com"
+    #: Whether the app may ask for company pages.
+    has_pages: bool = False
     #: YYYYMM. Each is served for about a year, then every call answers 426: the deployment has to move on in time.
     version: str = "202607"
     #: Where upload addresses may lead besides `api_url`; tokens and files are sent nowhere else.
@@ -26,6 +35,19 @@ class LinkedInSettings:
     poll_limit_seconds: float = 25.0
     #: A new token may be called revoked for some seconds (platforms.md 4): how long to wait before asking once more.
     revoked_wait_seconds: float = 2.0
+
+    @classmethod
+    def from_env(cls) -> "LinkedInSettings":
+        default = cls()
+        return cls(
+            api_url=config.text("LINKEDIN_API_URL", default.api_url),
+            app=App.from_env("LINKEDIN_CLIENT"),
+            oauth_url=config.text("LINKEDIN_OAUTH_URL", default.oauth_url),
+            has_pages=config.flag("LINKEDIN_COMPANY_PAGES", default.has_pages),
+            version=config.text("LINKEDIN_VERSION", default.version),
+            upload_hosts=config.items("LINKEDIN_UPLOAD_HOSTS", ",".join(default.upload_hosts)),
+            read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
+        )
 
 
 class Article(Record):
@@ -47,3 +69,16 @@ class LinkedInPostSettings(Record):
     #: Of a post without media.
     article: Article | None = None
     is_reshare_disabled: bool = False
+
+
+def check_settings(settings: Mapping[str, Any], has_media: bool) -> list[ApiError]:
+    """What LinkedIn would not take."""
+    found, field = (
+        complaints("linkedin_settings", LinkedInPostSettings, settings),
+        "linkedin_settings.article",
+    )
+    if found or settings.get("article") is None:
+        return found
+    if has_media:
+        return [invalid(field, "a post with media shows no article")]
+    return url_complaints(f"{field}.source", settings["article"]["source"])

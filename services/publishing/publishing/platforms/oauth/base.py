@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
+from chassis import config
 from publishing.platforms.base import Profile
 
 
@@ -37,6 +38,10 @@ class App:
 
     client_id: str = ""
     client_secret: str = field(default="", repr=False)
+
+    @classmethod
+    def from_env(cls, prefix: str) -> "App":
+        return cls(config.text(f"{prefix}_ID", ""), config.text(f"{prefix}_SECRET", ""))
 
 
 class Login(ABC):

@@ -1,11 +1,13 @@
 """How TikTok is reached, and what is known of `tiktok_settings` of a post."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from chassis import config
 from contracts.record import Record
+from publishing.platforms.oauth.base import App
 
 _MIB = 2**20
 
@@ -15,6 +17,9 @@ class TikTokSettings:
     """Times in seconds, sizes in bytes."""
 
     api_url: str = "https://open.tiktokapis.com"
+    #: `client_id` is TikTok's client key.
+    app: App = field(default_factory=App)
+    authorize_url: str = "https://www.tiktok.com"
     #: Where files may be sent besides `api_url`.
     upload_hosts: tuple[str, ...] = (".tiktokapis.com",)
     #: Whether TikTok has audited our app. Until then it takes private posts alone (platforms.md 5).
@@ -34,6 +39,18 @@ class TikTokSettings:
     poll_seconds: float = 1.0
     #: Longest one attempt waits for processing: a publish at once has to answer within the gateway's 60 s. Our choice.
     poll_limit_seconds: float = 25.0
+
+    @classmethod
+    def from_env(cls) -> "TikTokSettings":
+        default = cls()
+        return cls(
+            api_url=config.text("TIKTOK_API_URL", default.api_url),
+            app=App.from_env("TIKTOK_CLIENT"),
+            authorize_url=config.text("TIKTOK_AUTHORIZE_URL", default.authorize_url),
+            upload_hosts=config.items("TIKTOK_UPLOAD_HOSTS", ",".join(default.upload_hosts)),
+            is_audited=config.flag("TIKTOK_AUDITED", default.is_audited),
+            read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
+        )
 
 
 Privacy = Literal["PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "FOLLOWER_OF_CREATOR", "SELF_ONLY"]

@@ -1,11 +1,13 @@
 """How X is reached, and what `x_settings` of a post may say."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from chassis import config
 from contracts.record import Record
+from publishing.platforms.oauth.base import App
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +15,8 @@ class XSettings:
     """Times in seconds, sizes in bytes."""
 
     api_url: str = "https://api.x.com"
+    app: App = field(default_factory=App)
+    authorize_url: str = "https://x.com"
     #: X's newest description says `post.fields` (platforms.md 8); today's API takes the old name.
     fields_parameter: str = "tweet.fields"
     connect_timeout_seconds: float = 5.0
@@ -24,6 +28,17 @@ class XSettings:
     poll_limit_seconds: float = 25.0
     #: platforms.md 6: pieces of 1 to 2 MB go through, 5 MB failed for one peer.
     segment_bytes: int = 1 << 20
+
+    @classmethod
+    def from_env(cls) -> "XSettings":
+        default = cls()
+        return cls(
+            api_url=config.text("X_API_URL", default.api_url),
+            app=App.from_env("X_CLIENT"),
+            authorize_url=config.text("X_AUTHORIZE_URL", default.authorize_url),
+            fields_parameter=config.text("X_FIELDS_PARAMETER", default.fields_parameter),
+            read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
+        )
 
 
 class XPostSettings(Record):

@@ -1,11 +1,13 @@
 """How YouTube is reached, and what `youtube_settings` of a post may say."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from chassis import config
 from contracts.record import Record
+from publishing.platforms.oauth.base import App
 
 _MIB = 2**20
 
@@ -16,6 +18,9 @@ class YouTubeSettings:
 
     api_url: str = "https://www.googleapis.com"
     upload_url: str = "https://www.googleapis.com"
+    app: App = field(default_factory=App)
+    authorize_url: str = "https://accounts.google.com"
+    token_url: str = "https://oauth2.googleapis.com"  # noqa: S105 - an address
     #: Where upload sessions may lie besides `upload_url`; tokens and files are sent nowhere else.
     upload_hosts: tuple[str, ...] = ("www.googleapis.com", "youtube.googleapis.com")
     connect_timeout_seconds: float = 5.0
@@ -30,6 +35,19 @@ class YouTubeSettings:
     #: Longest wait for the end of processing. After it a video that was taken counts as published: it has its page,
     #: and YouTube may work on it for hours. Our choice, within the gateway's 60 s.
     poll_limit_seconds: float = 20.0
+
+    @classmethod
+    def from_env(cls) -> "YouTubeSettings":
+        default = cls()
+        return cls(
+            api_url=config.text("YOUTUBE_API_URL", default.api_url),
+            upload_url=config.text("YOUTUBE_UPLOAD_URL", default.upload_url),
+            app=App.from_env("YOUTUBE_CLIENT"),
+            authorize_url=config.text("YOUTUBE_AUTHORIZE_URL", default.authorize_url),
+            token_url=config.text("YOUTUBE_TOKEN_URL", default.token_url),
+            upload_hosts=config.items("YOUTUBE_UPLOAD_HOSTS", ",".join(default.upload_hosts)),
+            read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
+        )
 
 
 #: YouTube takes no angle brackets, in no text of a video (platforms.md 7).

@@ -19,8 +19,8 @@ from publishing.platforms.base import (
     PlatformRefusal,
     Refusal,
 )
-from publishing.platforms.facebook import FacebookConnector
-from publishing.platforms.meta import MetaSettings
+from publishing.platforms.facebook.connector import FacebookConnector
+from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.sources import stored
 
 ACCOUNT = Account("1001", "token-1")

@@ -26,10 +26,11 @@ from publishing.platforms.base import (
     Refusal,
     StillUnknown,
 )
-from publishing.platforms.facebook import FacebookConnector
-from publishing.platforms.instagram import InstagramConnector
+from publishing.platforms.facebook.connector import FacebookConnector
+from publishing.platforms.instagram.connector import InstagramConnector
 from publishing.platforms.likeness import fingerprint, same_text, window_start
-from publishing.platforms.meta import MetaSettings, graph_time, next_cursor
+from publishing.platforms.meta.graph import graph_time, next_cursor
+from publishing.platforms.meta.settings import MetaSettings
 
 ACCOUNT = Account("1001", "token-1")
 TEXT = Content("hello")

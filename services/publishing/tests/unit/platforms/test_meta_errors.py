@@ -3,7 +3,7 @@
 import pytest
 
 from publishing.platforms.base import Refusal
-from publishing.platforms.meta_errors import refusal_from, wait_in
+from publishing.platforms.meta.errors import refusal_from, wait_in
 
 
 @pytest.mark.parametrize(

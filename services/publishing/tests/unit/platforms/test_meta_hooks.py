@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from publishing.platforms.meta_hooks import NoHook, comments_in, is_signed
+from publishing.platforms.meta.hooks import NoHook, comments_in, is_signed
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SECONDS = int(AT.timestamp())

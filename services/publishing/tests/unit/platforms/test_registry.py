@@ -1,23 +1,63 @@
-"""Which platforms have a connector."""
+"""Every row finds its folder, and a folder that is not whole is found out."""
 
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
 import pytest
 
 from contracts.platforms import PLATFORMS
+from publishing import platforms
+from publishing.platforms import registry
 from publishing.platforms.base import NotConnected
-from publishing.platforms.meta import MetaSettings
-from publishing.platforms.registry import ROWS, PlatformSettings, Registry
+from publishing.platforms.meta.settings import MetaSettings
+from publishing.platforms.parts import Parts
+from publishing.platforms.registry import PARTS, Registry, default_settings
+
+#: Folders of what platforms share.
+SHARED = {"meta", "oauth"}
 
 
-def test_a_platform_has_a_connector_or_says_by_name_that_it_has_none() -> None:
-    registry = Registry(PlatformSettings())
-    for code, platform in PLATFORMS.items():
-        if code in ROWS:
-            assert registry.connector(code) is registry.connector(code)
-        else:
-            with pytest.raises(NotConnected, match=platform.name):
-                registry.connector(code)
-    assert set(ROWS) == {"FB", "IG", "LN", "TT", "TW", "YT"}
+def test_every_platform_has_a_connector_of_its_own() -> None:
+    connectors = Registry(default_settings())
+    found = [connectors.connector(code) for code in PLATFORMS]
+    assert found == [connectors.connector(code) for code in PLATFORMS]
+    assert len({type(connector) for connector in found}) == len(PLATFORMS)
+
+
+def test_every_folder_has_a_row() -> None:
+    folders = {path.parent.name for path in Path(platforms.__file__).parent.glob("*/__init__.py")}
+    assert folders - SHARED == {row.folder for row in PLATFORMS.values()}
+
+
+def test_what_a_release_with_more_platforms_left_behind_has_no_connector() -> None:
+    with pytest.raises(NotConnected, match="ZZ"):
+        Registry(default_settings()).connector("ZZ")
+
+
+def test_a_row_without_its_folder_is_named() -> None:
+    row = msgspec.structs.replace(PLATFORMS["TW"], title="Nowhere")
+    with pytest.raises(ModuleNotFoundError, match=r"publishing\.platforms\.nowhere"):
+        registry._parts_of(row)
+
+
+def test_a_folder_without_one_of_its_parts_is_told_which() -> None:
+    with pytest.raises(TypeError, match="'login'"):
+        Parts(settings=MetaSettings, connector=PARTS["FB"].connector)  # type: ignore[call-arg]
+
+
+def test_a_unit_that_nobody_knows_has_to_be_counted_by_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("publishing.platforms.made_up.parts")
+    module.PARTS = Parts(settings=MetaSettings, connector=PARTS["FB"].connector, login=PARTS["FB"].login)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "publishing.platforms.made_up", ModuleType("made_up"))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    row = msgspec.structs.replace(PLATFORMS["FB"], title="Made Up")
+    assert registry._parts_of(row).length is len
+    with pytest.raises(TypeError, match="stanzas"):
+        registry._parts_of(msgspec.structs.replace(row, length_unit="stanzas"))
 
 
 def test_secrets_do_not_show() -> None:
     assert "hush" not in repr(MetaSettings(app_secret="hush"))
+    assert "hush" not in repr(MetaSettings(app_secret="hush").app)

@@ -1,4 +1,4 @@
-"""Facebook Pages: comments, counts and the page itself (platforms.md 2). What makes a post is in `facebook`."""
+"""Facebook Pages: comments, counts and the page itself (platforms.md 2). What makes a post is in `connector`."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -13,7 +13,8 @@ from publishing.platforms.base import (
     RemoteReply,
 )
 from publishing.platforms.likeness import same_text, window_start
-from publishing.platforms.meta import Answer, Graph, MetaSettings, graph_time, is_within, next_cursor, rows_of
+from publishing.platforms.meta.graph import Answer, Graph, graph_time, is_within, next_cursor, rows_of
+from publishing.platforms.meta.settings import MetaSettings
 
 _COMMENT = "id,message,from{id,name},created_time,comment_count,parent{id}"
 #: Whom Facebook does not name to us.

@@ -1,10 +1,8 @@
 """X's login: PKCE (S256), Basic authentication, refresh tokens that work once (platforms.md 6)."""
 
-from dataclasses import dataclass, field
-
 from publishing.platforms.base import Account
 from publishing.platforms.oauth import forms
-from publishing.platforms.oauth.base import App, Found, Login, Tokens
+from publishing.platforms.oauth.base import Found, Login, Tokens
 from publishing.platforms.wire import transient
 from publishing.platforms.x.calls import Calls
 from publishing.platforms.x.connector import XConnector
@@ -14,18 +12,12 @@ from publishing.platforms.x.settings import XSettings
 _DEAD = forms.DEAD | {("invalid_request", "Value passed for the token was invalid.")}
 
 
-@dataclass(frozen=True, slots=True)
-class XApp:
-    app: App = field(default_factory=App)
-    authorize_url: str = "https://x.com"
-
-
 class XLogin(Login):
     scopes = ("tweet.read", "tweet.write", "users.read", "media.write", "offline.access")
 
-    def __init__(self, app: XApp, settings: XSettings) -> None:
-        self._app = app.app
-        self._dialog = f"{app.authorize_url.rstrip('/')}/i/oauth2/authorize"
+    def __init__(self, settings: XSettings) -> None:
+        self._app = settings.app
+        self._dialog = f"{settings.authorize_url.rstrip('/')}/i/oauth2/authorize"
         self._base = f"{settings.api_url.rstrip('/')}/2/oauth2"
         self._calls, self._connector = Calls(settings), XConnector(settings)
         self._wire = forms.wire()

@@ -4,7 +4,6 @@ import hashlib
 import hmac
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -16,7 +15,8 @@ from publishing.platforms.base import (
     PlatformRefusal,
     Refusal,
 )
-from publishing.platforms.meta_errors import BROKEN_CODES, refusal_from, wait_in
+from publishing.platforms.meta.errors import BROKEN_CODES, refusal_from, wait_in
+from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.multipart import Multipart
 from publishing.platforms.wire import Reply, Wire, strange, transient
 
@@ -25,32 +25,6 @@ Answer = dict[str, Any]
 #: Rows a look-up reads at most: far more than any page may post in its window.
 _PAGES_READ = 10
 ROWS_PER_PAGE = 100
-
-
-@dataclass(frozen=True, slots=True)
-class MetaSettings:
-    """How to reach the Graph API. Times in seconds."""
-
-    facebook_url: str = "https://graph.facebook.com"
-    instagram_url: str = "https://graph.facebook.com"
-    graph_version: str = "v26.0"
-    #: Signs every call (`appsecret_proof`) when set.
-    app_secret: str = field(default="", repr=False)
-    #: Signs Instagram's hooks where its own login is used (platforms.md 3).
-    instagram_app_secret: str = field(default="", repr=False)
-    #: What Meta says when it asks whether the hooks' address is ours.
-    verify_token: str = field(default="", repr=False)
-    connect_timeout_seconds: float = 5.0
-    read_timeout_seconds: float = 30.0
-    #: First wait between two looks at a container or video; doubles up to 5 s. Our choice.
-    poll_seconds: float = 0.5
-    #: Longest one attempt waits for processing. A publish at once has to answer within the gateway's 60 s. Meta may
-    #: take five minutes (platforms.md 3): the next attempt of a scheduled post goes on with what is staged. Our choice.
-    poll_limit_seconds: float = 25.0
-
-    def hook_secrets(self, platform_code: str) -> tuple[str, ...]:
-        """Whatever may sign a platform's hooks; empty ones sign nothing."""
-        return (self.app_secret, *((self.instagram_app_secret,) if platform_code == "IG" else ()))
 
 
 class Graph:

@@ -1,4 +1,4 @@
-"""Facebook Pages over the Graph API (platforms.md 2). Comments and counts are in `facebook_reading`."""
+"""Facebook Pages over the Graph API (platforms.md 2). Comments and counts are in `reading`."""
 
 import json
 import re
@@ -18,11 +18,11 @@ from publishing.platforms.base import (
     Refusal,
     StillUnknown,
 )
-from publishing.platforms.facebook_reading import FacebookReading
-from publishing.platforms.facebook_upload import Upload
+from publishing.platforms.facebook.reading import FacebookReading
+from publishing.platforms.facebook.upload import Upload
 from publishing.platforms.likeness import fingerprint, same_text, window_start
-from publishing.platforms.meta import Answer, graph_time, is_within, rows_of
-from publishing.platforms.meta_errors import MISSING, PHOTOS_ALREADY_POSTED
+from publishing.platforms.meta.errors import MISSING, PHOTOS_ALREADY_POSTED
+from publishing.platforms.meta.graph import Answer, graph_time, is_within, rows_of
 from publishing.platforms.wire import poll
 
 _URL = re.compile(r"https?://[^\s<>\"]+")
@@ -33,7 +33,7 @@ _SHARED_TYPES = ("share", "video_share", "video_share_youtube", "video_share_hig
 
 class FacebookConnector(FacebookReading):
     """Publishing. Checkpoint values: `content` and `photo_ids` (staged photos), `video_id` (accepted video), and those
-    of `facebook_upload`."""
+    of `upload`."""
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
         if any(source.type == "video" for source in content.media):

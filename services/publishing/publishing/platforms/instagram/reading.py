@@ -1,4 +1,4 @@
-"""Instagram: comments, counts and the account itself (platforms.md 3). What makes a post is in `instagram`."""
+"""Instagram: comments, counts and the account itself (platforms.md 3). What makes a post is in `connector`."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
@@ -17,7 +17,8 @@ from publishing.platforms.base import (
     RemoteReply,
 )
 from publishing.platforms.likeness import same_text, window_start
-from publishing.platforms.meta import Answer, Graph, MetaSettings, graph_time, is_within, next_cursor, rows_of
+from publishing.platforms.meta.graph import Answer, Graph, graph_time, is_within, next_cursor, rows_of
+from publishing.platforms.meta.settings import MetaSettings
 
 _REPLY = "id,text,timestamp,username,from"
 _COMMENT = f"{_REPLY},replies{{{_REPLY}}}"

@@ -1,29 +1,21 @@
 """TikTok's login: `client_key`, scopes between commas, PKCE in hex, errors inside HTTP 200 (platforms.md 5)."""
 
-from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from publishing.platforms.base import Account
 from publishing.platforms.oauth import forms
-from publishing.platforms.oauth.base import App, Found, Login, Tokens
+from publishing.platforms.oauth.base import Found, Login, Tokens
 from publishing.platforms.tiktok.calls import PostingApi, named
 from publishing.platforms.tiktok.connector import TikTokConnector
 from publishing.platforms.tiktok.settings import TikTokSettings
 
 
-@dataclass(frozen=True, slots=True)
-class TikTokApp:
-    #: `client_id` is TikTok's client key.
-    app: App = field(default_factory=App)
-    authorize_url: str = "https://www.tiktok.com"
-
-
 class TikTokLogin(Login):
     scopes = ("user.info.basic", "user.info.profile", "user.info.stats", "video.list", "video.publish")
 
-    def __init__(self, app: TikTokApp, settings: TikTokSettings) -> None:
-        self._app = app.app
-        self._dialog = f"{app.authorize_url.rstrip('/')}/v2/auth/authorize/"
+    def __init__(self, settings: TikTokSettings) -> None:
+        self._app = settings.app
+        self._dialog = f"{settings.authorize_url.rstrip('/')}/v2/auth/authorize/"
         self._base = f"{settings.api_url.rstrip('/')}/v2/oauth"
         self._api, self._connector = PostingApi(settings), TikTokConnector(settings)
         self._wire = forms.wire()

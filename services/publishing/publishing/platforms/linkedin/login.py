@@ -1,32 +1,24 @@
 """LinkedIn's login: the member, and the company pages they administer (platforms.md 4)."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from publishing.platforms.base import Account, PlatformRefusal, Refusal
 from publishing.platforms.linkedin.calls import Calls
 from publishing.platforms.linkedin.connector import LinkedInConnector
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.oauth import forms
-from publishing.platforms.oauth.base import App, Found, Login, Tokens
+from publishing.platforms.oauth.base import Found, Login, Tokens
 
 _MEMBER = ("openid", "profile", "w_member_social")
 #: LinkedIn gives these to apps with the Community Management product alone, and refuses the login of others.
 _PAGES = ("rw_organization_admin", "w_organization_social", "r_organization_social")
 
 
-@dataclass(frozen=True, slots=True)
-class LinkedInApp:
-    app: App = field(default_factory=App)
-    oauth_url: str = "https://www.linkedin.com"
-    #: Whether the app may ask for company pages.
-    has_pages: bool = False
-
-
 class LinkedInLogin(Login):
-    def __init__(self, app: LinkedInApp, settings: LinkedInSettings) -> None:
-        self._app, self._has_pages = app.app, app.has_pages
-        self._base = f"{app.oauth_url.rstrip('/')}/oauth/v2"
-        self.scopes = _MEMBER + (_PAGES if app.has_pages else ())
+    def __init__(self, settings: LinkedInSettings) -> None:
+        self._app, self._has_pages = settings.app, settings.has_pages
+        self._base = f"{settings.oauth_url.rstrip('/')}/oauth/v2"
+        self.scopes = _MEMBER + (_PAGES if settings.has_pages else ())
         self._calls = Calls(settings)
         self._connector = LinkedInConnector(settings)
         self._wire = forms.wire()

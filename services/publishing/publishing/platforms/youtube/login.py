@@ -1,10 +1,8 @@
 """Google's login for YouTube: the channel somebody chose while logging in (platforms.md 7)."""
 
-from dataclasses import dataclass, field
-
 from publishing.platforms.base import Account
 from publishing.platforms.oauth import forms
-from publishing.platforms.oauth.base import App, Found, Login, Tokens
+from publishing.platforms.oauth.base import Found, Login, Tokens
 from publishing.platforms.youtube.calls import DataApi, items_of
 from publishing.platforms.youtube.connector import YouTubeConnector
 from publishing.platforms.youtube.settings import YouTubeSettings
@@ -12,20 +10,13 @@ from publishing.platforms.youtube.settings import YouTubeSettings
 _SCOPE = "https://www.googleapis.com/auth/"
 
 
-@dataclass(frozen=True, slots=True)
-class YouTubeApp:
-    app: App = field(default_factory=App)
-    authorize_url: str = "https://accounts.google.com"
-    token_url: str = "https://oauth2.googleapis.com"  # noqa: S105 - an address
-
-
 class YouTubeLogin(Login):
     scopes = (f"{_SCOPE}youtube.upload", f"{_SCOPE}youtube.readonly", f"{_SCOPE}youtube.force-ssl")
 
-    def __init__(self, app: YouTubeApp, settings: YouTubeSettings) -> None:
-        self._app = app.app
-        self._dialog = f"{app.authorize_url.rstrip('/')}/o/oauth2/v2/auth"
-        self._base = app.token_url.rstrip("/")
+    def __init__(self, settings: YouTubeSettings) -> None:
+        self._app = settings.app
+        self._dialog = f"{settings.authorize_url.rstrip('/')}/o/oauth2/v2/auth"
+        self._base = settings.token_url.rstrip("/")
         self._api, self._connector = DataApi(settings), YouTubeConnector(settings)
         self._wire = forms.wire()
 

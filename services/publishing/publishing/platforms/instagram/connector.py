@@ -1,4 +1,4 @@
-"""Instagram professional accounts over the Graph API (platforms.md 3). Comments and counts: `instagram_reading`.
+"""Instagram professional accounts over the Graph API (platforms.md 3). Comments and counts: `reading`.
 
 Everything is staged in a container first, and a container is published at most once, by Instagram's own rule: its id
 is stored before, and an attempt that comes after takes the same container again.
@@ -21,10 +21,10 @@ from publishing.platforms.base import (
     Refusal,
     StillUnknown,
 )
-from publishing.platforms.instagram_reading import InstagramReading
+from publishing.platforms.instagram.reading import InstagramReading
 from publishing.platforms.likeness import fingerprint, same_text, window_start
-from publishing.platforms.meta import Answer, graph_time, is_within
-from publishing.platforms.meta_errors import MISSING, kind_of
+from publishing.platforms.meta.errors import MISSING, kind_of
+from publishing.platforms.meta.graph import Answer, graph_time, is_within
 from publishing.platforms.wire import poll
 
 _TOLD_OF_A_POST = "id,permalink,timestamp"

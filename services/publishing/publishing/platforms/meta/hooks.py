@@ -6,15 +6,14 @@ A call is a batch, comes more than once, and may hold anything besides: what is 
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from publishing.platforms.base import RemoteComment
-
-#: Platforms that tell of comments by themselves, by their name in the hook's path.
-PUSHED: Mapping[str, str] = {"facebook": "FB", "instagram": "IG"}
+from publishing.platforms.hooks import HookComment, Hooks, NoHook
+from publishing.platforms.meta.settings import MetaSettings
 
 _OBJECTS = {"FB": "page", "IG": "instagram"}
 _NAMELESS = {"FB": "Facebook user", "IG": "Instagram user"}
@@ -24,18 +23,14 @@ _ID_LENGTH = 200
 _MILLISECONDS = 10**11
 
 
-class NoHook(Exception):
-    """The body is no JSON object."""
-
-
-@dataclass(frozen=True, slots=True)
-class HookComment:
-    """A new comment under a post of an account. Not `is_whole`: its author or time is a stopgap."""
-
-    account_id: str
-    post_id: str
-    comment: RemoteComment
-    is_whole: bool
+def hooks_of(platform: str, secrets: Callable[[MetaSettings], Iterable[str]]) -> Hooks:
+    """Of FB or IG. `secrets`: whatever may sign its calls; empty ones sign nothing."""
+    return Hooks(
+        is_set_up=lambda at: bool(at.app_secret and at.verify_token),
+        verify_token=lambda at: at.verify_token,
+        is_signed=lambda at, body, signature: is_signed(body, signature, secrets(at)),
+        comments_in=partial(comments_in, platform),
+    )
 
 
 def is_signed(body: bytes, signature: str, secrets: Iterable[str]) -> bool:

@@ -17,8 +17,8 @@ from publishing.platforms.base import (
     Refusal,
 )
 from publishing.platforms.likeness import fingerprint
-from publishing.platforms.meta import Answer, Graph
-from publishing.platforms.meta_errors import Misplaced
+from publishing.platforms.meta.errors import Misplaced
+from publishing.platforms.meta.graph import Answer, Graph
 from publishing.platforms.pieces import Pieces
 from publishing.platforms.wire import transient
 

@@ -4,40 +4,28 @@ Page tokens made with a long-lived user token have no end, so that there is noth
 address to be given back at: a page that is unlinked is no longer told of, and the person removes the app.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from publishing.platforms.base import Account, Profile, Refusal
-from publishing.platforms.meta import Graph, MetaSettings, rows_of
-from publishing.platforms.meta_errors import refusal_from
+from publishing.platforms.meta.errors import refusal_from
+from publishing.platforms.meta.graph import Answer, Graph, rows_of
+from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.oauth import forms
-from publishing.platforms.oauth.base import App, Found, Login, Tokens
+from publishing.platforms.oauth.base import Found, Login, Tokens
 from publishing.platforms.wire import strange
 
 _PAGE = "id,name,username,access_token,followers_count,picture.type(large)"
 _INSTAGRAM = "instagram_business_account{id,username,name,profile_picture_url,followers_count}"
 
 
-@dataclass(frozen=True, slots=True)
-class MetaApp:
-    """`app_secret` is META_APP_SECRET, which signs calls and hooks as well."""
+class MetaLogin(Login):
+    """Facebook's. Which permissions, and what is linked of a page, is each platform's own."""
 
-    app_id: str = ""
-    authorize_url: str = "https://www.facebook.com"
-
-
-class FacebookLogin(Login):
-    """Pages, each with a token of its own."""
-
-    scopes: tuple[str, ...] = (
-        "pages_show_list", "pages_read_engagement", "pages_read_user_content", "pages_manage_posts",
-        "pages_manage_engagement", "pages_manage_metadata", "business_management",
-    )  # fmt: skip
-
-    def __init__(self, app: MetaApp, settings: MetaSettings) -> None:
-        self._app = App(app.app_id, settings.app_secret)
-        self._dialog = f"{app.authorize_url.rstrip('/')}/{settings.graph_version}/dialog/oauth"
+    def __init__(self, settings: MetaSettings) -> None:
+        self._app = settings.app
+        self._dialog = f"{settings.authorize_url.rstrip('/')}/{settings.graph_version}/dialog/oauth"
         self._base = f"{settings.facebook_url.rstrip('/')}/{settings.graph_version}"
         self._graph = Graph(settings.facebook_url, settings)
         self._wire = forms.wire()
@@ -81,16 +69,14 @@ class FacebookLogin(Login):
         data = self._get("debug_token", input_token=tokens.access_token, access_token=own).get("data") or {}
         return tuple(map(str, data.get("scopes") or ()))
 
-    def _found(self, row: dict[str, Any], scopes: tuple[str, ...] | None, grant_id: str) -> Found | None:
-        if not row.get("access_token"):
-            return None  # a page this person may see and not act for
-        profile = Profile(
-            name=str(row.get("name") or ""),
-            username=row.get("username"),
-            followers=int(row.get("followers_count") or 0),
-            picture=((row.get("picture") or {}).get("data") or {}).get("url"),
-        )
-        return Found(str(row["id"]), profile, Tokens(str(row["access_token"]), scopes=scopes), grant_id)
+    @abstractmethod
+    def found(self, page: Answer) -> tuple[str, Profile] | None:
+        """The account that is linked of a page this person may act for, and its face; None: there is none."""
+
+    def _found(self, page: Answer, scopes: tuple[str, ...] | None, grant_id: str) -> Found | None:
+        # A page without a token this person may see, and not act for.
+        account = self.found(page) if page.get("access_token") else None
+        return account and Found(*account, Tokens(str(page["access_token"]), scopes=scopes), grant_id)
 
     def _token(self, **query: str) -> Tokens:
         app = {"client_id": self._app.client_id, "client_secret": self._app.client_secret}
@@ -108,27 +94,6 @@ class FacebookLogin(Login):
         if not reply.is_good or not isinstance(reply.body, dict):
             raise strange(reply, False)
         return reply.body
-
-
-class InstagramLogin(FacebookLogin):
-    """Professional accounts, reached through the page they belong to, with the page's token."""
-
-    scopes: tuple[str, ...] = (
-        "instagram_basic", "instagram_content_publish", "instagram_manage_comments", "instagram_manage_insights",
-        "pages_show_list", "pages_read_engagement", "pages_manage_metadata", "business_management",
-    )  # fmt: skip
-
-    def _found(self, row: dict[str, Any], scopes: tuple[str, ...] | None, grant_id: str) -> Found | None:
-        account = row.get("instagram_business_account")
-        if not row.get("access_token") or not isinstance(account, dict) or not account.get("id"):
-            return None
-        profile = Profile(
-            name=str(account.get("name") or account.get("username") or ""),
-            username=account.get("username"),
-            followers=int(account.get("followers_count") or 0),
-            picture=account.get("profile_picture_url"),
-        )
-        return Found(str(account["id"]), profile, Tokens(str(row["access_token"]), scopes=scopes), grant_id)
 
 
 def _person(tokens: Tokens) -> Account:

@@ -1,0 +1,24 @@
+"""Instagram's login: professional accounts, reached through the page they belong to, with the page's token."""
+
+from publishing.platforms.base import Profile
+from publishing.platforms.meta.graph import Answer
+from publishing.platforms.meta.login import MetaLogin
+
+
+class InstagramLogin(MetaLogin):
+    scopes = (
+        "instagram_basic", "instagram_content_publish", "instagram_manage_comments", "instagram_manage_insights",
+        "pages_show_list", "pages_read_engagement", "pages_manage_metadata", "business_management",
+    )  # fmt: skip
+
+    def found(self, page: Answer) -> tuple[str, Profile] | None:
+        account = page.get("instagram_business_account")
+        if not isinstance(account, dict) or not account.get("id"):
+            return None
+        profile = Profile(
+            name=str(account.get("name") or account.get("username") or ""),
+            username=account.get("username"),
+            followers=int(account.get("followers_count") or 0),
+            picture=account.get("profile_picture_url"),
+        )
+        return str(account["id"]), profile

@@ -1,0 +1,50 @@
+"""How the Graph API is reached, for Facebook and Instagram alike."""
+
+from dataclasses import dataclass, field
+
+from chassis import config
+from publishing.platforms.oauth.base import App
+
+
+@dataclass(frozen=True, slots=True)
+class MetaSettings:
+    """How to reach the Graph API, and our app there. Times in seconds."""
+
+    facebook_url: str = "https://graph.facebook.com"
+    instagram_url: str = "https://graph.facebook.com"
+    #: Where people log in.
+    authorize_url: str = "https://www.facebook.com"
+    graph_version: str = "v26.0"
+    app_id: str = ""
+    #: Signs every call (`appsecret_proof`) when set, and hooks.
+    app_secret: str = field(default="", repr=False)
+    #: Signs Instagram's hooks where its own login is used (platforms.md 3).
+    instagram_app_secret: str = field(default="", repr=False)
+    #: What Meta says when it asks whether the hooks' address is ours.
+    verify_token: str = field(default="", repr=False)
+    connect_timeout_seconds: float = 5.0
+    read_timeout_seconds: float = 30.0
+    #: First wait between two looks at a container or video; doubles up to 5 s. Our choice.
+    poll_seconds: float = 0.5
+    #: Longest one attempt waits for processing. A publish at once has to answer within the gateway's 60 s. Meta may
+    #: take five minutes (platforms.md 3): the next attempt of a scheduled post goes on with what is staged. Our choice.
+    poll_limit_seconds: float = 25.0
+
+    @classmethod
+    def from_env(cls) -> "MetaSettings":
+        default = cls()
+        return cls(
+            facebook_url=config.text("FACEBOOK_API_URL", default.facebook_url),
+            instagram_url=config.text("INSTAGRAM_API_URL", default.instagram_url),
+            authorize_url=config.text("FACEBOOK_AUTHORIZE_URL", default.authorize_url),
+            graph_version=config.text("META_GRAPH_VERSION", default.graph_version),
+            app_id=config.text("META_APP_ID", default.app_id),
+            app_secret=config.text("META_APP_SECRET", default.app_secret),
+            instagram_app_secret=config.text("INSTAGRAM_APP_SECRET", default.instagram_app_secret),
+            verify_token=config.text("META_VERIFY_TOKEN", default.verify_token),
+            read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),
+        )
+
+    @property
+    def app(self) -> App:
+        return App(self.app_id, self.app_secret)
