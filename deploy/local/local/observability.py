@@ -49,6 +49,18 @@ def series_in(queries: Iterable[str]) -> set[str]:
     return {name for query in queries for name in _SERIES.findall(_LABELS.sub(" ", query))}
 
 
+def labels_in(queries: Iterable[str]) -> set[str]:
+    """The labels that they choose or group by."""
+    shown = [part for query in queries for part in _LABELS.findall(query)]
+    quoted = re.compile(r'"[^"]*"')
+    return {
+        name
+        for part in shown
+        for name in re.findall(r"\b[a-z_]+\b", quoted.sub("", part))
+        if name not in ("by", "without", "on", "ignoring")
+    }
+
+
 def recorded_in(queries: Iterable[str]) -> set[str]:
     """The recorded figures that they ask for."""
     return {name for query in queries for name in _RECORDED.findall(query)}

@@ -10,7 +10,15 @@ import pytest
 import yaml
 
 from chassis.telemetry import metrics
-from local.observability import FOLDER, all_queries, prometheus_names, recorded_in, rules, series_in
+from local.observability import (
+    FOLDER,
+    all_queries,
+    labels_in,
+    prometheus_names,
+    recorded_in,
+    rules,
+    series_in,
+)
 from local.paths import ROOT
 
 PAGE = ROOT / "docs" / "observability.md"
@@ -58,6 +66,7 @@ def test_a_querys_series_are_told_from_its_labels() -> None:
         'sum by (rpc_service, le) (rate(rpc_x_bucket{rpc_service=~"a|b"}[5m])) / on (db_x) posthaste:y:rate5m'
     )
     assert (series_in([query]), recorded_in([query])) == ({"rpc_x_bucket"}, {"posthaste:y:rate5m"})
+    assert labels_in([query]) == {"rpc_service", "le", "db_x"}
 
 
 def test_every_series_that_is_asked_for_is_one_of_ours(declared: dict[str, metrics.Instrument]) -> None:
