@@ -25,7 +25,7 @@ import structlog
 from eventlet.hubs import trampoline
 from nameko.containers import ServiceContainer
 
-from chassis import clock, health, logs, telemetry, waits
+from chassis import clock, garbage, health, logs, telemetry, waits
 from chassis.config import BusConfig, ConfigError, ServiceConfig, TelemetryConfig
 from chassis.database import Database
 from chassis.server import RpcServer
@@ -149,6 +149,7 @@ def run(names: Sequence[str]) -> None:
         signal.signal(number, lambda *_: eventlet.spawn(together.stop))
     telemetry.start("posthaste" if shared else names[0], TelemetryConfig.from_env())
     together.start()
+    garbage.settle()
     log.info("service_started", health_port=service.health_port)
     together.wait()
     telemetry.stop()

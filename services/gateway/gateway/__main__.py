@@ -10,7 +10,7 @@ from typing import Any
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 
-from chassis import logs, telemetry
+from chassis import garbage, logs, telemetry
 from chassis.config import TelemetryConfig
 from chassis.telemetry.watching import watch_connections
 from gateway.app import create_app
@@ -37,7 +37,9 @@ class Server(BaseApplication):  # type: ignore[misc]
         telemetry.start("gateway", TelemetryConfig.from_env())
         watch_connections(house.database, "gateway")
         self._houses.append(house)
-        return create_app(house)
+        app = create_app(house)
+        garbage.settle()
+        return app
 
     def _leave(self, _server: Any, _worker: Any) -> None:
         for house in self._houses:

@@ -4,11 +4,11 @@ A lane is a page: one worker at a time, in scheduled order. Unclaimed work is an
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
 import structlog
+from msgspec.structs import replace
 
 from chassis import clock
 from chassis.loops import wake

@@ -42,7 +42,7 @@ def show_list(house: House, caller: Caller, request: api.ListPages) -> api.PageL
     cursor = (
         encode_cursor(shown[-1].created_at.isoformat(), shown[-1].id) if len(found) > request.limit else None
     )
-    return api.PageList(pages=tuple(page.view() for page in shown), next_cursor=cursor)
+    return api.PageList(pages=tuple(shown), next_cursor=cursor)
 
 
 def show(house: House, caller: Caller, request: api.GetPage) -> api.Page:

@@ -1,7 +1,8 @@
 """How often a post's comments are asked for, as data and pure functions; and how one reading of the list goes on."""
 
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from msgspec.structs import replace
 
 from publishing.platforms.base import CommentPage
 from publishing.records import Row
@@ -23,7 +24,6 @@ FULL_SECONDS = 86_400.0
 _ENDLESS = 1e9
 
 
-@dataclass(frozen=True, slots=True)
 class Poll(Row):
     """A claimed poll; columns are explained in `models.comment_polls`."""
 

@@ -4,10 +4,10 @@ claim → call → record: the list is read page by page, newest first, back to 
 are taken in, and how far the reading is, in one transaction. A dead process's poll goes on there when its claim lapses.
 """
 
-from dataclasses import replace
 from functools import partial
 
 import structlog
+from msgspec.structs import replace
 
 from contracts.platforms import DAY_SECONDS
 from publishing.delivery import connection_to

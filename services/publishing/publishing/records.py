@@ -2,10 +2,9 @@
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache
-from typing import Any, Self
+from typing import Any, Self, dataclass_transform
 from urllib.parse import urlsplit
 
 import msgspec
@@ -59,9 +58,11 @@ class Attached(Record):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A table row; times in UTC, as chassis' connections give them."""
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
+class Row(msgspec.Struct, frozen=True):
+    """A table row; times in UTC, as chassis' connections give them. A list of them is made a row at a time: a Struct
+    costs a tenth of a frozen dataclass.
+    """
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> Self:
@@ -71,10 +72,15 @@ class Row:
 @cache
 def column_names(kind: type[Row]) -> tuple[str, ...]:
     """The columns of a row's table that it holds, in its order."""
-    return tuple(field.name for field in fields(kind))
+    return kind.__struct_fields__
 
 
-@dataclass(frozen=True, slots=True)
+@cache
+def _untouched(kind: type[Row]) -> dict[str, Any]:
+    """By column, what it holds before anything has happened."""
+    return {field.name: 0 if field.type is int else None for field in msgspec.structs.fields(kind)}
+
+
 class PageRow(Row):
     """A page with its encrypted token."""
 
@@ -110,7 +116,6 @@ class PageRow(Row):
         )
 
 
-@dataclass(frozen=True, slots=True)
 class Post(Row):
     """A post of either origin; columns are explained in `models.posts`."""
 
@@ -153,8 +158,7 @@ class Post(Row):
     @classmethod
     def new(cls, values: Mapping[str, Any]) -> Self:
         """What lies in the table once the values of a new row are stored: nothing tried yet, nothing known."""
-        untouched = {field.name: 0 if field.type is int else None for field in fields(cls)}
-        return cls(**untouched | dict(values))
+        return cls(**_untouched(cls) | dict(values))
 
     @property
     def status(self) -> str:

@@ -1,6 +1,5 @@
 """Replies of ours and the first comments of our posts: statements. What visitors write is `received.py`."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -64,7 +63,6 @@ _END_FIRST = text(
 )
 
 
-@dataclass(frozen=True, slots=True)
 class CommentRow(Row):
     """Our id of a platform's comment."""
 
@@ -73,7 +71,6 @@ class CommentRow(Row):
     remote_id: str
 
 
-@dataclass(frozen=True, slots=True)
 class ReplyRow(Row):
     """A reply of ours; columns are explained in `models.replies`."""
 

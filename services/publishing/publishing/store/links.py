@@ -1,6 +1,5 @@
 """Linkings on their way: statements. Times are the one clock's."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +11,6 @@ from publishing.models import links
 from publishing.records import Row, is_id
 
 
-@dataclass(frozen=True, slots=True)
 class LinkRow(Row):
     """Columns are explained in `models.links`."""
 

@@ -9,11 +9,17 @@ from sqlalchemy.dialects.postgresql import insert
 
 from chassis.clock import clock_now
 from chassis.database import Prepared
+from contracts import publishing as api
 from publishing.models import pages
 from publishing.records import PageRow, column_names, is_id
 
 #: In the order of PageRow's fields.
 _ALL = select(*(pages.c[name] for name in column_names(PageRow)))
+#: What a client sees of a page: the list takes no more.
+_SHOWN = (
+    "id, platform, name, username, remote_account_id, brand_id, brand_name,"
+    " followers, picture, expired, created_at"
+)
 # Built once: composing a statement costs as much as running it.
 _ONE = _ALL.where(pages.c.id == bindparam("id"))
 _ONE_WITH_TIME = Prepared(_ONE.add_columns(clock_now().label("now")))
@@ -52,7 +58,7 @@ def _newest(of_brands: bool, of_platform: bool, from_there: bool) -> Prepared:
     if from_there:
         conditions.append("(created_at, id) < (%(created_at)s, %(id)s)")
     return Prepared(
-        f"SELECT {', '.join(column_names(PageRow))} FROM pages WHERE {' AND '.join(conditions)}"
+        f"SELECT {_SHOWN} FROM pages WHERE {' AND '.join(conditions)}"
         " ORDER BY created_at DESC, id DESC LIMIT %(limit)s"
     )
 
@@ -177,8 +183,8 @@ class Pages:
         platform: str | None,
         after: tuple[datetime, str] | None,
         limit: int,
-    ) -> list[PageRow]:
-        """Newest first; `after` is the last row's (created_at, id)."""
+    ) -> list[api.Page]:
+        """Newest first, as clients see them; `after` is the last one's (created_at, id)."""
         of_brands, of_platform, from_there = brand_ids is not None, platform is not None, after is not None
         values = {"account_id": account_id, "limit": limit, "platform": platform}
         if brand_ids is not None:
@@ -186,7 +192,14 @@ class Pages:
         if after is not None:
             values["created_at"], values["id"] = after
         rows = _newest(of_brands, of_platform, from_there).fetch(self._connection, values)
-        return [PageRow(*row) for row in rows]
+        return [
+            api.Page(
+                id=page_id, platform=code, name=name, username=username, account_id=remote_id, brand_id=brand_id,
+                brand_name=brand_name, followers=followers, picture=picture, expired=expired, created_at=created_at,
+            )
+            for page_id, code, name, username, remote_id, brand_id, brand_name, followers, picture, expired, created_at
+            in rows
+        ]  # fmt: skip
 
     def counts(self, account_id: str, brand_ids: tuple[str, ...]) -> dict[str, int]:
         statement = (

@@ -5,7 +5,6 @@ lock lets exactly one do so. Ids are sorted wherever rows are written: two that 
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
@@ -98,7 +97,6 @@ class OurWords(NamedTuple):
     messages: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
 class WaitingComment(Row):
     """A comment that a hook told of without all that is to be told of it."""
 

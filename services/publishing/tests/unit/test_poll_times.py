@@ -1,12 +1,12 @@
 """How often comments are asked for, and when a reading of the list ends."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from publishing.platforms.base import CommentPage, RemoteComment
 from publishing.platforms.registry import PARTS
