@@ -1,4 +1,4 @@
-"""The web application: control routes, sample media and one blueprint per platform module."""
+"""The web application: control routes, sample media and the blueprints of the platforms' modules."""
 
 from importlib import import_module
 
@@ -7,7 +7,6 @@ from flask import Flask, Response
 from simulator import control
 from simulator.connection import ConnectionDropped
 from simulator.oauth import control as oauth_control
-from simulator.oauth import routes as oauth_routes
 from simulator.platforms import PLATFORMS
 from simulator.samples.routes import media
 from simulator.simulation import Simulation
@@ -24,8 +23,7 @@ def create_app(sim: Simulation) -> Flask:
     app.register_blueprint(control.blueprint(sim))
     app.register_blueprint(media)
     app.register_blueprint(oauth_control.blueprint(sim))
-    app.register_blueprint(oauth_routes.blueprint(sim))
-    for module in dict.fromkeys(row.module for row in PLATFORMS.values() if row.module):
+    for module in dict.fromkeys(name for row in PLATFORMS.values() for name in row.modules):
         app.register_blueprint(import_module(module).blueprint(sim))
     app.register_error_handler(ConnectionDropped, _say_nothing)
     return app

@@ -5,6 +5,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from simulator.platforms import PLATFORMS
+
+_APPS = {code: row.app for code, row in PLATFORMS.items() if row.app}
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -12,14 +16,10 @@ class Settings:
 
     #: Key of all access tokens. The same seed accepts the tokens of an earlier run.
     seed: str = "posthaste-local"
-    #: Meta app whose `appsecret_proof` is checked when one is sent; no secret, no check.
-    meta_app_id: str = "100200300400500"
-    meta_app_secret: str = ""
-    #: Apps that may ask people to log in: id and secret at each platform.
-    linkedin_app: tuple[str, str] = ("local-linkedin-id", "local-linkedin-secret")
-    tiktok_app: tuple[str, str] = ("local-tiktok-key", "local-tiktok-secret")
-    x_app: tuple[str, str] = ("local-x-id", "local-x-secret")
-    youtube_app: tuple[str, str] = ("local-youtube-id", "local-youtube-secret")
+    #: Apps that may ask people to log in, id and secret, by platform code.
+    apps: Mapping[str, tuple[str, str]] = field(
+        default_factory=lambda: {code: (app.id, app.secret) for code, app in _APPS.items()}
+    )
     #: Whether the LinkedIn app may ask for company pages, and gets refresh tokens: both are for approved ones alone.
     linkedin_pages: bool = True
     linkedin_refresh: bool = False
@@ -60,6 +60,15 @@ class Settings:
     #: How long fetching one media URL may take in all.
     fetch_seconds: float = 10.0
 
+    @property
+    def meta_app_id(self) -> str:
+        return self.apps["FB"][0]
+
+    @property
+    def meta_app_secret(self) -> str:
+        """Checks an `appsecret_proof` that is sent; no secret, no check."""
+        return self.apps["FB"][1]
+
 
 def parse_host_map(text: str) -> dict[str, str]:
     """Read `OUTBOUND_HOST_MAP`: a JSON object, or `host=address:port` pairs between commas."""
@@ -69,24 +78,18 @@ def parse_host_map(text: str) -> dict[str, str]:
     return {host.strip().lower(): target.strip() for host, target in pairs}
 
 
-def _app(environ: Mapping[str, str], name: str, default: tuple[str, str]) -> tuple[str, str]:
-    return (
-        environ.get(f"{name}_CLIENT_ID", default[0]),
-        environ.get(f"{name}_CLIENT_SECRET", default[1]),
-    )
-
-
 def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
     """Settings as the environment gives them; README.md lists the names."""
     default = Settings()
     return Settings(
         seed=environ.get("SIMULATOR_SEED", default.seed),
-        meta_app_id=environ.get("META_APP_ID", default.meta_app_id),
-        meta_app_secret=environ.get("META_APP_SECRET", default.meta_app_secret),
-        linkedin_app=_app(environ, "LINKEDIN", default.linkedin_app),
-        tiktok_app=_app(environ, "TIKTOK", default.tiktok_app),
-        x_app=_app(environ, "X", default.x_app),
-        youtube_app=_app(environ, "YOUTUBE", default.youtube_app),
+        apps={
+            code: (
+                environ.get(f"{app.variable}_ID", app.id),
+                environ.get(f"{app.variable}_SECRET", app.secret),
+            )
+            for code, app in _APPS.items()
+        },
         linkedin_pages=environ.get("SIMULATOR_LINKEDIN_PAGES", "true").lower() == "true",
         linkedin_refresh=environ.get("SIMULATOR_LINKEDIN_REFRESH", "").lower() == "true",
         meta_webhook_url=environ.get("META_WEBHOOK_URL", default.meta_webhook_url),

@@ -1,15 +1,26 @@
-"""The platforms the simulator plays: one row each. What a platform says over HTTP is in its own module.
+"""The platforms the simulator plays: one row each. What a platform says over HTTP is in its own modules.
 
-A new platform is one module with `blueprint(sim) -> flask.Blueprint` and its name in the row's `module`.
+A row also tells the local stack (deploy/local) how publishing finds the platform here, so that nothing about it has to
+be written there.
 """
 
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 
 def _digits(count: int) -> str:
     return str(secrets.randbelow(9 * 10 ** (count - 1)) + 10 ** (count - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """Our app at a platform: what it is told by, and what it is where nobody tells."""
+
+    #: Variables `<variable>_ID` and `<variable>_SECRET`, of publishing and of the simulator.
+    variable: str
+    id: str
+    secret: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +35,15 @@ class Platform:
     new_account_id: Callable[[], str] | None
     #: How the id of a comment on a post begins.
     comment_prefix: Callable[[str], str] = lambda post_id: ""
-    #: Module whose `blueprint` answers for it; rows that share one are served once; None: accounts only.
-    module: str | None = None
+    #: Modules whose `blueprint(sim)` answers for it; rows may share them; none: accounts only.
+    modules: tuple[str, ...] = ()
+    #: None where another row's is meant, or there is none.
+    app: App | None = None
+    #: Publishing's variables for where the platform is: in the local stack, the simulator's address.
+    addresses: tuple[str, ...] = ()
+    #: What else publishing is told in the local stack, and the simulator.
+    told: Mapping[str, str] = field(default_factory=dict)
+    tells: Mapping[str, str] = field(default_factory=dict)
 
 
 PLATFORMS = {
@@ -34,26 +52,43 @@ PLATFORMS = {
         # A page and its Instagram account share their last 11 digits, as linked accounts (meta/callers.py).
         Platform(
             "FB", "Facebook", "EAA", lambda: "1000" + _digits(11),
-            comment_prefix=lambda post_id: post_id.rpartition("_")[2] + "_", module="simulator.meta",
+            comment_prefix=lambda post_id: post_id.rpartition("_")[2] + "_", modules=("simulator.meta",),
+            # Without a secret no call's signature is checked.
+            app=App("META_APP", "100200300400500", ""),
+            addresses=("FACEBOOK_API_URL", "FACEBOOK_AUTHORIZE_URL"),
         ),
         Platform(
             "IG", "Instagram", "EAA", lambda: "178414" + _digits(11),
-            comment_prefix=lambda post_id: "178", module="simulator.meta",
+            comment_prefix=lambda post_id: "178", modules=("simulator.meta",), addresses=("INSTAGRAM_API_URL",),
         ),
         Platform(
             "LN", "LinkedIn", "AQX", lambda: "urn:li:organization:" + _digits(8), lambda post_id: "7",
-            module="simulator.linkedin",
+            modules=("simulator.linkedin", "simulator.linkedin.login"),
+            app=App("LINKEDIN_CLIENT", "local-linkedin", "local-linkedin-secret"),
+            addresses=("LINKEDIN_API_URL", "LINKEDIN_OAUTH_URL"),
+            # LinkedIn has approved our app for both.
+            told={"LINKEDIN_COMPANY_PAGES": "true"}, tells={"SIMULATOR_LINKEDIN_REFRESH": "true"},
         ),
         Platform(
-            "TT", "TikTok", "act.", lambda: "-000" + secrets.token_urlsafe(24), module="simulator.tiktok"
+            "TT", "TikTok", "act.", lambda: "-000" + secrets.token_urlsafe(24),
+            modules=("simulator.tiktok", "simulator.tiktok.login"),
+            app=App("TIKTOK_CLIENT", "local-tiktok", "local-tiktok-secret"),
+            addresses=("TIKTOK_API_URL", "TIKTOK_AUTHORIZE_URL"),
+            told={"TIKTOK_AUDITED": "true"}, tells={"SIMULATOR_TIKTOK_AUDITED": "true"},
         ),
-        Platform("TW", "X", "XAT", lambda: "1" + _digits(18), lambda post_id: "19", module="simulator.x"),
+        Platform(
+            "TW", "X", "XAT", lambda: "1" + _digits(18), lambda post_id: "19",
+            modules=("simulator.x", "simulator.x.login"), app=App("X_CLIENT", "local-x", "local-x-secret"),
+            addresses=("X_API_URL", "X_AUTHORIZE_URL"),
+        ),
         Platform(
             "YT", "YouTube", "ya29.", lambda: "UC" + secrets.token_urlsafe(16), lambda post_id: "Ugx",
-            module="simulator.youtube",
+            modules=("simulator.youtube", "simulator.youtube.login"),
+            app=App("YOUTUBE_CLIENT", "local-youtube", "local-youtube-secret"),
+            addresses=("YOUTUBE_API_URL", "YOUTUBE_UPLOAD_URL", "YOUTUBE_AUTHORIZE_URL", "YOUTUBE_TOKEN_URL"),
         ),
-        Platform("gemini", "Gemini", "", None, module="simulator.gemini"),
-        Platform("openai", "OpenAI", "", None, module="simulator.openai"),
-        Platform("stripe", "Stripe", "", None, module="simulator.stripe"),
+        Platform("gemini", "Gemini", "", None, modules=("simulator.gemini",)),
+        Platform("openai", "OpenAI", "", None, modules=("simulator.openai",)),
+        Platform("stripe", "Stripe", "", None, modules=("simulator.stripe",)),
     )
 }  # fmt: skip

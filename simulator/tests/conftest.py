@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from typing import Any, TypeVar
@@ -108,7 +108,8 @@ def clock() -> HandClock:
 
 @pytest.fixture
 def settings() -> Settings:
-    return Settings(meta_app_secret="shh", slow_seconds=0.0, hang_seconds=0.0)
+    settings = Settings(slow_seconds=0.0, hang_seconds=0.0)
+    return replace(settings, apps={**settings.apps, "FB": (settings.meta_app_id, "shh")})
 
 
 @pytest.fixture

@@ -31,9 +31,7 @@ class Browser:
     def __init__(self, client, settings, platform):
         self.client, self.platform = client, platform
         name, self.dialog, self.token_url, self.scope, self.challenge, self.id_field = LOGINS[platform]
-        self.app = {
-            "LN": settings.linkedin_app, "TT": settings.tiktok_app, "TW": settings.x_app, "YT": settings.youtube_app,
-        }[platform]  # fmt: skip
+        self.app = settings.apps[platform]
         self.target = f"https://app.test/connect/{name}/callback"
 
     def visit(self, **more):

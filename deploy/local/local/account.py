@@ -12,12 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from local import apps
 from local.environment import operator_env, read_env, write_env
 from local.paths import ROOT
 from local.processes import NotReady
 
 EMAIL = "demo@posthaste.test"
-PLATFORMS = ("FB", "IG", "LN", "TT", "TW", "YT")
 BRANDS = {"BRAND_ID": "Harbour Bakery", "SECOND_BRAND_ID": "Night Market"}
 
 
@@ -67,7 +67,7 @@ def complete(run: Path, tell: Callable[[str], None]) -> None:
                 run, "brand", "create", "--user", user_id, "--name", name, "--timezone", "Europe/Berlin"
             )
             note(**{key: brand["id"]})
-    for platform in PLATFORMS:
+    for platform in apps.CODES:
         key = f"PAGE_ID_{platform}"
         if not have(key):
             page = ctl(run, "page", "link", "--brand", read_env(run)["BRAND_ID"], "--platform", platform)

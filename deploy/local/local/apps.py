@@ -1,29 +1,28 @@
-"""Our apps at the platforms, through which pages are linked: in the local stack, those that the simulator knows."""
+"""The platforms in the local stack: where they are and who our apps there are, as the simulator's rows say it."""
 
 from collections.abc import Mapping
 
-IDS = {
-    "META_APP_ID": "100200300400500",
-    "LINKEDIN_CLIENT_ID": "local-linkedin",
-    "TIKTOK_CLIENT_ID": "local-tiktok",
-    "X_CLIENT_ID": "local-x",
-    "YOUTUBE_CLIENT_ID": "local-youtube",
-}
-#: Meta's secret signs its hooks as well: it is among the house's own.
-SECRETS = ("LINKEDIN_CLIENT_SECRET", "TIKTOK_CLIENT_SECRET", "X_CLIENT_SECRET", "YOUTUBE_CLIENT_SECRET")
-_ADDRESSES = (
-    *("FACEBOOK_AUTHORIZE_URL", "LINKEDIN_OAUTH_URL", "TIKTOK_AUTHORIZE_URL", "X_AUTHORIZE_URL"),
-    *("YOUTUBE_AUTHORIZE_URL", "YOUTUBE_TOKEN_URL"),
-)
+from simulator.platforms import PLATFORMS
+
+_ROWS = [row for row in PLATFORMS.values() if row.new_account_id]
+_APPS = [row.app for row in _ROWS if row.app]
+#: Codes of those that pages are linked on.
+CODES = tuple(row.code for row in _ROWS)
+_IDS = {f"{app.variable}_ID": app.id for app in _APPS}
+#: Keys that the runner makes up.
+SECRETS = tuple(f"{app.variable}_SECRET" for app in _APPS)
+_ADDRESSES = tuple(name for row in _ROWS for name in row.addresses)
+_MORE = {name: value for row in _ROWS for name, value in row.told.items()}
 #: What publishing is told, secrets included.
-NAMES = (*IDS, *SECRETS, *_ADDRESSES, "LINKEDIN_COMPANY_PAGES")
+NAMES = (*_IDS, *SECRETS, *_ADDRESSES, *_MORE)
 
 
 def settings(simulator: str) -> dict[str, str]:
     """All but the secrets."""
-    return {**IDS, **dict.fromkeys(_ADDRESSES, simulator), "LINKEDIN_COMPANY_PAGES": "true"}
+    return {**_IDS, **dict.fromkeys(_ADDRESSES, simulator), **_MORE}
 
 
 def of_simulator(told: Mapping[str, str]) -> dict[str, str]:
-    """The apps as the platforms know them; LinkedIn has approved ours for refresh tokens."""
-    return {name: told[name] for name in (*IDS, *SECRETS)} | {"SIMULATOR_LINKEDIN_REFRESH": "true"}
+    """The apps as the platforms know them, and how they treat them."""
+    apps = {name: told[name] for name in (*_IDS, *SECRETS)}
+    return apps | {name: value for row in _ROWS for name, value in row.tells.items()}

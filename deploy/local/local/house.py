@@ -15,11 +15,8 @@ SERVICES: dict[str, tuple[str, ...]] = {
     "accounts": ("TOKEN_SECRET",),
     "quota": (),
     "publishing": (
-        *("CREDENTIAL_KEYS", "FACEBOOK_API_URL", "INSTAGRAM_API_URL", "OUTBOUND_HOST_MAP"),
-        *("LINKEDIN_API_URL", "TIKTOK_API_URL", "TIKTOK_AUDITED"),
-        *("X_API_URL", "YOUTUBE_API_URL", "YOUTUBE_UPLOAD_URL"),
+        *("CREDENTIAL_KEYS", "META_VERIFY_TOKEN", "OUTBOUND_HOST_MAP"),
         *("COMMENT_POLLS", "COMMENT_POLLS_PUSHED", "COMMENT_POLLS_PER_SECOND"),
-        *("META_APP_SECRET", "META_VERIFY_TOKEN"),
         *apps.NAMES,
     ),
     "ai": (
@@ -32,8 +29,7 @@ SERVICES: dict[str, tuple[str, ...]] = {
 }
 #: Keys the runner makes up, once for each run directory.
 SECRETS = (
-    *("CREDENTIAL_KEYS", "META_APP_SECRET", "META_VERIFY_TOKEN", "STRIPE_WEBHOOK_SECRET", "TOKEN_SECRET"),
-    "WEBHOOK_SECRET_KEYS",
+    *("CREDENTIAL_KEYS", "META_VERIFY_TOKEN", "STRIPE_WEBHOOK_SECRET", "TOKEN_SECRET", "WEBHOOK_SECRET_KEYS"),
     *apps.SECRETS,
 )
 #: Where packs are bought with `--payments`; in the simulator a control call pays there.
@@ -84,11 +80,8 @@ def settings(
         "COMMENT_POLLS_PER_SECOND": "20",
         "EVENTLET_NO_GREENDNS": "yes",
         "EVENTLET_THREADPOOL_SIZE": "64",
-        "FACEBOOK_API_URL": simulator,
         "GEMINI_API_KEY": "local-gemini-key",
         "GEMINI_API_URL": simulator,
-        "INSTAGRAM_API_URL": simulator,
-        "LINKEDIN_API_URL": simulator,
         "LOG_LEVEL": "info",
         "MAX_WORKERS": "256",
         "OPENAI_API_KEY": "local-openai-key",
@@ -108,11 +101,6 @@ def settings(
         "STRIPE_API_URL": simulator,
         "STRIPE_SECRET_KEY": "local-stripe-key",
         "WEBHOOK_ALLOWED_CIDRS": "" if strict else "127.0.0.1/32",
-        "TIKTOK_API_URL": simulator,
-        "TIKTOK_AUDITED": "true",
-        "X_API_URL": simulator,
-        "YOUTUBE_API_URL": simulator,
-        "YOUTUBE_UPLOAD_URL": simulator,
         **apps.settings(simulator),
         **secrets,
     }
@@ -172,7 +160,6 @@ def _simulator(port: Mapping[str, int], told: Mapping[str, str]) -> Process:
         "simulator",
         [*PYTHON, "simulator", "--port", str(port["simulator"])],
         {"OUTBOUND_HOST_MAP": told["OUTBOUND_HOST_MAP"], "PYTHONUNBUFFERED": "1"}
-        | {"SIMULATOR_TIKTOK_AUDITED": told["TIKTOK_AUDITED"]}
         | apps.of_simulator(told)
         | _of_meta(port, told)
         | _of_stripe(port, told),
@@ -181,11 +168,9 @@ def _simulator(port: Mapping[str, int], told: Mapping[str, str]) -> Process:
 
 
 def _of_meta(port: Mapping[str, int], told: Mapping[str, str]) -> dict[str, str]:
-    """The app that the simulator's Meta knows: ours, with the address where it hears of comments."""
+    """Where the simulator's Meta tells our app of comments."""
     hooks = f"http://127.0.0.1:{port['gateway']}/hooks"
-    return {name: told[name] for name in ("META_APP_SECRET", "META_VERIFY_TOKEN")} | {
-        "META_WEBHOOK_URL": hooks
-    }
+    return {"META_VERIFY_TOKEN": told["META_VERIFY_TOKEN"], "META_WEBHOOK_URL": hooks}
 
 
 def _of_stripe(port: Mapping[str, int], told: Mapping[str, str]) -> dict[str, str]:

@@ -6,18 +6,12 @@ from typing import Any
 
 import requests
 
+from contracts.platforms import PLATFORMS
 from e2e_kit.api import Api, Json
 from e2e_kit.operator import Account
 from e2e_kit.simulator import Simulator
 
-NAMES = {
-    "FB": "facebook",
-    "IG": "instagram",
-    "LN": "linkedin",
-    "TT": "tiktok",
-    "TW": "twitter",
-    "YT": "youtube",
-}
+NAMES = {code: platform.name for code, platform in PLATFORMS.items()}
 
 
 class Page(HTMLParser):

@@ -1,1 +1,1 @@
-"""The platform connectors: one module a platform, one interface (`base`), one table (`registry`)."""
+"""The platforms: a folder each, one interface (`base`), found by their rows (`registry`)."""

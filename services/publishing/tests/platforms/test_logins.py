@@ -28,8 +28,8 @@ def at(simulator: Any) -> dict[str, Login]:
     """The logins, over the simulator's own apps."""
     url = simulator.url
 
-    def app(name: str, id_word: str = "id") -> App:
-        return App(f"local-{name}-{id_word}", f"local-{name}-secret")
+    def app(name: str) -> App:
+        return App(f"local-{name}", f"local-{name}-secret")
 
     meta = MetaSettings(facebook_url=url, instagram_url=url, authorize_url=url, app_id="100200300400500")
     return logins(
@@ -37,7 +37,7 @@ def at(simulator: Any) -> dict[str, Login]:
             "FB": meta,
             "IG": meta,
             "LN": LinkedInSettings(api_url=url, app=app("linkedin"), oauth_url=url, has_pages=True),
-            "TT": TikTokSettings(api_url=url, app=app("tiktok", "key"), authorize_url=url),
+            "TT": TikTokSettings(api_url=url, app=app("tiktok"), authorize_url=url),
             "TW": XSettings(api_url=url, app=app("x"), authorize_url=url),
             "YT": YouTubeSettings(
                 api_url=url, upload_url=url, app=app("youtube"), authorize_url=url, token_url=url
