@@ -1,9 +1,10 @@
-"""The small stack: what it takes, and that it comes back from a backup when everything is gone."""
+"""The small stack: what it takes, that it comes back from a backup when everything is gone, and tells of itself."""
 
 import os
 import shutil
 import subprocess
 import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 import requests
 
+from chassis.telemetry.collector import Collector
 from local import account, compact, house, postgres, watch
 from local.environment import read_env
 from local.paths import ROOT
@@ -33,6 +35,12 @@ def stack() -> Iterator[Stack]:
     shutil.rmtree(folder)
 
 
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with Collector() as collector:
+        yield collector
+
+
 class Client:
     """The demo account's, over HTTP."""
 
@@ -47,10 +55,12 @@ class Client:
         assert answer.status_code == expect, answer.text
         return answer.json()
 
-    def schedule(self, platform: str, message: str) -> str:
+    def schedule(self, platform: str, message: str, trace_id: str | None = None) -> str:
         at = (datetime.now(UTC) + timedelta(hours=1)).isoformat(timespec="seconds")
         body = {"page_id": self.env[f"PAGE_ID_{platform}"], "message": message, "scheduled_at": at}
-        post: str = self.call("POST", "/posts/schedule", 201, json=body)["scheduled_post"]["id"]
+        headers = {"traceparent": f"00-{trace_id}-00f067aa0ba902b7-01"} if trace_id else None
+        answer = self.call("POST", "/posts/schedule", 201, json=body, headers=headers)
+        post: str = answer["scheduled_post"]["id"]
         return post
 
     def status(self, post_id: str) -> str:
@@ -67,7 +77,9 @@ class Client:
         return str(self.call("POST", "/media/upload", 201, files=files)["url"])
 
 
-def test_the_small_stack_fits_and_comes_back_from_a_backup(stack: Stack, tmp_path: Path) -> None:
+def test_the_small_stack_fits_and_comes_back_from_a_backup(
+    stack: Stack, tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stack.up(lambda _line: None)
     taken = sum(int(str(row["memory_bytes"])) for row in watch.status(stack.run)) / 2**20
     assert taken <= MEGABYTES
@@ -88,13 +100,38 @@ def test_the_small_stack_fits_and_comes_back_from_a_backup(stack: Stack, tmp_pat
     shutil.copytree(tmp_path / "objects", stack.run / "objects")
     with databases_alone(stack):
         run_script("restore.sh", tmp_path / "dump", stack)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+    monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "500")
     stack.up(lambda _line: None)
     client = Client(stack)
     assert client.status(out) == "published"
     client.call("GET", f"/posts/scheduled/{gone}", 404)
     assert requests.get(url, timeout=30).content
     client.await_published(waiting)
-    client.await_published(client.schedule("LN", "And on it goes"))
+    trace_id = uuid.uuid4().hex
+    client.await_published(client.schedule("LN", "And on it goes", trace_id))
+    check_telling(collector, trace_id)
+
+
+def check_telling(collector: Collector, trace_id: str) -> None:
+    """One process is one service to a collector; whose work it was, its spans and figures say."""
+    collector.wait_for(lambda: collector.spans(trace_id=trace_id, name="handle post.published"))
+    spans = collector.spans(trace_id=trace_id)
+    assert {span.service for span in spans} == {"gateway", "posthaste"}
+    doing = {span.name: (span.service, span.attributes.get("posthaste.service")) for span in spans}
+    assert doing["POST /api/v1/posts/schedule"] == ("gateway", "gateway")
+    assert doing["publish post"] == ("posthaste", "publishing")
+    assert doing["handle post.published"] == ("posthaste", "webhooks")
+    served = {span.attributes["posthaste.service"] for span in spans if span.kind == "server"}
+    assert served >= {"gateway", "quota", "publishing"}
+    wanted = {"gateway", *compact.SERVICES}
+
+    def measured() -> set[Any]:
+        return {p.attributes["posthaste.service"] for p in collector.points("db.client.connection.max")}
+
+    assert collector.wait_for(lambda: measured() == wanted)
+    pools = {p.attributes["posthaste.service"] for p in collector.points("posthaste.pool.size")}
+    assert pools == set(compact.SERVICES)
 
 
 def run_script(name: str, folder: Path, stack: Stack) -> None:
