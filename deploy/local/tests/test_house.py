@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from contracts.platforms import PLATFORMS
 from local import account, compact, house, rabbitmq
 from local.environment import read_env
 from local.processes import NotReady, Process
@@ -126,7 +127,7 @@ def test_the_demo_account_is_made_once(tmp_path: Path, monkeypatch: pytest.Monke
     assert operator.calls == made
     assert read_env(tmp_path) == env
     linked = {call[-1] for call in made if call[:2] == ("page", "link")}
-    assert linked == {"FB", "IG", "LN", "TT", "TW", "YT"}
+    assert linked == set(PLATFORMS)
 
 
 @pytest.mark.parametrize("calls_before", range(1, 11))
