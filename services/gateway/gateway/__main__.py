@@ -72,4 +72,5 @@ def _settings(config: Config, leave: Any) -> dict[str, Any]:
 if __name__ == "__main__":
     config = Config.from_env()
     logs.configure("gateway", config.log_level)
+    garbage.settle()  # before the fork: workers go on sharing the pages of all that is imported
     Server(config).run()
