@@ -39,6 +39,8 @@ class Field:
         self.attribute = info.name
         self.required = info.default is NODEFAULT and info.default_factory is NODEFAULT
         self.type = _without(info.type, UnsetType)
+        #: msgspec looks into a record's types once, into any other type each time: 30 times slower for a number.
+        self._box: Any = msgspec.defstruct("Box", [("value", self.type)])
         kinds = _kinds(self.type)
         self.nullable = NoneType in kinds
         self.is_date = datetime in kinds
@@ -58,7 +60,10 @@ class Field:
         flaw = flaw_in(value)
         if flaw is not None:
             raise ValueError(flaw)
-        converted = msgspec.convert(value, self.type)
+        try:
+            converted = msgspec.convert({"value": value}, self._box).value
+        except msgspec.ValidationError:
+            converted = msgspec.convert(value, self.type)  # whose words have the place inside the value alone
         return _utc(converted) if self.is_date and converted is not None else converted
 
 

@@ -25,7 +25,8 @@ def day_ends_at(now: datetime) -> datetime:
 
 def month_of(now: datetime) -> str:
     """The month as the API writes it: YYYY-MM."""
-    return f"{now.astimezone(UTC):%Y-%m}"
+    in_utc = now.astimezone(UTC)
+    return f"{in_utc.year:04}-{in_utc.month:02}"  # every request asks: strftime takes five times as long
 
 
 def month_ends_at(now: datetime) -> datetime:
