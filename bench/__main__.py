@@ -35,7 +35,7 @@ def main() -> int:
         tell("webhooks: five minutes")
         rows += webhooks.measure(stack)
     if "tracing" in names:
-        tell("tracing: three minutes, on two stacks in turn")
+        tell("tracing: five minutes, on two stacks in turn")
         rows += tracing.measure(stack)
     rows.append(
         Row.limit("memory of the stack after the bench", footprint.memory_megabytes(stack), 1126.4, "MB")

@@ -1,13 +1,14 @@
-"""What traces and metrics cost: the same load in turn on the stack as it is and on one that exports at 10 %."""
+"""What traces and metrics cost: the same load in turn on a stack as it is and on one that exports at 10 %."""
 
 import os
 import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from statistics import median
+from pathlib import Path
+from statistics import geometric_mean, median
 from typing import NamedTuple
 
 import psutil
@@ -19,22 +20,37 @@ from bench.table import Row
 from local.processes import supervisor_pid
 from local.stack import Stack as LocalStack
 
-#: Each stack is measured so often, for so long; the machine's moods come out in the median of the pairs.
+#: Each stack is measured so often in a sitting, for so long; the machine's moods come out in the median of the pairs.
 _ROUNDS, _SECONDS = 3, 4.0
+#: Two stacks alike differ by up to a tenth for as long as they run, whatever it is that processes find in memory. So
+#: each of them is the traced one in one of two sittings.
+_SITTINGS = 2
 #: Enough that nobody meets a limit: refusals cost less than answers.
 _TENANTS, _PAGES_EACH = 140, 15
-#: Their pages have four times each; a round uses new ones.
-_POSTS_A_ROUND = _TENANTS * _PAGES_EACH * 4 // _ROUNDS
+#: Their pages have ten times each; a round uses new ones.
+_POSTS_A_ROUND = _TENANTS * _PAGES_EACH * 10 // (_ROUNDS * _SITTINGS)
 
 
 def measure(stack: Stack) -> list[Row]:
-    with _sink() as url, _traced(stack, url) as traced:
-        tenants = [(one, one.make_tenants(_TENANTS, _PAGES_EACH)) for one in (stack, traced)]
-        return [
-            _hooks(url, _pages(*tenants[0])(0).cpu_ms),
-            *_rows("GET /pages at 64", [_pages(*one) for one in tenants]),
-            *_rows("POST /posts/schedule with a key at 16", [_posts(*one) for one in tenants]),
-        ]
+    runs = [stack.run / "tracing-1", stack.run / "tracing-2"]
+    reads, posts = Pairs("GET /pages at 64"), Pairs("POST /posts/schedule with a key at 16")
+    tenants: list[list[Tenant]] = []
+    with _sink() as url:
+        try:
+            for sitting in range(_SITTINGS):
+                with (
+                    _up(runs[0], url if sitting else "") as one,
+                    _up(runs[1], "" if sitting else url) as other,
+                ):
+                    tenants = tenants or [it.make_tenants(_TENANTS, _PAGES_EACH) for it in (one, other)]
+                    pair = list(zip((one, other), tenants, strict=True))
+                    not_traced, traced = reversed(pair) if sitting else pair
+                    reads.sit(_pages(*not_traced), _pages(*traced), sitting)
+                    posts.sit(_posts(*not_traced), _posts(*traced), sitting)
+        finally:
+            for run_directory in runs:
+                shutil.rmtree(run_directory, ignore_errors=True)
+        return [_hooks(url, reads.cpu_ms), *reads.rows(), *posts.rows()]
 
 
 class Turn(NamedTuple):
@@ -44,24 +60,51 @@ class Turn(NamedTuple):
     cpu_ms: float
 
 
-def _rows(name: str, loads: Sequence[Callable[[int], Turn]]) -> list[Row]:
-    """Both stacks in turn, and who begins changes. Their CPU tells more where other work goes on beside."""
-    pairs: list[tuple[Turn, Turn]] = []
-    for number in range(_ROUNDS):
-        turns = {at: loads[at](number) for at in ((0, 1) if number % 2 else (1, 0))}
-        pairs.append((turns[0], turns[1]))
-    faster = [on.per_second / off.per_second for off, on in pairs]
-    cheaper = [off.cpu_ms / on.cpu_ms for off, on in pairs]
-    return [
-        Row.ratio(f"{name}: traced at 10 % / not, requests", median(faster), 1.0, at_least=0.95).noting(
-            _told(
-                "{:,.0f}/s", [on.per_second for _, on in pairs], [off.per_second for off, _ in pairs], faster
-            )
-        ),
-        Row.ratio(f"{name}: not traced / at 10 %, CPU of one", median(cheaper), 1.0, at_least=0.95).noting(
-            _told("{:.3f} ms", [on.cpu_ms for _, on in pairs], [off.cpu_ms for off, _ in pairs], cheaper)
-        ),
-    ]
+class Pairs:
+    """What a load came to without traces and with them, pair by pair."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._sittings: list[list[tuple[Turn, Turn]]] = []
+
+    def sit(self, off: Callable[[int], Turn], on: Callable[[int], Turn], sitting: int) -> None:
+        """Both stacks in turn, and who begins changes."""
+        pairs: list[tuple[Turn, Turn]] = []
+        for number in range(sitting * _ROUNDS, (sitting + 1) * _ROUNDS):
+            if number % 2:
+                first = off(number)
+                pairs.append((first, on(number)))
+            else:
+                second = on(number)
+                pairs.append((off(number), second))
+        self._sittings.append(pairs)
+
+    @property
+    def cpu_ms(self) -> float:
+        """Of one request that is not traced."""
+        return median(off.cpu_ms for off, _ in self._all)
+
+    def rows(self) -> list[Row]:
+        return [
+            self._row("traced at 10 % / not, requests", "{:,.0f}/s", lambda it: it.per_second, is_gain=True),
+            self._row("not traced / at 10 %, CPU of one", "{:.3f} ms", lambda it: it.cpu_ms, is_gain=False),
+        ]
+
+    def _row(self, what: str, form: str, of: Callable[[Turn], float], *, is_gain: bool) -> Row:
+        """The sittings' medians, and of these the geometric mean: what is between the stacks cancels out."""
+        ratios = [
+            [(of(on) / of(off) if is_gain else of(off) / of(on)) for off, on in pairs]
+            for pairs in self._sittings
+        ]
+        each = "; ".join(", ".join(f"{ratio:.2f}" for ratio in sitting) for sitting in ratios)
+        on, off = median(of(on) for _, on in self._all), median(of(off) for off, _ in self._all)
+        return Row.ratio(
+            f"{self._name}: {what}", geometric_mean(map(median, ratios)), 1.0, at_least=0.95
+        ).noting(f"{form.format(on)} traced, {form.format(off)} not; pairs {each}")
+
+    @property
+    def _all(self) -> list[tuple[Turn, Turn]]:
+        return [pair for pairs in self._sittings for pair in pairs]
 
 
 def _hooks(url: str, read_ms: float) -> Row:
@@ -73,11 +116,6 @@ def _hooks(url: str, read_ms: float) -> Row:
         "hooks of a read at 10 % / CPU of a read", float(done.stdout) / 1000, read_ms, at_most=0.05
     )
     return row.noting("ms")
-
-
-def _told(form: str, on: list[float], off: list[float], ratios: list[float]) -> str:
-    each = ", ".join(f"{ratio:.3f}" for ratio in ratios)
-    return f"{form.format(median(on))} traced, {form.format(median(off))} not; pairs {each}"
 
 
 def _measured(stack: Stack, load: Load) -> Turn:
@@ -135,20 +173,20 @@ def _sink() -> Iterator[str]:
 
 
 @contextmanager
-def _traced(stack: Stack, url: str) -> Iterator[Stack]:
-    """A second stack, told as a deployment would be: our defaults, and where the collector is."""
-    local = LocalStack(stack.run / "traced", usual_ports=False)
+def _up(path: Path, collector: str) -> Iterator[Stack]:
+    """A stack of its own, told as a deployment would be: our defaults and, if any, where the collector is."""
+    local = LocalStack(path, usual_ports=False)
     given = {
         name: os.environ.pop(name) for name in list(os.environ) if name.startswith(("AMQP_", "DATABASE_URL_"))
     }
-    os.environ["OTEL_EXPORTER_OTLP_ENDPOINT"] = url
+    if collector:
+        os.environ["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector
     try:
         local.up(lambda _: None, owner_pid=os.getpid())
-        traced = Stack(local.run)
-        yield traced
-        traced.bus.close()
+        stack = Stack(local.run)
+        yield stack
+        stack.bus.close()
     finally:
-        del os.environ["OTEL_EXPORTER_OTLP_ENDPOINT"]
+        os.environ.pop("OTEL_EXPORTER_OTLP_ENDPOINT", None)
         os.environ |= given
         local.down()
-        shutil.rmtree(local.run, ignore_errors=True)
