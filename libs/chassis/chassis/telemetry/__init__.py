@@ -21,10 +21,12 @@ def start(service: str, config: TelemetryConfig) -> None:
     if not config.endpoint or _running is not None:
         return
     from chassis.telemetry.exporting import Exporting  # takes 20 MB: only who exports pays for it
+    from chassis.telemetry.recording import Sampling
     from chassis.telemetry.spans import Spans
 
+    sampling = Sampling(config.sampler, config.sampler_ratio)
     _running = Exporting(service, config)
-    tracing.switch_on(Spans(_running.tracer, ratio=_running.ratio))
+    tracing.switch_on(Spans(_running.keep, sampling))
     metrics.switch_on()
     _running.start()
 

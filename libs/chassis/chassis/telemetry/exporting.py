@@ -20,51 +20,29 @@ from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExp
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.metrics.export import MetricExportResult
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExportResult
-from opentelemetry.sdk.trace.sampling import (
-    ALWAYS_OFF,
-    ALWAYS_ON,
-    Sampler,
-    TraceIdRatioBased,
-)
 
-from chassis.config import ConfigError, TelemetryConfig
+from chassis.config import TelemetryConfig
 from chassis.telemetry import metrics
+from chassis.telemetry.recording import Recorded
 from chassis.telemetry.snapshots import Snapshots
 
 log = structlog.get_logger()
 
-#: Spans that wait, and spans in one request: encoding these takes 2 ms, no longer may a green thread work. Our choice.
-_MOST_WAITING, _TOGETHER = 2048, 64
+#: Spans that wait, and spans in one request: encoding these takes 3 ms, no longer may a green thread work, and sending
+#: them half a millisecond, however many they are. Our choice.
+_MOST_WAITING, _TOGETHER = 2048, 192
 #: Between one look at what waits and the next, and after a request that failed. Our choice.
 _INTERVAL_SECONDS, _PAUSE_SECONDS = 1.0, 5.0
 
 
-def sampler_of(name: str, ratio: float) -> tuple[Sampler, float | None]:
-    """By OpenTelemetry's names: the SDK's sampler, or for `parentbased_…` the ratio that `Spans` decides by itself,
-    which is the cheaper for what is not recorded. Raises ConfigError.
-    """
-    by_name: dict[str, tuple[Sampler, float]] = {
-        "always_on": (ALWAYS_ON, 1.0),
-        "always_off": (ALWAYS_OFF, 0.0),
-        "traceidratio": (TraceIdRatioBased(ratio), ratio),
-    }
-    found = by_name.get(name.removeprefix("parentbased_"))
-    if found is None:
-        raise ConfigError(
-            f"OTEL_TRACES_SAMPLER must be one of {', '.join(by_name)}, or parentbased_…, not {name!r}"
-        )
-    return (ALWAYS_ON, found[1]) if name.startswith("parentbased_") else (found[0], None)
-
-
-class Exporting(SpanProcessor):
+class Exporting:
     """One per process."""
 
     def __init__(self, service: str, config: TelemetryConfig) -> None:
-        """Nothing is sent before `start`. Raises ConfigError."""
+        """Nothing is sent before `start`."""
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # what matters of it is logged here
-        resource = Resource.create(
+        self._resource = Resource.create(
             {
                 "service.namespace": "posthaste",
                 "service.instance.id": f"{socket.gethostname()}:{os.getpid()}",
@@ -77,12 +55,8 @@ class Exporting(SpanProcessor):
         self._span_exporter = OTLPSpanExporter(endpoint=f"{base}/v1/traces", **options)
         self._metric_exporter = OTLPMetricExporter(endpoint=f"{base}/v1/metrics", **options)
         self._metric_interval_seconds = config.metric_interval_seconds
-        sampler, self.ratio = sampler_of(config.sampler, config.sampler_ratio)
-        tracers = TracerProvider(sampler, resource, shutdown_on_exit=False)
-        tracers.add_span_processor(self)
-        self.tracer = tracers.get_tracer("posthaste")
-        self._snapshots = Snapshots(resource)
-        self._waiting: deque[ReadableSpan] = deque()
+        self._snapshots = Snapshots(self._resource)
+        self._waiting: deque[Recorded] = deque()
         self._stopping, self._ended = threading.Event(), threading.Event()
         self._fails = False
 
@@ -97,7 +71,7 @@ class Exporting(SpanProcessor):
 
     # -- wherever a span ends ---------------------------------------------------------------------------
 
-    def on_end(self, span: ReadableSpan) -> None:
+    def keep(self, span: Recorded) -> None:
         if len(self._waiting) >= _MOST_WAITING:
             self._waiting.popleft()
             metrics.DROPPED_SPANS.add(1)
@@ -128,8 +102,9 @@ class Exporting(SpanProcessor):
     def _send_metrics(self) -> None:
         self._sent(self._export_metrics)
 
-    def _export_spans(self, batch: Sequence[ReadableSpan]) -> bool:
-        return self._span_exporter.export(batch) is SpanExportResult.SUCCESS
+    def _export_spans(self, batch: Sequence[Recorded]) -> bool:
+        records = [span.record(self._resource) for span in batch]
+        return self._span_exporter.export(records) is SpanExportResult.SUCCESS
 
     def _export_metrics(self) -> bool:
         return self._metric_exporter.export(self._snapshots.take()) is MetricExportResult.SUCCESS

@@ -1,4 +1,4 @@
-"""Spans, once tracing is on. Only `tracing` calls this; the only importer of opentelemetry.trace besides `exporting`.
+"""Spans, once tracing is on. Only `tracing` calls this.
 
 Of an address its host, of an error its code: no URL, statement, token or text of anybody's ever becomes an attribute.
 An account is a hash: the first 16 hex digits of SHA-256 of its id.
@@ -7,38 +7,23 @@ An account is a hash: the first 16 hex digits of SHA-256 of its id.
 import hashlib
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from datetime import datetime
-from random import getrandbits, random
 from types import TracebackType
 from typing import Any
 
 import structlog
-from opentelemetry.context import Context
-from opentelemetry.trace import (
-    INVALID_SPAN_CONTEXT,
-    Link,
-    NonRecordingSpan,
-    Span,
-    SpanContext,
-    SpanKind,
-    Status,
-    StatusCode,
-    TraceFlags,
-    Tracer,
-    set_span_in_context,
-)
+from opentelemetry.trace import INVALID_SPAN_CONTEXT, NonRecordingSpan, SpanContext, SpanKind, TraceFlags
 
 from chassis.telemetry import metrics
+from chassis.telemetry.recording import Recorded, Sampling, new_id
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.events import Event
 
 _TRACEPARENT = re.compile(r"(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?", re.ASCII)
 _causes: ContextVar[Mapping[str, str]] = ContextVar("causes")
-#: An empty context: whoever begins here begins anew.
-_NEW = Context()
 
 
 def parse(traceparent: str) -> SpanContext | None:
@@ -79,11 +64,13 @@ class Unrecorded:
         """Nothing."""
 
 
+#: What goes on: here and recorded, not recorded, or elsewhere and recorded there.
+Span = Recorded | Unrecorded | NonRecordingSpan
 #: What goes on here. Not OpenTelemetry's own context: that can hold more, and costs as much as the span.
-_current: ContextVar[Span | Unrecorded] = ContextVar("span", default=Unrecorded(""))  # noqa: B039 - never changed
+_current: ContextVar[Span] = ContextVar("span", default=Unrecorded(""))  # noqa: B039 - never changed
 
 
-def handed_on(span: Span | Unrecorded) -> str:
+def handed_on(span: Span) -> str:
     """The traceparent of what it causes."""
     return span.traceparent if isinstance(span, Unrecorded) else written(span.get_span_context())
 
@@ -105,7 +92,7 @@ class Doing:
 
     def __init__(
         self,
-        span: Span | Unrecorded,
+        span: Span,
         measure: metrics.Histogram | None = None,
         attributes: dict[str, Any] | None = None,
     ) -> None:
@@ -126,7 +113,7 @@ class Doing:
                 self._attributes["error.type"] = error_type(error)
             self._measure.record(time.perf_counter() - self._began, self._attributes)
         _current.reset(self._token)
-        if not isinstance(self.span, Unrecorded):
+        if isinstance(self.span, Recorded):
             if error is not None:
                 note_error(self.span, error)
             self.span.end()
@@ -136,18 +123,18 @@ class Doing:
         self._attributes["http.response.status_code"] = status
         if status >= 500:
             self._attributes["error.type"] = str(status)
-        if not isinstance(self.span, Unrecorded):
+        if isinstance(self.span, Recorded):
             self.span.set_attributes({"http.response.status_code": status, **identity(caller)})
             if status >= 500:
-                self.span.set_status(Status(StatusCode.ERROR))
+                self.span.fail()
 
     def got(self, status: int) -> None:
         """The outside world has answered."""
         self._attributes["http.response.status_code"] = status
-        if not isinstance(self.span, Unrecorded):
+        if isinstance(self.span, Recorded):
             self.span.set_attribute("http.response.status_code", status)
             if status >= 400:
-                self.span.set_status(Status(StatusCode.ERROR))
+                self.span.fail()
 
 
 class Aside:
@@ -155,7 +142,7 @@ class Aside:
 
     __slots__ = ("_span",)
 
-    def __init__(self, span: Span) -> None:
+    def __init__(self, span: Recorded) -> None:
         self._span = span
 
     def __enter__(self) -> None:
@@ -183,9 +170,7 @@ class Handling(Working):
 
     __slots__ = ("_causes", "_causes_token")
 
-    def __init__(
-        self, span: Span | Unrecorded, causes: Mapping[str, str], attributes: dict[str, Any]
-    ) -> None:
+    def __init__(self, span: Span, causes: Mapping[str, str], attributes: dict[str, Any]) -> None:
         super().__init__(span, metrics.EVENT_DURATION, attributes)
         self._causes = causes
         self._causes_token: Token[Mapping[str, str]] | None = None
@@ -221,22 +206,20 @@ def error_type(error: BaseException) -> str:
     return error.code if isinstance(error, ApiError) else type(error).__name__
 
 
-def note_error(span: Span, error: BaseException) -> None:
+def note_error(span: Recorded, error: BaseException) -> None:
     """A refusal is an answer; only what is our own fault is an error."""
     span.set_attribute("error.type", error_type(error))
     if not isinstance(error, ApiError) or error.row.http_status >= 500:
-        span.set_status(Status(StatusCode.ERROR))
+        span.fail()
 
 
 class Spans:
     """One per process."""
 
-    def __init__(self, tracer: Tracer, *, ratio: float | None) -> None:
-        """`ratio`: what part of the traces that begin here is recorded, and whoever is caused does as its cause did.
-        None: the tracer's sampler is asked each time.
-        """
-        self._tracer = tracer
-        self._ratio = ratio
+    def __init__(self, keep: Callable[[Recorded], None], sampling: Sampling) -> None:
+        """`keep` is given each span that is recorded, at its end."""
+        self._keep = keep
+        self._sampling = sampling
 
     def traceparent(self) -> str:
         return handed_on(_current.get())
@@ -255,21 +238,18 @@ class Spans:
         )
         return Doing(span, metrics.HTTP_DURATION, attributes)
 
-    def calling(self, service: str, method: str) -> tuple[Span | None, str]:
+    def calling(self, service: str, method: str) -> tuple[Recorded | None, str]:
         current = _current.get()
         if isinstance(current, Unrecorded):
             return None, current.traceparent
-        if not current.get_span_context().trace_flags.sampled:
-            return None, handed_on(current)
-        span = self._tracer.start_span(
-            f"{service}/{method}",
-            set_span_in_context(current, _NEW),
-            SpanKind.CLIENT,
-            attributes={"rpc.system.name": "posthaste", "rpc.service": service, "rpc.method": method},
-        )
+        parent = current.get_span_context()
+        if not parent.trace_flags.sampled:
+            return None, written(parent)
+        about = {"rpc.system.name": "posthaste", "rpc.service": service, "rpc.method": method}
+        span = self._within(parent, f"{service}/{method}", SpanKind.CLIENT, about)
         return span, written(span.get_span_context())
 
-    def called(self, span: Span, error: BaseException | None) -> None:
+    def called(self, span: Recorded, error: BaseException | None) -> None:
         if error is not None:
             note_error(span, error)
         span.end()
@@ -284,7 +264,7 @@ class Spans:
 
     def serving(self, service: str, method: str, caller: Caller, cause: str) -> Doing:
         named = {"rpc.service": service, "rpc.method": method}
-        if self._ratio is not None and cause.endswith("-00"):
+        if self._sampling.follows and cause.endswith("-00"):
             return Working(Unrecorded(cause), metrics.RPC_DURATION, named)
         parent = parse(cause) if cause else None
         attributes = {
@@ -298,11 +278,10 @@ class Spans:
 
     def in_database(self, name: str, kind: str) -> Any:
         current = _current.get()
-        if isinstance(current, Unrecorded) or not current.is_recording():
+        if not isinstance(current, Recorded):
             return _UNRECORDED
-        attributes = {"db.system.name": "postgresql", "db.namespace": name, "db.operation.name": kind}
-        context = set_span_in_context(current, _NEW)
-        return Aside(self._tracer.start_span(f"{kind} {name}", context, SpanKind.CLIENT, attributes))
+        about = {"db.system.name": "postgresql", "db.namespace": name, "db.operation.name": kind}
+        return Aside(self._within(current.get_span_context(), f"{kind} {name}", SpanKind.CLIENT, about))
 
     def sending(self, event: str, cause: str, staged_at: datetime) -> str:
         """A span as long as the event has waited in the outbox; the traceparent its receivers go on with."""
@@ -350,13 +329,15 @@ class Spans:
 
     def outbound(self, method: str, host: str, *, counts: bool) -> Doing:
         named = {"http.request.method": method, "server.address": site_of(host)}
-        current = _current.get()
-        span = current
-        if not isinstance(current, Unrecorded) and current.is_recording():
-            attributes = {**named, "server.address": host}
-            context = set_span_in_context(current, _NEW)
-            span = self._tracer.start_span(f"{method} {host}", context, SpanKind.CLIENT, attributes)
+        span = _current.get()
+        if isinstance(span, Recorded):
+            about = {**named, "server.address": host}
+            span = self._within(span.get_span_context(), f"{method} {host}", SpanKind.CLIENT, about)
         return Doing(span, metrics.OUTBOUND_DURATION if counts else None, named)
+
+    def _within(self, parent: SpanContext, name: str, kind: SpanKind, about: Mapping[str, Any]) -> Recorded:
+        """A part of what is recorded."""
+        return Recorded(self._keep, name, kind, parent.trace_id, parent, about)
 
     def _begin(
         self,
@@ -366,15 +347,12 @@ class Spans:
         attributes: Mapping[str, Any],
         causes: Sequence[SpanContext] = (),
         began_ns: int | None = None,
-    ) -> Span | Unrecorded:
-        if self._ratio is not None:
-            if parent is None and random() >= self._ratio:
-                return Unrecorded(f"00-{getrandbits(128) or 1:032x}-{getrandbits(64) or 1:016x}-00")
-            if parent is not None and not parent.trace_flags.sampled:
-                return Unrecorded(written(parent))
-        context = set_span_in_context(NonRecordingSpan(parent), _NEW) if parent is not None else _NEW
-        links = [Link(cause) for cause in causes]
-        return self._tracer.start_span(name, context, kind, attributes, links, began_ns)
+    ) -> Recorded | Unrecorded:
+        trace_id = new_id(128) if parent is None else parent.trace_id
+        if not self._sampling.keeps(trace_id, parent):
+            span_id = new_id(64) if parent is None else parent.span_id
+            return Unrecorded(f"00-{trace_id:032x}-{span_id:016x}-00")
+        return Recorded(self._keep, name, kind, trace_id, parent, attributes, causes, began_ns)
 
 
 class _Unrecorded:

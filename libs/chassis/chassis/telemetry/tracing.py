@@ -13,8 +13,7 @@ from contracts.caller import Caller
 from contracts.events import Event
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import Span
-
+    from chassis.telemetry.recording import Recorded
     from chassis.telemetry.spans import Spans
 
 _spans: "Spans | None" = None
@@ -33,7 +32,7 @@ class Nothing:
 
 
 _NOTHING: AbstractContextManager[Any] = nullcontext(Nothing())
-_NO_CALL: "tuple[Span | None, str]" = (None, "")
+_NO_CALL: "tuple[Recorded | None, str]" = (None, "")
 
 
 def switch_on(spans: "Spans") -> None:
@@ -60,12 +59,12 @@ def request(method: str, route: str, cause: str, request_id: str) -> AbstractCon
     return _NOTHING if _spans is None else _spans.request(method, route, cause, request_id)
 
 
-def calling(service: str, method: str) -> "tuple[Span | None, str]":
+def calling(service: str, method: str) -> "tuple[Recorded | None, str]":
     """A call to a service: its span, if there is one, to be ended by `called`; and the traceparent it takes along."""
     return _NO_CALL if _spans is None else _spans.calling(service, method)
 
 
-def called(span: "Span", error: BaseException | None) -> None:
+def called(span: "Recorded", error: BaseException | None) -> None:
     """The answer to a call has come, or will not come."""
     if _spans is not None:
         _spans.called(span, error)

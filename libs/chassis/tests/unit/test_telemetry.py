@@ -16,7 +16,7 @@ from chassis import telemetry
 from chassis.config import ConfigError, TelemetryConfig
 from chassis.telemetry import metrics, tracing
 from chassis.telemetry.collector import Collector
-from chassis.telemetry.exporting import sampler_of
+from chassis.telemetry.recording import Sampling
 from chassis.telemetry.spans import account_hash, parse, site_of
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
@@ -229,9 +229,33 @@ def test_hosts_of_a_platform_count_as_one() -> None:
     ] == [*("tiktokapis.com", "localhost", "127.0.0.1", "::1")]
 
 
+@pytest.mark.parametrize(
+    ("name", "ratio", "kept"),
+    [
+        ("parentbased_traceidratio", 0.0, {"sampled": True, "not": False, "none": False}),
+        ("parentbased_always_on", 0.0, {"sampled": True, "not": False, "none": True}),
+        ("parentbased_always_off", 1.0, {"sampled": True, "not": False, "none": False}),
+        ("traceidratio", 1.0, {"sampled": True, "not": True, "none": True}),
+        ("always_on", 0.0, {"sampled": True, "not": True, "none": True}),
+        ("always_off", 1.0, {"sampled": False, "not": False, "none": False}),
+    ],
+)
+def test_a_sampler_does_what_its_name_says(name: str, ratio: float, kept: dict[str, bool]) -> None:
+    causes = {"sampled": parse(SAMPLED), "not": parse(f"00-{TRACE}-{'1' * 16}-00"), "none": None}
+    sampling = Sampling(name, ratio)
+    assert {which: sampling.keeps(int(TRACE, 16), cause) for which, cause in causes.items()} == kept
+
+
+def test_every_process_decides_alike_on_a_trace_by_its_ids_lower_half() -> None:
+    sampling = Sampling("traceidratio", 0.5)
+    assert [sampling.keeps((7 << 64) + low, None) for low in (0, 2**63 - 1, 2**63, 2**64 - 1)] == [
+        True, True, False, False,
+    ]  # fmt: skip
+
+
 def test_an_unknown_sampler_is_a_wrong_setting() -> None:
     with pytest.raises(ConfigError, match="OTEL_TRACES_SAMPLER"):
-        sampler_of("sometimes", 0.5)
+        Sampling("sometimes", 0.5)
 
 
 def test_a_gauge_that_cannot_be_read_hides_no_other(
