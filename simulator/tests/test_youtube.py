@@ -203,6 +203,13 @@ def test_texts_are_html_unless_plain_text_is_asked_for_and_replies_are_partial(c
     assert channel.call("POST", "/youtube/v3/comments?part=snippet", json=answer).status_code == 400
 
 
+def test_of_comments_of_one_moment_the_last_comes_first(channel, client):
+    body = {"platform": "YT", "post_id": channel.upload(), "from": "Vera", "text": "hello"}
+    ids = [client.post("/_sim/comments", json=body).get_json()["id"] for _ in range(3)]
+    threads = channel.get("commentThreads", part="snippet", videoId=body["post_id"]).get_json()["items"]
+    assert [thread["id"] for thread in threads] == ids[::-1]
+
+
 def test_the_quotas_are_filled_again_at_midnight_in_california(channel, clock):
     for _ in range(3):
         assert channel.begin().status_code == 200
