@@ -71,12 +71,8 @@ class Pairs:
         """Both stacks in turn, and who begins changes."""
         pairs: list[tuple[Turn, Turn]] = []
         for number in range(sitting * _ROUNDS, (sitting + 1) * _ROUNDS):
-            if number % 2:
-                first = off(number)
-                pairs.append((first, on(number)))
-            else:
-                second = on(number)
-                pairs.append((off(number), second))
+            turns = {load: load(number) for load in ((off, on) if number % 2 else (on, off))}
+            pairs.append((turns[off], turns[on]))
         self._sittings.append(pairs)
 
     @property

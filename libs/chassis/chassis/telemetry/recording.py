@@ -34,6 +34,8 @@ class Sampling:
             raise ConfigError(
                 f"OTEL_TRACES_SAMPLER must be one of {', '.join(by_name)}, or parentbased_…, not {name!r}"
             )
+        if not 0.0 <= ratio <= 1.0:
+            raise ConfigError(f"OTEL_TRACES_SAMPLER_ARG must be from 0 to 1, not {ratio}")
         self.follows = name.startswith("parentbased_")
         self._bound = round(found * _LOW)
 
@@ -46,20 +48,11 @@ class Sampling:
 class Recorded:
     """A span that is recorded. Of attributes only texts and numbers."""
 
+    # fmt: off
     __slots__ = (
-        *(
-            "_attributes",
-            "_began_ns",
-            "_context",
-            "_ended_ns",
-            "_keep",
-            "_kind",
-            "_links",
-            "_name",
-            "_parent",
-        ),
-        "_status",
+        "_attributes", "_began_ns", "_context", "_ended_ns", "_keep", "_kind", "_links", "_name", "_parent", "_status",
     )
+    # fmt: on
 
     def __init__(
         self,
@@ -83,9 +76,6 @@ class Recorded:
         self._status = _UNSET
         self._began_ns = began_ns or time.time_ns()
         self._ended_ns = 0
-
-    def is_recording(self) -> bool:
-        return True
 
     def get_span_context(self) -> SpanContext:
         return self._context

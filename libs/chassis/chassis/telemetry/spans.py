@@ -51,14 +51,8 @@ class Unrecorded:
     def __init__(self, traceparent: str) -> None:
         self.traceparent = traceparent
 
-    def is_recording(self) -> bool:
-        return False
-
     def get_span_context(self) -> SpanContext:
         return parse(self.traceparent) or INVALID_SPAN_CONTEXT
-
-    def set_attribute(self, _name: str, _value: Any) -> None:
-        """Nothing."""
 
     def end(self) -> None:
         """Nothing."""

@@ -258,6 +258,12 @@ def test_an_unknown_sampler_is_a_wrong_setting() -> None:
         Sampling("sometimes", 0.5)
 
 
+@pytest.mark.parametrize("ratio", [10.0, -0.1, float("nan")])
+def test_a_ratio_that_is_no_part_of_the_whole_is_a_wrong_setting(ratio: float) -> None:
+    with pytest.raises(ConfigError, match="OTEL_TRACES_SAMPLER_ARG"):
+        Sampling("parentbased_traceidratio", ratio)
+
+
 def test_a_gauge_that_cannot_be_read_hides_no_other(
     collector: Collector, started: Callable[..., None]
 ) -> None:
