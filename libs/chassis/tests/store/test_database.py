@@ -15,6 +15,7 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 sys.path.append(str(Path(__file__).parents[1] / "probe"))
 
 COUNT = text("SELECT count(*) FROM things")
+PID = text("SELECT pg_backend_pid()")
 
 
 @pytest.fixture
@@ -118,17 +119,31 @@ def test_a_connection_that_breaks_inside_a_block_is_unavailable_once_and_then_re
 ) -> None:
     with pytest.raises(ApiError) as caught, database.transaction() as connection:
         connection.execute(text("INSERT INTO things VALUES (1)"))
-        pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+        pid = connection.execute(PID).scalar_one()
         kill(database, pid)
         connection.execute(COUNT)
     assert caught.value.row is SERVICE_UNAVAILABLE
     assert count(database) == 0
 
 
+def test_connections_that_ended_while_they_lay_idle_are_replaced_unnoticed(
+    database_for: Callable[[str], str],
+) -> None:
+    database = Database(database_for("probe"), pool_size=3)
+    with database.reading() as one, database.reading() as two, database.reading() as three:
+        pids = [connection.execute(PID).scalar_one() for connection in (one, two, three)]
+    for pid in pids:
+        kill(database, pid)
+    with database.transaction() as one, database.reading() as two, database.reading() as three:
+        now = [connection.execute(PID).scalar_one() for connection in (one, two, three)]
+    assert not {*now} & {*pids}
+    database.close()
+
+
 def kill(database: Database, pid: int) -> None:
     other = Database(str(database.engine.url.render_as_string(hide_password=False)), pool_size=1)
     with other.reading() as connection:
-        connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+        connection.execute(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": pid})
     other.close()
 
 
