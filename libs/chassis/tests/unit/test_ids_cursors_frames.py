@@ -25,6 +25,13 @@ def test_ids_made_later_sort_later(monkeypatch):
     assert earlier < new_id("pst")
 
 
+def test_ids_of_one_millisecond_sort_as_they_were_made(monkeypatch):
+    monkeypatch.setattr("chassis.ids.time.time_ns", lambda: 1_700_000_000_002_000_000)
+    made = [new_id("pst") for _ in range(1000)]
+    assert made == sorted(made)
+    assert {one[:14] for one in made} == {made[0][:14]}  # the millisecond
+
+
 @given(st.lists(st.text(), min_size=1, max_size=4))
 def test_a_cursor_comes_back_as_it_was_made(key):
     assert decode_cursor(encode_cursor(*key), len(key)) == tuple(key)
