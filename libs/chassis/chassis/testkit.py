@@ -270,7 +270,7 @@ def recording() -> "Iterator[Collector]":
     with Collector() as collector:
         telemetry.start("tests", TelemetryConfig(endpoint=collector.url, sampler="parentbased_always_off"))
         yield collector
-        telemetry.stop(0.1)
+        telemetry.stop(10.0)
 
 
 @pytest.fixture

@@ -65,9 +65,11 @@ class Exporting:
         _thread.start_new_thread(self._run, ())
 
     def stop(self, timeout_seconds: float) -> None:
-        """Sends what waits; whatever is not sent in this time is lost."""
+        """Sends what waits; whatever is not sent in this time is lost, and no longer tried."""
         self._stopping.set()
-        self._ended.wait(timeout_seconds)
+        if not self._ended.wait(timeout_seconds):
+            self._span_exporter.shutdown()
+            self._metric_exporter.shutdown()
 
     # -- wherever a span ends ---------------------------------------------------------------------------
 

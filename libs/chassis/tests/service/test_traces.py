@@ -30,7 +30,7 @@ def collector() -> Iterator[Collector]:
     with Collector() as collector:
         telemetry.start("test", TelemetryConfig(endpoint=collector.url, sampler="parentbased_always_off"))
         yield collector
-        telemetry.stop(0.1)
+        telemetry.stop(10.0)
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def started() -> Iterator[Callable[..., None]]:
         telemetry.start("test", TelemetryConfig(endpoint=url, **chosen))  # type: ignore[arg-type]
 
     yield start
-    telemetry.stop(0.1)
+    telemetry.stop(10.0)
 
 
 @pytest.mark.parametrize("module", ["chassis.run", "gateway.app", "publishing.service", "webhooks.service"])
@@ -308,6 +308,22 @@ def test_a_collector_that_is_away_holds_up_nobody_and_costs_bounded_memory(
         began = time.monotonic()
         telemetry.stop(0.5)
         assert time.monotonic() - began < 1.0
+
+
+def test_once_stopped_nothing_is_tried_again(
+    collector: Collector, started: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from chassis.telemetry import exporting
+
+    monkeypatch.setattr(exporting, "_INTERVAL_SECONDS", 0.01)
+    collector.status = 503
+    started(collector.url, timeout_seconds=30.0)
+    with tracing.request("GET", "/", SAMPLED, "req_1") as traced:
+        traced.answered(200, CALLER)
+    running = telemetry._running
+    assert running is not None
+    telemetry.stop(0.1)
+    assert running._ended.wait(2.0)
 
 
 def test_sending_begins_again_when_the_collector_is_back(
