@@ -111,7 +111,11 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def _take(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        size = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(size)
+        if len(body) < size:  # its sender died in the middle: that was no request
+            self.close_connection = True
+            return
         headers = {name.lower(): value for name, value in self.headers.items()}
         answer = self.server.receiver.take(Arrival(self.command, self.path, headers, body))
         self.send_response(answer.status)
