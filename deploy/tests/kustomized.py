@@ -1,7 +1,8 @@
 """What `kubectl apply -k` would send, for tests on machines without it: as much of kustomize as our folders use.
 
 Resources, components, namePrefix, nameSuffix, namespace, labels, images, patches (strategic merge, and JSON patches
-with a target by kind) and configMapGenerator with files. Anything else in a kustomization is an error here.
+with a target by kind), `$patch: delete` by kind, and configMapGenerator with files. Anything else in a kustomization
+is an error here.
 """
 
 import copy
@@ -74,6 +75,8 @@ def _patch(resources: list[Resource], folder: Path, patch: Resource) -> None:
                 if resource["kind"] == patch["target"]["kind"]:
                     for operation in one:
                         _change(resource, operation)
+        elif one.get("$patch") == "delete":
+            resources[:] = [it for it in resources if it["kind"] != patch["target"]["kind"]]
         else:
             same = [it for it in resources if it["kind"] == one["kind"] and _name(it) == _name(one)]
             assert len(same) == 1, f"{folder}: {one['kind']} {_name(one)} is there {len(same)} times"
@@ -102,7 +105,7 @@ def _merged(base: Any, patch: Any, field: str = "") -> Any:
     if isinstance(base, list) and isinstance(patch, list) and (key := _MERGED_BY.get(field)):
         changed = {one[key]: one for one in patch}
         kept = [_merged(one, changed.pop(one[key])) if one[key] in changed else one for one in base]
-        return kept + list(changed.values())
+        return list(changed.values()) + kept
     return copy.deepcopy(patch)
 
 

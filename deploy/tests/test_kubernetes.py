@@ -1,8 +1,12 @@
 """deploy/kubernetes: valid to Kubernetes' own schemas, and every image, port, variable, secret and metric is there."""
 
 import importlib
+import os
 import re
+import shutil
+import subprocess
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +15,11 @@ import pytest
 import yaml
 from kustomized import Resource, build, containers, documents
 
+from chassis.loops import Loop
 from chassis.telemetry import metrics
 from contracts.services import SERVICES
+from gateway.config import Config as GatewayConfig
+from gateway.routes import ENDPOINTS
 from local import house
 from local.observability import prometheus_names, series_in
 from local.paths import ROOT
@@ -29,6 +36,10 @@ COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
 SECRETS = {it["metadata"]["name"]: it["stringData"] for it in documents(FOLDER / "secrets.yaml")}
 #: Made by operators: name → keys.
 MADE_SECRETS = {"rabbitmq-default-user": {"connection_string", "username", "password", "host", "port"}}
+#: From the last request's end to that of the process: what was staged is sent, connections and telemetry are closed.
+LEAVING_SECONDS = 5
+#: The kubelet starts a container anew ever later, and forgets that once one has run for so long.
+BACK_OFF_FORGOTTEN_SECONDS = 600
 PRIVATE = {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"}
 ADAPTER = yaml.safe_load((FOLDER / "components/metrics-adapter/values.yaml").read_text())["rules"]["external"]
 
@@ -41,6 +52,11 @@ def overlay(request: pytest.FixtureRequest) -> list[Resource]:
 @pytest.fixture(scope="module")
 def base() -> list[Resource]:
     return build(FOLDER / "base")
+
+
+@pytest.fixture(scope="module")
+def production() -> list[Resource]:
+    return build(FOLDER / "overlays" / "production")
 
 
 def of_kind(resources: list[Resource], kind: str) -> dict[str, Resource]:
@@ -86,6 +102,45 @@ def test_the_template_of_the_secrets_is_valid_and_empty() -> None:
     for secret in documents(FOLDER / "secrets.yaml"):
         kubernetes_validate.validate(secret, KUBERNETES[-1], strict=True)
         assert set(secret["stringData"].values()) == {""}
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl here")
+@pytest.mark.parametrize("folder", [*OVERLAYS, *(f"{name}/migrations" for name in OVERLAYS)])
+def test_kubectl_builds_what_these_tests_look_at(folder: str) -> None:
+    path = FOLDER / "overlays" / folder
+    done = subprocess.run(["kubectl", "kustomize", path], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+    def by_name(resources: list[Resource]) -> dict[tuple[str, str], Resource]:
+        return {(it["kind"], it["metadata"]["name"]): it for it in resources}
+
+    assert by_name(list(yaml.safe_load_all(done.stdout))) == by_name(build(path))
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_a_selector_means_the_pods_of_its_own_deployment_and_no_job_s(name: str) -> None:
+    folder = FOLDER / "overlays" / name
+    everything = build(folder) + build(folder / "migrations")
+    for unit, deployment in of_kind(everything, "Deployment").items():
+        pods = deployment["spec"]["template"]["spec"]
+        spread = [it["labelSelector"] for it in pods.get("topologySpreadConstraints", ())]
+        for selector in [deployment["spec"]["selector"], *spread]:
+            assert selected(everything, selector) == {unit}
+    for unit, budget in of_kind(everything, "PodDisruptionBudget").items():
+        assert selected(everything, budget["spec"]["selector"]) == {unit}
+    for service in of_kind(everything, "Service").values():
+        [behind] = selected(everything, {"matchLabels": service["spec"]["selector"]})
+        assert behind in of_kind(everything, "Deployment")
+
+
+def test_a_small_one_scales_by_nothing_that_it_does_not_measure() -> None:
+    small = build(FOLDER / "overlays/small")
+    assert of_kind(small, "ConfigMap")["posthaste"]["data"]["OTEL_EXPORTER_OTLP_ENDPOINT"] == ""
+    assert not of_kind(small, "HorizontalPodAutoscaler")
+    # Of one replica a budget has nothing to keep.
+    assert not of_kind(small, "PodDisruptionBudget")
+    for unit in UNITS:
+        assert of_kind(small, "Deployment")[f"{unit}-service"]["spec"]["replicas"] == 1
 
 
 def test_each_unit_is_whole_when_it_is_applied_alone() -> None:
@@ -175,20 +230,19 @@ def test_ports_lead_to_what_listens(overlay: list[Resource]) -> None:
 
 
 def test_each_unit_scales_by_figures_that_are_exported_and_keeps_a_replica_up(
-    overlay: list[Resource],
+    production: list[Resource],
 ) -> None:
     offered = {rule["name"]["as"] for rule in ADAPTER}
     asked = set()
     for unit in UNITS:
-        scaler = of_kind(overlay, "HorizontalPodAutoscaler")[f"{unit}-service"]
+        scaler = of_kind(production, "HorizontalPodAutoscaler")[f"{unit}-service"]
         assert scaler["spec"]["scaleTargetRef"]["name"] == f"{unit}-service"
         external = [it["external"]["metric"] for it in scaler["spec"]["metrics"] if it["type"] == "External"]
         assert external, unit
         asked |= {it["name"] for it in external}
         for metric in external:
             assert metric.get("selector", {}).get("matchLabels", {}) in ({}, {"posthaste_service": unit})
-        budget = of_kind(overlay, "PodDisruptionBudget")[f"{unit}-service"]
-        assert selected(overlay, budget["spec"]["selector"]) == {f"{unit}-service"}
+        assert f"{unit}-service" in of_kind(production, "PodDisruptionBudget")
     assert asked == offered
     for path in ROOT.glob("services/*/*/measures.py"):
         importlib.import_module(f"{path.parent.name}.measures")
@@ -216,12 +270,61 @@ def world(resources: list[Resource]) -> set[str]:
     return found
 
 
-def test_publishing_and_webhooks_alone_reach_the_world_and_ai_where_it_is_asked_for(
-    base: list[Resource],
+def test_publishing_and_webhooks_alone_reach_the_world(overlay: list[Resource], base: list[Resource]) -> None:
+    assert world(base) == world(overlay) == {"publishing-service", "webhooks-service"}
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_ai_reaches_it_too_where_its_component_is_added(name: str, tmp_path: Path) -> None:
+    parts = {"resources": FOLDER / "overlays" / name, "components": FOLDER / "components/ai-providers"}
+    added = {kind: [os.path.relpath(path, tmp_path)] for kind, path in parts.items()}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(added))
+    assert world(build(tmp_path)) == {"publishing-service", "webhooks-service", "ai-service"}
+
+
+def entrypoints(module: str) -> Iterator[Any]:
+    [service] = [
+        it for it in vars(importlib.import_module(module)).values()
+        if isinstance(it, type) and it.__module__ == module and vars(it).get("name")
+    ]  # fmt: skip
+    for method in vars(service).values():
+        yield from getattr(method, "nameko_entrypoints", ())
+
+
+def test_whoever_is_told_to_stop_has_the_time_to_finish(
+    overlay: list[Resource], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert world(base) == {"publishing-service", "webhooks-service"}
-    assert world(build(FOLDER / "overlays/small")) == world(base)
-    assert world(build(FOLDER / "overlays/production")) == world(base) | {"ai-service"}
+    longest = max(endpoint.deadline_seconds for endpoint in ENDPOINTS)
+    assert longest > 60
+    for ingress in of_kind(overlay, "Ingress").values():
+        waits = ingress["metadata"]["annotations"]["nginx.ingress.kubernetes.io/proxy-read-timeout"]
+        assert int(waits) > longest
+    for unit in UNITS:
+        pod = of_kind(overlay, "Deployment")[f"{unit}-service"]["spec"]["template"]["spec"]
+        [container] = pod["containers"]
+        grace = pod["terminationGracePeriodSeconds"]
+        if unit == "gateway":
+            told = {it["name"]: it.get("value", "") for it in container["env"]}
+            if "GRACEFUL_SECONDS" in told:
+                monkeypatch.setenv("GRACEFUL_SECONDS", told["GRACEFUL_SECONDS"])
+            monkeypatch.setenv("AMQP_URL", "amqp://user@host/%2F")
+            monkeypatch.setenv("DATABASE_URL", "postgresql://user@host/gateway")
+            graceful = GatewayConfig.from_env().graceful_seconds
+            [_, paused] = container["lifecycle"]["preStop"]["exec"]["command"]
+            assert graceful >= longest
+            assert grace >= int(paused) + graceful + LEAVING_SECONDS
+        else:
+            loops = [it._deadline_seconds for it in entrypoints(f"{unit}.service") if isinstance(it, Loop)]
+            assert grace >= max([longest, *loops]) + LEAVING_SECONDS
+
+
+def test_a_pod_waits_for_the_broker_longer_than_a_back_off_remembers(overlay: list[Resource]) -> None:
+    for unit in UNITS:
+        [container] = containers(of_kind(overlay, "Deployment")[f"{unit}-service"])
+        probe = container["startupProbe"]
+        assert probe["httpGet"]["path"] == "/healthz"
+        assert probe["periodSeconds"] <= 5
+        assert probe["periodSeconds"] * probe["failureThreshold"] > BACK_OFF_FORGOTTEN_SECONDS
 
 
 def test_nothing_is_open_that_is_not_said(overlay: list[Resource]) -> None:
@@ -254,14 +357,10 @@ def test_every_database_is_migrated_by_a_job_of_this_release(name: str) -> None:
         [variable] = container["env"]
         source = variable["valueFrom"]["secretKeyRef"]
         assert source["key"] in SECRETS[source["name"]]
-        policies = build(FOLDER / "base")
-        labels = pods_of(jobs[f"{unit}-migration-{release}"])
-        allowed = [
-            it for it in of_kind(policies, "NetworkPolicy").values()
-            if it["spec"]["podSelector"].get("matchLabels", {}).items() <= labels.items()
-            and not it["spec"]["podSelector"].get("matchExpressions")
-        ]  # fmt: skip
-        assert {it["metadata"]["name"] for it in allowed} == {"nothing", "names", "database"}
+        job = jobs[f"{unit}-migration-{release}"]
+        policies = of_kind(build(FOLDER / "base"), "NetworkPolicy")
+        allowed = {name for name, it in policies.items() if selected([job], it["spec"]["podSelector"])}
+        assert allowed == {"nothing", "names", "database"}
 
 
 def test_containers_are_nobody_write_nowhere_and_have_no_rights(overlay: list[Resource]) -> None:
