@@ -4,13 +4,17 @@
 # docs/operations.md, "Backup and restore".
 set -eu
 into=$1
-mkdir -p "$into"
+# In this order: who tells of an event before who hears of it. What is on its way meanwhile is sent again, and taken once.
+services="ACCOUNTS PUBLISHING AI QUOTA MEDIA WEBHOOKS GATEWAY"
 url() { eval "printf %s \"\$DATABASE_URL_$1\"" | sed 's/^postgresql+psycopg2:/postgresql:/'; }
 
+for service in $services; do eval ": \"\${DATABASE_URL_$service:?}\""; done
+mkdir -p "$into"
 psql --no-psqlrc --tuples-only --no-align --dbname="$(url PUBLISHING)" \
-  --command="SELECT clock_timestamp()" >"$into/began_at"
-# Who tells of an event before who hears of it: what is on its way meanwhile is sent again, and taken once. Never lost.
-for service in ACCOUNTS PUBLISHING AI QUOTA MEDIA WEBHOOKS GATEWAY; do
+  --command="SELECT clock_timestamp()" >"$into/began_at.part"
+rm -f "$into/began_at"
+for service in $services; do
   pg_dump --format=custom --no-owner --file="$into/$service.part" --dbname="$(url "$service")"
   mv "$into/$service.part" "$into/$service.dump"
 done
+mv "$into/began_at.part" "$into/began_at" # the last: a backup without it is not whole

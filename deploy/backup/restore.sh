@@ -1,18 +1,40 @@
 #!/bin/sh
 # What dump.sh wrote, into databases that are there and may hold anything: restore.sh FROM
-# Nothing of ours may run meanwhile. Each database becomes what it was, or stays what it is.
+# Nothing of ours may run meanwhile. All dumps are read to their end first; then each database becomes what it was, in one
+# transaction, or stays what it is. It may be run again. Told DATABASE_URL_<SERVICE>; needs pg_restore and psql.
 set -eu
 from=$1
 here=$(dirname "$0")
+services="ACCOUNTS PUBLISHING AI QUOTA MEDIA WEBHOOKS GATEWAY"
 url() { eval "printf %s \"\$DATABASE_URL_$1\"" | sed 's/^postgresql+psycopg2:/postgresql:/'; }
+query() { psql --no-psqlrc --quiet --tuples-only --no-align --set=ON_ERROR_STOP=1 --dbname="$(url "$1")"; }
+end() {
+  echo "restore.sh: $1" >&2
+  exit 1
+}
 
-for service in ACCOUNTS PUBLISHING AI QUOTA MEDIA WEBHOOKS GATEWAY; do
-  test -s "$from/$service.dump"
+for service in $services; do
+  eval ": \"\${DATABASE_URL_$service:?}\""
+  pg_restore --file=/dev/null "$from/$service.dump" || end "$from/$service.dump is not whole. No database was touched."
 done
-for service in ACCOUNTS PUBLISHING AI QUOTA MEDIA WEBHOOKS GATEWAY; do
-  psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --dbname="$(url "$service")" \
-    --command="DROP SCHEMA IF EXISTS public CASCADE; CREATE SCHEMA public" 2>/dev/null
-  pg_restore --single-transaction --exit-on-error --no-owner --dbname="$(url "$service")" "$from/$service.dump"
+test -s "$from/began_at" || end "$from/began_at is missing: the backup did not end. No database was touched."
+for service in $services; do
+  others=$(query "$service" <<SQL
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
+SQL
+  ) || end "$service: its database does not answer. No database was touched."
+  test "$others" = 0 || end "$service: its database is in use. Stop all of ours first. No database was touched."
+done
+
+# Whoever does not come to the last line has changed nothing: without COMMIT all of it is rolled back.
+script() {
+  echo "BEGIN; SET client_min_messages = warning; DROP SCHEMA IF EXISTS public CASCADE; CREATE SCHEMA public;"
+  pg_restore --no-owner --file=- "$from/$1.dump" && echo "COMMIT; SELECT 'restored';"
+}
+for service in $services; do
+  test "$(script "$service" | query "$service" | tail -n 1)" = restored ||
+    end "$service was not restored and holds what it held. Mend what is said above, and run this again."
 done
 psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --set=began_at="$(cat "$from/began_at")" \
   --dbname="$(url PUBLISHING)" --file="$here/after-restore.sql"
