@@ -2,6 +2,9 @@
 
 A loop runs again at once while it finds work (returns 1 or more), and otherwise after its interval, or when woken.
 A tick that hangs is ended at its deadline, and one that fails is logged and tried again after the interval.
+
+Told to stop, a service ends its loops first, then waits for its calls and for what the loops began. Only a loop that
+keeps alive what those work on runs as long as they do: `until_the_end`.
 """
 
 import threading
@@ -11,6 +14,7 @@ from typing import Any, TypeVar
 import eventlet
 import structlog
 from eventlet.event import Event as Signal
+from nameko.containers import ServiceContainer
 from nameko.extensions import Entrypoint, register_entrypoint
 
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
@@ -36,10 +40,11 @@ class Loop(Entrypoint):
 
     expected_exceptions = (ApiError, TickTimedOut)
 
-    def __init__(self, interval_seconds: float, deadline_seconds: float) -> None:
+    def __init__(self, interval_seconds: float, deadline_seconds: float, until_the_end: bool) -> None:
         super().__init__()
         self._interval_seconds = interval_seconds
         self._deadline_seconds = deadline_seconds
+        self.until_the_end = until_the_end
         self._stopping = False
         self._waker = threading.Event()
         self._ended: Signal | None = None
@@ -50,6 +55,11 @@ class Loop(Entrypoint):
         self.container.spawn_managed_thread(self._run, identifier=f"loop-{self.method_name}")
 
     def stop(self) -> None:
+        if not self.until_the_end:
+            self.end()
+
+    def end(self) -> None:
+        """Returns when it has ended; it may have before."""
         self._stopping = True
         self._waker.set()
         self.wait_ended()
@@ -95,14 +105,27 @@ class Loop(Entrypoint):
             log.error("loop_failed", loop=self.method_name, exc_info=exc_info)
 
 
-def loop(interval_seconds: float, deadline_seconds: float = 120.0) -> Callable[[F], F]:
-    """Marks `def method(self) -> int` as a worker loop; it returns how many rows it worked on."""
+def loop(
+    interval_seconds: float, deadline_seconds: float = 120.0, *, until_the_end: bool = False
+) -> Callable[[F], F]:
+    """Marks `def method(self) -> int` as a worker loop; it returns how many rows it worked on.
+
+    `until_the_end`: it goes on while the last calls run and what `finish` waits for, as renewing their leases must.
+    The database stays open for it; the bus may be closed by then.
+    """
 
     def mark(function: F) -> F:
-        register_entrypoint(function, Loop(interval_seconds, deadline_seconds))
+        register_entrypoint(function, Loop(interval_seconds, deadline_seconds, until_the_end))
         return function
 
     return mark
+
+
+def end_all(container: ServiceContainer) -> None:
+    """Returns when no loop of the service runs any more. For whoever takes away what they use."""
+    for entrypoint in container.entrypoints:
+        if isinstance(entrypoint, Loop):
+            entrypoint.end()
 
 
 class Finish(Entrypoint):
@@ -113,7 +136,7 @@ class Finish(Entrypoint):
     def stop(self) -> None:
         """The container waits for workers before it stops what they use: so it waits for this one."""
         for entrypoint in self.container.entrypoints:
-            if isinstance(entrypoint, Loop):
+            if isinstance(entrypoint, Loop) and not entrypoint.until_the_end:
                 entrypoint.wait_ended()
         self.container.spawn_worker(self, (), {})
 

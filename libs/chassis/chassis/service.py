@@ -13,7 +13,7 @@ from chassis import inbox, outbox
 from chassis.consumer import on_event, on_events
 from chassis.database import Database
 from chassis.link import NotConfirmed
-from chassis.loops import finish, loop, wake
+from chassis.loops import end_all, finish, loop, wake
 from chassis.rpc import Bus, connect
 from chassis.server import RpcServer, ServiceLink, rpc
 from chassis.telemetry import watching
@@ -72,7 +72,8 @@ class DatabaseProvider(DependencyProvider):
         return self.database
 
     def stop(self) -> None:
-        """Sends what the last calls staged, then closes."""
+        """The last calls have ended: so do loops that ran for their sake. Sends what was staged, then closes."""
+        end_all(self.container)
         self._relay_once()
         assert self.database is not None
         self.database.close()

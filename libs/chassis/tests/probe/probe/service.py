@@ -100,6 +100,12 @@ class ProbeService:
             note_once(connection, "tick")
         return 0
 
+    @loop(interval_seconds=0.1, until_the_end=True)
+    def renew(self):
+        with self.database.transaction() as connection:
+            connection.execute(text("INSERT INTO notes (text) VALUES ('renewed')"))
+        return 0
+
 
 def note_name(connection, event):
     connection.execute(text("INSERT INTO notes (text) VALUES (:t)"), {"t": event.data["name"]})
