@@ -13,6 +13,12 @@ from typing import Any
 
 import yaml
 
+from contracts.services import SERVICES
+from local.paths import ROOT
+
+FOLDER = ROOT / "deploy" / "kubernetes"
+OVERLAYS = ("small", "production")
+UNITS = ("gateway", *SERVICES)
 Resource = dict[str, Any]
 #: Lists that a strategic merge joins by the name of their elements; all others it replaces.
 _MERGED_BY = {
@@ -103,9 +109,8 @@ def _merged(base: Any, patch: Any, field: str = "") -> Any:
         merged = {key: _merged(base[key], patch[key], key) if key in patch else base[key] for key in base}
         return merged | {key: patch[key] for key in patch if key not in base}
     if isinstance(base, list) and isinstance(patch, list) and (key := _MERGED_BY.get(field)):
-        changed = {one[key]: one for one in patch}
-        kept = [_merged(one, changed.pop(one[key])) if one[key] in changed else one for one in base]
-        return list(changed.values()) + kept
+        there = {one[key]: one for one in base}
+        return [_merged(there.pop(one[key], {}), one) for one in patch] + list(there.values())
     return copy.deepcopy(patch)
 
 
@@ -141,4 +146,30 @@ def _label_places(resource: Resource, *, selectors: bool) -> Iterator[dict[str, 
 
 def containers(resource: Resource) -> list[Resource]:
     found: list[Resource] = resource.get("spec", {}).get("template", {}).get("spec", {}).get("containers", [])
+    return found
+
+
+def volumes(resource: Resource) -> list[Resource]:
+    found: list[Resource] = resource.get("spec", {}).get("template", {}).get("spec", {}).get("volumes", [])
+    return found
+
+
+def of_kind(resources: list[Resource], kind: str) -> dict[str, Resource]:
+    return {it["metadata"]["name"]: it for it in resources if it["kind"] == kind}
+
+
+def pods_of(resource: Resource) -> dict[str, str]:
+    labels: dict[str, str] = resource["spec"]["template"]["metadata"]["labels"]
+    return labels
+
+
+def selected(resources: list[Resource], selector: Resource) -> set[str]:
+    """Names of the workloads whose pods a selector means."""
+    found = set()
+    for one in resources:
+        if one["kind"] in ("Deployment", "Job"):
+            labels = pods_of(one)
+            listed = all(labels.get(it["key"]) in it["values"] for it in selector.get("matchExpressions", ()))
+            if listed and selector.get("matchLabels", {}).items() <= labels.items():
+                found.add(one["metadata"]["name"])
     return found

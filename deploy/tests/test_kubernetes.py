@@ -1,7 +1,6 @@
 """deploy/kubernetes: valid to Kubernetes' own schemas, and every image, port, variable, secret and metric is there."""
 
 import importlib
-import os
 import re
 import shutil
 import subprocess
@@ -13,20 +12,26 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
-from kustomized import Resource, build, containers, documents
+from kustomized import (
+    FOLDER,
+    OVERLAYS,
+    UNITS,
+    Resource,
+    build,
+    containers,
+    documents,
+    of_kind,
+    pods_of,
+    selected,
+    volumes,
+)
 
 from chassis.loops import Loop
-from chassis.telemetry import metrics
-from contracts.services import SERVICES
 from gateway.config import Config as GatewayConfig
 from gateway.routes import ENDPOINTS
 from local import house
-from local.observability import prometheus_names, series_in
 from local.paths import ROOT
 
-FOLDER = ROOT / "deploy" / "kubernetes"
-OVERLAYS = ("small", "production")
-UNITS = ("gateway", *SERVICES)
 #: The oldest that is still maintained when this was written, and the newest that the schemas know.
 KUBERNETES = ("1.34.1", "1.37.0")
 #: Of operators; Kubernetes itself has no schema of them.
@@ -40,8 +45,6 @@ MADE_SECRETS = {"rabbitmq-default-user": {"connection_string", "username", "pass
 LEAVING_SECONDS = 5
 #: The kubelet starts a container anew ever later, and forgets that once one has run for so long.
 BACK_OFF_FORGOTTEN_SECONDS = 600
-PRIVATE = {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"}
-ADAPTER = yaml.safe_load((FOLDER / "components/metrics-adapter/values.yaml").read_text())["rules"]["external"]
 
 
 @pytest.fixture(scope="module", params=OVERLAYS)
@@ -50,34 +53,8 @@ def overlay(request: pytest.FixtureRequest) -> list[Resource]:
 
 
 @pytest.fixture(scope="module")
-def base() -> list[Resource]:
-    return build(FOLDER / "base")
-
-
-@pytest.fixture(scope="module")
 def production() -> list[Resource]:
     return build(FOLDER / "overlays" / "production")
-
-
-def of_kind(resources: list[Resource], kind: str) -> dict[str, Resource]:
-    return {it["metadata"]["name"]: it for it in resources if it["kind"] == kind}
-
-
-def pods_of(resource: Resource) -> dict[str, str]:
-    labels: dict[str, str] = resource["spec"]["template"]["metadata"]["labels"]
-    return labels
-
-
-def selected(resources: list[Resource], selector: Resource) -> set[str]:
-    """Names of the workloads whose pods a selector means."""
-    found = set()
-    for one in resources:
-        if one["kind"] in ("Deployment", "Job"):
-            labels = pods_of(one)
-            listed = all(labels.get(it["key"]) in it["values"] for it in selector.get("matchExpressions", ()))
-            if listed and selector.get("matchLabels", {}).items() <= labels.items():
-                found.add(one["metadata"]["name"])
-    return found
 
 
 @pytest.mark.parametrize(
@@ -133,16 +110,6 @@ def test_a_selector_means_the_pods_of_its_own_deployment_and_no_job_s(name: str)
         assert behind in of_kind(everything, "Deployment")
 
 
-def test_a_small_one_scales_by_nothing_that_it_does_not_measure() -> None:
-    small = build(FOLDER / "overlays/small")
-    assert of_kind(small, "ConfigMap")["posthaste"]["data"]["OTEL_EXPORTER_OTLP_ENDPOINT"] == ""
-    assert not of_kind(small, "HorizontalPodAutoscaler")
-    # Of one replica a budget has nothing to keep.
-    assert not of_kind(small, "PodDisruptionBudget")
-    for unit in UNITS:
-        assert of_kind(small, "Deployment")[f"{unit}-service"]["spec"]["replicas"] == 1
-
-
 def test_each_unit_is_whole_when_it_is_applied_alone() -> None:
     for unit in UNITS:
         kinds = {it["kind"] for it in build(FOLDER / "base" / unit)}
@@ -185,22 +152,75 @@ def test_a_unit_is_told_what_it_reads_and_nothing_else(
     assert [source["secretRef"]["name"] for source in container["envFrom"]] == [f"posthaste-{unit}"]
 
 
+def secrets_of(resources: list[Resource]) -> set[str]:
+    """Every Secret that is named: for variables, volumes, certificates."""
+    found = {tls["secretName"] for it in of_kind(resources, "Ingress").values() for tls in it["spec"]["tls"]}
+    for resource in resources:
+        for container in containers(resource):
+            found |= {it["secretRef"]["name"] for it in container.get("envFrom", ())}
+            sources = [it.get("valueFrom", {}) for it in container.get("env", ())]
+            found |= {it["secretKeyRef"]["name"] for it in sources if "secretKeyRef" in it}
+        for volume in volumes(resource):
+            if "secret" in volume:
+                found.add(volume["secret"]["secretName"])
+    return found
+
+
+def settings_in(resources: list[Resource]) -> Iterator[tuple[str, str]]:
+    """Each key of the ConfigMap that a container is told, with its value; and each value that it is told directly."""
+    shared = of_kind(resources, "ConfigMap")["posthaste"]["data"]
+    for resource in resources:
+        for container in containers(resource):
+            for variable in container.get("env", ()):
+                source = variable.get("valueFrom", {})
+                if "configMapKeyRef" in source:
+                    assert source["configMapKeyRef"]["name"] == "posthaste"
+                    yield source["configMapKeyRef"]["key"], shared[source["configMapKeyRef"]["key"]]
+                elif not source:
+                    yield "", variable["value"]
+
+
+def test_every_secret_that_is_named_has_its_template_or_its_maker(production: list[Resource]) -> None:
+    everything = production + build(FOLDER / "overlays/production/migrations")
+    assert secrets_of(everything) == SECRETS.keys() | MADE_SECRETS.keys()
+    small = build(FOLDER / "overlays/small") + build(FOLDER / "overlays/small/migrations")
+    assert secrets_of(small) <= SECRETS.keys() | MADE_SECRETS.keys()
+
+
 def test_every_setting_that_is_shared_is_used_by_somebody(overlay: list[Resource]) -> None:
-    used = {
-        variable["valueFrom"]["configMapKeyRef"]["key"]
-        for deployment in of_kind(overlay, "Deployment").values()
-        for container in containers(deployment)
-        for variable in container.get("env", ())
-        if "configMapKeyRef" in variable.get("valueFrom", {})
-    }
+    used = {key for key, _ in settings_in(overlay)} - {""}
     assert used == of_kind(overlay, "ConfigMap")["posthaste"]["data"].keys()
-    mounted = {
-        source["secretRef"]["name"]
-        for deployment in of_kind(overlay, "Deployment").values()
-        for container in containers(deployment)
-        for source in container.get("envFrom", ())
-    }
-    assert mounted == SECRETS.keys()
+
+
+def test_an_address_without_a_dot_is_a_service_of_the_same_overlay(overlay: list[Resource]) -> None:
+    services = of_kind(overlay, "Service")
+    found = 0
+    for _, value in settings_in(overlay):
+        if address := re.fullmatch(r"(?:https?://)?([a-z][\w-]*):(\d+)/?", value):
+            found += 1
+            assert int(address[2]) in {it["port"] for it in services[address[1]]["spec"]["ports"]}, value
+    assert found or not services.keys() - {"gateway-service"}
+
+
+def test_the_database_s_certificate_is_where_the_example_says(overlay: list[Resource]) -> None:
+    example = (FOLDER / "secrets.yaml").read_text()
+    [(mode, path)] = re.findall(r"\?sslmode=([\w-]+)&sslrootcert=(\S+)", example)
+    assert mode == "verify-full"
+    assert list(SECRETS["posthaste-database-ca"]) == [Path(path).name]
+    for resource in [*overlay, *build(FOLDER / "overlays/production/migrations")]:
+        for container in containers(resource):
+            if container["image"].startswith("posthaste/"):
+                mounted = {it["mountPath"]: it["name"] for it in container["volumeMounts"]}
+                [volume] = [it for it in volumes(resource) if it["name"] == mounted[str(Path(path).parent)]]
+                assert volume["secret"]["secretName"] == "posthaste-database-ca"
+
+
+def test_how_payments_are_made_is_said_in_one_place_and_not_in_the_deployment(
+    overlay: list[Resource],
+) -> None:
+    [container] = containers(of_kind(overlay, "Deployment")["ai-service"])
+    [variable] = [it for it in container["env"] if it["name"] == "PAYMENT_PROVIDER"]
+    assert variable["valueFrom"] == {"configMapKeyRef": {"name": "posthaste", "key": "PAYMENT_PROVIDER"}}
 
 
 def test_ports_lead_to_what_listens(overlay: list[Resource]) -> None:
@@ -229,59 +249,6 @@ def test_ports_lead_to_what_listens(overlay: list[Resource]) -> None:
                 assert backend["port"]["name"] in {it["name"] for it in ports}
 
 
-def test_each_unit_scales_by_figures_that_are_exported_and_keeps_a_replica_up(
-    production: list[Resource],
-) -> None:
-    offered = {rule["name"]["as"] for rule in ADAPTER}
-    asked = set()
-    for unit in UNITS:
-        scaler = of_kind(production, "HorizontalPodAutoscaler")[f"{unit}-service"]
-        assert scaler["spec"]["scaleTargetRef"]["name"] == f"{unit}-service"
-        external = [it["external"]["metric"] for it in scaler["spec"]["metrics"] if it["type"] == "External"]
-        assert external, unit
-        asked |= {it["name"] for it in external}
-        for metric in external:
-            assert metric.get("selector", {}).get("matchLabels", {}) in ({}, {"posthaste_service": unit})
-        assert f"{unit}-service" in of_kind(production, "PodDisruptionBudget")
-    assert asked == offered
-    for path in ROOT.glob("services/*/*/measures.py"):
-        importlib.import_module(f"{path.parent.name}.measures")
-    kinds = {metrics.Gauge: "gauge", metrics.Counter: "sum", metrics.Histogram: "histogram"}
-    exported = {
-        series
-        for name, it in metrics.DECLARED.items()
-        for series in prometheus_names(name, kinds[type(it)], it.unit)
-    }
-    queries = [rule["metricsQuery"].replace(",<<.LabelMatchers>>", "") for rule in ADAPTER]
-    assert series_in([*queries, *(rule["seriesQuery"] for rule in ADAPTER)]) <= exported
-
-
-def world(resources: list[Resource]) -> set[str]:
-    """Who may reach any public address."""
-    found = set()
-    for policy in of_kind(resources, "NetworkPolicy").values():
-        for rule in policy["spec"].get("egress", ()):
-            blocks = [to["ipBlock"] for to in rule.get("to", ()) if "ipBlock" in to]
-            assert rule.get("to"), "a rule without `to` leads everywhere"
-            for block in blocks:
-                if block["cidr"] == "0.0.0.0/0":
-                    assert set(block["except"]) >= PRIVATE
-                    found |= selected(resources, policy["spec"]["podSelector"])
-    return found
-
-
-def test_publishing_and_webhooks_alone_reach_the_world(overlay: list[Resource], base: list[Resource]) -> None:
-    assert world(base) == world(overlay) == {"publishing-service", "webhooks-service"}
-
-
-@pytest.mark.parametrize("name", OVERLAYS)
-def test_ai_reaches_it_too_where_its_component_is_added(name: str, tmp_path: Path) -> None:
-    parts = {"resources": FOLDER / "overlays" / name, "components": FOLDER / "components/ai-providers"}
-    added = {kind: [os.path.relpath(path, tmp_path)] for kind, path in parts.items()}
-    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(added))
-    assert world(build(tmp_path)) == {"publishing-service", "webhooks-service", "ai-service"}
-
-
 def entrypoints(module: str) -> Iterator[Any]:
     [service] = [
         it for it in vars(importlib.import_module(module)).values()
@@ -291,9 +258,7 @@ def entrypoints(module: str) -> Iterator[Any]:
         yield from getattr(method, "nameko_entrypoints", ())
 
 
-def test_whoever_is_told_to_stop_has_the_time_to_finish(
-    overlay: list[Resource], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whoever_is_told_to_stop_has_the_time_to_finish(overlay: list[Resource]) -> None:
     longest = max(endpoint.deadline_seconds for endpoint in ENDPOINTS)
     assert longest > 60
     for ingress in of_kind(overlay, "Ingress").values():
@@ -304,12 +269,8 @@ def test_whoever_is_told_to_stop_has_the_time_to_finish(
         [container] = pod["containers"]
         grace = pod["terminationGracePeriodSeconds"]
         if unit == "gateway":
-            told = {it["name"]: it.get("value", "") for it in container["env"]}
-            if "GRACEFUL_SECONDS" in told:
-                monkeypatch.setenv("GRACEFUL_SECONDS", told["GRACEFUL_SECONDS"])
-            monkeypatch.setenv("AMQP_URL", "amqp://user@host/%2F")
-            monkeypatch.setenv("DATABASE_URL", "postgresql://user@host/gateway")
-            graceful = GatewayConfig.from_env().graceful_seconds
+            assert "GRACEFUL_SECONDS" not in {it["name"] for it in container["env"]}
+            graceful = GatewayConfig(amqp_url="", database_url="").graceful_seconds
             [_, paused] = container["lifecycle"]["preStop"]["exec"]["command"]
             assert graceful >= longest
             assert grace >= int(paused) + graceful + LEAVING_SECONDS
@@ -325,24 +286,6 @@ def test_a_pod_waits_for_the_broker_longer_than_a_back_off_remembers(overlay: li
         assert probe["httpGet"]["path"] == "/healthz"
         assert probe["periodSeconds"] <= 5
         assert probe["periodSeconds"] * probe["failureThreshold"] > BACK_OFF_FORGOTTEN_SECONDS
-
-
-def test_nothing_is_open_that_is_not_said(overlay: list[Resource]) -> None:
-    policies = of_kind(overlay, "NetworkPolicy")
-    closed = policies["nothing"]["spec"]
-    assert set(closed["policyTypes"]) == {"Ingress", "Egress"}
-    assert not {"ingress", "egress"} & closed.keys()
-    ours = {f"{unit}-service" for unit in UNITS}
-    assert selected(overlay, closed["podSelector"]) == ours
-    let_in = {
-        name
-        for policy in policies.values()
-        if policy["spec"].get("ingress")
-        for name in selected(overlay, policy["spec"]["podSelector"])
-    }
-    assert let_in & ours == {"gateway-service"}
-    for name in ("names", "database", "broker-and-collector"):
-        assert selected(overlay, policies[name]["spec"]["podSelector"]) == ours
 
 
 @pytest.mark.parametrize("name", OVERLAYS)
@@ -374,9 +317,3 @@ def test_containers_are_nobody_write_nowhere_and_have_no_rights(overlay: list[Re
             assert container["securityContext"]["allowPrivilegeEscalation"] is False
             assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
             assert {"requests", "limits"} <= container["resources"].keys()
-
-
-def test_queues_are_replicated_where_there_is_more_than_one_broker() -> None:
-    [broker] = of_kind(build(FOLDER / "overlays/production"), "RabbitmqCluster").values()
-    assert broker["spec"]["replicas"] == 3
-    assert "default_queue_type = quorum" in broker["spec"]["rabbitmq"]["additionalConfig"]

@@ -1,0 +1,61 @@
+"""deploy/kubernetes: who may reach whom, and that nothing else may."""
+
+import os
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+import yaml
+from kustomized import FOLDER, OVERLAYS, UNITS, Resource, build, of_kind, selected
+
+PRIVATE = {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"}
+
+
+@pytest.fixture(scope="module", params=OVERLAYS)
+def overlay(request: pytest.FixtureRequest) -> list[Resource]:
+    return build(FOLDER / "overlays" / request.param)
+
+
+def world(resources: list[Resource]) -> set[str]:
+    """Who may reach any public address."""
+    found = set()
+    for policy in of_kind(resources, "NetworkPolicy").values():
+        for rule in policy["spec"].get("egress", ()):
+            blocks = [to["ipBlock"] for to in rule.get("to", ()) if "ipBlock" in to]
+            assert rule.get("to"), "a rule without `to` leads everywhere"
+            for block in blocks:
+                if not ip_network(block["cidr"]).is_private:
+                    assert block["cidr"] == "::/0" or set(block["except"]) >= PRIVATE
+                    found |= selected(resources, policy["spec"]["podSelector"])
+    return found
+
+
+def test_publishing_and_webhooks_alone_reach_the_world(overlay: list[Resource]) -> None:
+    base = build(FOLDER / "base")
+    assert world(base) == world(overlay) == {"publishing-service", "webhooks-service"}
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_ai_reaches_it_too_where_its_component_is_added(name: str, tmp_path: Path) -> None:
+    parts = {"resources": FOLDER / "overlays" / name, "components": FOLDER / "components/ai-providers"}
+    added = {kind: [os.path.relpath(path, tmp_path)] for kind, path in parts.items()}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(added))
+    assert world(build(tmp_path)) == {"publishing-service", "webhooks-service", "ai-service"}
+
+
+def test_nothing_is_open_that_is_not_said(overlay: list[Resource]) -> None:
+    policies = of_kind(overlay, "NetworkPolicy")
+    closed = policies["nothing"]["spec"]
+    assert set(closed["policyTypes"]) == {"Ingress", "Egress"}
+    assert not {"ingress", "egress"} & closed.keys()
+    ours = {f"{unit}-service" for unit in UNITS}
+    assert selected(overlay, closed["podSelector"]) == ours
+    let_in = {
+        name
+        for policy in policies.values()
+        if policy["spec"].get("ingress")
+        for name in selected(overlay, policy["spec"]["podSelector"])
+    }
+    assert let_in & ours == {"gateway-service"}
+    for name in ("names", "database", "broker-and-collector"):
+        assert selected(overlay, policies[name]["spec"]["podSelector"]) == ours
