@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,30 @@ def test_docker_compose_accepts_it(docker_compose: str, options: list[str]) -> N
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("profile", ["compact", "core"])
+def test_the_settings_that_the_guide_makes_are_enough(
+    docker_compose: str, tmp_path: Path, profile: str, settings_of: Any
+) -> None:
+    guide = (ROOT / "docs/operations.md").read_text()
+    script = re.search(
+        r"^test ! -e \.env && python3 - <<'END' >\.env.*?\n(.*?)^END$", guide, re.MULTILINE | re.DOTALL
+    )
+    assert script
+    made = subprocess.run([sys.executable, "-"], input=script[1], capture_output=True, text=True, timeout=30)
+    added = {"compact": ENV_FILES["compact"].read_text(), "core": "COMPOSE_PROFILES=core\n"}[profile]
+    (tmp_path / ".env").write_text(made.stdout + added)
+    done = subprocess.run(
+        [docker_compose, "--env-file", str(tmp_path / ".env"), "config"],
+        cwd=ROOT, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    told = yaml.safe_load(done.stdout)["services"]
+    for container in told.keys() & PROCESSES.keys():
+        needed = settings_of(*PROCESSES[container]).required | {"AMQP_PASSWORD", "DATABASE_PASSWORD"}
+        assert not [name for name in needed if not told[container]["environment"].get(name)], container
+    assert told.keys() >= {"gateway", "postgres", "services" if profile == "compact" else "ai"}
 
 
 @pytest.mark.parametrize("container", PROCESSES)
@@ -224,8 +249,25 @@ def test_what_is_built_and_mounted_is_there() -> None:
         elif name in OURS:
             assert row["image"] in {other["image"] for other in OURS.values() if "build" in other}
         for volume in row.get("volumes", ()):
-            source = volume.split(":")[0]
+            source = volume.rpartition(":/")[0]
+            if source == "${BACKUP_FOLDER:-./backup}":  # made by the engine
+                continue
             assert (ROOT / source).exists() if source.startswith(".") else source in COMPOSE["volumes"]
+
+
+def test_our_images_are_built_here_or_pulled_when_the_operator_says_so_and_by_nobody_else() -> None:
+    built = [row["image"] for row in OURS.values() if "build" in row]
+    assert len(built) == len(set(built))  # a name built twice at once: the second may fail, "already exists"
+    assert {row["pull_policy"] for row in OURS.values()} == {"${POSTHASTE_PULL_POLICY:-never}"}
+
+
+def test_dumps_are_made_and_restored_where_the_databases_are() -> None:
+    row = SERVICES["postgres"]
+    told = {name: value for name, value in row["environment"].items() if name.startswith("DATABASE_URL_")}
+    assert told == {
+        f"DATABASE_URL_{name.upper()}": f"postgresql://posthaste@/{name}" for name in house.DATABASES
+    }
+    assert "./deploy/backup:/scripts:ro" in row["volumes"]
 
 
 def test_every_image_is_pinned() -> None:
@@ -244,7 +286,7 @@ def test_every_service_gets_a_database_on_an_empty_volume() -> None:
     [
         ({"WORD": "variable"}, "variable"),
         ({"WORD_FILE": "file"}, "from a file"),
-        ({"WORD": "variable", "WORD_FILE": "file"}, "variable"),
+        ({"WORD": "variable", "WORD_FILE": "empty"}, "variable"),
         ({"WORD": "", "WORD_FILE": "empty"}, None),
         ({}, None),
     ],
@@ -262,6 +304,17 @@ def test_servers_get_their_secret_from_either_place_and_do_not_start_without(
     assert (done.returncode == 0) is (expected is not None)
     assert done.stdout.strip() == (expected or "")
     assert expected is not None or "WORD is not set" in done.stderr
+
+
+def test_a_server_told_its_secret_in_both_ways_does_not_start(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("from a file\n")
+    done = subprocess.run(
+        [ROOT / "deploy/compose/with-secrets.sh", "WORD", "--", "true"],
+        env={"WORD": "variable", "WORD_FILE": str(tmp_path / "file"), "PATH": os.environ["PATH"]},
+        capture_output=True, text=True, timeout=10,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "WORD and WORD_FILE are both set" in done.stderr
 
 
 def test_operations_knows_every_alert() -> None:
