@@ -21,6 +21,8 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
 log = structlog.get_logger()
 F = TypeVar("F", bound=Callable[..., Any])
+#: How long what `finish` marks may wait: as calls may last, which whoever ends processes has to grant. Our choice.
+FINISH_SECONDS = 120.0
 #: Of each method name; services that share a process may have a name in common.
 _wakers: dict[str, set[threading.Event]] = {}
 

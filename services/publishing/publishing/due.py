@@ -78,6 +78,8 @@ def run_lane(house: House, page: PageRow, posts: Sequence[Post]) -> None:
     done: Delivered | None = None
     try:
         for post in posts:
+            if house.is_stopping:
+                break
             record = done.record if done is not None else None
             written, done = scribe.write(record, waiting.pop(0)), None
             if written.has_begun:

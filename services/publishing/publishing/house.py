@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from chassis.database import Database
+from chassis.loops import FINISH_SECONDS
 from chassis.rpc import Bus
 from chassis.telemetry.watching import watch_pool
 from contracts.errors import PAGE_EXPIRED, SERVICE_UNAVAILABLE, ApiError
@@ -43,6 +44,7 @@ class House:
         self.registry = registry or Registry(settings.platforms)
         self.logins = logins(settings.platforms)
         self.scribe = Scribe(database, settings.lease_seconds)
+        self.is_stopping = False
         self._turns = threading.BoundedSemaphore(settings.live_calls)
 
     @cached_property
@@ -59,8 +61,9 @@ class House:
         return Pool("polling", self.settings.poll_calls)
 
     def finish(self) -> None:
-        """Returns when no call to a platform runs beside a loop any more; at the latest when the claims lapse."""
-        end = time.monotonic() + self.settings.lease_seconds
+        """Begins no further post. Returns when no call to a platform runs beside a loop any more, or too long."""
+        self.is_stopping = True
+        end = time.monotonic() + FINISH_SECONDS
         for pool in (self.lanes, self.side, self.polling):
             pool.wait_free(pool.size, max(end - time.monotonic(), 0.0))
 

@@ -175,7 +175,7 @@ class PublishingService:
     def publish_due_posts(self) -> int:
         return due.publish_due_posts(self.house)
 
-    @loop(interval_seconds=2.0)
+    @loop(interval_seconds=2.0, until_the_end=True)
     def renew_claims(self) -> int:
         self.house.scribe.renew()
         return 0

@@ -54,6 +54,30 @@ def test_two_workers_on_the_same_due_rows_send_each_post_once_and_in_order(
         assert mine == [f"{page.id} {n}" for n in range(5)]
 
 
+def test_told_to_stop_a_lane_ends_its_post_and_gives_back_the_others(
+    world: Any, house: House, make_house: Callable[..., House], platform: Any
+) -> None:
+    page, publish = world.page(), platform.publish
+    world.fill(page, 3)
+    world.shift(3600)
+
+    def told_meanwhile(*args: Any) -> Any:
+        house.is_stopping = True
+        return publish(*args)
+
+    platform.publish = told_meanwhile
+    assert due.publish_due_posts(house) == 3
+    house.finish()
+    assert platform.messages == [f"{page.id} 0"]
+    assert [row.state for row in world.ask("SELECT state FROM posts ORDER BY id")] == [
+        "published",
+        "queued",
+        "queued",
+    ]
+    world.send(make_house())
+    assert platform.messages == [f"{page.id} {n}" for n in range(3)]
+
+
 def test_a_retryable_refusal_comes_again_after_1_5_and_15_minutes_and_then_fails(
     world: Any, platform: Any
 ) -> None:
