@@ -52,6 +52,8 @@ GATHER_SECONDS = 0.002
 #: A frame that is unanswered for longer holds up nobody: its calls are slow, or nobody will ever answer. Our choice.
 FRESH_SECONDS = 0.02
 DEFAULT_TIMEOUT_SECONDS = 10.0
+#: Between two looks for calls whose time is up while nobody waits for them. Our choice.
+_SWEEP_SECONDS = 0.5
 _REPLY_TO = "amq.rabbitmq.reply-to"
 
 
@@ -154,7 +156,10 @@ class Bus:
         timeout_seconds: float,
         then: Callable[[PendingCall], None] | None = None,
     ) -> PendingCall:
-        """Sends a call without waiting for its answer; `then` is for who does not want to wait at all."""
+        """Sends a call without waiting for its answer; `then` is for who does not want to wait at all.
+
+        It is called in any case: when the answer is lost, soon after the call's time is up.
+        """
         span, traceparent = tracing.calling(service, method.name)
         call = Call(
             id=next(self._ids),
@@ -180,6 +185,15 @@ class Bus:
         self.ready = True
         for line in list(self._lines.values()):
             line.reset()
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Ends calls that nobody waits for: of a lost answer they would never hear. Goes on while the link is open."""
+        over = time.monotonic() - _SWEEP_SECONDS
+        for pending in list(self._pending.values()):
+            if pending.deadline < over:
+                self._fail(pending.call.id, "did not answer in time")
+        self.link.call_later(_SWEEP_SECONDS, self._sweep)
 
     def _consume_broadcasts(self) -> None:
         channel = self.link.channel
@@ -235,6 +249,7 @@ class Bus:
     def _fail(self, call_id: int, reason: str) -> None:
         pending = self._pending.pop(call_id, None)
         if pending is not None:
+            self._lines[pending.service].answered(pending.frame_id)
             pending.finish(Raw(b"null"), unavailable(f"{pending.service}: {reason}"))
 
     def _forget(self, call_id: int) -> None:
