@@ -176,6 +176,7 @@ class Link:
 
     def _on_plain_channel(self, channel: Channel) -> None:
         channel.add_on_close_callback(self._on_channel_closed)
+        channel.add_on_cancel_callback(self._on_consumer_cancelled)
         self.channel = channel
         topology.declare(channel, self._open_confirm_channel)
 
@@ -193,6 +194,12 @@ class Link:
     def _on_channel_closed(self, channel: Channel, reason: Any) -> None:
         if self._connection is not None and self._connection.is_open:
             log.warning("channel_closed", link=self.name, reason=str(reason))
+            self._connection.close()
+
+    def _on_consumer_cancelled(self, _frame: Any) -> None:
+        """The broker ended it: a queue was deleted, or went with its node. A new connection declares all anew."""
+        if self._connection is not None and self._connection.is_open:
+            log.warning("consumer_cancelled", link=self.name)
             self._connection.close()
 
     def _run_soon(self) -> None:

@@ -5,6 +5,7 @@ run again behind its caller's back; the caller gets SERVICE_UNAVAILABLE and repe
 operation id. Replies are transient and unconfirmed; those that are ready at the same moment travel together.
 """
 
+import math
 import threading
 import time
 from collections import defaultdict
@@ -41,7 +42,7 @@ from chassis.lateness import Lateness
 from chassis.link import Link
 from chassis.telemetry import tracing
 from contracts.caller import Caller
-from contracts.errors import NOT_FOUND, SERVER_ERROR, VALIDATION_ERROR, ApiError
+from contracts.errors import NOT_FOUND, SERVER_ERROR, SERVICE_UNAVAILABLE, VALIDATION_ERROR, ApiError
 
 log = structlog.get_logger()
 
@@ -194,12 +195,13 @@ class RpcServer(SharedExtension, ProviderCollector):
             raise ValueError("a call without reply_to")
         frame = decode_requests(body)
         sent_at = frame.sent_at if frame.steady is None else frame.steady
-        waited = self._lateness.of(properties.reply_to, sent_at, time.monotonic())
+        now = time.monotonic()
+        waited = self._lateness.of(properties.reply_to, sent_at, now)
         for call in frame.calls:
             if waited < call.ttl:  # else its caller has given up
-                self._begin_call(properties.reply_to, call)
+                self._begin_call(properties.reply_to, call, now + call.ttl - waited)
 
-    def _begin_call(self, reply_to: str, call: Call) -> None:
+    def _begin_call(self, reply_to: str, call: Call, give_up_at: float) -> None:
         if call.method == PING:
             self.container.spawn_managed_thread(
                 partial(self._answer_ping, reply_to, call.id), identifier="ping"
@@ -221,9 +223,8 @@ class RpcServer(SharedExtension, ProviderCollector):
             )
             return
         self._running += 1
-        provider.run(
-            caller, request, call.traceparent, partial(self._on_result, reply_to, call.id, caller, method)
-        )
+        on_result = partial(self._on_result, reply_to, call.id, caller, method)
+        provider.run(caller, request, call.traceparent, give_up_at, on_result)
 
     def _answer_ping(self, reply_to: str, call_id: int) -> None:
         try:
@@ -303,9 +304,16 @@ class Rpc(Entrypoint):
         self.server.unregister_provider(self)
 
     def run(
-        self, caller: Caller, request: Any, traceparent: str, on_result: Callable[..., tuple[Any, None]]
+        self,
+        caller: Caller,
+        request: Any,
+        traceparent: str,
+        give_up_at: float,
+        on_result: Callable[..., tuple[Any, None]],
     ) -> None:
-        self.container.spawn_worker(self, (caller, request, traceparent), {}, handle_result=on_result)
+        """Waits for a free worker."""
+        arguments = (caller, request, traceparent, give_up_at)
+        self.container.spawn_worker(self, arguments, {}, handle_result=on_result)
 
 
 def rpc(function: F) -> F:
@@ -315,7 +323,11 @@ def rpc(function: F) -> F:
     """
 
     @wraps(function)
-    def call(self: Any, caller: Caller, request: Any, traceparent: str = "") -> Any:
+    def call(
+        self: Any, caller: Caller, request: Any, traceparent: str = "", give_up_at: float = math.inf
+    ) -> Any:
+        if time.monotonic() > give_up_at:  # it waited so long for a worker that its caller has given up
+            raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
         structlog.contextvars.bind_contextvars(request_id=caller.request_id)
         with tracing.serving(self.name, function.__name__, caller, traceparent):
             return function(self, caller, request)

@@ -118,6 +118,57 @@ def test_a_write_whose_caller_gave_up_is_not_run_later(own_probe):
     assert own_probe.count(CALLER, Words(text="late")).count == 0
 
 
+def test_a_call_that_waited_for_a_free_worker_past_its_deadline_is_not_run(running_service):
+    probe = running_service("probe", env={"MAX_WORKERS": "1"}, api=ProbeApi)
+    proxy = probe.bus.service("probe", ProbeApi)
+    busy = proxy.wait.start(CALLER, Words(seconds=2.5))
+    with pytest.raises(ApiError):
+        proxy.write(CALLER, Words(text="late"), timeout_seconds=1.0)
+    busy.result()
+    assert probe.count(CALLER, Words(text="late")).count == 0
+
+
+def test_a_call_whose_answer_is_not_waited_for_is_told_at_its_deadline_that_there_is_none(probe):
+    told, ended = [], threading.Event()
+
+    def then(pending):
+        told.append(pending)
+        ended.set()
+
+    bus = probe.bus
+    bus.service("probe", ProbeApi).wait.start(CALLER, Words(seconds=3.0), timeout_seconds=0.2, then=then)
+    assert ended.wait(2.0)
+    with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
+        told[0].result()
+    until(lambda: not bus._pending)
+
+
+@pytest.mark.parametrize("kind", ["rpc", "events"])
+def test_a_service_whose_queue_was_deleted_makes_it_anew_and_goes_on(listening_probe, virtual_host, kind):
+    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+        connection.channel().queue_delete(f"{kind}.probe")
+    until(lambda: echoes(listening_probe), 5.0)
+    until(lambda: has_its_queues(virtual_host), 5.0)
+
+
+def echoes(probe):
+    try:
+        return probe.echo(CALLER, Words(text="there"), timeout_seconds=0.3).text == "there"
+    except ApiError:
+        return False
+
+
+def has_its_queues(virtual_host):
+    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+        try:
+            return all(
+                connection.channel().queue_declare(name, passive=True).method.consumer_count
+                for name in (topology.rpc_queue("probe"), topology.event_queue("probe"))
+            )
+        except pika.exceptions.ChannelClosedByBroker:
+            return False
+
+
 def test_a_call_is_not_run_again_when_its_process_dies_in_the_middle(own_probe):
     proxy = own_probe.bus.service("probe", ProbeApi)
     pending = proxy.write.start(CALLER, Words(text="once", seconds=5.0), timeout_seconds=8.0)
