@@ -68,7 +68,7 @@ class Exporting:
         """Sends what waits; whatever is not sent in this time is lost, and no longer tried."""
         self._stopping.set()
         if not self._ended.wait(timeout_seconds):
-            self._span_exporter.shutdown()
+            self._span_exporter.shutdown()  # type: ignore[no-untyped-call]
             self._metric_exporter.shutdown()
 
     # -- wherever a span ends ---------------------------------------------------------------------------
