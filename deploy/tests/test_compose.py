@@ -317,6 +317,18 @@ def test_a_server_told_its_secret_in_both_ways_does_not_start(tmp_path: Path) ->
     assert "WORD and WORD_FILE are both set" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "guide", ["README.md", "docs/operations.md", "docs/observability.md", "docker-compose.yml"]
+)
+def test_the_guides_speak_of_containers_that_are_there(guide: str) -> None:
+    lines = (ROOT / guide).read_text().replace("$unit", "gateway")
+    options = r"(?: -[\w-]+(?: \d+h)?)*"
+    said = re.findall(
+        rf"docker compose (?:build|exec|logs|restart|run|stop|up -d){options} ([a-z][\w-]*)", lines
+    )
+    assert set(said) - SERVICES.keys() == set()
+
+
 def test_operations_knows_every_alert() -> None:
     rules = yaml.safe_load((ROOT / "deploy/observability/rules.yaml").read_text())
     alerts = {rule["alert"] for group in rules["groups"] for rule in group["rules"] if "alert" in rule}
