@@ -8,6 +8,7 @@ from ai.house import House
 from ai.payments import registry as payments
 from ai.providers.registry import Providers
 from chassis.database import Database
+from chassis.loops import FINISH_SECONDS
 from chassis.rpc import Bus
 from chassis.service import BusProvider, DatabaseProvider, finish, loop, rpc
 from contracts import ai as contract
@@ -84,7 +85,7 @@ class AiService:
     def make_videos(self) -> int:
         return filming.make_videos(self.house)
 
-    @loop(interval_seconds=2.0)
+    @loop(interval_seconds=2.0, until_the_end=True)
     def renew_claims(self) -> int:
         self.house.renew_claims()
         return 0
@@ -103,4 +104,4 @@ class AiService:
 
     @finish
     def finish_steps(self) -> None:
-        self.house.steps.wait_idle(_SETTINGS.lease_seconds)
+        self.house.steps.wait_idle(FINISH_SECONDS)

@@ -156,3 +156,12 @@ def services(
 @pytest.fixture
 def ai(services: tuple[Any, Any], simulator: Simulator) -> Ai:
     return Ai(*services)
+
+
+@pytest.fixture
+def own_ai(
+    running_service: Callable[..., Any], bucket: dict[str, str], simulator: Simulator
+) -> Callable[..., Ai]:
+    """`own_ai(AI_LEASE_SECONDS="5")` → processes of this test's own, with other settings."""
+    media = running_service("media", env=bucket)
+    return lambda **more: Ai(running_service("ai", env=environment(simulator, **more)), media)

@@ -1,0 +1,63 @@
+"""SIGTERM while the provider works and clients wait: what it makes is kept, although others look for lost jobs."""
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from chassis.testkit import RunningService
+
+
+@pytest.fixture
+def replicas() -> Iterator[Callable[[RunningService], RunningService]]:
+    """`replicas(service)` → one more process beside it; stopped after the test."""
+    started: list[RunningService] = []
+
+    def start(service: RunningService) -> RunningService:
+        started.append(RunningService("ai", service.env, service.bus, service.api))
+        return started[-1]
+
+    yield start
+    for replica in started:
+        assert replica.terminate() == 0
+
+
+def test_what_takes_longer_than_a_claim_lasts_after_sigterm_is_kept_and_paid_once(
+    own_ai: Callable[..., Any], replicas: Callable[[RunningService], RunningService], simulator: Any
+) -> None:
+    """One after the other, two seconds each: the last ends long after a claim of five seconds."""
+    ai = own_ai(AI_LEASE_SECONDS="5", AI_PROVIDER_CALLS="1")
+    service = ai.service
+    other = replicas(service)
+    engine = create_engine(service.env["DATABASE_URL"])
+
+    def states() -> list[str]:
+        with engine.connect() as connection:
+            return list(connection.execute(text("SELECT state FROM jobs")).scalars())
+
+    simulator.fault("image", "slow", times=4)
+    simulator.fault("caption", "slow", times=1, platform="openai")
+    with ThreadPoolExecutor(5) as threads:
+        pictures = [threads.submit(ai.image) for _ in range(4)]
+        wait_for(lambda: states() == ["processing"] * 4)
+        caption = threads.submit(ai.caption, 30)
+        wait_for(lambda: len(states()) == 5)
+        service.process.terminate()
+        other.wait_ready()
+        assert [picture.result().job.status for picture in pictures] == ["completed"] * 4
+        assert caption.result().text
+    assert service.terminate() == 0
+    assert states() == ["completed"] * 5
+    assert ai.left() == 2_400 - 4 * 10 - 1
+    assert len(simulator.made("image")) == 4
+    engine.dispose()
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
