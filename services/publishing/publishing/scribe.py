@@ -6,6 +6,7 @@ gathers: with one lane nothing waits, with fifty a commit is shared by all.
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import structlog
@@ -16,6 +17,7 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from publishing import measures, telling
 from publishing.expiring import Expired, expire
 from publishing.records import Post
+from publishing.store import Connection
 from publishing.store.sending import Claim, Recorded, Sending
 
 log = structlog.get_logger()
@@ -24,8 +26,9 @@ log = structlog.get_logger()
 _PAUSE_SECONDS = 0.5
 
 
-class Entry(NamedTuple):
-    """What one lane has to say."""
+@dataclass(slots=True)
+class Entry:
+    """What one lane has to say; said again as it is while nobody knows whether it is written."""
 
     record: Recorded | None = None
     begin: Claim | None = None
@@ -33,12 +36,16 @@ class Entry(NamedTuple):
     expired: Expired | None = None
     #: Whether the client has been answered without knowing the recorded outcome, asked when it is written.
     is_answered: Callable[[], bool] = lambda: False
+    #: Whether it has been said before, and perhaps been written.
+    is_repeat: bool = False
+    #: Whether it told of the outcome when it was said last.
+    was_told: bool = False
 
 
 class Written(NamedTuple):
     """What came of it."""
 
-    #: The recorded post; None when its fence had passed and nothing was changed.
+    #: The recorded post; None when its fence had passed and nothing is changed.
     post: Post | None
     #: Whether the claim still held and its attempt is written: the platform may be called.
     has_begun: bool
@@ -84,34 +91,59 @@ class Scribe:
         """Records an outcome and begins a post; both are committed when this returns.
 
         While the database is away it waits, as long as a claim lasts; then raises ApiError SERVICE_UNAVAILABLE.
+        Where it went away in the middle of a commit, what is found written counts as written now.
         """
+        entry = Entry(record, begin, expired, is_answered)
         give_up_at = time.monotonic() + self._lease_seconds
         while True:
             try:
-                return self._entries.submit(Entry(record, begin, expired, is_answered))
+                return self._entries.submit(entry)
             except ApiError as error:
                 if error.row is not SERVICE_UNAVAILABLE or time.monotonic() > give_up_at:
                     raise
+                entry.is_repeat = True
                 time.sleep(_PAUSE_SECONDS)
 
     def _commit(self, entries: list[Entry]) -> list[Written]:
         with self._database.transaction() as connection:
             sending = Sending(connection)
+            sending.await_earlier([post_id for e in entries if e.is_repeat for post_id in _posts_of(e)])
             recorded = {post.id: post for post in sending.record([e.record for e in entries if e.record])}
+            standing = {
+                post.id: post
+                for post in sending.standing([e.record for e in entries if e.is_repeat and e.record])
+                if post.id not in recorded
+            }
             for found in sorted((e.expired for e in entries if e.expired), key=lambda found: found.page.id):
                 expire(connection, found)
-            late = {e.record.id for e in entries if e.record and e.is_answered()}
-            telling.tell(connection, [post for post in recorded.values() if post.id not in late])
-            telling.tell(connection, [recorded[i] for i in late & recorded.keys()], after_answer=True)
+            _tell(connection, entries, recorded, standing)
             begun = sending.begin([e.begin for e in entries if e.begin], self._lease_seconds)
-        measures.note_ended(recorded.values())
+        written = recorded | standing
+        measures.note_ended(written.values())
         for entry in entries:
-            if entry.record and entry.record.id not in recorded:
+            if entry.record and entry.record.id not in written:
                 log.warning("outcome_void", post_id=entry.record.id, state=entry.record.state)
         return [
             Written(
-                recorded.get(entry.record.id) if entry.record else None,
+                written.get(entry.record.id) if entry.record else None,
                 entry.begin is not None and entry.begin.id in begun,
             )
             for entry in entries
         ]
+
+
+def _tell(
+    connection: Connection, entries: list[Entry], recorded: dict[str, Post], standing: dict[str, Post]
+) -> None:
+    """Of what is recorded now; and of what was, if its client has been answered only since."""
+    late = {e.record.id: e for e in entries if e.record and e.is_answered()}
+    since = [post for post in standing.values() if post.id in late and not late[post.id].was_told]
+    telling.tell(connection, [post for post in recorded.values() if post.id not in late])
+    after = [post for post in recorded.values() if post.id in late] + since
+    telling.tell(connection, after, after_answer=True)
+    for entry in late.values():
+        entry.was_told = True
+
+
+def _posts_of(entry: Entry) -> list[str]:
+    return [said.id for said in (entry.record, entry.begin) if said is not None]

@@ -76,15 +76,22 @@ _FAIL_UNSENT = text(
     WHERE id = ANY(:ids) AND state = 'queued' RETURNING *
     """
 )
+#: What is said again after a commit whose answer was lost may be on its way into the database still.
+_AWAIT = text("SELECT FROM posts WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE")
+#: Said again, it holds as before: under one fence there is one attempt.
 _BEGIN = text(
     """
     WITH called AS (
-        UPDATE posts p SET attempts = attempts + 1, lease_until = clock_timestamp() + make_interval(secs => :lease)
+        UPDATE posts p SET attempts = attempts + (a.post_id IS NULL)::int,
+            lease_until = clock_timestamp() + make_interval(secs => :lease)
         FROM unnest(:ids, CAST(:fences AS bigint[])) AS v(id, fence)
+            LEFT JOIN attempts a ON a.post_id = v.id AND a.fence = v.fence AND a.outcome IS NULL
         WHERE p.id = v.id AND p.fence = v.fence AND p.state = 'sending' AND p.lease_until > clock_timestamp()
-        RETURNING p.id, p.attempts, p.fence)
-    INSERT INTO attempts (post_id, number, fence, began_at)
-    SELECT id, attempts, fence, clock_timestamp() FROM called RETURNING post_id
+        RETURNING p.id, p.attempts, p.fence, a.post_id IS NULL AS is_new
+    ), written AS (
+        INSERT INTO attempts (post_id, number, fence, began_at)
+        SELECT id, attempts, fence, clock_timestamp() FROM called WHERE is_new)
+    SELECT id FROM called
     """
 )
 #: Platforms whose comments are asked for, from 5 s (our choice) after a post went out; `store/polls.py`.
@@ -121,6 +128,12 @@ _RECORD = text(
         WHERE state = 'published' AND platform IN ({_POLLED}) ON CONFLICT DO NOTHING
     )
     SELECT * FROM recorded
+    """
+)
+_STANDING = text(
+    """
+    SELECT p.* FROM posts p JOIN unnest(:ids, CAST(:fences AS bigint[]), CAST(:states AS text[])) AS v(id, fence, state)
+        ON p.id = v.id AND p.fence = v.fence AND p.state = v.state
     """
 )
 _RELEASE = text(
@@ -258,8 +271,13 @@ class Sending:
         found = self._posts(_SEND_AT_ONCE, {"id": post_id, "state": state, "lease": lease_seconds})
         return found[0] if found else None
 
+    def await_earlier(self, post_ids: Collection[str]) -> None:
+        """Returns when no other transaction changes these posts any more; none will while this one lasts."""
+        if post_ids:
+            self._connection.execute(_AWAIT, {"ids": list(post_ids)})
+
     def begin(self, claims: Collection[Claim], lease_seconds: float) -> set[str]:
-        """Writes an attempt for each claim that still holds; the ids of those. Commit before calling."""
+        """Sees that each claim that still holds has an attempt; the ids of those. Commit before calling."""
         if not claims:
             return set()
         rows = self._connection.execute(_BEGIN, _split(claims) | {"lease": lease_seconds})
@@ -270,6 +288,13 @@ class Sending:
         if not rows:
             return []
         return self._posts(_RECORD, {"rows": msgspec.json.encode([asdict(row) for row in rows]).decode()})
+
+    def standing(self, rows: Sequence[Recorded]) -> list[Post]:
+        """Posts whose outcomes are written already, under the same fence: by an earlier try of `record`."""
+        if not rows:
+            return []
+        values = _split([Claim(row.id, row.fence) for row in rows])
+        return self._posts(_STANDING, values | {"states": [row.state for row in rows]})
 
     def release(self, claims: Collection[Claim]) -> None:
         """Gives claims back that were not called."""

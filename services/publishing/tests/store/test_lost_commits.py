@@ -1,0 +1,148 @@
+"""Commits whose answers were lost: what is said again is found written, once, and nothing is told twice."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from contracts import publishing as api
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from publishing import due, publish
+from publishing.house import House
+from publishing.platforms.base import PlatformRefusal, Refusal
+from publishing.records import Post
+from publishing.scribe import Entry, Written
+from publishing.store.sending import Claim, Recorded, Sending
+
+Lose = Callable[[], None]
+
+
+@pytest.fixture
+def lose_commit(world: Any, monkeypatch: pytest.MonkeyPatch) -> Lose:
+    """From now on the next transaction is committed and its caller told that the database is away."""
+    monkeypatch.setattr("publishing.scribe._PAUSE_SECONDS", 0.0)
+    real = world.database.transaction
+
+    @contextmanager
+    def lossy() -> Iterator[Any]:
+        monkeypatch.setattr(world.database, "transaction", real)
+        with real() as connection:
+            yield connection
+        raise ApiError(SERVICE_UNAVAILABLE)
+
+    return lambda: monkeypatch.setattr(world.database, "transaction", lossy)
+
+
+def begun(world: Any, house: House, count: int = 1) -> list[Post]:
+    """Posts of one page, claimed."""
+    world.fill(world.page(), count)
+    world.shift(3600)
+    [(_, posts)], _ = due.claim_lanes(house, 1)
+    return posts
+
+
+def published(post: Post) -> Recorded:
+    return Recorded(id=post.id, fence=post.fence, state="published", outcome="published", remote_id="r")
+
+
+def test_a_begin_that_is_said_again_holds_and_writes_one_attempt(
+    world: Any, house: House, lose_commit: Lose
+) -> None:
+    [post] = begun(world, house)
+    lose_commit()
+    assert house.scribe.write(begin=Claim(post.id, post.fence)) == Written(None, True)
+    assert world.ask("SELECT number, outcome FROM attempts") == [(1, None)]
+    assert world.state(post.id).attempts == 1
+
+
+def test_a_begin_that_is_said_again_while_its_commit_is_still_on_its_way_holds(
+    world: Any, house: House
+) -> None:
+    [post] = begun(world, house)
+    claim = Claim(post.id, post.fence)
+    is_waited_for, over = threading.Event(), threading.Event()
+    blocked = (
+        "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    )
+
+    def commit_late() -> None:
+        with world.database.transaction() as connection:
+            Sending(connection).begin([claim], 30)
+            is_waited_for.set()
+            while not world.ask(blocked):
+                assert not over.wait(0.01)
+
+    first = threading.Thread(target=commit_late)
+    first.start()
+    assert is_waited_for.wait(10)
+    repeat = Entry(begin=claim, is_repeat=True)
+    written = house.scribe._commit([repeat])
+    over.set()
+    first.join(10)
+    assert written == [Written(None, True)]
+    assert world.ask("SELECT number, outcome FROM attempts") == [(1, None)]
+
+
+def test_a_lane_whose_commits_are_lost_sends_each_post_once_and_in_order(
+    world: Any, house: House, platform: Any, lose_commit: Lose
+) -> None:
+    page = world.page()
+    world.fill(page, 3)
+    world.shift(3600)
+    [(row, posts)], _ = due.claim_lanes(house, 1)
+    platform.before = lambda message: lose_commit()
+    lose_commit()
+    due.run_lane(house, row, posts)
+    assert platform.messages == [f"{page.id} {n}" for n in range(3)]
+    assert {row.state for row in world.ask("SELECT state FROM posts")} == {"published"}
+    assert world.events() == ["post.published"] * 3
+
+
+def test_an_outcome_that_is_said_again_is_found_and_told_once(
+    world: Any, house: House, lose_commit: Lose
+) -> None:
+    [post, following] = begun(world, house, 2)
+    house.scribe.write(begin=Claim(post.id, post.fence))
+    lose_commit()
+    written = house.scribe.write(published(post), Claim(following.id, following.fence))
+    assert written.post is not None
+    assert (written.post.id, written.post.state, written.has_begun) == (post.id, "published", True)
+    assert world.events() == ["post.published"]
+
+
+def test_a_publish_at_once_is_answered_as_what_it_was_recorded_as(
+    world: Any, platform: Any, lose_commit: Lose
+) -> None:
+    platform.before = lambda message: lose_commit()
+    assert world.published().status == "published"
+    assert world.events() == []
+
+
+def test_a_publish_at_once_that_was_refused_is_answered_so(
+    world: Any, platform: Any, lose_commit: Lose
+) -> None:
+    platform.before = lambda message: lose_commit()
+    platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no")]
+    with pytest.raises(ApiError) as refusal:
+        world.published()
+    assert refusal.value.code == "PLATFORM_REJECTED"
+    assert world.events() == []
+
+
+@pytest.mark.parametrize("late_from", [1, 2])
+def test_an_outcome_that_became_late_while_it_was_said_again_is_told_once(
+    world: Any, house: House, platform: Any, lose_commit: Lose, late_from: int
+) -> None:
+    """Late when it was first said, or only when it was said again: by then the client has been answered."""
+    asked: list[int] = []
+    platform.before = lambda message: lose_commit()
+
+    def is_answered() -> bool:
+        asked.append(1)
+        return len(asked) >= late_from
+
+    request = api.PublishPost(page_id=world.page().id, message="hello")
+    publish.publish(house, world.caller(), request, is_answered=is_answered)
+    assert world.events() == ["post.published"]
