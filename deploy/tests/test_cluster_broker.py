@@ -1,9 +1,164 @@
-"""deploy/kubernetes: the broker of several nodes, its quorum queues and what holds for them."""
+"""deploy/kubernetes: quorum queues, what holds for them there, and the bus on such queues.
 
-from kustomized import FOLDER, build, of_kind
+RabbitMQ here is Debian's, 3.10, which has quorum queues and at-least-once dead-lettering but no limit of deliveries to
+take away. The cluster's is newer.
+"""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import pika
+import pytest
+from deploy_kit import wait_until
+from kustomized import FOLDER, OVERLAYS, build, of_kind
+from probe.api import ProbeApi, Words
+
+from chassis import quarantine, topology
+from chassis.ids import new_id
+from contracts.caller import Caller
+from contracts.events import EVENTS
+from contracts.services import SERVICES
+from local import rabbitmq
+
+CALLER = Caller(account_id="usr_1", user_id="usr_1")
+POLICY = re.compile(r"set_policy .*?'([^']+)' \\\n\s*'([^']+)'")
 
 
-def test_queues_are_replicated_where_there_is_more_than_one_broker() -> None:
-    [broker] = of_kind(build(FOLDER / "overlays/production"), "RabbitmqCluster").values()
-    assert broker["spec"]["replicas"] == 3
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_each_broker_keeps_to_the_policies_of_quorum_queues(name: str) -> None:
+    resources = build(FOLDER / "overlays" / name)
+    [broker] = of_kind(resources, "RabbitmqCluster").values()
+    assert broker["spec"]["replicas"] == {"small": 1, "production": 3}[name]
     assert "default_queue_type = quorum" in broker["spec"]["rabbitmq"]["additionalConfig"]
+    pod = broker["spec"]["override"]["statefulSet"]["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    [(volume, path)] = [(it["name"], it["mountPath"]) for it in container["volumeMounts"]]
+    [files] = [it["configMap"]["name"] for it in pod["volumes"] if it["name"] == volume]
+    assert list(of_kind(resources, "ConfigMap")[files]["data"]) == ["policies.sh"]
+    assert f"sh {path}/policies.sh" in container["lifecycle"]["postStart"]["exec"]["command"][-1]
+
+
+def test_no_queue_drops_what_comes_back_and_retry_rooms_send_back_at_least_once() -> None:
+    rows = [(re.compile(pattern), json.loads(text)) for pattern, text in POLICY.findall(policies())]
+    assert len(rows) == 2
+    everyone = {receiver for route in EVENTS.values() for receiver in route.receivers}
+    waiting = [topology.retry_queue(one, seconds) for one in SERVICES for seconds in topology.RETRY_SECONDS]
+    others = [*map(topology.rpc_queue, SERVICES), *map(topology.event_queue, everyone | {*SERVICES})]
+    for queue in [*waiting, *others, topology.QUARANTINE_QUEUE]:
+        # Of several that match, the one of the highest priority holds, alone: here the last.
+        [*_, holds] = [policy for pattern, policy in rows if pattern.search(queue)]
+        at_least_once = {"dead-letter-strategy": "at-least-once", "overflow": "reject-publish"}
+        assert holds == {"delivery-limit": -1} | (at_least_once if queue in waiting else {})
+
+
+def policies() -> str:
+    resources = build(FOLDER / "overlays/production")
+    return str(of_kind(resources, "ConfigMap")["rabbitmq-policies"]["data"]["policies.sh"])
+
+
+@pytest.fixture
+def rabbitmqctl(tmp_path: Path) -> str:
+    """A program that commands the tests' broker."""
+    servers = Path(os.environ.get("TEST_RUN_DIR", ""))
+    script = rabbitmq.server_script()
+    if script is None or not (servers / "rabbitmq" / ".erlang.cookie").exists():
+        pytest.skip("the broker is none that ./dev test started")
+    port = json.loads((servers / "ports.json").read_text())["amqp_names"]
+    program = tmp_path / "rabbitmqctl"
+    program.write_text(
+        f"#!/bin/sh\nHOME={servers}/rabbitmq ERL_EPMD_PORT={port} "
+        f'exec {script.parent}/rabbitmqctl -n posthaste@localhost "$@"\n'
+    )
+    program.chmod(0o755)
+    return str(program)
+
+
+@pytest.fixture
+def virtual_host(amqp_url: str, rabbitmqctl: str, tmp_path: Path) -> Iterator[str]:
+    """One whose queues are quorum queues unless they say otherwise, with the cluster's policies; gone afterwards."""
+    name = f"quorum-{new_id('t')[-12:]}"
+
+    def control(*arguments: str) -> None:
+        subprocess.run([rabbitmqctl, "-q", *arguments], check=True, capture_output=True, timeout=60)
+
+    control("add_vhost", name, "--default-queue-type", "quorum")
+    try:
+        control("set_permissions", "-p", name, urlsplit(amqp_url).username or "guest", ".*", ".*", ".*")
+        # No limit is what 3.10 has, and -1 what it refuses: something else in its place, that a policy be there at all.
+        script = policies().replace('"delivery-limit": -1', '"queue-leader-locator": "client-local"')
+        env = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        subprocess.run(["sh", "-c", script, "sh", name], env=env, check=True, timeout=60)
+        yield urlunsplit(urlsplit(amqp_url)._replace(path=f"/{name}"))
+    finally:
+        control("delete_vhost", name)
+
+
+def listed(rabbitmqctl: str, virtual_host: str, *columns: str) -> dict[str, list[str]]:
+    name = urlsplit(virtual_host).path[1:]
+    argv = [rabbitmqctl, "-q", "list_queues", "-p", name, "--no-table-headers", "name", *columns]
+    done = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60)
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_the_bus_works_on_quorum_queues(
+    running_service: Callable[..., Any], virtual_host: str, rabbitmqctl: str
+) -> None:
+    probe = running_service("probe", api=ProbeApi)
+    assert probe.echo(CALLER, Words(text="hällo")).text == "hällo"
+    queues = listed(rabbitmqctl, virtual_host, "type", "policy", "durable")
+    named = {name: row for name, row in queues.items() if row[2] == "true"}
+    rooms = {topology.retry_queue("probe", seconds) for seconds in topology.RETRY_SECONDS}
+    assert rooms < named.keys()
+    for name, row in named.items():
+        assert row[:2] == ["quorum", "posthaste-retry" if name in rooms else "posthaste"], name
+    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+        channel = connection.channel()
+        channel.queue_bind(topology.event_queue("probe"), topology.EVENT_EXCHANGE, "brand.changed")
+        channel.basic_publish("", topology.event_queue("probe"), b"{not json")
+        for name in ("poison", "good"):
+            probe.tell(CALLER, Words(text=name))
+        wait_until(lambda: probe.count(CALLER, Words(text="good")).count == 1, "the event is handled")
+        # It failed, waited a second, came back, and failed again.
+        second = topology.retry_queue("probe", topology.RETRY_SECONDS[1])
+        wait_until(
+            lambda: channel.queue_declare(second, passive=True).method.message_count == 1,
+            "the second room has it",
+        )
+    [kept] = quarantine.list_quarantined(virtual_host)
+    assert quarantine.replay(virtual_host, kept.id)
+
+
+def test_what_a_retry_room_cannot_send_back_stays_in_it(virtual_host: str, rabbitmqctl: str) -> None:
+    [room, plain] = [topology.retry_queue("nobody", 0), "without the policy"]
+    arguments = {
+        "x-message-ttl": 1,
+        "x-dead-letter-exchange": "",
+        "x-dead-letter-routing-key": "nobody is here",
+    }
+    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+        channel = connection.channel()
+        channel.confirm_delivery()
+        for queue in (room, plain):
+            channel.queue_declare(queue, durable=True, arguments=arguments)
+            channel.basic_publish("", queue, b"an event", pika.BasicProperties(delivery_mode=2))
+
+    def held(queue: str) -> tuple[int, int]:
+        """Messages whose time is not over, and those that could not leave since."""
+        name = f"{urlsplit(virtual_host).path[1:]}_{queue}"
+        asked = (
+            f"{{ok, {{_, #{{num_ready_messages := A, num_discarded := B, num_discard_checked_out := C}}}}, _}} = "
+            f'ra:local_query({{list_to_atom("{name}"), node()}}, fun(S) -> rabbit_fifo:overview(S) end), [A, B + C].'
+        )
+        done = subprocess.run([rabbitmqctl, "-q", "eval", asked], capture_output=True, text=True, timeout=60)
+        [ready, stuck] = json.loads(done.stdout)
+        return ready, stuck
+
+    wait_until(lambda: held(room)[0] == held(plain)[0] == 0, "their time is over")
+    assert (held(room), held(plain)) == ((0, 1), (0, 0))
