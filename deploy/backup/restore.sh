@@ -22,6 +22,7 @@ for service in $services; do
   others=$(query "$service" <<SQL
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
+  AND application_name <> 'pg_isready'
 SQL
   ) || end "$service: its database does not answer. No database was touched."
   test "$others" = 0 || end "$service: its database is in use. Stop all of ours first. No database was touched."
