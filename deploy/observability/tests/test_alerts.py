@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
+from contracts.services import SERVICES
 from local.observability import FOLDER, rules
 
 ALERTS = {rule["alert"]: rule for rule in rules() if "alert" in rule}
@@ -77,6 +78,14 @@ LANES = 'posthaste_service="publishing", pool="lanes", instance="a"'
 OUTBOX = 'posthaste_outbox_age_seconds{posthaste_service="quota"'
 DROPPED = 'posthaste_telemetry_dropped_total{instance="a"}'
 PUBLISHING, WEBHOOKS = "posthaste_publish_backlog", "posthaste_webhook_backlog"
+UNITS = ("gateway", *SERVICES)
+
+
+def pools(*services: str, instance: str = "a", values: str = "16x120") -> dict[str, str]:
+    """What every process tells of itself."""
+    name = "db_client_connection_max"
+    return {f'{name}{{posthaste_service="{it}", instance="{instance}"}}': values for it in services}
+
 
 CASES = (
     Case("ErrorBudgetBurnsFast", "2 % fail", requests(growing(2), growing(98)), 70, ({},)),
@@ -115,9 +124,17 @@ CASES = (
          lag("first", {"30": 95, "60": 100, "+Inf": 100}), 30, ({},)),
     Case("WebhooksAreLate", "only later attempts, which wait by intention",
          lag("first", {"30": 100, "60": 100, "+Inf": 100}) | lag("later", {"30": 0, "60": 100, "+Inf": 100}), 30),
-    Case("NothingIsMeasured", "no webhooks", {PUBLISHING: steady(0)}, 10, ({},)),
-    Case("NothingIsMeasured", "no publishing", {WEBHOOKS: steady(0)}, 10, ({},)),
-    Case("NothingIsMeasured", "both", {PUBLISHING: steady(0), WEBHOOKS: steady(0)}, 10),
+    *(Case("ServiceIsAway", f"no {name}", pools(*({*UNITS} - {name})), 10, ({"posthaste_service": name},))
+      for name in UNITS),
+    Case("ServiceIsAway", "one went", pools(*UNITS) | pools("gateway", values="16x5 _x20"), 15,
+         ({"posthaste_service": "gateway"},)),
+    Case("ServiceIsAway", "one of two replicas went",
+         pools(*UNITS) | pools("gateway", instance="b", values="16x5 _x20"), 20),
+    Case("ServiceIsAway", "six in one process, and the gateway",
+         pools(*SERVICES, instance="one") | pools("gateway"), 10),
+    Case("ServiceIsAway", "nobody at all", {PUBLISHING: "_x20"}, 10),
+    Case("NothingIsMeasured", "nobody at all", {PUBLISHING: "_x20"}, 10, ({},)),
+    Case("NothingIsMeasured", "one is left", pools("quota"), 10),
     Case("ConnectionsUsedUp", "15 of 16", {USED: steady(15), IDLE: steady(1), MAX: steady(16)}, 10,
          ({"posthaste_service": "quota", "instance": "a"},)),
     Case("ConnectionsUsedUp", "all open, one in use", {USED: steady(1), IDLE: steady(15), MAX: steady(16)}, 10),
@@ -148,7 +165,8 @@ def document(case: Case) -> dict[str, Any]:
     expected = [
         {
             "exp_labels": {"severity": rule["labels"]["severity"], **labels},
-            "exp_annotations": {"summary": filled(rule["annotations"]["summary"], labels)},
+            "exp_annotations": rule["annotations"]
+            | {"summary": filled(rule["annotations"]["summary"], labels)},
         }
         for labels in case.firing
     ]

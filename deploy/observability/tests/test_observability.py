@@ -22,6 +22,7 @@ from local.observability import (
 from local.paths import ROOT
 
 PAGE = ROOT / "docs" / "observability.md"
+OPERATIONS = ROOT / "docs" / "operations.md"
 KINDS = {metrics.Gauge: "gauge", metrics.Counter: "sum", metrics.Histogram: "histogram"}
 
 
@@ -105,6 +106,9 @@ def test_each_alert_says_what_is_wrong_and_has_its_entry_on_the_page() -> None:
     for alert in alerts:
         assert alert["labels"]["severity"] in ("page", "ticket"), alert
         assert alert["annotations"]["summary"], alert
+        # As the page's own headings are linked to, from the root of the repository.
+        assert alert["annotations"]["runbook_url"] == f"docs/observability.md#{alert['alert'].lower()}"
+        assert alert["alert"] in OPERATIONS.read_text(encoding="utf-8")
 
 
 def test_the_page_names_every_metric_with_its_unit(declared: dict[str, metrics.Instrument]) -> None:

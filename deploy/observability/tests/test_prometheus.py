@@ -13,12 +13,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import yaml
 
 from local.observability import FOLDER, queries_of_dashboards, rules
 from local.processes import bound_to_parent
 from local.prometheus import Prometheus
 
 START_SECONDS = 30.0
+#: Nobody is there, and nothing is sent: no alert is raised within a test.
+ALERTMANAGER = "127.0.0.1:9"
 Ask = Callable[..., Any]
 
 
@@ -41,6 +44,10 @@ def ask(programs: Prometheus, tmp_path_factory: pytest.TempPathFactory) -> Itera
     assert "collector:8889" in settings
     (folder / "prometheus.yml").write_text(settings.replace("collector:8889", here), encoding="utf-8")
     shutil.copy(FOLDER / "rules.yaml", folder)
+    [[found]] = [
+        it["files"] for it in yaml.safe_load(settings)["alerting"]["alertmanagers"][0]["file_sd_configs"]
+    ]
+    (folder / found).write_text(f'- targets: ["{ALERTMANAGER}"]\n', encoding="utf-8")
     options = {
         "config.file": folder / "prometheus.yml",
         "storage.tsdb.path": folder,
@@ -89,6 +96,14 @@ def test_a_query_that_is_none_is_refused(ask: Ask) -> None:
     """So that the test above can fail."""
     with pytest.raises(AssertionError, match="parse error"):
         ask("query", query="sum by (le (rate(up[1m]))")
+
+
+def test_an_alertmanager_named_in_the_file_beside_is_told(ask: Ask) -> None:
+    end = time.monotonic() + START_SECONDS
+    while not (known := ask("alertmanagers")["activeAlertmanagers"]):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert [it["url"].split("/")[2] for it in known] == [ALERTMANAGER]
 
 
 def test_every_rule_is_loaded(ask: Ask) -> None:
