@@ -31,11 +31,14 @@ done
 # Whoever does not come to the last line has changed nothing: without COMMIT all of it is rolled back.
 script() {
   echo "BEGIN; SET client_min_messages = warning; DROP SCHEMA IF EXISTS public CASCADE; CREATE SCHEMA public;"
-  pg_restore --no-owner --file=- "$from/$1.dump" && echo "COMMIT; SELECT 'restored';"
+  pg_restore --no-owner --file=- "$from/$1.dump" || return
+  if [ "$1" = PUBLISHING ]; then # or what went out since would go out again
+    printf "RESET ALL;\n\\\\set began_at '%s'\n" "$(cat "$from/began_at")"
+    cat "$here/after-restore.sql"
+  fi
+  echo "COMMIT; SELECT 'restored';"
 }
 for service in $services; do
   test "$(script "$service" | query "$service" | tail -n 1)" = restored ||
     end "$service was not restored and holds what it held. Mend what is said above, and run this again."
 done
-psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --set=began_at="$(cat "$from/began_at")" \
-  --dbname="$(url PUBLISHING)" --file="$here/after-restore.sql"

@@ -122,3 +122,14 @@ def test_a_backup_that_did_not_end_is_none(kept: House, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "the backup did not end. No database was touched." in done.stderr
     assert kept.words() == {"after the backup"}
+
+
+def test_posts_come_back_only_with_those_marked_that_may_have_gone_out_since(
+    kept: House, tmp_path: Path
+) -> None:
+    (tmp_path / "began_at").write_text("nobody knows when\n")
+    done = kept.script("restore.sh", tmp_path)
+    assert done.returncode == 1
+    assert '"nobody knows when"' in done.stderr
+    assert "PUBLISHING was not restored and holds what it held." in done.stderr
+    assert kept.run("publishing", "SELECT word FROM kept") == ["after the backup"]
