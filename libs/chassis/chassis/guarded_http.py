@@ -5,10 +5,8 @@ that was checked: a name that changes its mind in between (DNS rebinding) change
 same way again. Proxies of the environment are not used: they would resolve the name themselves.
 """
 
-import importlib
 import socket
 import ssl
-import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -84,15 +82,10 @@ class Stream:
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """Ask the system's resolver; under eventlet in a real thread, or it would hold up every green one."""
+    """Ask the system's resolver; green threads are not held up by it (`host_names`, and gevent by itself)."""
     if is_address(host):
         return [host]
-    arguments = (socket.getaddrinfo, host, port, socket.AF_UNSPEC, socket.SOCK_STREAM)
-    # Only where eventlet rules already: processes without it (the gateway) must not load it for this.
-    if "eventlet" in sys.modules and sys.modules["eventlet"].patcher.is_monkey_patched("thread"):
-        rows = importlib.import_module("eventlet.tpool").execute(*arguments)
-    else:
-        rows = socket.getaddrinfo(*arguments[1:])
+    rows = socket.getaddrinfo(host, port, socket.AF_UNSPEC, socket.SOCK_STREAM)
     return [str(row[4][0]) for row in rows]
 
 

@@ -29,7 +29,7 @@ from chassis.addresses import (
 )
 from chassis.guarded_http import Resolve, resolve, trusted
 
-#: Look-ups of names at once, in real threads where there are green ones (EVENTLET_THREADPOOL_SIZE). Our choice.
+#: Look-ups of names at once: half of what `host_names` has room for. Our choice.
 _LOOK_UPS = 64
 #: How late a request may end whose server sends a byte now and then. Our choice.
 _ALARM_SECONDS = 0.25

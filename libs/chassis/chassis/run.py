@@ -15,6 +15,10 @@ import eventlet
 
 eventlet.monkey_patch()
 
+from chassis import host_names
+
+host_names.look_up_in_threads()
+
 import importlib
 import signal
 import sys
