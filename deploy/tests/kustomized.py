@@ -1,8 +1,8 @@
 """What `kubectl apply -k` would send, for tests on machines without it: as much of kustomize as our folders use.
 
 Resources, components, namePrefix, nameSuffix, namespace, labels, images, patches (strategic merge, and JSON patches
-with a target by kind), `$patch: delete` by kind, and configMapGenerator with files. Anything else in a kustomization
-is an error here.
+with a target by kind and labels), `$patch: delete` of such, and configMapGenerator with files. Anything else in a
+kustomization is an error here.
 """
 
 import copy
@@ -78,15 +78,21 @@ def _patch(resources: list[Resource], folder: Path, patch: Resource) -> None:
     for one in yaml.safe_load_all(text):
         if isinstance(one, list):
             for resource in resources:
-                if resource["kind"] == patch["target"]["kind"]:
+                if _is_meant(resource, patch["target"]):
                     for operation in one:
                         _change(resource, operation)
         elif one.get("$patch") == "delete":
-            resources[:] = [it for it in resources if it["kind"] != patch["target"]["kind"]]
+            resources[:] = [it for it in resources if not _is_meant(it, patch["target"])]
         else:
             same = [it for it in resources if it["kind"] == one["kind"] and _name(it) == _name(one)]
             assert len(same) == 1, f"{folder}: {one['kind']} {_name(one)} is there {len(same)} times"
             same[0].update(_merged(same[0], one))
+
+
+def _is_meant(resource: Resource, target: Resource) -> bool:
+    wanted = dict(it.split("=") for it in target.get("labelSelector", "").split(",") if it)
+    labels = resource["metadata"].get("labels", {})
+    return bool(resource["kind"] == target["kind"] and wanted.items() <= labels.items())
 
 
 def _name(resource: Resource) -> str:

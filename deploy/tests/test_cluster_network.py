@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from kustomized import FOLDER, OVERLAYS, UNITS, Resource, build, of_kind, selected
+from kustomized import FOLDER, OVERLAYS, UNITS, Resource, build, containers, of_kind, selected
 
+NOBODY = {"matchLabels": {"none": "such"}}
 PRIVATE = {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"}
 
 
@@ -49,7 +50,8 @@ def test_nothing_is_open_that_is_not_said(overlay: list[Resource]) -> None:
     assert set(closed["policyTypes"]) == {"Ingress", "Egress"}
     assert not {"ingress", "egress"} & closed.keys()
     ours = {f"{unit}-service" for unit in UNITS}
-    assert selected(overlay, closed["podSelector"]) == ours
+    assert selected(overlay, closed["podSelector"]) == ours | {"ctl"}
+    assert selected(overlay, policies["names"]["spec"]["podSelector"]) == ours | {"ctl"}
     let_in = {
         name
         for policy in policies.values()
@@ -57,5 +59,28 @@ def test_nothing_is_open_that_is_not_said(overlay: list[Resource]) -> None:
         for name in selected(overlay, policy["spec"]["podSelector"])
     }
     assert let_in & ours == {"gateway-service"}
-    for name in ("names", "database", "broker-and-collector"):
+    for name in ("database", "broker-and-collector"):
         assert selected(overlay, policies[name]["spec"]["podSelector"]) == ours
+
+
+def test_the_operator_s_command_line_is_there_on_demand_and_reaches_the_broker_alone(
+    overlay: list[Resource],
+) -> None:
+    ctl = of_kind(overlay, "Deployment")["ctl"]
+    assert ctl["spec"]["replicas"] == 0
+    [container] = containers(ctl)
+    [variable] = container["env"]
+    service = containers(of_kind(overlay, "Deployment")["quota-service"])[0]
+    assert variable in service["env"]
+    policies = of_kind(overlay, "NetworkPolicy")
+    ways = {
+        name: it["spec"]["egress"]
+        for name, it in policies.items()
+        if "egress" in it["spec"] and selected([ctl], it["spec"]["podSelector"])
+    }
+    assert ways.keys() == {"names", "ctl"}
+    broker = policies["rabbitmq"]["spec"]
+    [way] = ways["ctl"]
+    assert [it["podSelector"] for it in way["to"]] == [broker["podSelector"]]
+    [let_in] = [it for it in broker["ingress"] if selected([ctl], it["from"][0].get("podSelector", NOBODY))]
+    assert way["ports"] == let_in["ports"] == [{"protocol": "TCP", "port": 5672}]

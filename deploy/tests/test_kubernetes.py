@@ -209,10 +209,16 @@ def test_the_database_s_certificate_is_where_the_example_says(overlay: list[Reso
     assert list(SECRETS["posthaste-database-ca"]) == [Path(path).name]
     for resource in [*overlay, *build(FOLDER / "overlays/production/migrations")]:
         for container in containers(resource):
-            if container["image"].startswith("posthaste/"):
+            if "DATABASE_URL" in reads(container):
                 mounted = {it["mountPath"]: it["name"] for it in container["volumeMounts"]}
                 [volume] = [it for it in volumes(resource) if it["name"] == mounted[str(Path(path).parent)]]
                 assert volume["secret"]["secretName"] == "posthaste-database-ca"
+
+
+def reads(container: Resource) -> set[str]:
+    """Names of the variables that it is told."""
+    shared = [SECRETS[it["secretRef"]["name"]] for it in container.get("envFrom", ())]
+    return {it["name"] for it in container.get("env", ())}.union(*shared)
 
 
 def test_how_payments_are_made_is_said_in_one_place_and_not_in_the_deployment(
@@ -228,13 +234,12 @@ def test_ports_lead_to_what_listens(overlay: list[Resource]) -> None:
     assert exposed is not None
     for name, deployment in of_kind(overlay, "Deployment").items():
         for container in containers(deployment):
-            named = {it["name"]: it["containerPort"] for it in container["ports"]}
-            if "posthaste/" in container["image"]:
+            named = {it["name"]: it["containerPort"] for it in container.get("ports", ())}
+            if name.endswith("-service"):
                 assert named == {"http": int(exposed[1])}
-            for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-                assert (
-                    container.get(probe, {"httpGet": {"port": next(iter(named))}})["httpGet"]["port"] in named
-                )
+            probes = [container[it] for it in container if it.endswith("Probe")]
+            assert {probe["httpGet"]["port"] for probe in probes} <= named.keys()
+            assert len(probes) == 3 or not name.endswith("-service")
         assert deployment["spec"]["selector"]["matchLabels"].items() <= pods_of(deployment).items(), name
     for service in of_kind(overlay, "Service").values():
         [behind] = selected(overlay, {"matchLabels": service["spec"]["selector"]})
@@ -317,3 +322,21 @@ def test_containers_are_nobody_write_nowhere_and_have_no_rights(overlay: list[Re
             assert container["securityContext"]["allowPrivilegeEscalation"] is False
             assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
             assert {"requests", "limits"} <= container["resources"].keys()
+
+
+@pytest.mark.parametrize("page", ["operations.md", "observability.md"])
+def test_commands_of_the_guide_name_what_is_there(page: str, production: list[Resource]) -> None:
+    text = (ROOT / "docs" / page).read_text()
+    everything = production + build(FOLDER / "overlays/production/migrations")
+    commands = re.findall(r"kubectl [^`\n]+", text)
+    assert commands
+    for command in commands:
+        for name in re.findall(r"\bdeploy(?:ment)?/([\w-]+)", command.replace("deploy/kubernetes", "")):
+            assert name in of_kind(production, "Deployment"), command
+        for labels in re.findall(r" -l (\S+)", command):
+            chosen = dict(label.split("=") for label in labels.split(","))
+            assert any(chosen.items() <= it["metadata"].get("labels", {}).items() for it in everything), (
+                command
+            )
+        for folder in re.findall(r"-k (\S+)", command):
+            assert (ROOT / folder / "kustomization.yaml").exists(), command
