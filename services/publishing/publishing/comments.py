@@ -1,6 +1,7 @@
 """Comments on published posts, read live, and replies to them. First comments are `first_comments.py`."""
 
 from functools import partial
+from typing import NamedTuple
 
 import structlog
 
@@ -21,10 +22,11 @@ from contracts.errors import (
 from contracts.events import CommentReplied, UnitReturned
 from contracts.platforms import DAY_SECONDS, PLATFORMS
 from publishing import reach
+from publishing.answering import Answer
 from publishing.content import check_text
 from publishing.delivery import connection_to
 from publishing.engagement import published, unreadable
-from publishing.expiring import expire
+from publishing.expiring import Expired, expire
 from publishing.house import House
 from publishing.platforms.base import CommentPage, NotConnected, OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.platforms.limits import comment_length
@@ -41,8 +43,19 @@ from publishing.store.posts import Posts
 
 log = structlog.get_logger()
 
-#: Longer than a reply's one call can take: connect 5 s, read 30 s. Our choice.
-_LEASE_SECONDS = 60.0
+#: Longer than a reply's two calls can take (LinkedIn and YouTube ask first where it belongs): connect 5 s, read 30 s
+#: each. Our choice.
+_LEASE_SECONDS = 90.0
+
+
+class _Sent(NamedTuple):
+    """What became of a reply's call: done, failed (with the client's error) or unknown."""
+
+    state: str
+    remote_id: str | None = None
+    error: ApiError | None = None
+    #: The page, if its connection was seen to be over.
+    expired: Expired | None = None
 
 
 def show_list(house: House, caller: Caller, request: api.ListComments) -> api.CommentList:
@@ -66,8 +79,10 @@ def show_list(house: House, caller: Caller, request: api.ListComments) -> api.Co
     return api.CommentList(comments=comments, next_cursor=cursor)
 
 
-def reply(house: House, caller: Caller, request: api.ReplyToComment) -> api.Reply:
-    """Answers a comment once per operation.
+def reply(
+    house: House, caller: Caller, request: api.ReplyToComment, answer: Answer | None = None
+) -> api.Reply:
+    """Answers a comment once per operation; returns when the platform has, whether or not `answer` was given by then.
 
     Raises NOT_FOUND, UNSUPPORTED_PLATFORM, VALIDATION_ERROR, PAGE_EXPIRED, PLATFORM_REJECTED,
     PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the same operation is on its way or being looked up.
@@ -84,11 +99,19 @@ def reply(house: House, caller: Caller, request: api.ReplyToComment) -> api.Repl
         return _repeat(repeated)
     _check_message(page, request.message)
     check_page(house, page)
+    answer = answer or Answer()
+    answer.concerns(post.id)
     with house.database.transaction() as connection:
         row = Comments(connection).begin_reply(comment, request.message, caller.operation_id, _LEASE_SECONDS)
     if row is None:
         raise ApiError(POST_IN_PROGRESS, post_id=post.id)
-    return _send(house, page, post, comment, row)
+    sent = _send(house, page, comment, row)
+    ended = _record(house, page, post, row, sent, answer)
+    if sent.error is not None:
+        raise sent.error
+    if ended is None or sent.state == "unknown":
+        raise ApiError(PLATFORM_OUTCOME_UNKNOWN, post_id=post.id)
+    return _view(ended)
 
 
 def look_up_replies(house: House) -> int:
@@ -138,39 +161,54 @@ def _look_up(house: House, row: ReplyRow) -> None:
         ended = Comments(connection).end_reply(row, state, remote_id=remote_id, wait_seconds=wait)
         if ended is not None and state == "done":
             _tell(connection, page, post, ended)
-        elif ended is not None and state == "failed" and row.operation_id is not None:
-            returned = UnitReturned(operation_id=row.operation_id)
-            outbox.stage(
-                connection, "unit.returned", returned, account_id=page.account_id, brand_id=page.brand_id
-            )
+        elif ended is not None and state == "failed":
+            _return_unit(connection, page, ended)
 
 
-def _send(house: House, page: PageRow, post: Post, comment: CommentRow, row: ReplyRow) -> api.Reply:
-    """The call, and the record of its outcome with its event in one transaction."""
-    state, remote_id, error, expired = "done", None, None, None
+def _send(house: House, page: PageRow, comment: CommentRow, row: ReplyRow) -> _Sent:
+    """The one call."""
     try:
         connector, account = connection_to(house, page)
-        remote_id = connector.reply(account, comment.remote_id, row.message).id
+        return _Sent("done", connector.reply(account, comment.remote_id, row.message).id)
     except NotConnected as problem:
-        state, error = "failed", ApiError(UNSUPPORTED_PLATFORM, str(problem), platform=page.platform)
+        return _Sent("failed", error=ApiError(UNSUPPORTED_PLATFORM, str(problem), platform=page.platform))
     except PlatformRefusal as first:
-        state, refusal = "failed", softened(house, page, first)
+        refusal = softened(house, page, first)
         expired = house.found_expired(page, refusal)
-        error = house.expired(page.id) if expired else rejected(page, refusal)
+        return _Sent("failed", None, house.expired(page.id) if expired else rejected(page, refusal), expired)
     except Exception as problem:
         if not isinstance(problem, OutcomeUnknown):
             log.exception("reply_failed_unforeseen", reply_id=row.id)
-        state, error = "unknown", ApiError(PLATFORM_OUTCOME_UNKNOWN, post_id=post.id)
-    first = house.settings.reconcile_first_seconds
-    with house.database.transaction() as connection:
-        ended = Comments(connection).end_reply(row, state, remote_id=remote_id, wait_seconds=first)
-        if state == "done" and ended is not None:
-            _tell(connection, page, post, ended)
-        if expired is not None:
-            expire(connection, expired)
-    if error is not None or ended is None:
-        raise error or ApiError(PLATFORM_OUTCOME_UNKNOWN, post_id=post.id)
-    return _view(ended)
+        return _Sent("unknown")
+
+
+def _record(
+    house: House, page: PageRow, post: Post, row: ReplyRow, sent: _Sent, answer: Answer
+) -> ReplyRow | None:
+    """The reply as it is written down with its event; None when that is left to a look-up.
+
+    Raises SERVICE_UNAVAILABLE for what is known not to have been sent.
+    """
+    first, is_failed = house.settings.reconcile_first_seconds, sent.state == "failed"
+    try:
+        with house.database.transaction() as connection:
+            ended = Comments(connection).end_reply(
+                row, sent.state, remote_id=sent.remote_id, wait_seconds=first
+            )
+            if ended is not None and sent.state == "done":
+                _tell(connection, page, post, ended)
+            elif ended is not None and is_failed and answer.is_given():
+                _return_unit(connection, page, ended)
+            if sent.expired is not None:
+                expire(connection, sent.expired)
+    except ApiError:
+        if is_failed:
+            raise
+        return None
+    if answer.came_first() and ended is not None and is_failed:
+        with house.database.transaction() as connection:
+            _return_unit(connection, page, ended)
+    return ended
 
 
 def _fetch(house: House, page: PageRow, post: Post, request: api.ListComments) -> CommentPage:
@@ -205,6 +243,14 @@ def _tell(connection: Connection, page: PageRow, post: Post, row: ReplyRow) -> N
         user_id=page.account_id, brand_id=page.brand_id, page_id=page.id, post_id=post.id, reply=_view(row)
     )
     outbox.stage(connection, "comment.replied", data, account_id=page.account_id, brand_id=page.brand_id)
+
+
+def _return_unit(connection: Connection, page: PageRow, row: ReplyRow) -> None:
+    if row.operation_id is not None:
+        returned = UnitReturned(operation_id=row.operation_id)
+        outbox.stage(
+            connection, "unit.returned", returned, account_id=page.account_id, brand_id=page.brand_id
+        )
 
 
 def _check_platform(page: PageRow) -> None:

@@ -1,7 +1,5 @@
 """Publish at once: claim, call, record; and what a repeat of the same operation gets."""
 
-from collections.abc import Callable
-
 from chassis import clock
 from chassis.ids import new_id
 from chassis.loops import wake
@@ -9,6 +7,7 @@ from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN, PLATFORM_REJECTED, POST_IN_PROGRESS, ApiError
 from publishing import limiting, reach, telling
+from publishing.answering import Answer
 from publishing.attachments import Attachment
 from publishing.delivery import ClaimLost, Delivered, deliver
 from publishing.house import House
@@ -24,10 +23,9 @@ def publish(
     house: House,
     caller: Caller,
     request: api.PublishPost,
-    *,
-    is_answered: Callable[[], bool] = lambda: False,
+    answer: Answer | None = None,
 ) -> api.PublishResult:
-    """Publishes now and answers when the platform has. `is_answered`: the client waits no longer, tell of the outcome.
+    """Publishes now and returns when the platform has answered, whether or not `answer` has been given by then.
 
     Raises what schedule does without the time's rules, and UNSUPPORTED_PLATFORM, PLATFORM_REJECTED, PAGE_EXPIRED,
     PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the same operation is on its way or being looked up.
@@ -41,8 +39,10 @@ def publish(
     check_page(house, page)
     check_connected(house, page)
     post_id = new_id("pst") if repeated is None else repeated.id
+    answer = answer or Answer()
     with Attachment(house, caller, post_id, is_new=repeated is None) as attachment:
         check_content(house, request, page.platform, attachment.attach)
+        answer.concerns(post_id)
         post = _claim(house, caller, page, request, attachment)
         attachment.kept_by(post)
     if post.state == "published":
@@ -51,11 +51,7 @@ def publish(
     house.scribe.hold(claim)
     try:
         delivered = deliver(house, page, post)
-        recorded, _ = house.scribe.write(
-            delivered.record,
-            expired=house.found_expired(page, delivered.refusal),
-            is_answered=is_answered,
-        )
+        recorded = _record(house, page, delivered, answer)
     except ClaimLost:
         recorded, delivered = None, None
     finally:
@@ -93,6 +89,24 @@ def _claim(
     if post is None:
         raise ApiError(POST_IN_PROGRESS)
     return post
+
+
+def _record(house: House, page: PageRow, delivered: Delivered, answer: Answer) -> Post | None:
+    """The post as it is written down; None when that could not be done, and is left to a look-up.
+
+    Raises SERVICE_UNAVAILABLE for what is known not to be published.
+    """
+    expired = house.found_expired(page, delivered.refusal)
+    try:
+        recorded, _ = house.scribe.write(delivered.record, expired=expired, is_answered=answer.is_given)
+    except ApiError:
+        if delivered.record.state == "failed":
+            raise
+        return None
+    if answer.came_first() and recorded is not None:
+        with house.database.transaction() as connection:
+            telling.tell(connection, [recorded], after_answer=True)
+    return recorded
 
 
 def _repeat(post: Post) -> api.PublishResult:

@@ -1,5 +1,7 @@
 """The publishing service on the bus: calls, events and worker loops. No rules."""
 
+from functools import partial
+
 from chassis.service import BusProvider, DatabaseProvider, finish, loop, on_event, rpc
 from contracts import publishing as contract
 from contracts.caller import Caller
@@ -7,6 +9,7 @@ from contracts.events import Event
 from contracts.keys import KeysRotated, RotateKeys
 from contracts.record import Nothing
 from publishing import (
+    answering,
     checking,
     comments,
     due,
@@ -93,8 +96,7 @@ class PublishingService:
 
     @rpc
     def publish_post(self, caller: Caller, request: contract.PublishPost) -> contract.PublishResult:
-        with self.house.live_call():
-            return publish.publish(self.house, caller, request)
+        return answering.at_platform(self.house, partial(publish.publish, self.house, caller, request))
 
     @rpc
     def schedule_posts(self, caller: Caller, request: contract.SchedulePosts) -> contract.PageResults:
@@ -152,8 +154,7 @@ class PublishingService:
 
     @rpc
     def reply_to_comment(self, caller: Caller, request: contract.ReplyToComment) -> contract.Reply:
-        with self.house.live_call():
-            return comments.reply(self.house, caller, request)
+        return answering.at_platform(self.house, partial(comments.reply, self.house, caller, request))
 
     @rpc
     def verify_hook(self, caller: Caller, request: contract.VerifyHook) -> Nothing:

@@ -3,9 +3,8 @@
 The rules of a single post are `posts.py`'s and `publish.py`'s; which pages have quota left, the gateway has asked.
 """
 
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
@@ -14,10 +13,11 @@ import structlog
 
 from contracts import publishing as api
 from contracts.caller import Caller
-from contracts.errors import PLATFORM_OUTCOME_UNKNOWN, SERVER_ERROR, SERVICE_UNAVAILABLE, ApiError
+from contracts.errors import SERVER_ERROR, ApiError
 from contracts.platforms import PLATFORMS
-from publishing import attachments, posts, reach
+from publishing import answering, attachments, posts, reach
 from publishing import publish as at_once
+from publishing.answering import Answer
 from publishing.content import Find
 from publishing.house import House
 from publishing.records import Attached, PageRow
@@ -26,13 +26,8 @@ from publishing.store.posts import Posts
 
 log = structlog.get_logger()
 
-#: Pages of one call on their way at once: a call with many takes no more than a quarter of `live_calls`. Our choice.
-_AT_ONCE = 10
-#: The answer is given after this long, whatever is still on its way: before the gateway's 60 s are over. Our choice.
-_ANSWER_SECONDS = 50.0
-
-#: Does one page's part; the event is set once the client has its answer.
-Part = Callable[[Caller, PageRow, threading.Event], api.PageResult]
+#: Does one page's part.
+PagesPart = Callable[[Caller, PageRow, Answer], api.PageResult]
 
 
 def schedule(house: House, caller: Caller, request: api.SchedulePosts) -> api.PageResults:
@@ -46,7 +41,7 @@ def schedule(house: House, caller: Caller, request: api.SchedulePosts) -> api.Pa
         posts.check_time(scheduled_at, now)
         _check(house, caller, request, pages, is_now=False)
 
-    def one(who: Caller, page: PageRow, answered: threading.Event) -> api.PageResult:
+    def one(who: Caller, page: PageRow, answer: Answer) -> api.PageResult:
         single = api.SchedulePost(
             page_id=page.id, scheduled_at=scheduled_at, **_content(request, page, pages)
         )
@@ -59,10 +54,10 @@ def publish(house: House, caller: Caller, request: api.PublishPosts) -> api.Page
     """The same for posts that go out now; a page whose platform takes longer than the answer may is left unknown."""
     pages = _pages(house, caller, request)
 
-    def one(who: Caller, page: PageRow, answered: threading.Event) -> api.PageResult:
+    def one(who: Caller, page: PageRow, answer: Answer) -> api.PageResult:
         single = api.PublishPost(page_id=page.id, **_content(request, page, pages))
         with house.live_call():
-            done = at_once.publish(house, who, single, is_answered=answered.is_set)
+            done = at_once.publish(house, who, single, answer)
         return api.PageResult(page_id=page.id, status=201, post=done)
 
     return _run(
@@ -120,7 +115,7 @@ def _run(
     request: api.PublishPosts,
     pages: dict[str, PageRow],
     check: Callable[[], None],
-    one: Part,
+    one: PagesPart,
 ) -> api.PageResults:
     """Every page's part. A repeat of a call that has made something is judged page by page, as single posts are."""
     going = [page for page in request.pages if page.goes]
@@ -128,46 +123,24 @@ def _run(
         is_repeat = Posts(connection).has_any_of([page.operation_id for page in going])
     if not is_repeat:
         check()
-    answered = threading.Event()
-    executor = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="several")
+    ended = answering.run([_part(one, caller, page, pages[page.page_id]) for page in going])
+    return api.PageResults(results=tuple(map(_result, going, ended)))
+
+
+def _part(
+    one: PagesPart, caller: Caller, page: api.PlannedPage, row: PageRow
+) -> answering.Part[api.PageResult]:
+    return partial(one, msgspec.structs.replace(caller, operation_id=page.operation_id), row)
+
+
+def _result(page: api.PlannedPage, ended: Future[api.PageResult]) -> api.PageResult:
+    """What became of a page's part, or the error of one whose post was refused, or is not known of yet."""
     try:
-        futures = {
-            page.page_id: executor.submit(
-                one,
-                msgspec.structs.replace(caller, operation_id=page.operation_id),
-                pages[page.page_id],
-                answered,
-            )
-            for page in going
-        }
-        wait(futures.values(), timeout=_ANSWER_SECONDS)
-        answered.set()
-        results = tuple(_result(house, page, futures[page.page_id]) for page in going)
-    finally:
-        executor.shutdown(wait=False, cancel_futures=True)
-    return api.PageResults(results=results)
-
-
-def _result(house: House, page: api.PlannedPage, future: Future[api.PageResult]) -> api.PageResult:
-    try:
-        return _outcome(house, page, future)
-    except ApiError as error:
-        body = {"error": error.message, "code": error.code, **error.extras}
-        return api.PageResult(page_id=page.page_id, status=error.row.http_status, error=body)
-
-
-def _outcome(house: House, page: api.PlannedPage, future: Future[api.PageResult]) -> api.PageResult:
-    """Raises the error of a page whose post was refused, or is not known of yet."""
-    if future.cancel():
-        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5)  # never begun
-    if not future.done():
-        with house.database.reading() as connection:
-            post = Posts(connection).of_operation(page.operation_id)
-        raise ApiError(PLATFORM_OUTCOME_UNKNOWN, post_id=post.id) if post else ApiError(SERVICE_UNAVAILABLE)
-    problem = future.exception()
-    if problem is None:
-        return future.result()
-    if isinstance(problem, ApiError):
-        raise problem
-    log.error("page_failed_unforeseen", page_id=page.page_id, exc_info=problem)
-    raise ApiError(SERVER_ERROR)
+        return ended.result()
+    except ApiError as problem:
+        error = problem
+    except Exception:
+        log.exception("page_failed_unforeseen", page_id=page.page_id)
+        error = ApiError(SERVER_ERROR)
+    body = {"error": error.message, "code": error.code, **error.extras}
+    return api.PageResult(page_id=page.page_id, status=error.row.http_status, error=body)

@@ -10,6 +10,7 @@ import pytest
 from contracts import publishing as api
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from publishing import due, publish
+from publishing.answering import Answer
 from publishing.house import House
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.records import Post
@@ -136,13 +137,17 @@ def test_an_outcome_that_became_late_while_it_was_said_again_is_told_once(
     world: Any, house: House, platform: Any, lose_commit: Lose, late_from: int
 ) -> None:
     """Late when it was first said, or only when it was said again: by then the client has been answered."""
-    asked: list[int] = []
     platform.before = lambda message: lose_commit()
 
-    def is_answered() -> bool:
-        asked.append(1)
-        return len(asked) >= late_from
+    class Impatient(Answer):
+        asked = 0
+
+        def is_given(self) -> bool:
+            self.asked += 1
+            if self.asked == late_from:
+                self.give()
+            return super().is_given()
 
     request = api.PublishPost(page_id=world.page().id, message="hello")
-    publish.publish(house, world.caller(), request, is_answered=is_answered)
+    publish.publish(house, world.caller(), request, Impatient())
     assert world.events() == ["post.published"]

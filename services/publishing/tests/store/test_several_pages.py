@@ -8,7 +8,7 @@ import pytest
 
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing import several
+from publishing import answering, several
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
 
 PHOTO = "https://example.com/a.jpg"
@@ -144,7 +144,7 @@ def test_a_page_slower_than_the_answer_is_told_of_later(
     world: Any, platform: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     goes_on = threading.Event()
-    monkeypatch.setattr(several, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(answering, "_ANSWER_SECONDS", 0.5)
     platform.before = lambda message: goes_on.wait(10)
     [row] = publish(world, [world.page()]).results
     assert row.error is not None
