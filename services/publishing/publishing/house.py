@@ -45,7 +45,8 @@ class House:
         self.logins = logins(settings.platforms)
         self.scribe = Scribe(database, settings.lease_seconds)
         self.is_stopping = False
-        self._turns = threading.BoundedSemaphore(settings.live_calls)
+        self._live = 0
+        self._live_changed = threading.Condition()
 
     @cached_property
     def lanes(self) -> Pool:
@@ -61,11 +62,16 @@ class House:
         return Pool("polling", self.settings.poll_calls)
 
     def finish(self) -> None:
-        """Begins no further post. Returns when no call to a platform runs beside a loop any more, or too long."""
+        """No further due post is begun. Returns when no call to a platform is on its way, or takes too long.
+
+        Live calls count: one may go on behind its answer.
+        """
         self.is_stopping = True
         end = time.monotonic() + FINISH_SECONDS
         for pool in (self.lanes, self.side, self.polling):
             pool.wait_free(pool.size, max(end - time.monotonic(), 0.0))
+        with self._live_changed:
+            self._live_changed.wait_for(lambda: not self._live, max(end - time.monotonic(), 0.0))
 
     @contextmanager
     def live_call(self) -> Iterator[None]:
@@ -73,12 +79,16 @@ class House:
 
         Raises SERVICE_UNAVAILABLE when all turns are taken.
         """
-        if not self._turns.acquire(timeout=_TURN_SECONDS):
-            raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5)
+        with self._live_changed:
+            if not self._live_changed.wait_for(lambda: self._live < self.settings.live_calls, _TURN_SECONDS):
+                raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5)
+            self._live += 1
         try:
             yield
         finally:
-            self._turns.release()
+            with self._live_changed:
+                self._live -= 1
+                self._live_changed.notify_all()
 
     def account(self, page: PageRow) -> Account:
         """The page's credentials for one call. Raises PlatformRefusal when they cannot be read any more."""

@@ -78,6 +78,17 @@ def test_told_to_stop_a_lane_ends_its_post_and_gives_back_the_others(
     assert platform.messages == [f"{page.id} {n}" for n in range(3)]
 
 
+def test_told_to_stop_it_waits_for_a_call_that_goes_on_behind_its_answer(house: House) -> None:
+    end = threading.Thread(target=house.finish)
+    with house.live_call():
+        end.start()
+        end.join(0.2)
+        assert house.is_stopping
+        assert end.is_alive()
+    end.join(10)
+    assert not end.is_alive()
+
+
 def test_a_retryable_refusal_comes_again_after_1_5_and_15_minutes_and_then_fails(
     world: Any, platform: Any
 ) -> None:
