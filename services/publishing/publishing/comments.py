@@ -30,6 +30,7 @@ from publishing.expiring import Expired, expire
 from publishing.house import House
 from publishing.platforms.base import CommentPage, NotConnected, OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.platforms.limits import comment_length
+from publishing.pool import Task
 from publishing.posts import check_page
 from publishing.publish import rejected
 from publishing.receiving import take_in, view
@@ -116,14 +117,13 @@ def reply(
 
 def look_up_replies(house: House) -> int:
     """One tick: replies whose outcome is unknown are looked for under their comments; how many."""
-    free = house.side.free
-    if free == 0:
-        return 0
+    return house.side.fill("replies", partial(_claim_replies, house))
+
+
+def _claim_replies(house: House, places: int) -> list[Task]:
     with house.database.transaction() as connection:
-        claimed = Comments(connection).claim_replies(free, _LEASE_SECONDS)
-    for row in claimed:
-        house.side.start(partial(look_up, house, row))
-    return len(claimed)
+        claimed = Comments(connection).claim_replies(places, _LEASE_SECONDS)
+    return [partial(look_up, house, row) for row in claimed]
 
 
 def look_up(house: House, row: ReplyRow) -> None:

@@ -1,6 +1,7 @@
 """The first comment under a post of ours: a step of its own that never fails the post and is never doubled.
 
-claim → call → record, like a post: a call whose outcome is unknown is looked up under the post before it is repeated.
+claim → begin → call → record, like a post: a call whose outcome is unknown is looked up under the post before it is
+repeated.
 """
 
 from functools import partial
@@ -12,6 +13,7 @@ from contracts.platforms import DAY_SECONDS
 from publishing.delivery import connection_to
 from publishing.house import House
 from publishing.platforms.base import NotConnected, OutcomeUnknown, PlatformRefusal
+from publishing.pool import Task
 from publishing.records import PageRow, Post
 from publishing.renewing import softened
 from publishing.retries import wait_before_look, wait_before_next
@@ -26,20 +28,22 @@ _LEASE_SECONDS = 90.0
 
 def send_first_comments(house: House) -> int:
     """One tick: claims first comments and starts them; how many."""
-    free = house.side.free
-    if free == 0:
-        return 0
+    return house.side.fill("first comments", partial(_claim, house))
+
+
+def _claim(house: House, places: int) -> list[Task]:
     with house.database.transaction() as connection:
-        claimed = Comments(connection).claim_first_comments(free, _LEASE_SECONDS)
+        claimed = Comments(connection).claim_first_comments(places, _LEASE_SECONDS)
         pages = Pages(connection).many([first.post.page_id for first in claimed])
-    for first in claimed:
-        house.side.start(partial(run, house, pages[first.post.page_id], first))
-    return len(claimed)
+    return [partial(run, house, pages[first.post.page_id], first) for first in claimed]
 
 
 def run(house: House, page: PageRow, first: FirstComment) -> None:
     """Makes or looks up one first comment and records the outcome."""
     post = first.post
+    if post.comment_state == "sending" and not _begin(house, post):
+        log.warning("claim_lost", post_id=post.id)
+        return
     named = {"post_id": post.id, "platform": post.platform}
     with tracing.working("first comment", post.traceparent, "publishing", post.account_id, **named):
         state, wait = (
@@ -48,6 +52,12 @@ def run(house: House, page: PageRow, first: FirstComment) -> None:
         with house.database.transaction() as connection:
             Comments(connection).end_first_comment(post, state, wait)
     log.info("first_comment", post_id=post.id, state=state)
+
+
+def _begin(house: House, post: Post) -> bool:
+    """The call has its whole lease before it, however late it comes; False when the claim is over."""
+    with house.database.transaction() as connection:
+        return Comments(connection).begin_first_comment(post, _LEASE_SECONDS)
 
 
 def _make(house: House, page: PageRow, post: Post) -> tuple[str, float]:

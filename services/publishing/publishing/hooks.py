@@ -25,6 +25,7 @@ from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal, Re
 from publishing.platforms.hooks import HookComment, Hooks, NoHook
 from publishing.platforms.registry import PARTS, PUSHED
 from publishing.polling import note_refusal
+from publishing.pool import Task
 from publishing.receiving import take_in
 from publishing.records import PageRow, Post
 from publishing.store import Connection
@@ -68,17 +69,16 @@ def receive(house: House, request: api.ReceiveHook) -> Nothing:
 
 def finish_comments(house: House) -> int:
     """One tick: claims comments that wait for the rest of what is to be told, and starts asking; how many."""
-    free = house.polling.free
-    if free == 0:
-        return 0
+    return house.polling.fill("waiting comments", partial(_claim, house))
+
+
+def _claim(house: House, places: int) -> list[Task]:
     with house.database.transaction() as connection:
-        waiting = Received(connection).claim_waiting(free, _LEASE_SECONDS)
+        waiting = Received(connection).claim_waiting(places, _LEASE_SECONDS)
         posts = Posts(connection).many([row.post_id for row in waiting])
         pages = Pages(connection).many([post.page_id for post in posts.values()])
-    for row in waiting:
-        post = posts[row.post_id]
-        house.polling.start(partial(finish, house, pages[post.page_id], post, row))
-    return len(waiting)
+    rows = [(posts[row.post_id], row) for row in waiting]
+    return [partial(finish, house, pages[post.page_id], post, row) for post, row in rows]
 
 
 def finish(house: House, page: PageRow, post: Post, row: WaitingComment) -> None:

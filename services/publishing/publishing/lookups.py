@@ -22,6 +22,7 @@ from publishing.platforms.base import (
     Refusal,
     StillUnknown,
 )
+from publishing.pool import Task
 from publishing.records import PageRow
 from publishing.retries import wait_before_look
 from publishing.store.looks import Look, Looks
@@ -36,16 +37,15 @@ GIVE_UP_SECONDS = DAY_SECONDS
 
 def look_up_posts(house: House) -> int:
     """One tick: claims what is to be looked at and starts looking; how many."""
-    free = house.side.free
-    if free == 0:
-        return 0
+    return house.side.fill("look-ups", partial(_claim, house))
+
+
+def _claim(house: House, places: int) -> list[Task]:
     with house.database.transaction() as connection:
-        looks = Looks(connection).claim_looks(free, house.settings.lease_seconds)
+        looks = Looks(connection).claim_looks(places, house.settings.lease_seconds)
         pages = Pages(connection).many([look.post.page_id for look in looks])
     house.scribe.hold(*(Claim(look.post.id, look.post.fence) for look in looks))
-    for look in looks:
-        house.side.start(partial(run_look, house, pages[look.post.page_id], look))
-    return len(looks)
+    return [partial(run_look, house, pages[look.post.page_id], look) for look in looks]
 
 
 def run_look(house: House, page: PageRow, look: Look) -> None:

@@ -12,6 +12,7 @@ from contracts.platforms import DAY_SECONDS
 from publishing.delivery import connection_to
 from publishing.house import House
 from publishing.platforms.base import NotConnected, PlatformRefusal
+from publishing.pool import Task
 from publishing.records import PageRow
 from publishing.store.names import Awaited, Names
 from publishing.store.pages import Pages
@@ -28,15 +29,14 @@ _LEASE_SECONDS = 60.0
 
 def name_posts(house: House) -> int:
     """One tick: claims posts without a name and starts asking for it; how many."""
-    free = house.side.free
-    if free == 0:
-        return 0
+    return house.side.fill("names", partial(_claim, house))
+
+
+def _claim(house: House, places: int) -> list[Task]:
     with house.database.transaction() as connection:
-        claimed = Names(connection).claim(free, _LEASE_SECONDS)
+        claimed = Names(connection).claim(places, _LEASE_SECONDS)
         pages = Pages(connection).many([awaited.post.page_id for awaited in claimed])
-    for awaited in claimed:
-        house.side.start(partial(run, house, pages[awaited.post.page_id], awaited))
-    return len(claimed)
+    return [partial(run, house, pages[awaited.post.page_id], awaited) for awaited in claimed]
 
 
 def run(house: House, page: PageRow, awaited: Awaited) -> None:

@@ -14,6 +14,7 @@ from publishing.delivery import connection_to
 from publishing.house import House
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
 from publishing.poll_times import POLLED, Poll, advance, begin, parse_stages, wait_before_poll
+from publishing.pool import Task
 from publishing.receiving import take_in
 from publishing.records import PageRow, Post
 from publishing.renewing import softened
@@ -41,16 +42,17 @@ _REFUSED_SECONDS = 3_600.0
 
 def poll_comments(house: House) -> int:
     """One tick: claims posts that are due and starts asking; always 0, so that the loop keeps its pace."""
-    limit = min(house.polling.free, max(int(house.settings.polls_per_second * TICK_SECONDS), 1))
-    if limit < 1:
-        return 0
+    most = max(int(house.settings.polls_per_second * TICK_SECONDS), 1)
+    house.polling.fill("polls", partial(_claim, house), most)
+    return 0
+
+
+def _claim(house: House, places: int) -> list[Task]:
     with house.database.transaction() as connection:
-        polls = Polls(connection).claim(limit, _LEASE_SECONDS)
+        polls = Polls(connection).claim(places, _LEASE_SECONDS)
         posts = Posts(connection).many([poll.post_id for poll in polls])
         pages = Pages(connection).many([poll.page_id for poll in polls])
-    for poll in polls:
-        house.polling.start(partial(run_poll, house, pages[poll.page_id], posts[poll.post_id], poll))
-    return 0
+    return [partial(run_poll, house, pages[poll.page_id], posts[poll.post_id], poll) for poll in polls]
 
 
 def run_poll(house: House, page: PageRow, post: Post, poll: Poll) -> None:

@@ -1,12 +1,17 @@
-"""A bounded pool for calls to the platforms: a slow one holds up nobody but itself."""
+"""A bounded pool for calls to the platforms: a slow one holds up nobody but itself.
+
+What is claimed for it runs at once: a claim that waited for a place would lapse there, and be made a second time.
+"""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import structlog
 
 log = structlog.get_logger()
+
+Task = Callable[[], None]
 
 
 class Pool:
@@ -16,17 +21,32 @@ class Pool:
         self.size = size
         self._executor = ThreadPoolExecutor(size, thread_name_prefix=name)
         self._changed = threading.Condition()
-        self._running = 0
+        self._filling = threading.Lock()
+        #: By kind of work, of every kind there has been.
+        self._running: dict[str, int] = {}
 
     @property
     def free(self) -> int:
-        return self.size - self._running
+        return self.size - sum(self._running.values())
 
-    def start(self, task: Callable[[], None]) -> None:
-        """Runs the task soon; what it raises is logged."""
+    def start(self, task: Task, kind: str = "") -> None:
+        """Runs the task; what it raises is logged. For who knows that there is a place, as `fill` does."""
         with self._changed:
-            self._running += 1
-        self._executor.submit(self._run, task)
+            self._running[kind] = self._running.get(kind, 0) + 1
+        self._executor.submit(self._run, task, kind)
+
+    def fill(self, kind: str, claim: Callable[[int], Sequence[Task]], most: int | None = None) -> int:
+        """Starts what `claim` gives for so many free places, at most `most` of them; how many tasks.
+
+        Those that share a pool claim in turn: what one has been promised is not promised to the next.
+        """
+        with self._filling:
+            places = self._free_for(kind)
+            places = places if most is None else min(places, most)
+            tasks = claim(places) if places > 0 else ()
+            for task in tasks:
+                self.start(task, kind)
+        return len(tasks)
 
     def wait_free(self, count: int, timeout_seconds: float) -> bool:
         """Waits until that many places are free; False when they are not in time."""
@@ -37,12 +57,19 @@ class Pool:
         """Waits for what runs."""
         self._executor.shutdown()
 
-    def _run(self, task: Callable[[], None]) -> None:
+    def _free_for(self, kind: str) -> int:
+        """All but one for each other kind that has nothing running: work without end keeps none of them out."""
+        with self._changed:
+            own = self._running.setdefault(kind, 0)
+            idle = sum(not running for running in self._running.values()) - (not own)
+            return min(self.free, max(self.free - idle, 0 if own else 1))
+
+    def _run(self, task: Task, kind: str) -> None:
         try:
             task()
         except Exception:
             log.exception("task_failed")
         finally:
             with self._changed:
-                self._running -= 1
+                self._running[kind] -= 1
                 self._changed.notify_all()

@@ -1,7 +1,8 @@
 """Credentials renewed ahead of their end, one at a time per page; those of unlinked pages given back.
 
-claim → call → record: a new refresh token is stored before anything uses it. Only the platform's definite word ends a
-connection; whatever else goes wrong is tried again. Where a call finds a token over sooner, it is renewed at once.
+claim → begin → call → record: a new refresh token is stored before anything uses it. Only the platform's definite word
+ends a connection; whatever else goes wrong is tried again. Where a call finds a token over sooner, it is renewed at
+once.
 """
 
 import time
@@ -22,6 +23,7 @@ from publishing.expiring import expire
 from publishing.house import House
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.platforms.oauth.base import Login, Tokens
+from publishing.pool import Task
 from publishing.records import PageRow
 from publishing.store import Connection
 from publishing.store.pages import Pages
@@ -76,14 +78,13 @@ def renew_at(now: datetime, tokens: Tokens) -> datetime | None:
 
 def renew_credentials(house: House) -> int:
     """One tick: claims pages whose time has come and starts renewing; how many."""
-    free = house.side.free
-    if free == 0:
-        return 0
+    return house.side.fill("renewals", partial(_claim, house))
+
+
+def _claim(house: House, places: int) -> list[Task]:
     with house.database.transaction() as connection:
-        claimed = Renewals(connection).claim(free, house.settings.renewal_lease_seconds)
-    for renewal in claimed:
-        house.side.start(partial(run, house, renewal))
-    return len(claimed)
+        claimed = Renewals(connection).claim(places, house.settings.renewal_lease_seconds)
+    return [partial(run, house, renewal) for renewal in claimed]
 
 
 def renew_now(house: House, page: PageRow) -> PageRow | None:
@@ -140,6 +141,9 @@ def _refresh(house: House, login: Login, renewal: Renewal, credentials: Credenti
     """Raises PlatformRefusal for what may get better."""
     page = renewal.page
     assert credentials.refresh_token is not None
+    if not _begin(house, renewal):
+        log.warning("claim_lost", page_id=page.id)
+        return
     try:
         tokens = login.refresh(credentials.refresh_token)
     except PlatformRefusal as refusal:
@@ -151,6 +155,12 @@ def _refresh(house: House, login: Login, renewal: Renewal, credentials: Credenti
                 expire(connection, found)
         return
     _patiently(house, partial(_save, house, renewal, credentials, tokens))
+
+
+def _begin(house: House, renewal: Renewal) -> bool:
+    """A token that works once is presented by whoever holds the claim; False: that is somebody else by now."""
+    with house.database.transaction() as connection:
+        return Renewals(connection).begin(renewal, house.settings.renewal_lease_seconds)
 
 
 def _save(house: House, renewal: Renewal, before: Credentials, tokens: Tokens) -> None:

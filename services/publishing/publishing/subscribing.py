@@ -12,6 +12,7 @@ from publishing.delivery import connection_to
 from publishing.house import House
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
 from publishing.polling import note_refusal
+from publishing.pool import Task
 from publishing.store.pages import Pages, Subscription
 
 log = structlog.get_logger()
@@ -24,14 +25,13 @@ _FIRST_WAIT_SECONDS = 5.0
 
 def subscribe_pages(house: House) -> int:
     """One tick: claims pages and starts asking; how many. None where no calls of platforms are expected."""
-    free = house.side.free if house.settings.hears_hooks else 0
-    if free == 0:
-        return 0
+    return house.side.fill("subscriptions", partial(_claim, house)) if house.settings.hears_hooks else 0
+
+
+def _claim(house: House, places: int) -> list[Task]:
     with house.database.transaction() as connection:
-        claimed = Pages(connection).claim_subscriptions(free, _LEASE_SECONDS)
-    for subscription in claimed:
-        house.side.start(partial(subscribe, house, subscription))
-    return len(claimed)
+        claimed = Pages(connection).claim_subscriptions(places, _LEASE_SECONDS)
+    return [partial(subscribe, house, subscription) for subscription in claimed]
 
 
 def subscribe(house: House, subscription: Subscription) -> None:

@@ -53,6 +53,13 @@ _CLAIM_FIRST = text(
     RETURNING p.*, extract(epoch FROM clock_timestamp() - comment_began_at)::float8 AS began_seconds
     """
 )
+_BEGIN_FIRST = text(
+    """
+    UPDATE posts SET comment_began_at = clock_timestamp(),
+        comment_wake_at = clock_timestamp() + make_interval(secs => :lease)
+    WHERE id = :id AND comment_fence = :fence AND comment_state = 'sending' AND comment_wake_at > clock_timestamp()
+    """
+)
 _END_FIRST = text(
     """
     UPDATE posts SET comment_state = :state,
@@ -160,6 +167,11 @@ class Comments:
         """Claims first comments that are due, and those to be looked up (`comment_state` unknown)."""
         rows = self._connection.execute(_CLAIM_FIRST, {"limit": limit, "lease": lease_seconds}).mappings()
         return [FirstComment(Post.of(row), row["began_seconds"]) for row in rows]
+
+    def begin_first_comment(self, post: Post, lease_seconds: float) -> bool:
+        """Right before the call: it begins now, and so does its lease. False when the claim no longer holds."""
+        values = {"id": post.id, "fence": post.comment_fence, "lease": lease_seconds}
+        return self._connection.execute(_BEGIN_FIRST, values).rowcount == 1
 
     def end_first_comment(self, post: Post, state: str, wait_seconds: float = 0.0) -> None:
         values = {"id": post.id, "fence": post.comment_fence, "state": state, "wait": wait_seconds}

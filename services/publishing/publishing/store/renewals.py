@@ -27,6 +27,12 @@ _CLAIM_ONE = text(
         " AND (renew_lease_until IS NULL OR renew_lease_until <= clock_timestamp())"
     )
 )
+_BEGIN = text(
+    """
+    UPDATE pages SET renew_lease_until = clock_timestamp() + make_interval(secs => :lease)
+    WHERE id = :id AND renew_fence = :fence AND renew_lease_until > clock_timestamp()
+    """
+)
 _PUT_OFF = text(
     """
     UPDATE pages SET renew_lease_until = clock_timestamp() + make_interval(secs => :wait)
@@ -58,6 +64,11 @@ class Renewals:
         """This page, due or not; None when somebody is at it or it rests."""
         claimed = self._claimed(_CLAIM_ONE, id=page_id, limit=1, lease=lease_seconds)
         return claimed[0] if claimed else None
+
+    def begin(self, renewal: Renewal, lease_seconds: float) -> bool:
+        """Right before the call: its lease begins now. False when the claim no longer holds."""
+        values = {"id": renewal.page.id, "fence": renewal.fence, "lease": lease_seconds}
+        return self._connection.execute(_BEGIN, values).rowcount == 1
 
     def save(self, renewal: Renewal, access_token: str, renew_at: datetime | None) -> bool:
         """New credentials; False when the claim no longer holds."""

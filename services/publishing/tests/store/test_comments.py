@@ -1,5 +1,7 @@
 """First comments, comment ids and replies: once each, whatever happens in the middle."""
 
+import contextlib
+import threading
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +12,9 @@ from contracts.errors import ApiError
 from publishing import comments, engagement, first_comments, publish
 from publishing.house import House
 from publishing.platforms.base import CommentPage, OutcomeUnknown, PlatformRefusal, Refusal, RemoteComment
+from publishing.records import PageRow
+from publishing.store.comments import Comments, FirstComment
+from publishing.store.pages import Pages
 from publishing.store.received import Received
 
 SEEN_AT = datetime(2026, 11, 20, tzinfo=UTC)
@@ -37,6 +42,17 @@ def tick(world: Any, after_seconds: float = 0) -> None:
     assert world.house.side.wait_free(world.house.side.size, 5)
 
 
+def claimed_first(world: Any) -> list[FirstComment]:
+    with world.database.transaction() as connection:
+        return Comments(connection).claim_first_comments(1, 90)
+
+
+def page_of(world: Any) -> PageRow:
+    with world.database.reading() as connection:
+        [page] = Pages(connection).many([row.id for row in world.ask("SELECT id FROM pages")]).values()
+        return page
+
+
 def comment_state(world: Any) -> str:
     return str(world.ask("SELECT comment_state FROM posts")[0].comment_state)
 
@@ -47,6 +63,81 @@ def test_a_first_comment_is_made_once_after_the_post(world: Any, platform: Any) 
     tick(world)
     assert platform.comments == [(result.platform_post_id, "first!")]
     assert comment_state(world) == "done"
+
+
+def test_a_first_comment_that_somebody_else_has_claimed_by_its_turn_is_not_made(
+    world: Any, house: House, platform: Any
+) -> None:
+    published(world, world.page(), first_comment="first!")
+    [late] = claimed_first(world)
+    world.run("UPDATE posts SET comment_wake_at = clock_timestamp()")
+    [_] = claimed_first(world)
+    first_comments.run(house, page_of(world), late)
+    assert platform.comments == []
+    assert comment_state(world) == "unknown"
+
+
+def test_a_first_comment_whose_claim_has_lapsed_by_its_turn_is_not_made(
+    world: Any, house: House, platform: Any
+) -> None:
+    published(world, world.page(), first_comment="first!")
+    [late] = claimed_first(world)
+    world.run("UPDATE posts SET comment_wake_at = clock_timestamp()")
+    first_comments.run(house, page_of(world), late)
+    assert platform.comments == []
+    tick(world, after_seconds=90)
+    tick(world)
+    assert len(platform.comments) == 1
+
+
+def test_a_first_comment_has_its_whole_lease_from_its_call_on(
+    world: Any, house: House, platform: Any
+) -> None:
+    published(world, world.page(), first_comment="first!")
+    [late] = claimed_first(world)
+    world.run("UPDATE posts SET comment_wake_at = clock_timestamp() + interval '1 second'")
+    world.run("UPDATE posts SET comment_began_at = comment_began_at - interval '89 seconds'")
+    seen: list[Any] = []
+
+    def look(*arguments: Any) -> Any:
+        seen.extend(
+            world.ask(
+                "SELECT comment_wake_at - clock_timestamp() > interval '80 seconds' AS is_held,"
+                " clock_timestamp() - comment_began_at < interval '9 seconds' AS is_new FROM posts"
+            )
+        )
+        raise OutcomeUnknown("dropped")
+
+    platform.comment = look
+    first_comments.run(house, page_of(world), late)
+    assert seen == [(True, True)]
+
+
+def test_ticks_that_claim_at_the_same_moment_claim_no_more_than_can_be_called(
+    world: Any, house: House, platform: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each reaches its claim before the other one's is done, unless it has to wait for that."""
+    goes_on = threading.Event()
+    for number in range(2 * house.side.size):
+        published(world, world.page(), first_comment=f"first {number}")
+    world.run("UPDATE posts SET comment_wake_at = clock_timestamp()")
+    platform.comment = lambda *arguments: goes_on.wait(10)
+    both, real = threading.Barrier(2), Comments.claim_first_comments
+
+    def interleaved(*arguments: Any) -> Any:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.2)
+        return real(*arguments)
+
+    monkeypatch.setattr(Comments, "claim_first_comments", interleaved)
+    ticks = [threading.Thread(target=first_comments.send_first_comments, args=(house,)) for _ in range(2)]
+    for one in ticks:
+        one.start()
+    for one in ticks:
+        one.join(10)
+    [row] = world.ask("SELECT count(*) FROM posts WHERE comment_state = 'sending'")
+    goes_on.set()
+    assert row.count == house.side.size
 
 
 def test_a_refused_first_comment_never_fails_the_post(world: Any, platform: Any) -> None:

@@ -16,6 +16,8 @@ from publishing.platforms.oauth.base import Found, Login, Tokens
 from publishing.records import PageRow
 from publishing.renewing import Grant
 from publishing.store.pages import Pages
+from publishing.store.renewals import Renewal
+from publishing.store.renewals import Renewals as RenewalStore
 
 OVER = PlatformRefusal(Refusal.EXPIRED, "invalid_grant", "It is over.")
 SOON = PlatformRefusal(Refusal.TRANSIENT, "TIMED_OUT", "Later.")
@@ -97,6 +99,12 @@ class Renewals:
         assert self.world.house.side.wait_free(self.world.house.side.size, 10)
         return claimed
 
+    def claim(self) -> Renewal:
+        """The one that is due."""
+        with self.world.database.transaction() as connection:
+            [renewal] = RenewalStore(connection).claim(1, 120)
+        return renewal
+
     def rest_is_over(self) -> None:
         self.world.run(
             "UPDATE pages SET renew_lease_until = clock_timestamp() WHERE renew_lease_until IS NOT NULL"
@@ -121,6 +129,23 @@ def test_tokens_are_renewed_ahead_of_their_end_again_and_again(
         assert kept.scopes == ("post",)
     assert login.refreshed == ["r", "refresh 1"]
     assert renewals.tick() == 0
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_a_renewal_whose_claim_is_gone_by_its_turn_presents_no_token(
+    world: Any, renewals: Renewals, login: Any, is_taken: bool
+) -> None:
+    page = renewals.page()
+    world.shift(6_500)
+    late = renewals.claim()
+    renewals.rest_is_over()
+    if is_taken:
+        renewals.claim()
+    renewing.run(world.house, late)
+    assert login.refreshed == []
+    renewals.rest_is_over()
+    assert renewals.tick() == 1
+    assert renewals.credentials(page).access_token == "access 1"
 
 
 def test_a_page_without_a_refresh_token_is_left_alone(world: Any, renewals: Renewals, login: Any) -> None:
