@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from e2e_kit.crowd import POSTS_PER_PAGE, Crowd
+from e2e_kit.crowd import POSTS_PER_PAGE, Crowd, Writing
 from e2e_kit.operator import Accounts, Clock, Operator
 from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
@@ -69,7 +69,7 @@ def test_a_killed_process_loses_nothing_and_repeats_nothing(crowd: Crowd, stack:
     assert len(texts) >= 500
     seconds = 0.0
 
-    def during() -> None:
+    def during(_: Writing) -> None:
         nonlocal seconds
         crowd.make_due()
         crowd.await_held(texts, 50, OUT_SECONDS)
@@ -92,7 +92,7 @@ def test_a_restart_of_postgresql_is_a_503_and_nothing_else(crowd: Crowd, stack: 
         read.add(status)
         return status == 200
 
-    def during() -> None:
+    def during(_: Writing) -> None:
         nonlocal seconds
         starts = stack.kill("postgres", signal.SIGINT)
         until(lambda: not reads(), READY_SECONDS, "a read notices")

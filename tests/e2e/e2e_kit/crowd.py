@@ -120,14 +120,15 @@ class Crowd:
         found: list[Json] = member.account.api.get("/posts/scheduled", limit=100)["scheduled_posts"]
         return [post for post in found if post["scheduled_at"] < soon]
 
-    def write(self, during: Callable[[], None]) -> Writing:
-        """Every member writes with keys while `during` runs; each key is sent until it is answered."""
+    def write(self, during: Callable[[Writing], None]) -> Writing:
+        """Every member writes with keys while `during` runs, which sees what they got so far; each key is sent until it
+        is answered."""
         writing, stop = Writing(), threading.Event()
         first_at = self.clock.now() + dt.timedelta(days=40)
         with ThreadPoolExecutor(len(self.members)) as pool:
             clients = [pool.submit(_client, member, first_at, writing, stop) for member in self.members]
             try:
-                during()
+                during(writing)
             finally:
                 stop.set()
         for client in clients:

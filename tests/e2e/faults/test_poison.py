@@ -11,12 +11,16 @@ from fault_kit.figures import Figures
 from fault_kit.poison import Broker, kinds
 from fault_kit.stack import WORKERS, FaultyStack
 
+from chassis.topology import RETRY_SECONDS, retry_queue
+
 KINDS, CORE_KINDS = 1_000, 250
 SERVICES = tuple(name for name in WORKERS if name != "gateway")
 QUEUES = [f"{kind}.{name}" for kind in ("rpc", "events") for name in SERVICES]
-#: Waits before an event is handled again: what lies there comes to the event queue by itself.
-WAITING_ROOMS = [f"events.{name}.retry.1s" for name in SERVICES]
+#: Waits before an event is handled again: what lies there comes to the event queue by itself, here after a second.
+WAITING_ROOMS = [retry_queue(name, seconds) for name in SERVICES for seconds in RETRY_SECONDS]
 PUT_ASIDE_SECONDS = 120.0
+#: The operator's command lists so many at most.
+LISTED = 1000
 
 
 def test_a_thousand_kinds_of_poison_on_every_queue_end_no_process_and_are_all_put_aside(
@@ -33,16 +37,19 @@ def test_a_thousand_kinds_of_poison_on_every_queue_end_no_process_and_are_all_pu
         broker.take_quarantined()
         queues = broker.consumed(QUEUES)
         assert {f"rpc.{name}" for name in SERVICES} <= set(queues), queues
-        rooms = [name for name in WAITING_ROOMS if name.removesuffix(".retry.1s") in queues]
+        rooms = [name for name in WAITING_ROOMS if of_room(name) in queues]
+        wanted: Counter[tuple[str, int]] = Counter()
         begin = time.monotonic()
-        for body, headers, more in kinds(count):
+        for kind, (body, headers, more) in enumerate(kinds(count)):
             for queue in queues:
+                wanted[queue, kind] += 1
                 reply = {"reply_to": "nowhere"} if queue.startswith("rpc") and len(body) % 2 else {}
                 broker.send("", queue, body, headers, more | reply)
             broker.send("broadcasts", "", body, headers, more)
-            for room in rooms:
-                broker.send("", room, body, headers, more)
-        sent = count * (len(queues) + len(rooms))
+            for room in rooms[kind % len(RETRY_SECONDS) :: len(RETRY_SECONDS)]:
+                wanted[of_room(room), kind] += 1
+                broker.send("", room, body, headers, more | {"expiration": "1000"})
+        sent = wanted.total()
         wait_until(lambda: broker.size("quarantine")[0] >= sent, PUT_ASIDE_SECONDS)
         seconds = time.monotonic() - begin
         listed = operator("quarantine", "list")
@@ -55,11 +62,15 @@ def test_a_thousand_kinds_of_poison_on_every_queue_end_no_process_and_are_all_pu
     )  # fmt: skip
     assert not ends, ends
     assert not left, left
-    rooms_of = Counter(room.removesuffix(".retry.1s") for room in rooms)
-    wanted = {(queue, kind): 1 + rooms_of[queue] for queue in queues for kind in range(count)}
     missing = {one: times for one, times in wanted.items() if quarantined[one] < times}
     assert not missing, list(missing.items())[:9]
+    assert len(listed) == min(sent, LISTED)
     account = accounts.new(pages=("FB",))
     text = uuid.uuid4().hex
     account.api.post("/posts/publish", {"page_id": account.page_id(), "message": text})
     assert [post["text"] for post in simulator.posts(account.pages["FB"])] == [text]
+
+
+def of_room(room: str) -> str:
+    """The queue that gets what lay in this waiting room."""
+    return room.partition(".retry.")[0]

@@ -5,7 +5,7 @@ import time
 import pytest
 from e2e_kit.operator import Accounts, Clock, Operator
 from e2e_kit.simulator import Simulator
-from fault_kit.chaos import Chaos, wait_until
+from fault_kit.chaos import SKEW_SECONDS, Chaos, wait_until
 from fault_kit.figures import Figures
 from fault_kit.many import PAGES, Many
 from fault_kit.stack import FaultyStack
@@ -13,6 +13,8 @@ from fault_kit.stack import FaultyStack
 #: accounts, steps (posts on each page), faults, seconds between two of them, seconds for a step
 FULL = (25, 20, 200, 1.3, 13.0)
 CORE = (3, 5, 16, 1.2, 5.0)
+#: Due posts are looked for twice a second: whoever would send too early does so in this time.
+CLOSE_SECONDS = 1.5
 #: Claims lapse after half a minute, outcomes nobody knows are settled within two.
 SETTLED_SECONDS = 240.0
 
@@ -42,6 +44,11 @@ def test_of_scheduled_posts_under_faults_none_is_lost_none_goes_out_twice_and_no
         many.schedule()
         scheduled = time.monotonic() - begin
         for step in range(steps):
+            insist(lambda step=step: many.come_close(step))
+            if step % 2:
+                stack.skew("publishing", SKEW_SECONDS)
+            time.sleep(CLOSE_SECONDS)
+            many.out(step - 1)
             insist(lambda step=step: many.make_due(step))
             wait_until(lambda step=step: many.out(step) == many.until_step(step), step_seconds)
         wait_until(lambda: chaos.is_done, count * pause)
@@ -52,12 +59,13 @@ def test_of_scheduled_posts_under_faults_none_is_lost_none_goes_out_twice_and_no
     held, failed, queued = many.held(), many.shown("failed"), many.shown("queued")
     figures.note(
         "posts under faults", posts=many.total, faults=chaos.hits.total(), kinds=dict(chaos.hits),
-        lost=many.total - len(held), twice=sum(held.values()) - len(held), early=0, failed=len(failed),
+        lost=many.total - len(held), twice=sum(held.values()) - len(held), early=len(many.early), failed=len(failed),
         scheduled=f"in {scheduled:.0f} s", hit=f"for {hit:.0f} s", settled=f"after {settled:.0f} s",
         answers=dict(many.statuses),
     )  # fmt: skip
     assert chaos.hits.total() >= count
     assert not [one for one, times in held.items() if times > 1], "sent twice"
+    assert not many.early, (len(many.early), "before their time")
     assert not failed, (len(failed), failed[0])
     assert not queued, (len(queued), queued[0])
     assert len(many.due) == len(held) == many.total == size * PAGES * steps

@@ -1,0 +1,107 @@
+"""Requests as a person would make them: ids that answers have named, times to come, short texts.
+
+What is made up from the schemas alone finds few posts and passes few rules; half of the requests are put right here.
+"""
+
+import datetime as dt
+import json
+import random
+import re
+from collections import defaultdict, deque
+from collections.abc import Callable
+from typing import Any
+
+from contracts.platforms import PLATFORMS
+
+_ID = re.compile(r'"(([a-z]{3})_[0-9a-hjkmnp-tv-z]{26})"')
+#: Ids of one type that are remembered: the newest, for those gone are of less use.
+_REMEMBERED = 30
+#: The type an id in a path begins with, by what stands before it.
+_IN_PATHS = {
+    "/brands/{id}": "brd",
+    "/pages/connect/{session_id}": "lnk",
+    "/pages/{id}": "pag",
+    "/posts/scheduled/{id}": "pst",
+    "/posts/published/{id}": "pst",
+    "/media/uploads/{id}": "upl",
+    "/media/{id}": "med",
+    "/ai/jobs/{id}": "job",
+    "/webhooks/{id}": "whk",
+}
+#: The type of the ids in a field of a query or a body.
+_IN_FIELDS = {"page_id": "pag", "brand_id": "brd", "media_id": "med", "post_id": "pst"}
+_MANY_IN_FIELDS = {"page_ids": "pag", "brand_ids": "brd", "media_ids": "med"}
+_FILE = {"filename": "harbour.png", "mime_type": "image/png", "size_bytes": 2048}
+
+
+class Seen:
+    """The ids that the answers to one account have named."""
+
+    def __init__(self, told: Any) -> None:
+        """`told` names what is known from the start."""
+        self._ids: dict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
+        self.note(json.dumps(told))
+
+    def note(self, text: str) -> None:
+        """An answer's body, or whatever names ids in quotation marks."""
+        for found, kind in _ID.findall(text):
+            if found not in self._ids[kind]:
+                self._ids[kind].append(found)
+
+    def forget(self, path: str) -> None:
+        """What stood there is gone."""
+        for ids in self._ids.values():
+            for gone in [one for one in ids if one in path]:
+                ids.remove(gone)
+
+    def put_right(self, case: Any, now: dt.datetime, chance: random.Random) -> None:
+        """Changes the request in place, where something fitting is known."""
+        for start, kind in _IN_PATHS.items():
+            if case.path.startswith(start) and self._ids[kind]:
+                name = start[start.index("{") + 1 : -1]
+                case.path_parameters[name] = chance.choice(self._ids[kind])
+        if "{delivery_id}" in case.path and self._ids["dlv"]:
+            case.path_parameters["delivery_id"] = chance.choice(self._ids["dlv"])
+        for given in (case.query, case.body):
+            if isinstance(given, dict):
+                self._fill(given, now, chance)
+
+    def _fill(self, given: dict[str, Any], now: dt.datetime, chance: random.Random) -> None:
+        for name in list(given):
+            if name in _IN_FIELDS and self._ids[_IN_FIELDS[name]]:
+                given[name] = chance.choice(self._ids[_IN_FIELDS[name]])
+            elif name in _MANY_IN_FIELDS:
+                known = self._ids[_MANY_IN_FIELDS[name]]
+                given[name] = chance.sample(known, min(len(known), 2))
+            elif name in _TOLD:
+                given[name] = _TOLD[name](now, chance)
+            elif name in _LEFT_OUT:
+                del given[name]
+
+
+def _soon(now: dt.datetime, chance: random.Random) -> str:
+    at = now + dt.timedelta(minutes=chance.randint(15, 40_000))
+    return at.strftime("%Y-%m-%dT%H:%M:00Z")
+
+
+def _text(_now: dt.datetime, chance: random.Random) -> str:
+    return f"A walk along the harbour, number {chance.randint(1, 1_000_000)}"
+
+
+_TOLD: dict[str, Callable[[dt.datetime, random.Random], Any]] = {
+    "scheduled_at": _soon,
+    "message": _text,
+    "prompt": _text,
+    "instruction": _text,
+    "edit_text": _text,
+    "name": _text,
+    "platform": lambda _now, chance: chance.choice(sorted(PLATFORMS)),
+    "since": lambda now, _: now.strftime("%Y-%m-%dT%H:%M:00Z"),
+    "url": lambda _, chance: f"https://hooks.example.com/{chance.randint(1, 1_000_000)}",
+    **{name: lambda _now, _chance, value=value: value for name, value in _FILE.items()},
+}
+#: Rules of their own, and of no account: what a made-up value of them does, the other half of the requests shows.
+_LEFT_OUT = (
+    *("first_comment", "media_urls", "image_url", "reference_image_urls", "cursor"),
+    *(f"{name}_settings" for name in ("facebook", "instagram", "linkedin", "tiktok", "x", "youtube")),
+)
