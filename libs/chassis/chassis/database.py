@@ -5,6 +5,7 @@ Statements are SQLAlchemy Core; a service's store is a concrete class over the `
 
 import hashlib
 import re
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +17,7 @@ from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from chassis.addresses import is_address
 from chassis.telemetry import tracing
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
@@ -67,6 +69,7 @@ class Database:
                 "keepalives_count": 3,
             },
         )
+        event.listen(self.engine, "do_connect", _look_up_host)
         event.listen(self.engine, "checkout", _replace_if_ended)
         event.listen(self.engine, "before_cursor_execute", _begin_with_the_first, retval=True)
         self.name = self.engine.url.database or ""
@@ -191,6 +194,20 @@ def _in_drivers_words(statement: Any) -> tuple[str, dict[str, Any]]:
     """The text, and the values it brings along."""
     compiled = statement.compile(dialect=PGDialect_psycopg2())  # type: ignore[no-untyped-call]
     return str(compiled), dict(compiled.params)
+
+
+def _look_up_host(_dialect: Any, _record: Any, _arguments: Any, options: dict[str, Any]) -> None:
+    """libpq would look a name up in C, where it holds up every green thread; it is given the addresses as well."""
+    host = str(options.get("host", ""))
+    if not host or "hostaddr" in options or "," in host or host.startswith("/") or is_address(host):
+        return
+    try:
+        rows = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise psycopg2.OperationalError(f"{host}: {error}") from error
+    addresses = list(dict.fromkeys(str(row[4][0]) for row in rows))
+    # One name for each address: that is what a certificate is held against.
+    options |= {"host": ",".join([host] * len(addresses)), "hostaddr": ",".join(addresses)}
 
 
 def _replace_if_ended(connection: Any, _record: Any, _fairy: Any) -> None:

@@ -4,7 +4,7 @@ A resolver that does not answer takes tens of seconds (5 s, twice, for each sear
 is not used: its few threads hash passwords and decode pictures, which must not wait for a name, and a process that ends
 joins them. Each look-up has a thread of its own, which nobody waits for once its asker has gone.
 
-What resolves in C by itself stays as it is: of ours that is libpq, when it opens a connection to the database.
+libpq, which resolves in C by itself, is given addresses (`database`).
 """
 
 import os

@@ -1,15 +1,20 @@
 """Transactions whose BEGIN travels with the first statement, and whose COMMIT may travel with the last."""
 
+import os
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg2
 import pytest
 from sqlalchemy import Column, Integer, MetaData, Table, bindparam, literal, select, text
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import IntegrityError
 
 from chassis.database import Database, Prepared, end_with, fetch
+from chassis.faulty_link import FaultyLink
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
 sys.path.append(str(Path(__file__).parents[1] / "probe"))
@@ -138,6 +143,42 @@ def test_connections_that_ended_while_they_lay_idle_are_replaced_unnoticed(
         now = [connection.execute(PID).scalar_one() for connection in (one, two, three)]
     assert not {*now} & {*pids}
     database.close()
+
+
+@pytest.fixture
+def named(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Database]]:
+    """A database of that name, which only `socket.getaddrinfo` knows: nobody's address first, then the test's."""
+    parts = make_url(os.environ["TEST_DATABASE_URL"])
+    link = FaultyLink(f"{parts.query['host']}/.s.PGSQL.{parts.port or 5432}")
+    made: list[Database] = []
+
+    def look_up(host: str, *_: Any, **__: Any) -> list[Any]:
+        if host != "database.internal":
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [(socket.AF_INET, 1, 6, "", (address, 0)) for address in ("127.0.0.2", "127.0.0.1")]
+
+    def database(host: str) -> Database:
+        url = parts.set(query={}, host=host, port=link.port).render_as_string(hide_password=False)
+        made.append(Database(url, pool_size=1))
+        return made[-1]
+
+    monkeypatch.setattr("chassis.database.socket.getaddrinfo", look_up)
+    yield database
+    for one in made:
+        one.close()
+    link.close()
+
+
+@pytest.mark.skipif(
+    "TEST_DATABASE_URL" not in os.environ, reason="TEST_DATABASE_URL is not set: run ./dev test"
+)
+def test_a_host_s_name_is_looked_up_where_it_holds_up_nobody_and_each_of_its_addresses_tried(
+    named: Callable[[str], Database],
+) -> None:
+    named("database.internal").ping()
+    with pytest.raises(ApiError) as caught:
+        named("nobody.internal").ping()
+    assert caught.value.row is SERVICE_UNAVAILABLE
 
 
 def kill(database: Database, pid: int) -> None:
