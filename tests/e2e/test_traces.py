@@ -102,14 +102,14 @@ def test_one_trace_leads_from_the_request_to_the_webhook_of_a_scheduled_post(
     assert arrival.verified(secret).data["post"]["id"] == post["id"]
     assert "traceparent" not in arrival.headers
     ends = {
-        "POST /api/v1/posts/schedule",
-        "quota/admit_all",
-        "publish post",
-        "send post.published",
-        "deliver webhook",
+        ("server", "POST /api/v1/posts/schedule"),
+        ("server", "quota/admit_all"),
+        ("producer", "send post.published"),
+        ("consumer", "deliver webhook"),
     }
     collector.wait_for(
-        lambda: ends <= {span.name for span in collector.spans(trace_id=trace_id)}, JOURNEY_SECONDS
+        lambda: ends <= {(span.kind, span.name) for span in collector.spans(trace_id=trace_id)},
+        JOURNEY_SECONDS,
     )
 
     journey = Journey(collector, trace_id)

@@ -10,12 +10,17 @@ _FIRST_PAUSE_SECONDS = 0.02
 _LAST_PAUSE_SECONDS = 0.25
 
 
-def until(look: Callable[[], T | None], seconds: float, what: str = "") -> T:
-    """The first result of `look` that is true in itself. Raises AssertionError with the last one."""
+def until(
+    look: Callable[[], T | None], seconds: float, what: str = "", pause_seconds: float = _LAST_PAUSE_SECONDS
+) -> T:
+    """The first result of `look` that is true in itself. Raises AssertionError with the last one.
+
+    Looks come quickly at first, then every `pause_seconds`: longer where they count against a limit.
+    """
     end = time.monotonic() + seconds
     pause = _FIRST_PAUSE_SECONDS
     while not (found := look()):
         assert time.monotonic() < end, f"not within {seconds} s: {what or look} (last: {found!r})"
         time.sleep(pause)
-        pause = min(pause * 1.5, _LAST_PAUSE_SECONDS)
+        pause = min(pause * 1.5, pause_seconds)
     return found
