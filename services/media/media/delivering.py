@@ -6,12 +6,19 @@ from chassis.confined import NotStarted, WorkFailed
 from contracts.caller import Caller
 from contracts.errors import INVALID_FILE_CONTENT, NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
 from contracts.media import GetFiles, MediaFile, MediaFiles
+from contracts.platforms import JPEG, PLATFORMS
 from media.house import ADDRESS_LASTS, House, reachable
 from media.looking import put_file
 from media.records import MediaRow
 from media.store.files import Files
 
-JPEG = "image/jpeg"
+#: Of the JPEGs made: the platform that takes the least of those that are given one.
+MAX_JPEG_BYTES = min(
+    limits.size_bytes[1]
+    for platform in PLATFORMS.values()
+    for limits in platform.files.values()
+    if limits.converted and limits.size_bytes[1] is not None
+)
 
 
 def get_files(house: House, caller: Caller, request: GetFiles) -> MediaFiles:
@@ -25,7 +32,10 @@ def get_files(house: House, caller: Caller, request: GetFiles) -> MediaFiles:
 def _file(house: House, row: MediaRow, *, jpeg: bool) -> MediaFile:
     name, mime_type, size_bytes = row.object_name, row.mime_type, row.size_bytes
     if jpeg and row.kind == "photo" and mime_type != JPEG:
-        name, mime_type, size_bytes = row.jpeg_name, JPEG, row.jpeg_size_bytes or make_jpeg(house, row)
+        size_bytes = row.jpeg_size_bytes or 0
+        if not 0 < size_bytes <= MAX_JPEG_BYTES:  # none yet, or made when more was taken
+            size_bytes = make_jpeg(house, row)
+        name, mime_type = row.jpeg_name, JPEG
     return MediaFile(
         media_id=row.id,
         type=row.kind,
@@ -46,8 +56,9 @@ def make_jpeg(house: House, row: MediaRow) -> int:
     """
     with house.look(), tempfile.TemporaryFile() as original, tempfile.TemporaryFile() as made:
         house.objects.download(row.object_name, original)
+        argument = {"mime_type": row.mime_type, "max_bytes": MAX_JPEG_BYTES}
         try:
-            house.workshop.run("make_jpeg", {"mime_type": row.mime_type}, (original.fileno(), made.fileno()))
+            house.workshop.run("make_jpeg", argument, (original.fileno(), made.fileno()))
         except NotStarted as error:
             raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
         except WorkFailed as failure:

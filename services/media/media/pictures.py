@@ -3,6 +3,7 @@
 Files come as open descriptors: what was uploaded, and an empty one for what is to be stored instead.
 """
 
+import itertools
 import mmap
 import os
 from collections.abc import Callable, Sequence
@@ -22,8 +23,8 @@ _LOOKS: dict[str, tuple[str, Callable[[memoryview], Picture]]] = {
     "image/gif": ("GIF", gif.look),
     "image/webp": ("WEBP", webp.look),
 }
-#: Instagram takes 8 MiB (docs/platforms.md) and shows 1,440 pixels; more than this serves nobody. Our choice.
-_MAX_JPEG_BYTES, _MAX_JPEG_SIDE = 8 * 2**20, 4096
+#: Of a JPEG that is made; smaller ones are for what fits in no quality. Instagram shows 1,440 pixels. Our choice.
+_JPEG_SIDES = (4096, 2048, 1024)
 #: EXIF's orientation -> what sets it upright.
 _UPRIGHT = dict(
     enumerate(
@@ -58,23 +59,24 @@ def inspect(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
 
 
 def make_jpeg(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
-    """The first frame as JPEG, upright, on white, small enough for every platform; into the second file."""
+    """The first frame as JPEG of at most `max_bytes`, upright, on white; into the second file."""
     name, _ = _LOOKS[argument["mime_type"]]
     with os.fdopen(os.dup(files[0]), "rb") as original, Image.open(original, formats=[name]) as opened:
         profile = opened.info.get("icc_profile") if opened.mode in ("RGB", "RGBA") else None
         turned = opened.getexif().get(exif.ORIENTATION, 1)
         flat = _plain(opened)
         # Small first: three copies of the largest picture taken would not fit the memory.
-        flat.thumbnail((_MAX_JPEG_SIDE, _MAX_JPEG_SIDE))
+        flat.thumbnail((_JPEG_SIDES[0], _JPEG_SIDES[0]))
         flat = _on_white(flat)
         if turned in _UPRIGHT:
             flat = flat.transpose(_UPRIGHT[turned])
     with os.fdopen(os.dup(files[1]), "w+b") as to:
-        for quality in _QUALITIES:
+        for side, quality in itertools.product(_JPEG_SIDES, _QUALITIES):
+            flat.thumbnail((side, side))
             to.seek(0)
             to.truncate()
             flat.save(to, "JPEG", quality=quality, optimize=True, icc_profile=profile)
-            if to.tell() <= _MAX_JPEG_BYTES:
+            if to.tell() <= argument["max_bytes"]:
                 break
         return {"size_bytes": to.tell()}
 

@@ -88,6 +88,16 @@ def test_the_jpeg_is_made_once_is_public_does_not_count_and_goes_with_its_pictur
     assert world.objects() == set()
 
 
+def test_a_jpeg_larger_than_every_platform_takes_is_made_anew(world):
+    media = world.media()
+    (made,) = get(world, media, jpeg=True)
+    for size in (delivering.MAX_JPEG_BYTES, delivering.MAX_JPEG_BYTES + 1):
+        world.run("UPDATE media SET jpeg_size_bytes = :size", size=size)
+        (found,) = get(world, media, jpeg=True)
+        assert found.size_bytes == (size if size <= delivering.MAX_JPEG_BYTES else made.size_bytes)
+    assert world.ask("SELECT jpeg_size_bytes FROM media") == [(made.size_bytes,)]
+
+
 def test_a_picture_deleted_while_its_jpeg_is_made_leaves_nothing(world, monkeypatch):
     media = world.media()
     run = world.house.workshop.run

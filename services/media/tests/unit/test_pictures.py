@@ -1,11 +1,15 @@
 """Pictures: what is taken, what is refused, and what is left out of what is stored."""
 
 import io
+import os
 import zlib
 
 import pytest
 from PIL import Image
 
+from contracts.platforms import PLATFORMS
+from media import pictures
+from media.delivering import MAX_JPEG_BYTES
 from media.formats import Refused
 
 PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")
@@ -155,3 +159,20 @@ def test_another_type_than_declared_is_refused(make, look_at_picture):
             if actual != declared:
                 with pytest.raises(Refused, match="not image/"):
                     look_at_picture(make.picture(actual), declared)
+
+
+@pytest.mark.parametrize("side", [3000, 4500])
+def test_however_much_is_to_be_seen_its_jpeg_is_taken_by_every_platform_that_is_given_one(tmp_path, side):
+    noise, made = tmp_path / "noise.png", tmp_path / "made.jpg"
+    Image.frombytes("RGB", (side, side), os.urandom(3 * side * side)).save(noise, compress_level=0)
+    with noise.open("rb") as first, made.open("w+b") as second:
+        argument = {"mime_type": "image/png", "max_bytes": MAX_JPEG_BYTES}
+        told = pictures.make_jpeg(argument, (first.fileno(), second.fileno()))
+    assert told == {"size_bytes": made.stat().st_size}
+    for platform in PLATFORMS.values():
+        for limits in platform.files.values():
+            if limits.converted:
+                assert made.stat().st_size <= limits.size_bytes[1], platform.name
+    with Image.open(made) as image:
+        assert image.format == "JPEG"
+        assert min(image.size) >= 1440
