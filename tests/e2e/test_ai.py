@@ -45,8 +45,8 @@ def ended(api: Api, job_id: str) -> Json:
 
 
 def states(api: Api, job_ids: list[str]) -> set[str]:
-    """Of these jobs, all among the account's newest hundred of their kind."""
-    found = api.get("/ai/jobs", kind="video", limit=100)["jobs"]
+    """Of these jobs, all among the account's newest fifty of their kind."""
+    found = api.get("/ai/jobs", kind="video", limit=50)["jobs"]
     of = {job["job_id"]: job["status"] for job in found}
     return {of[job_id] for job_id in job_ids}
 
