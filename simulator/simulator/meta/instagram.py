@@ -36,7 +36,7 @@ def create_container(call: Call, user: Node) -> dict[str, Any]:
         )
     container.settings = {
         name: call.text(name)
-        for name in ("alt_text", "cover_url", "thumb_offset", "share_to_feed")
+        for name in ("alt_text", "children", "cover_url", "thumb_offset", "share_to_feed")
         if call.text(name)
     }
     container.ready_ticks = call.sim.clock.ticks() + call.sim.settings.processing_seconds

@@ -192,6 +192,53 @@ def test_a_container_that_is_not_ready_in_time_is_used_by_the_next_attempt(
     assert simulator.posts(user.account)[0]["settings"]["creation_id"] == container_id
 
 
+def test_children_that_are_not_ready_in_time_are_used_by_the_next_attempt(
+    user: Any, simulator: Any, settings: MetaSettings
+) -> None:
+    patient = user.connector
+    user.connector = InstagramConnector(replace(settings, poll_limit_seconds=0.0))
+    with pytest.raises(PlatformRefusal) as refusal:
+        user.publish(CAROUSEL)
+    assert (refusal.value.kind, refusal.value.code) == (Refusal.TRANSIENT, "NOT_READY")
+    children = user.stored["children"]
+    assert user.look_up(CAROUSEL) == NotPublished(settled=True)
+    user.connector = patient
+    user.publish(CAROUSEL)
+    assert simulator.posts(user.account)[0]["settings"]["children"] == ",".join(children)
+
+
+def test_a_child_the_platform_has_lost_is_replaced_and_the_others_are_kept(
+    user: Any, simulator: Any, settings: MetaSettings
+) -> None:
+    patient = user.connector
+    user.connector = InstagramConnector(replace(settings, poll_limit_seconds=0.0))
+    with pytest.raises(PlatformRefusal):
+        user.publish(CAROUSEL)
+    first, _, last = user.stored["children"]
+    user.stored["children"] = [first, "17900000000000000", last]
+    user.connector = patient
+    user.publish(CAROUSEL)
+    [post] = simulator.posts(user.account)
+    assert [item["type"] for item in post["media"]] == ["photo", "video", "photo"]
+    used = post["settings"]["children"].split(",")
+    assert (used[0], used[1] == "17900000000000000", used[2]) == (first, False, last)
+
+
+def test_children_of_other_content_are_not_used(user: Any, simulator: Any, settings: MetaSettings) -> None:
+    patient = user.connector
+    user.connector = InstagramConnector(replace(settings, poll_limit_seconds=0.0))
+    with pytest.raises(PlatformRefusal):
+        user.publish(CAROUSEL)
+    stale = set(user.stored["children"])
+    user.connector = patient
+    user.publish(_content("photo-900x900.jpg", "photo-800x800.jpg"))
+    [post] = simulator.posts(user.account)
+    assert [item["type"] for item in post["media"]] == ["photo", "photo"]
+    assert not stale & set(post["settings"]["children"].split(","))
+    user.publish(PHOTO)
+    assert set(user.stored) == {"content", "container_id"}
+
+
 def test_a_container_the_platform_has_lost_is_replaced(user: Any, simulator: Any) -> None:
     simulator.fault(user.account, "publish", "rate_limit")
     with pytest.raises(PlatformRefusal):

@@ -37,7 +37,8 @@ _REEL_SETTINGS = ("cover_url", "thumb_offset", "share_to_feed")
 
 
 class InstagramConnector(InstagramReading):
-    """Publishing. Checkpoint values: `content` and `container_id`."""
+    """Publishing. Checkpoint values: `content`, and of it `children` (of a carousel that has no container yet) or
+    `container_id`. Children alone: nothing was published."""
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
         if not content.media:
@@ -95,21 +96,35 @@ class InstagramConnector(InstagramReading):
             status, _ = self._status(account, container_id)
             if status in ("FINISHED", "IN_PROGRESS", "PUBLISHED"):
                 return container_id
-        container_id = self._staged(account, content)
-        checkpoint.save(content=mark, container_id=container_id)
+        container_id = self._staged(account, content, checkpoint)
+        checkpoint.save(content=mark, container_id=container_id, children=None)
         return container_id
 
-    def _staged(self, account: Account, content: Content) -> str:
+    def _staged(self, account: Account, content: Content, checkpoint: Checkpoint) -> str:
         if len(content.media) == 1:
             data = {"caption": content.message, **_single(content.media[0], content)}
             return self._stage(account, data)
-        children = [self._stage(account, _child(source)) for source in content.media]
+        children = self._children(account, content, checkpoint)
         for child_id in children:
             status, text = self._processed(account, child_id)
             if status != "FINISHED":
                 raise _unfinished(status, text)
         data = {"media_type": "CAROUSEL", "children": ",".join(children), "caption": content.message}
         return self._stage(account, data)
+
+    def _children(self, account: Account, content: Content, checkpoint: Checkpoint) -> list[str]:
+        """Those of an earlier attempt at the same content that Instagram still has, others anew; stored before they
+        are waited for: processing may take longer than an attempt."""
+        mark = fingerprint(content)
+        earlier = checkpoint.get("children") if checkpoint.get("content") == mark else None
+        children = [
+            child_id
+            if child_id and self._status(account, child_id)[0] in ("FINISHED", "IN_PROGRESS")
+            else self._stage(account, _child(source))
+            for source, child_id in zip(content.media, earlier or [None] * len(content.media), strict=True)
+        ]
+        checkpoint.save(content=mark, children=children, container_id=None)
+        return children
 
     def _stage(self, account: Account, data: Answer) -> str:
         return self._graph.stage(account, account.remote_account_id, "media", data)
