@@ -36,22 +36,20 @@ def check_content(
     `settings` are the platform's own. What it takes of a single file is `media_limits.check_files`.
     """
     platform, parts, own = PLATFORMS[platform_code], PARTS[platform_code], settings or {}
+    said, comment = length(platform_code, message), comment_length(platform_code, first_comment or "")
     return [
-        *_text(platform, "message", message, platform.message_limit),
-        *_text(platform, "first_comment", first_comment or "", platform.comment_limit),
+        *_text(platform, "message", said, platform.message_limit, platform.length_unit),
+        *_text(platform, "first_comment", comment, platform.comment_limit, "characters"),
         *parts.check_text(message, own),
         *_media(platform, media_types, media_field),
         *parts.check_settings(own, bool(media_types)),
     ]
 
 
-def _text(platform: Platform, field: str, text: str, limit: int) -> list[ApiError]:
-    count = length(platform.code, text)
+def _text(platform: Platform, field: str, count: int, limit: int, unit: str) -> list[ApiError]:
     if count <= limit:
         return []
-    return [
-        invalid(field, f"{platform.name} takes at most {limit} {platform.length_unit}, these are {count}")
-    ]
+    return [invalid(field, f"{platform.name} takes at most {limit} {unit}, these are {count}")]
 
 
 def _media(platform: Platform, media_types: Sequence[str | None], field: str) -> list[ApiError]:

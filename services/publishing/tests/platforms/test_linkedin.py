@@ -24,6 +24,7 @@ from publishing.platforms.base import (
     Refusal,
     StillUnknown,
 )
+from publishing.platforms.limits import check_content
 from publishing.platforms.linkedin.connector import LinkedInConnector
 from publishing.platforms.linkedin.settings import LinkedInSettings
 
@@ -576,3 +577,13 @@ def test_a_member_has_a_name_and_a_picture(member: Any) -> None:
     profile = member.connector.profile(member.account)
     assert (profile.name, profile.followers) == ("Mel", 0)
     assert profile.picture.endswith(".jpg")
+
+
+def test_a_first_comment_is_counted_as_it_is_written(page: Any) -> None:
+    text = " ".join(f"#hashtag{number:02}" for number in range(20)).ljust(1_089, "a")
+    assert check_content("LN", "text", [], text) == []
+    remote_id = page.publish(TEXT).remote_id
+    assert page.connector.comment(page.account, remote_id, text).id
+    assert check_content("LN", "text", [], "(" * 1_250) == []
+    [error] = check_content("LN", "text", [], "a" * 1_251)
+    assert error.extras["errors"][0]["field"] == "first_comment"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from publishing.platforms.base import Content, MediaSource, OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.limits import check_content
 from publishing.platforms.youtube.connector import YouTubeConnector
 from publishing.platforms.youtube.settings import YouTubeSettings
 
@@ -151,3 +152,8 @@ def test_counts_and_channel(channel: Any, video_id: str, simulator: Any) -> None
     with pytest.raises(PlatformRefusal) as refusal:
         channel.connector.profile(replace(channel.account, access_token="ya29.none"))
     assert refusal.value.kind is Refusal.EXPIRED
+
+
+def test_a_first_comment_is_counted_in_characters() -> None:
+    assert check_content("YT", "text", ["video"], "é" * 8_000) == []
+    assert len(check_content("YT", "text", ["video"], "é" * 8_001)) == 1
