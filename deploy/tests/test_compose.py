@@ -234,6 +234,14 @@ def test_our_containers_have_nothing_to_write_to_and_no_rights() -> None:
         assert "privileged" not in row
 
 
+def test_what_waits_in_the_gateway_s_temporary_files_fits() -> None:
+    config = Config(amqp_url="", database_url="")
+    [mount] = SERVICES["gateway"]["tmpfs"]
+    gibibytes = re.fullmatch(r"/tmp:size=(\d+)g", mount)
+    assert gibibytes
+    assert config.workers * config.upload_spool_bytes < int(gibibytes[1]) * 2**30
+
+
 def test_only_those_with_business_outside_have_a_way_out() -> None:
     assert COMPOSE["networks"]["inside"] == {"internal": True}
     outside = {name for name, row in OURS.items() if "outside" in row["networks"]}

@@ -152,6 +152,15 @@ def test_a_unit_is_told_what_it_reads_and_nothing_else(
     assert [source["secretRef"]["name"] for source in container["envFrom"]] == [f"posthaste-{unit}"]
 
 
+def test_what_waits_in_the_gateway_s_temporary_files_fits(overlay: list[Resource]) -> None:
+    gateway = of_kind(overlay, "Deployment")["gateway-service"]
+    [container] = containers(gateway)
+    [workers] = [int(it["value"]) for it in container["env"] if it["name"] == "WORKERS"]
+    [size] = [it["emptyDir"]["sizeLimit"] for it in volumes(gateway) if it["name"] == "tmp"]
+    most = GatewayConfig(amqp_url="", database_url="").upload_spool_bytes
+    assert workers * most < int(size.removesuffix("Gi")) * 2**30
+
+
 def secrets_of(resources: list[Resource]) -> set[str]:
     """Every Secret that is named: for variables, volumes, certificates."""
     found = {tls["secretName"] for it in of_kind(resources, "Ingress").values() for tls in it["spec"]["tls"]}

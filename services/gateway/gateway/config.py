@@ -31,6 +31,8 @@ class Config(Record):
     #: Files going through each process at once, in and out: each holds up to a megabyte.
     uploads_at_once: int = 24
     downloads_at_once: int = 64
+    #: Of files whose size is not known beforehand, in each process: times `workers` it has to fit into TMPDIR.
+    upload_spool_bytes: int = 384 * 2**20
     #: Sign-ups per client address and minute in each process; 0: no limit.
     signups_per_minute: int = 60
     #: The services that must answer before /readyz says so.
@@ -58,6 +60,7 @@ class Config(Record):
             caller_cache_seconds=config.number("CALLER_CACHE_SECONDS", default.caller_cache_seconds),
             read_seconds=config.number("READ_SECONDS", default.read_seconds),
             uploads_at_once=config.integer("UPLOADS_AT_ONCE", default.uploads_at_once),
+            upload_spool_bytes=config.integer("UPLOAD_SPOOL_BYTES", default.upload_spool_bytes),
             downloads_at_once=config.integer("DOWNLOADS_AT_ONCE", default.downloads_at_once),
             signups_per_minute=config.integer("SIGNUPS_PER_MINUTE", default.signups_per_minute),
             services=config.items("SERVICES", ",".join(default.services)),

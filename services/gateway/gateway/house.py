@@ -34,7 +34,7 @@ from gateway.repeating import Repeating
 from gateway.routes import ENDPOINTS
 from gateway.storage import Storage
 from gateway.streams import STREAMS
-from gateway.uploads import Places
+from gateway.uploads import Places, Spools
 from gateway.use_batches import INTERVAL_SECONDS, UseBatches
 
 log = structlog.get_logger()
@@ -66,6 +66,7 @@ class House:
         self.webhooks: WebhooksApi = self.bus.service("webhooks", WebhooksApi)
         self.storage = Storage(config.uploads_at_once + config.downloads_at_once)
         self.upload_places = Places(config.uploads_at_once)
+        self.upload_spools = Spools(config.upload_spool_bytes)
         self.download_places = threading.BoundedSemaphore(config.downloads_at_once)
         self.locations = Locations(self._locate)
         self.clock = GatewayClock(self.database)

@@ -6,7 +6,7 @@ be said without knowing the bytes: where the file is in the body, and that it is
 
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import IO, Any
@@ -41,6 +41,10 @@ _ABORT_SECONDS = 5.0
 _PLACE_SECONDS = 10.0
 _WAITING = 4
 _TOO_SLOW = "The upload took longer than its storage is kept; put large files in parts: POST /media/uploads."
+_NO_ROOM = (
+    "Too many uploads of unknown length at this moment; send the file with a Content-Length, or large files in parts: "
+    "POST /media/uploads."
+)
 _UNFORESEEN = "The file must be the last part of the body, and a line break must follow the closing boundary."
 
 
@@ -74,6 +78,36 @@ class Places:
         )
 
 
+class Spools:
+    """So many bytes in temporary files, of all uploads of this process together."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._left, self._lock = most_bytes, threading.Lock()
+
+    @contextmanager
+    def take(self) -> Iterator[Callable[[int], None]]:
+        """What is to be called with each size one file grows to, in bytes: raises ApiError SERVICE_UNAVAILABLE."""
+        taken = 0
+
+        def grow(size_bytes: int) -> None:
+            nonlocal taken
+            with self._lock:
+                if size_bytes - taken > self._left:
+                    raise _no_room()
+                self._left -= size_bytes - taken
+                taken = size_bytes
+
+        try:
+            yield grow
+        finally:
+            with self._lock:
+                self._left += taken
+
+
+def _no_room() -> ApiError:
+    return ApiError(SERVICE_UNAVAILABLE, _NO_ROOM, retry_after_seconds=int(_PLACE_SECONDS))
+
+
 def receive(exchange: Exchange) -> UploadedMedia:
     """The whole upload. Raises ApiError, after which nothing of the file is kept."""
     content_type = exchange.environ.get("CONTENT_TYPE", "")
@@ -91,8 +125,8 @@ def receive(exchange: Exchange) -> UploadedMedia:
             size_bytes = stream.length - parts.position - len(parts.delimiter) - len(_ENDING)
             if size_bytes > BLOCK_BYTES:
                 return _store(exchange, part, _checked(size_bytes, most), _foretold(parts, size_bytes))
-        with tempfile.SpooledTemporaryFile(BLOCK_BYTES) as spool:
-            size_bytes = _fill(spool, parts, most)
+        with exchange.house.upload_spools.take() as grow, tempfile.SpooledTemporaryFile(BLOCK_BYTES) as spool:
+            size_bytes = _fill(spool, parts, most, grow)
             return _store(exchange, part, size_bytes, iter(lambda: spool.read(BLOCK_BYTES), b""))
 
 
@@ -128,12 +162,18 @@ def _foretold(parts: Multipart, size_bytes: int) -> Iterator[memoryview]:
     yield held
 
 
-def _fill(spool: IO[bytes], parts: Multipart, most: int) -> int:
+def _fill(spool: IO[bytes], parts: Multipart, most: int, grow: Callable[[int], None]) -> int:
     """Keeps a file whose size is not known beforehand for the length of this request; returns its size."""
     size_bytes = 0
     for block in parts.content():
         size_bytes = _checked(size_bytes + len(block), most)
-        spool.write(block)
+        if size_bytes > BLOCK_BYTES:  # until then it is kept in memory
+            grow(size_bytes)
+        try:
+            spool.write(block)
+        except OSError as error:
+            log.warning("upload_not_spooled", error=str(error))
+            raise _no_room() from error
     while parts.next_part() is not None:
         parts.skip()
     spool.seek(0)

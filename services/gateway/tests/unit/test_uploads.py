@@ -1,7 +1,10 @@
 """What becomes of an upload's bytes: where they go, when they are refused, and that nothing is left behind."""
 
+import errno
 import io
+import tempfile
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ from contracts import media
 from contracts.errors import NOT_FOUND, QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, ApiError
 from contracts.plans import PLANS
 from contracts.record import Nothing
+from gateway.config import Config
 from gateway.multipart import BLOCK_BYTES
 from gateway.storage import Storage
 from gateway.uploads import Places
@@ -60,9 +64,18 @@ def part(name: str, content: bytes, filename: str | None = None, mime_type: str 
 
 
 def send(
-    client, body: bytes, *, chunked: bool = False, claimed: int | None = None, boundary: str = "bnd"
+    client,
+    body: bytes | io.BytesIO,
+    *,
+    chunked: bool = False,
+    claimed: int | None = None,
+    boundary: str = "bnd",
 ) -> Any:
-    environ: dict[str, Any] = {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(claimed or len(body))}
+    stream = io.BytesIO(body) if isinstance(body, bytes) else body
+    environ: dict[str, Any] = {
+        "wsgi.input": stream,
+        "CONTENT_LENGTH": str(claimed or len(stream.getbuffer())),
+    }
     if chunked:
         environ |= {"HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_LENGTH": ""}
     return client.post(
@@ -71,6 +84,39 @@ def send(
         environ_overrides=environ,
         input_stream=environ["wsgi.input"],
     )
+
+
+class Telling(io.BytesIO):
+    """A body that calls `then` once, when all but its end has been read."""
+
+    def __init__(self, body: bytes, then: Callable[[], None]) -> None:
+        super().__init__(body)
+        self._left, self._then = len(body) - 20, then
+
+    def read(self, most: int | None = -1) -> bytes:
+        if self._left == 0:
+            self._left = -1
+            self._then()
+        block = super().read(most if self._left < 0 or most is None else min(most, self._left))
+        self._left -= len(block) if self._left > 0 else 0
+        return block
+
+
+@pytest.fixture
+def spooled(monkeypatch) -> list[int]:
+    """Of all temporary files there are together, after every write: bytes."""
+    files: list[Any] = []
+    sizes: list[int] = []
+
+    class Spool(tempfile.SpooledTemporaryFile[bytes]):
+        def write(self, block: Any) -> int:
+            files.extend([self] if self not in files else [])
+            written = super().write(block)
+            sizes.append(sum(file.tell() for file in files if file._rolled and not file.closed))
+            return written
+
+    monkeypatch.setattr(tempfile, "SpooledTemporaryFile", Spool)
+    return sizes
 
 
 def refused_with(response: Any, status: int, code: str) -> None:
@@ -178,6 +224,54 @@ def test_a_file_of_unknown_length_is_counted_up_to_the_tiers_limit(client, bus, 
     assert send(client, fits, chunked=True).status_code == 201
     refused_with(send(client, fits.replace(b"\r\n\r\nx", b"\r\n\r\nxx"), chunked=True), 413, "FILE_TOO_LARGE")
     assert [len(kept) for kept in storage.kept.values()] == [most]
+
+
+def test_what_waits_in_temporary_files_stays_within_its_bound_however_many_come_at_once(
+    make_gateway, storage, spooled: list[int]
+) -> None:
+    most = 2 * len(LONG)
+    app = make_gateway(upload_spool_bytes=most)
+    body, answers = part("file", LONG, "a.jpg") + b"--bnd--\r\n", []
+
+    def upload(number: int) -> None:
+        """The next one begins where this one ends."""
+        following = (lambda: upload(number + 1)) if number < 3 else (lambda: None)
+        client = app.application.test_client()
+        client.environ_base |= app.environ_base
+        answers.append(send(client, Telling(body, following), chunked=True))
+
+    upload(1)
+    third, second, first = answers
+    refused_with(third, 503, "SERVICE_UNAVAILABLE")
+    assert int(third.headers["Retry-After"]) > 0
+    assert "Content-Length" in third.json["error"]
+    assert [second.status_code, first.status_code] == [201, 201]
+    assert most - BLOCK_BYTES < max(spooled) <= most
+    assert send(app, body, chunked=True).status_code == 201
+
+
+def test_who_may_not_wait_in_a_temporary_file_may_still_send_what_needs_none(make_gateway, storage) -> None:
+    app = make_gateway(upload_spool_bytes=0)
+    refused_with(
+        send(app, part("file", LONG, "a.jpg") + b"--bnd--\r\n", chunked=True), 503, "SERVICE_UNAVAILABLE"
+    )
+    assert send(app, part("file", LONG, "a.jpg") + b"--bnd--\r\n").status_code == 201
+    assert send(app, part("file", JPEG, "a.jpg") + b"--bnd--\r\n", chunked=True).status_code == 201
+
+
+def test_a_full_disk_is_a_503(client, storage, monkeypatch) -> None:
+    class Full(tempfile.SpooledTemporaryFile[bytes]):
+        def write(self, block: Any) -> int:
+            raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(tempfile, "SpooledTemporaryFile", Full)
+    body = part("file", LONG, "a.jpg") + b"--bnd--\r\n"
+    refused_with(send(client, body, chunked=True), 503, "SERVICE_UNAVAILABLE")
+
+
+def test_the_largest_file_of_every_tier_may_wait() -> None:
+    most = Config(amqp_url="", database_url="").upload_spool_bytes
+    assert most >= max(plan.max_file_bytes for plan in PLANS.values())
 
 
 @pytest.mark.parametrize(
