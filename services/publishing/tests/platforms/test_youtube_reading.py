@@ -63,15 +63,46 @@ def test_comments_come_newest_first_with_all_their_replies_in_plain_text(
 
 
 def test_a_page_ends_with_a_cursor_and_since_leaves_out_the_old(
-    channel: Any, video_id: str, visit: Callable[..., str]
+    channel: Any, video_id: str, visit: Callable[..., str], simulator: Any
 ) -> None:
-    ids = [visit(f"number {number}") for number in range(3)]
+    ids = []
+    try:
+        for number in range(3):
+            simulator.call("POST", "clock", shift_seconds=number)
+            ids.append(visit(f"number {number}"))
+    finally:
+        simulator.call("POST", "clock", shift_seconds=0)
     read = channel.connector.list_comments
     page = read(channel.account, video_id, limit=2)
     rest = read(channel.account, video_id, limit=2, cursor=page.next_cursor)
     assert [one.id for one in (*page.comments, *rest.comments)] == ids[::-1]
     assert rest.next_cursor is None
     assert read(channel.account, video_id, since=page.comments[1].created_at).comments == page.comments[:1]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_a_page_holds_no_more_than_asked_for_and_the_pages_hold_all_once(
+    limit: int, channel: Any, video_id: str, visit: Callable[..., str]
+) -> None:
+    first, second = visit("How long does it keep?"), visit("Me too")
+    made = {first, second, *(visit(f"reply {number}", first) for number in range(3)), visit("Last", second)}
+    sizes, seen, cursor = [], [], None
+    while True:
+        page = channel.connector.list_comments(channel.account, video_id, limit=limit, cursor=cursor)
+        sizes.append(len(page.comments))
+        seen += [one.id for one in page.comments]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert sizes[0] == limit >= max(sizes)
+    assert (len(seen), set(seen)) == (6, made)
+
+
+@pytest.mark.parametrize("cursor", ["CAA1", "WyIiLCIwIiwiIiwiIl0", "WyIiLCIxIiwiIl0", "ü"])
+def test_a_cursor_of_nobodys_is_refused_for_good(cursor: str, channel: Any, video_id: str) -> None:
+    with pytest.raises(PlatformRefusal) as refusal:
+        channel.connector.list_comments(channel.account, video_id, cursor=cursor)
+    assert refusal.value.kind is Refusal.REJECTED
 
 
 @pytest.mark.parametrize("is_reply", [False, True])

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 
+from chassis.cursor import decode_cursor, encode_cursor
+from contracts.errors import ApiError
 from publishing.platforms.base import (
     Account,
     CommentPage,
@@ -20,6 +22,7 @@ from publishing.platforms.youtube.settings import YouTubeSettings
 
 #: YouTube's own largest page of comments.
 _ROWS_PER_PAGE = 100
+_SIZES = frozenset(str(size) for size in range(1, _ROWS_PER_PAGE + 1))
 #: Texts come as HTML otherwise.
 _PLAIN = "plainText"
 #: Whom YouTube does not name to us.
@@ -106,7 +109,11 @@ class YouTubeReading(Connector):
         limit: int = 50,
         cursor: str | None = None,
     ) -> CommentPage:
-        """`limit` counts threads, their replies come besides. YouTube has no `since`: it is applied here."""
+        """YouTube counts threads alone, and has no `since`: both are mended here.
+
+        A page of YouTube's that holds more, replies included, is read again from where the last answer ended.
+        """
+        token, size, shown = _place(cursor) if cursor else ("", str(min(limit, _ROWS_PER_PAGE)), ())
         answer = self._api.read(
             account,
             "commentThreads",
@@ -114,15 +121,21 @@ class YouTubeReading(Connector):
             videoId=remote_id,
             order="time",
             textFormat=_PLAIN,
-            maxResults=min(limit, _ROWS_PER_PAGE),
-            pageToken=cursor,
+            maxResults=size,
+            pageToken=token or None,
         )
         comments = [one for thread in items_of(answer) for one in self._thread(account, thread)]
-        comments.sort(key=lambda one: one.created_at, reverse=True)
-        return CommentPage(
-            tuple(one for one in comments if since is None or one.created_at > since),
-            answer.get("nextPageToken"),
-        )
+        comments.sort(key=_order, reverse=True)
+        wanted = [
+            one
+            for one in comments
+            if (since is None or one.created_at > since) and (not shown or _order(one) < shown)
+        ]
+        if len(wanted) > limit:
+            rest = encode_cursor(token, size, *_order(wanted[limit - 1]))
+            return CommentPage(tuple(wanted[:limit]), rest)
+        following = answer.get("nextPageToken")
+        return CommentPage(tuple(wanted), encode_cursor(following, size, "", "") if following else None)
 
     def _thread(self, account: Account, thread: Answer) -> list[RemoteComment]:
         """A comment and its replies; YouTube shows a few of them, the others are asked for."""
@@ -201,3 +214,20 @@ def _comment(row: Answer, parent_id: str | None, reply_count: int) -> RemoteComm
 
 def _made_at(row: Answer) -> datetime | None:
     return rfc3339((row.get("snippet") or {}).get("publishedAt"))
+
+
+def _order(comment: RemoteComment) -> tuple[str, str]:
+    """What comments are sorted by, as text, so that a cursor can hold it."""
+    return comment.created_at.astimezone(UTC).isoformat(timespec="milliseconds"), comment.id
+
+
+def _place(cursor: str) -> tuple[str, str, tuple[str, ...]]:
+    """Where a list goes on: a page of YouTube's, how many threads it has, and what of it was shown last. Raises
+    PlatformRefusal for what is no cursor of ours."""
+    try:
+        token, size, *shown = decode_cursor(cursor, 4)
+    except ApiError:
+        size = ""
+    if size not in _SIZES:
+        raise PlatformRefusal(Refusal.REJECTED, "INVALID_CURSOR", "This is no place in the list.")
+    return token, size, tuple(shown) if shown[0] else ()
