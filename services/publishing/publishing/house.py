@@ -25,8 +25,8 @@ from publishing.scribe import Scribe
 
 #: The typed client of `contracts.media.MediaApi`; its methods take `timeout_seconds` as well.
 MediaClient = Any
-#: Look-ups and first comments at once. Our choice.
-_SIDE_POOL = 12
+#: Calls beside those that send, at once: a dozen of one kind, and one of each of the five others. Our choice.
+_SIDE_POOL = 17
 #: A call that has to wait longer for its turn at the platforms is refused. Our choice.
 _TURN_SECONDS = 2.0
 
