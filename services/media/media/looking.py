@@ -21,6 +21,7 @@ from media.house import House
 from media.objects import PIECE_BYTES
 from media.patching import patched
 from media.records import Seen, Upload
+from media.store.uploads import Uploads
 
 log = structlog.get_logger()
 
@@ -34,7 +35,7 @@ def look(house: House, upload: Upload, said_bytes: int) -> Seen:
     Raises UPLOAD_ERROR (not as announced), INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE.
     """
     size_bytes = house.objects.size(upload.object_name)
-    if size_bytes is None or size_bytes != said_bytes or size_bytes > upload.size_bytes:
+    if size_bytes is None or not upload.arrived(size_bytes, said_bytes):
         arrived = "nothing" if size_bytes is None else f"{size_bytes} bytes"
         raise ApiError(UPLOAD_ERROR, f"{said_bytes} bytes were announced, {arrived} arrived.")
     if size_bytes == 0:
@@ -53,6 +54,8 @@ def _picture(house: House, upload: Upload) -> Seen:
         kept = instead if found["changed"] else uploaded
         size_bytes = kept.seek(0, 2)
         if found["changed"]:
+            with house.database.transaction() as connection:
+                Uploads(connection).note_replaced(upload.id, size_bytes)
             put_file(house, upload.object_name, kept, upload.mime_type)
     return Seen(size_bytes, found["width"], found["height"])
 

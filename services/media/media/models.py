@@ -44,6 +44,8 @@ uploads = Table(
     Column("expires_at", _TIME, nullable=False),
     #: Real time: somebody is looking at the bytes until then.
     Column("lease_until", _TIME),
+    #: How long it is once what is to go of it is gone: noted before the storage is told.
+    Column("replaced_bytes", BigInteger),
     UniqueConstraint("key"),
     Index("uploads_of_account", "account_id"),
     Index("uploads_expiring", "expires_at"),

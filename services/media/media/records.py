@@ -49,6 +49,13 @@ class Upload(Stored):
     part_size_bytes: int | None
     expires_at: datetime
     lease_until: datetime | None
+    replaced_bytes: int | None
+
+    def arrived(self, size_bytes: int | None, said_bytes: int) -> bool:
+        """Whether what lies in the storage is what was announced, or what a look before this one made of it."""
+        if size_bytes is None:
+            return False
+        return size_bytes == self.replaced_bytes or size_bytes == said_bytes <= self.size_bytes
 
 
 @dataclass(frozen=True, slots=True)

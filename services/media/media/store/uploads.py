@@ -46,6 +46,11 @@ class Uploads:
         statement = update(uploads).where(uploads.c.id == upload_id).values(parts_id=parts_id)
         return self._connection.execute(statement).rowcount == 1
 
+    def note_replaced(self, upload_id: str, size_bytes: int) -> None:
+        """What lies in the storage is about to be replaced by so many bytes."""
+        statement = update(uploads).where(uploads.c.id == upload_id).values(replaced_bytes=size_bytes)
+        self._connection.execute(statement)
+
     def get(self, upload_id: str) -> Upload | None:
         if not is_id(upload_id):
             return None

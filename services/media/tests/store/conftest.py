@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from chassis.database import Database
 from chassis.ids import new_id
 from contracts import media as api
 from contracts.caller import Caller
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.events import PostMedia
 from media import attaching, removing, sweeps, uploads
 from media.config import Settings
@@ -71,6 +73,19 @@ class World:
     def used(self, account_id: str = ACCOUNT) -> int:
         with self.database.reading() as connection:
             return self.house.storage(connection, self.caller(account_id)).used_bytes
+
+    @contextmanager
+    def unanswered(self) -> Iterator[None]:
+        """The storage keeps what the service puts, and the word of it is lost."""
+        put = self.house.objects.put
+
+        def lost(*arguments: Any) -> None:
+            put(*arguments)
+            raise ApiError(SERVICE_UNAVAILABLE)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(self.house.objects, "put", lost)
+            yield
 
     def shift(self, **amount: float) -> None:
         seconds = timedelta(**amount).total_seconds()

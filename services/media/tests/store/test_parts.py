@@ -74,6 +74,17 @@ def test_a_completion_that_died_after_the_storage_did_its_part_goes_on(world, fi
     assert complete(world, begun, tags).size_bytes == len(film)
 
 
+def test_a_completion_that_died_after_the_picture_was_replaced_goes_on(world, make):
+    picture = make.placed("image/jpeg")
+    begun = begin(world, picture, filename="a.jpg", mime_type="image/jpeg")
+    tags = put(begun, picture)
+    with world.unanswered(), pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
+        complete(world, begun, tags)
+    media = complete(world, begun, tags)
+    assert media.size_bytes < len(picture)
+    assert world.used() == media.size_bytes
+
+
 def test_parts_that_are_no_film_are_removed(world, film):
     begun = begin(world, film)
     with pytest.raises(ApiError, match="INVALID_FILE_CONTENT"):

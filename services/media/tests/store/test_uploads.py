@@ -138,6 +138,40 @@ def test_a_storage_that_is_away_refuses_nothing_for_good(world):
     assert world.commit(ticket, len(data)).size_bytes == len(data)
 
 
+@pytest.mark.parametrize("generated", [False, True])
+@pytest.mark.parametrize("mime_type", ["image/jpeg", "image/png", "image/webp"])
+def test_a_commit_goes_on_after_the_picture_was_replaced_and_nobody_heard_of_it(world, mime_type, generated):
+    data, caller = world.make.placed(mime_type), world.caller()
+    fields = {
+        "filename": f"a.{world.make.ENDINGS[mime_type]}",
+        "mime_type": mime_type,
+        "generated": generated,
+    }
+    ticket = world.put(data, caller, **fields)
+    with world.unanswered(), pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
+        world.commit(ticket, len(data), caller)
+    media = world.commit(ticket, len(data), caller)
+    assert media.size_bytes < len(data)
+    assert world.used() == media.size_bytes
+    (name,) = world.objects()
+    stored = b"".join(world.house.objects.pieces(name))
+    assert len(stored) == media.size_bytes
+    assert not world.make.tells_place(stored)
+
+
+def test_a_shorter_file_that_nobody_wrote_down_is_refused_as_before(world):
+    data = world.make.placed("image/jpeg")
+    ticket = world.put(data, filename="a.jpg", mime_type="image/jpeg")
+    name = "/".join(ticket.url.split("?")[0].split("/")[-2:])
+    with world.unanswered(), pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
+        world.commit(ticket, len(data))
+    other = world.make.picture()[:-5]
+    world.house.objects.put(name, [other], len(other), "image/jpeg")
+    with pytest.raises(ApiError, match="UPLOAD_ERROR"):
+        world.commit(ticket, len(data))
+    assert world.objects() == set()
+
+
 def test_the_list_goes_newest_first_page_by_page(world):
     made = [world.media().media_id for _ in range(5)]
     seen, cursor = [], None
