@@ -95,7 +95,7 @@ def _inspect(house: House, function: str, argument: dict[str, Any], files: Seque
 def _line_to(house: House, name: str) -> Iterator[int]:
     """A descriptor for the confined process, over which ranges of the object come.
 
-    Raises SERVICE_UNAVAILABLE, whatever the work made of it, when the storage went away meanwhile.
+    Raises SERVICE_UNAVAILABLE, whatever the work made of it, when the storage went away meanwhile or was too slow.
     """
     ours, theirs = socket.socketpair()
     outages: list[ApiError] = []
@@ -107,7 +107,8 @@ def _line_to(house: House, name: str) -> Iterator[int]:
             except ApiError as error:
                 outages.append(error)
             except OSError:
-                """The work ended in the middle of a range."""
+                # The work's time was over while it waited for a range: no fault of the film.
+                outages.append(ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5))
 
     server = threading.Thread(target=serve, daemon=True)
     server.start()

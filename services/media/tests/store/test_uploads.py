@@ -1,8 +1,11 @@
 """Uploads: kept or removed, once; a generation's file exists once however often it is kept."""
 
+import threading
+
 import msgspec
 import pytest
 
+from chassis.confined import Limits, Workshop
 from contracts import media as api
 from contracts.errors import ApiError
 from media import files, uploads
@@ -170,6 +173,23 @@ def test_a_shorter_file_that_nobody_wrote_down_is_refused_as_before(world):
     with pytest.raises(ApiError, match="UPLOAD_ERROR"):
         world.commit(ticket, len(data))
     assert world.objects() == set()
+
+
+def test_a_film_that_a_slow_storage_takes_too_long_to_bring_is_not_refused_for_good(world, monkeypatch):
+    data, read = world.make.recording(live=True), world.house.objects.read
+    world.house.workshop.close()
+    world.house.workshop = Workshop("media.inspection", Limits(seconds=1))
+
+    def slow(*arguments):
+        threading.Event().wait(1.5)
+        return read(*arguments)
+
+    ticket = world.put(data, filename="a.webm", mime_type="video/webm")
+    with monkeypatch.context() as patch:
+        patch.setattr(world.house.objects, "read", slow)
+        with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
+            world.commit(ticket, len(data))
+    assert world.commit(ticket, len(data)).type == "video"
 
 
 def test_the_list_goes_newest_first_page_by_page(world):

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from media.formats import Patch, Refused, mp4
+from media.formats import Patch, Refused, mp4, webm
 from media.formats.ranges import Ranges
 from media.patching import patched
 
@@ -163,3 +163,34 @@ def test_what_ffmpeg_writes_is_read_and_plays_without_its_place(make, tmp_path, 
         [ffmpeg, "-v", "error", "-i", str(after), "-f", "null", "-"], capture_output=True, check=True
     )
     assert played.stderr == b""
+
+
+def fetched(data, mime_type):
+    """The lengths of the ranges that a look asks for."""
+    lengths = []
+
+    def fetch(offset, length):
+        lengths.append(length)
+        return data[offset : offset + length]
+
+    file = Ranges(fetch, len(data))
+    file.tail(70_000)
+    (webm.look(file) if mime_type == "video/webm" else mp4.look(file, mime_type))
+    assert sum(map(len, file._blocks.values())) <= 4 * 2**20
+    return lengths
+
+
+@pytest.mark.parametrize("frame_bytes", [4_000, 20_000, 120_000])
+def test_a_long_recording_is_read_in_few_large_ranges(make, frame_bytes):
+    """Its clusters tell no size: every frame's head is looked at."""
+    frames = [make.element(0xA3, bytes(frame_bytes))] * (50 * 10**6 // frame_bytes)
+    clusters = make.element(0x1F43B675, make.element(0xE7, b"\0"), *frames, unknown=True)
+    lengths = fetched(make.recording(live=True, extra=clusters), "video/webm")
+    assert len(lengths) <= 50
+    assert max(lengths) <= 2 * 2**20
+
+
+def test_what_can_be_stepped_over_is_not_read(make):
+    cluster = make.element(0x1F43B675, make.element(0xE7, b"\0"), make.element(0xA3, bytes(5 * 10**6)))
+    assert sum(fetched(make.recording(extra=cluster * 10), "video/webm")) < 2**20
+    assert sum(fetched(make.film(mdat=bytes(50 * 10**6)), "video/mp4")) < 2**20
