@@ -152,9 +152,14 @@ def test_a_video_has_an_id_of_its_own_and_its_post_comes_later(page, client, clo
     def look():
         return page.get(video_id, fields="status,post_id").get_json()
 
+    def listed():
+        return page.get(f"{page.account_id}/published_posts").get_json()["data"]
+
     assert look()["status"]["video_status"] == "processing"
+    assert listed() == []
     clock.pass_time(settings.processing_seconds)
     assert look()["status"]["video_status"] == "ready"
+    assert [row["message"] for row in listed()] == ["Oven"]
     assert "post_id" not in look()
     clock.pass_time(settings.processing_seconds)
     [post] = held(client)

@@ -16,11 +16,16 @@ def page(call: Call, node: Node) -> dict[str, Any]:
 
 
 def feed(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{page}/feed, /posts and /published_posts: newest first."""
-    posts = call.sim.world.posts_of(node.account_id)[::-1]
+    """GET /{page}/feed, /posts and /published_posts: newest first, films once they are ready."""
+    posts = [post for post in call.sim.world.posts_of(node.account_id)[::-1] if _is_ready(call, post)]
     posts = paging.between(posts, lambda post: post.created_at, call)
     fields = "created_time,message,id"
     return paging.page(posts, lambda post: post.post_id, lambda post: show_post(call, post, fields), call)
+
+
+def _is_ready(call: Call, post: Post) -> bool:
+    film = call.sim.world.staged.get(post.media[0].medium_id) if post.media else None
+    return call.sim.clock.ticks() >= getattr(film, "ready_ticks", 0.0)
 
 
 def post(call: Call, node: Node) -> dict[str, Any]:

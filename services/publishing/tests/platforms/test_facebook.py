@@ -24,6 +24,8 @@ from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.wire import poll
 
 MEDIA = "http://media.posthaste.test/media"
+#: So old is an attempt when what is not there counts as never sent (RECONCILE_SETTLE_SECONDS).
+SETTLED = timedelta(seconds=90)
 TEXT = Content("Fresh bread at eight, größer than ever 🍞")
 
 
@@ -81,13 +83,20 @@ def test_the_link_is_the_one_asked_for_or_the_first_in_the_text(
 
 @KINDS
 def test_an_answer_that_never_came_is_looked_up_and_found(
-    content: Content, page: Any, simulator: Any
+    content: Content, page: Any, simulator: Any, settings: MetaSettings
 ) -> None:
     simulator.fault(page.account, "publish", "drop_after_accept")
     with pytest.raises(OutcomeUnknown):
         page.publish(content)
     [post] = simulator.posts(page.account)
-    found = page.look_up(content)
+    page.began_at -= SETTLED
+    outcomes = []
+
+    def look() -> Any:
+        outcomes.append(page.look_up(content))
+        return None if isinstance(outcomes[-1], StillUnknown) else outcomes[-1]
+
+    found = poll(settings, look)
     assert isinstance(found, Published)
     assert (found.remote_id, found.permalink is not None) == (post["id"], True)
 
@@ -101,9 +110,45 @@ def test_a_call_that_failed_in_the_dark_is_unknown_and_then_not_found(
     simulator.fault(page.account, "publish", mode)
     with pytest.raises(OutcomeUnknown):
         page.publish(content)
+    # Facebook lists a film when it is ready.
+    page.began_at -= timedelta(hours=2) if content is VIDEO else SETTLED
     assert page.look_up(content) == NotPublished(settled=False)
     page.publish(content)
     assert len(simulator.posts(page.account)) == 1
+
+
+def test_a_film_that_may_be_in_processing_is_not_sent_again(page: Any, simulator: Any) -> None:
+    simulator.fault(page.account, "publish", "server_error")
+    with pytest.raises(OutcomeUnknown):
+        page.publish(VIDEO)
+    page.began_at -= SETTLED
+    assert page.look_up(VIDEO) == StillUnknown()
+
+
+def test_nor_is_one_that_was_on_its_way_in_pieces_before(
+    page: Any, simulator: Any, film: Callable[..., MediaSource]
+) -> None:
+    simulator.fault(page.account, "publish", "rate_limit")
+    with pytest.raises(PlatformRefusal):
+        page.publish(replace(VIDEO, media=(film(10_000),)))
+    assert "session" in page.stored
+    simulator.fault(page.account, "publish", "drop_after_accept")
+    with pytest.raises(OutcomeUnknown):
+        page.publish(VIDEO)
+    page.began_at -= SETTLED
+    assert not isinstance(page.look_up(VIDEO), NotPublished)
+
+
+def test_a_film_that_was_refused_leaves_no_doubt_to_the_next_attempt(
+    page: Any, simulator: Any, film: Callable[..., MediaSource]
+) -> None:
+    simulator.fault(page.account, "publish", "rate_limit")
+    with pytest.raises(PlatformRefusal):
+        page.publish(VIDEO)
+    simulator.fault(page.account, "upload", "rate_limit")
+    with pytest.raises(PlatformRefusal):
+        page.publish(replace(VIDEO, media=(film(10_000),)))
+    assert page.look_up(VIDEO) == NotPublished(settled=False)
 
 
 @KINDS

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Collection
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from publishing.platforms.base import (
     Account,
@@ -29,11 +29,13 @@ _URL = re.compile(r"https?://[^\s<>\"]+")
 _TOLD_OF_A_POST = "id,permalink_url,created_time"
 #: Attachment types of shared links, whatever picture or film they show: such a post has no media of its own.
 _SHARED_TYPES = ("share", "video_share", "video_share_youtube", "video_share_highlighted")
+#: Longest that a video may be in processing, when no list of Facebook's shows it. Our choice.
+_PROCESSING = timedelta(hours=1)
 
 
 class FacebookConnector(FacebookReading):
-    """Publishing. Checkpoint values: `content` and `photo_ids` (staged photos), `video_id` (accepted video), and those
-    of `upload`."""
+    """Publishing. Checkpoint values: `content` and `photo_ids` (staged photos), `is_handed_over` (a video's address
+    was, and it has no id yet), `video_id` (accepted video), and those of `upload`."""
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
         if any(source.type == "video" for source in content.media):
@@ -59,12 +61,14 @@ class FacebookConnector(FacebookReading):
             return self._video_outcome(
                 account, checkpoint.get("video_id"), content, began_at, known_remote_ids
             )
-        if checkpoint.get("session"):
+        if checkpoint.get("session") and not checkpoint.get("is_handed_over"):
             return self._upload_outcome(account, content, checkpoint, began_at, known_remote_ids)
         if len(content.media) > 1 and not photo_ids:
             # The ids are stored before the post is sent: it never was.
             return NotPublished(settled=True)
-        return self._find(account, content, photo_ids, began_at, known_remote_ids)
+        outcome = self._find(account, content, photo_ids, began_at, known_remote_ids)
+        may_be_in_processing = checkpoint.get("is_handed_over") and datetime.now(UTC) - began_at < _PROCESSING
+        return StillUnknown() if isinstance(outcome, NotPublished) and may_be_in_processing else outcome
 
     def _publish_feed(self, account: Account, data: Answer) -> Published:
         return _published(
@@ -112,17 +116,18 @@ class FacebookConnector(FacebookReading):
             self._graph.delete(account, photo_id)
 
     def _publish_video(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
-        if checkpoint.get("video_id"):
+        if checkpoint.get("video_id") or checkpoint.get("is_handed_over"):
             # Of an attempt that came to nothing: a look-up must not take it for this one's.
-            checkpoint.save(video_id=None)
+            checkpoint.save(video_id=None, is_handed_over=None)
         film = content.media[0]
         if film.has_bytes:
             upload = Upload(self._graph, account, film, checkpoint, pause_seconds=self._settings.poll_seconds)
             video_id = upload.run(content)
         else:
+            checkpoint.save(is_handed_over=True)
             data = {"description": content.message, "file_url": film.url}
             video_id = str(self._graph.create(account, account.remote_account_id, "videos", data)["id"])
-            checkpoint.save(video_id=video_id)
+            checkpoint.save(video_id=video_id, is_handed_over=None)
         outcome = poll(self._settings, lambda: self._video_now(account, video_id))
         if isinstance(outcome, Published):
             return outcome
