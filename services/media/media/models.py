@@ -126,5 +126,10 @@ removals = Table(
 
 #: Work that one replica does now and then, and when it is due next.
 chores = Table(
-    "chores", metadata, Column("name", Text, primary_key=True), Column("due_at", _TIME, nullable=False)
+    "chores",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("due_at", _TIME, nullable=False),
+    #: How far it has come, where it did not come to its end.
+    Column("position", Text),
 )

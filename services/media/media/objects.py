@@ -164,10 +164,10 @@ class Objects:
             for found in self._client.list_objects(self._bucket, prefix=f"{key}/", recursive=True):
                 self._client.remove_object(self._bucket, str(found.object_name))
 
-    def names(self) -> Iterator[tuple[str, datetime]]:
-        """Every object and when it was stored (real time), fetched from the storage in pages."""
+    def names(self, after: str | None = None) -> Iterator[tuple[str, datetime]]:
+        """In order, the objects behind a name and when they were stored (real time), fetched in pages."""
         with _outage():
-            for found in self._client.list_objects(self._bucket, recursive=True):
+            for found in self._client.list_objects(self._bucket, recursive=True, start_after=after):
                 if found.object_name and found.last_modified:
                     yield found.object_name, found.last_modified
 

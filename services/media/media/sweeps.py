@@ -1,5 +1,6 @@
 """Clean-up: what was begun and not ended, and what is not needed any more. Every replica may run it."""
 
+import itertools
 from collections.abc import Iterable
 from datetime import timedelta
 
@@ -25,8 +26,10 @@ _UNUSED_LASTS = timedelta(hours=24)
 _POSTS_KEPT = timedelta(days=30)
 #: An object stands without a row for moments only; this is far longer. Our choice.
 _ORPHAN_AGE = timedelta(hours=1)
+_ORPHANS = "orphans"
 _BATCH = 100
-_PAGE = 1000
+#: Names at once, as the storage lists them; and how many times in one tick, which takes seconds then. Our choice.
+_PAGE, _PAGES = 1000, 50
 
 
 def end_expired_uploads(house: House) -> int:
@@ -61,20 +64,27 @@ def remove_unused(house: House) -> int:
 
 
 def remove_orphans(house: House) -> int:
-    """Objects that belong to nothing: what arrived after its reservation had ended. Returns 0: one round is enough."""
+    """Objects that belong to nothing: what arrived after its reservation had ended.
+
+    How far it has come is noted page by page, so that a tick that is cut off is no loss. 1: there is more.
+    """
     with house.database.transaction() as connection:
-        if not Chores(connection).claim("orphans", timedelta(seconds=house.settings.orphan_sweep_seconds)):
+        chores = Chores(connection)
+        if not chores.claim(_ORPHANS, timedelta(seconds=house.settings.orphan_sweep_seconds)):
             return 0
-        now = clock.now(connection)
-    page: list[str] = []
-    for name, stored_at in house.objects.names():
-        if stored_at < now - _ORPHAN_AGE:
-            page.append(name)
-        if len(page) == _PAGE:
-            _remove_orphans_of(house, page)
-            page.clear()
-    _remove_orphans_of(house, page)
-    return 0
+        after, now = chores.position(_ORPHANS), clock.now(connection)
+    found = house.objects.names(after)
+    for _ in range(_PAGES):
+        page = list(itertools.islice(found, _PAGE))
+        _remove_orphans_of(house, [name for name, stored_at in page if stored_at < now - _ORPHAN_AGE])
+        is_last = len(page) < _PAGE
+        with house.database.transaction() as connection:
+            Chores(connection).note(_ORPHANS, None if is_last else page[-1][0])
+        if is_last:
+            return 0
+    with house.database.transaction() as connection:
+        Chores(connection).go_on(_ORPHANS)
+    return 1
 
 
 def _remove_orphans_of(house: House, object_names: Iterable[str]) -> None:

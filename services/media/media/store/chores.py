@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.clock import clock_now
@@ -24,3 +24,15 @@ class Chores:
             where=chores.c.due_at <= clock_now(),
         )
         return self._connection.execute(statement).rowcount == 1
+
+    def position(self, name: str) -> str | None:
+        """How far it had come; None: from the beginning."""
+        return self._connection.execute(select(chores.c.position).where(chores.c.name == name)).scalar()
+
+    def note(self, name: str, position: str | None) -> None:
+        """How far it has come; None: to its end."""
+        self._connection.execute(update(chores).where(chores.c.name == name).values(position=position))
+
+    def go_on(self, name: str) -> None:
+        """There is more to do: it is due at once."""
+        self._connection.execute(update(chores).where(chores.c.name == name).values(due_at=clock_now()))

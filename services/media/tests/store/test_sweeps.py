@@ -1,5 +1,8 @@
 """Clean-up by the clock, which the tests move; and a storage that is away."""
 
+import itertools
+
+import pytest
 import urllib3
 
 from contracts import media as api
@@ -55,9 +58,59 @@ def test_a_young_object_without_a_row_and_names_that_are_not_ours_are_left(world
 def test_the_bucket_is_looked_through_once_an_hour_by_one_of_all(world, at_once):
     looked = []
     names = world.house.objects.names
-    world.house.objects.names = lambda: looked.append(1) or names()
+    world.house.objects.names = lambda *after: looked.append(1) or names(*after)
     at_once(4, lambda _: sweeps.remove_orphans(world.house))
     assert len(looked) == 1
+
+
+def strangers(world, count):
+    """Objects that belong to nothing, and are old enough; their names in order."""
+    names = [f"{letter * 22}/x.png" for letter in "ABCDEFGH"[:count]]
+    for name in names:
+        world.house.objects.put(name, [b"x"], 1, "image/png")
+    world.shift(hours=2)
+    return names
+
+
+def test_a_large_bucket_is_looked_through_a_stretch_at_a_time_without_a_pause(world, monkeypatch):
+    monkeypatch.setattr(sweeps, "_PAGE", 2)
+    monkeypatch.setattr(sweeps, "_PAGES", 1)
+    names = strangers(world, 5)
+    left = []
+    while sweeps.remove_orphans(world.house):
+        left.append(len(world.objects()))
+    assert left == [3, 1]
+    assert world.objects() == set()
+    for name in names:  # from its beginning again, the next time
+        world.house.objects.put(name, [b"x"], 1, "image/png")
+    world.shift(hours=2)
+    world.sweep()
+    assert world.objects() == set()
+
+
+def test_a_look_through_the_bucket_that_is_cut_off_goes_on_where_it_was(world, monkeypatch):
+    monkeypatch.setattr(sweeps, "_PAGE", 2)
+    strangers(world, 5)
+    media, listed = world.media(), world.house.objects.names
+    world.run("UPDATE chores SET due_at = clock_now()")
+    asked = []
+
+    def cut_off(after=None):
+        asked.append(after)
+        yield from itertools.islice(listed(after), 3)
+        raise ApiError(SERVICE_UNAVAILABLE)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.house.objects, "names", cut_off)
+        for _ in range(2):
+            world.shift(hours=2)
+            with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
+                sweeps.remove_orphans(world.house)
+    assert asked == [None, "B" * 22 + "/x.png"]
+    assert {name[0] for name in world.objects() if name.endswith("x.png")} == {"E"}
+    world.shift(hours=2)
+    world.sweep()
+    assert world.objects() == {"/".join(media.url.split("/")[-2:])}
 
 
 def test_generated_files_that_no_post_had_go_after_a_day(world):
