@@ -70,7 +70,10 @@ def _settle(house: House, page: PageRow, look: Look) -> None:
         looks = Looks(connection)
         if record.state == "published" and looks.is_doubtful(look.post.id, record.remote_id or ""):
             record = _again(house, look)
-        telling.tell(connection, Sending(connection).record([record]), after_answer=True)
+        ended = Sending(connection).record([record])
+        if Checkpoint(look.post.checkpoint).restored_at is not None:
+            looks.doubt_first_comments([post.id for post in ended], look.began_at)
+        telling.tell(connection, ended, after_answer=True)
     log.info("outcome_looked_up", post_id=look.post.id, state=record.state)
 
 
@@ -110,7 +113,7 @@ def _look(house: House, page: PageRow, look: Look) -> Outcome:
             others = Looks(connection).remote_ids_of_others(post)
         connector, account = connection_to(house, page)
         sources = tuple(MediaSource(type=item.type, url=item.src) for item in post.media)
-        return connector.look_up(
+        return connector.outcome(
             account,
             content_of(post, sources),
             Checkpoint(post.checkpoint),

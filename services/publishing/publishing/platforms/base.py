@@ -122,6 +122,9 @@ class Checkpoint:
     enough. Values are JSON; None takes one away.
     """
 
+    #: Written by deploy/backup/after-restore.sql, and gone with the first word of another attempt.
+    _RESTORED = "restored"
+
     def __init__(
         self,
         values: Mapping[str, Any] | None = None,
@@ -130,12 +133,19 @@ class Checkpoint:
         self.values: dict[str, Any] = dict(values or {})
         self._store = store
 
+    @property
+    def restored_at(self) -> datetime | None:
+        """When a backup brought it back, real time: more may have been done by then than it says. None: it is whole."""
+        restored_at = self.get(self._RESTORED)
+        return datetime.fromisoformat(restored_at) if restored_at else None
+
     def get(self, name: str) -> Any:
         return self.values.get(name)
 
     def save(self, **values: Any) -> None:
         """Store all values, these included. Raises what the store raises: then nothing further is sent."""
-        self.values = {name: value for name, value in (self.values | values).items() if value is not None}
+        values = {**self.values, self._RESTORED: None, **values}
+        self.values = {name: value for name, value in values.items() if value is not None}
         self._store(dict(self.values))
 
 
@@ -237,12 +247,43 @@ class Connector(ABC):
         began_at: datetime,
         known_remote_ids: Collection[str] = (),
     ) -> Outcome:
-        """What became of an attempt whose outcome is unknown. Reads only.
+        """What became of an attempt whose outcome is unknown; `outcome` is for callers. Reads only.
 
         `began_at` is when the attempt was stored, in real time (SQL clock_timestamp(), never the shifted clock).
         `known_remote_ids` are the page's posts that belong to other attempts: two equal texts are not confused.
         A PlatformRefusal says nothing about the attempt, only that looking did not work: ask again.
         """
+
+    def search(
+        self,
+        account: Account,
+        content: Content,
+        *,
+        began_at: datetime,
+        ended_at: datetime,
+        known_remote_ids: Collection[str] = (),
+    ) -> Outcome:
+        """`look_up` without a checkpoint: what can only be this post, by its words and the number of its files (their
+        types may not be known). It was sent between the two times, if at all. Reads only.
+
+        StillUnknown where a platform shows no posts: never sent again."""
+        return StillUnknown()
+
+    def outcome(
+        self,
+        account: Account,
+        content: Content,
+        checkpoint: Checkpoint,
+        *,
+        began_at: datetime,
+        known_remote_ids: Collection[str] = (),
+    ) -> Outcome:
+        """What `look_up` says; a no that rests on a restored checkpoint is not believed before a `search`."""
+        known, restored_at = known_remote_ids, checkpoint.restored_at
+        found = self.look_up(account, content, checkpoint, began_at=began_at, known_remote_ids=known)
+        if restored_at is None or not isinstance(found, NotPublished):
+            return found
+        return self.search(account, content, began_at=began_at, ended_at=restored_at, known_remote_ids=known)
 
     @abstractmethod
     def comment(self, account: Account, remote_id: str, text: str) -> RemoteReply:

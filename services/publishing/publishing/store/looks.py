@@ -3,6 +3,7 @@
 Look-ups run in real time (`clock_timestamp()`), like leases.
 """
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple
 
@@ -47,6 +48,13 @@ _DOUBTFUL = text(
         AND (o.remote_id = :remote_id OR o.state = 'sending' AND o.message IS NOT DISTINCT FROM p.message))
     """
 )
+#: Of posts that were out before a restore: so may be what was said under them.
+_DOUBT_FIRST_COMMENTS = text(
+    """
+    UPDATE posts SET comment_state = 'unknown', comment_began_at = :began_at
+    WHERE id = ANY(:ids) AND comment_state = 'due'
+    """
+)
 
 
 class Look(NamedTuple):
@@ -72,6 +80,10 @@ class Looks:
 
     def remote_ids_of_others(self, post: Post) -> set[str]:
         return set(self._connection.execute(_OF_OTHERS, {"page_id": post.page_id, "id": post.id}).scalars())
+
+    def doubt_first_comments(self, post_ids: Collection[str], began_at: datetime) -> None:
+        """First comments that are due are looked for before they are made, from `began_at` on."""
+        self._connection.execute(_DOUBT_FIRST_COMMENTS, {"ids": list(post_ids), "began_at": began_at})
 
     def is_doubtful(self, post_id: str, remote_id: str) -> bool:
         """Whether what was found may belong to another post of ours."""

@@ -147,7 +147,7 @@ class Attempts:
         return self.connector.publish(self.account, content, Checkpoint(self.stored, self._store))
 
     def look_up(self, content: Content, *known: str) -> Outcome:
-        return self.connector.look_up(
+        return self.connector.outcome(
             self.account, content, Checkpoint(self.stored), began_at=self.began_at, known_remote_ids=known
         )
 

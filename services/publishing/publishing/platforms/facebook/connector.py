@@ -70,6 +70,20 @@ class FacebookConnector(FacebookReading):
         may_be_in_processing = checkpoint.get("is_handed_over") and datetime.now(UTC) - began_at < _PROCESSING
         return StillUnknown() if isinstance(outcome, NotPublished) and may_be_in_processing else outcome
 
+    def search(
+        self,
+        account: Account,
+        content: Content,
+        *,
+        began_at: datetime,
+        ended_at: datetime,
+        known_remote_ids: Collection[str] = (),
+    ) -> Outcome:
+        outcome = self._find(account, content, None, began_at, known_remote_ids)
+        is_video = any(source.type == "video" for source in content.media)
+        may_be_in_processing = is_video and datetime.now(UTC) - ended_at < _PROCESSING
+        return StillUnknown() if isinstance(outcome, NotPublished) and may_be_in_processing else outcome
+
     def _publish_feed(self, account: Account, data: Answer) -> Published:
         return _published(
             self._graph.create(account, account.remote_account_id, "feed", data, fields=_TOLD_OF_A_POST)
@@ -195,7 +209,7 @@ class FacebookConnector(FacebookReading):
         self,
         account: Account,
         content: Content,
-        photo_ids: set[str],
+        photo_ids: set[str] | None,
         began_at: datetime,
         known: Collection[str],
     ) -> Outcome:
@@ -256,10 +270,13 @@ def _video_problem(status: Answer) -> tuple[str, str]:
     return "VIDEO_ERROR", "Facebook could not process the video."
 
 
-def _is_like(post: Answer, content: Content, photo_ids: set[str]) -> bool:
-    """Whether a post can be this content's. The staged photos prove it; else text and media must agree."""
+def _is_like(post: Answer, content: Content, photo_ids: set[str] | None) -> bool:
+    """Whether a post can be this content's. The staged photos prove it; else text and media must agree.
+
+    None: nothing is known of what was handed over, so that the number of the media has to do.
+    """
     shown = _attachments(post)
-    if photo_ids & {str((row.get("target") or {}).get("id")) for row in shown}:
+    if photo_ids and photo_ids & {str((row.get("target") or {}).get("id")) for row in shown}:
         return True
     if not same_text(content.message, post.get("message")):
         return False
@@ -268,6 +285,8 @@ def _is_like(post: Answer, content: Content, photo_ids: set[str]) -> bool:
         return True
     own = [row for row in shown if row.get("type") not in _SHARED_TYPES]
     kinds = sorted(row["media_type"] for row in own if row.get("media_type") in ("photo", "video"))
+    if photo_ids is None:
+        return len(kinds) == len(content.media)
     return kinds == sorted(source.type for source in content.media)
 
 

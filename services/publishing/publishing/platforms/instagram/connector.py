@@ -69,7 +69,7 @@ class InstagramConnector(InstagramReading):
             # The id is stored before anything is published: nothing was.
             return NotPublished(settled=True)
         status, _ = self._status(account, container_id)
-        candidates = self._candidates(account, content, began_at, known_remote_ids)
+        candidates = self._candidates(account, (_media_type(content),), began_at, known_remote_ids)
         same = [row for row in candidates if same_text(content.message, row.get("caption"))]
         if same:
             return _published(same[-1])
@@ -77,6 +77,20 @@ class InstagramConnector(InstagramReading):
             # It is out for certain: the only new one of its kind is it, whatever became of its caption.
             return _published(candidates[0]) if len(candidates) == 1 else StillUnknown()
         return NotPublished(settled=status in ("ERROR", "EXPIRED"))
+
+    def search(
+        self,
+        account: Account,
+        content: Content,
+        *,
+        began_at: datetime,
+        ended_at: datetime,
+        known_remote_ids: Collection[str] = (),
+    ) -> Outcome:
+        kinds = ("CAROUSEL_ALBUM",) if len(content.media) > 1 else ("IMAGE", "VIDEO")
+        candidates = self._candidates(account, kinds, began_at, known_remote_ids)
+        same = [row for row in candidates if same_text(content.message, row.get("caption"))]
+        return _published(same[-1]) if same else NotPublished(settled=False)
 
     def _publish_container(self, account: Account, container_id: str) -> Published:
         data = {"creation_id": container_id}
@@ -159,17 +173,16 @@ class InstagramConnector(InstagramReading):
             return False
 
     def _candidates(
-        self, account: Account, content: Content, began_at: datetime, known: Collection[str]
+        self, account: Account, kinds: Collection[str], began_at: datetime, known: Collection[str]
     ) -> list[Answer]:
-        """Posts of the right kind made since then that belong to nobody, newest first."""
+        """Posts of these kinds made since then that belong to nobody, newest first."""
         start = window_start(began_at)
-        kind = _media_type(content)
         found = []
         fields = f"{_TOLD_OF_A_POST},caption,media_type"
         for row in self._graph.rows(account, account.remote_account_id, "media", fields=fields):
             if not is_within(row, "timestamp", start):
                 break
-            if row.get("id") not in known and row.get("media_type") == kind:
+            if row.get("id") not in known and row.get("media_type") in kinds:
                 found.append(row)
         return found
 

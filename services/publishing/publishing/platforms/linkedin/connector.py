@@ -67,13 +67,35 @@ class LinkedInConnector(LinkedInReading):
             return NotPublished(settled=True)
         if named and named not in known_remote_ids:
             return Published(named, _permalink(named))
-        start = window_start(min(began_at, datetime.fromtimestamp(sent_at, UTC)))
+        since = min(began_at, datetime.fromtimestamp(sent_at, UTC))
         urns = {str(upload["urn"]) for upload in uploads_of(checkpoint)}
+        return self._find(account, content, urns, since, known_remote_ids)
+
+    def search(
+        self,
+        account: Account,
+        content: Content,
+        *,
+        began_at: datetime,
+        ended_at: datetime,
+        known_remote_ids: Collection[str] = (),
+    ) -> Outcome:
+        return self._find(account, content, None, began_at, known_remote_ids)
+
+    def _find(
+        self,
+        account: Account,
+        content: Content,
+        urns: set[str] | None,
+        since: datetime,
+        known: Collection[str],
+    ) -> Outcome:
+        """The oldest post of the page's that can only be this one."""
         try:
             ours = [
                 post
-                for post in self._own_posts(account, start)
-                if post.get("id") not in known_remote_ids and _is_like(post, content, urns)
+                for post in self._own_posts(account, window_start(since))
+                if post.get("id") not in known and _is_like(post, content, urns)
             ]
         except PlatformRefusal as refusal:
             if refusal.kind is Refusal.PERMISSION:
@@ -138,11 +160,12 @@ def _permalink(remote_id: str) -> str:
     return f"https://www.linkedin.com/feed/update/{remote_id}/"
 
 
-def _is_like(post: Answer, content: Content, urns: set[str]) -> bool:
-    """Whether a post can be this content's: media prove it, else the text has to be the same."""
+def _is_like(post: Answer, content: Content, urns: set[str] | None) -> bool:
+    """Whether a post can be this content's: media prove it where their urns are known; else text and number agree."""
     shown = post.get("content") or {}
     images = (shown.get("multiImage") or {}).get("images") or [shown.get("media") or {}]
     found = {str(image["id"]) for image in images if image.get("id")}
-    if content.media:
+    if content.media and urns is not None:
         return found == urns
-    return not found and same_text(content.message, shown_text(str(post.get("commentary") or "")))
+    said = shown_text(str(post.get("commentary") or ""))
+    return len(found) == len(content.media) and same_text(content.message, said)

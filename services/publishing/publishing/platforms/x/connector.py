@@ -62,12 +62,34 @@ class XConnector(XReading):
         sent_at = checkpoint.get("sent_at")
         if not sent_at:
             return NotPublished(settled=True)
-        start = window_start(min(began_at, datetime.fromtimestamp(sent_at, UTC)))
+        since = min(began_at, datetime.fromtimestamp(sent_at, UTC))
         media_ids = {str(upload["id"]) for upload in checkpoint.get("media") or ()}
+        return self._find(account, content, media_ids, since, known_remote_ids)
+
+    def search(
+        self,
+        account: Account,
+        content: Content,
+        *,
+        began_at: datetime,
+        ended_at: datetime,
+        known_remote_ids: Collection[str] = (),
+    ) -> Outcome:
+        return self._find(account, content, None, began_at, known_remote_ids)
+
+    def _find(
+        self,
+        account: Account,
+        content: Content,
+        media_ids: set[str] | None,
+        since: datetime,
+        known: Collection[str],
+    ) -> Outcome:
+        """The oldest post of the account's that can only be this one."""
         ours = [
             post
-            for post in self._calls.own_posts(account, start, POST_FIELDS)
-            if post.get("id") not in known_remote_ids and _is_like(post, content, media_ids)
+            for post in self._calls.own_posts(account, window_start(since), POST_FIELDS)
+            if post.get("id") not in known and _is_like(post, content, media_ids)
         ]
         if not ours:
             return NotPublished(settled=False)
@@ -98,13 +120,13 @@ def _permalink(account: Account, remote_id: str) -> str:
     return f"https://x.com/{account.username or 'i'}/status/{remote_id}"
 
 
-def _is_like(post: Answer, content: Content, media_ids: set[str]) -> bool:
-    """Whether a post can be this content's: media prove it, else the text has to be the same."""
+def _is_like(post: Answer, content: Content, media_ids: set[str] | None) -> bool:
+    """Whether a post can be this content's: media prove it where their ids are known; else text and number agree."""
     if post.get("referenced_tweets"):
         return False
     keys = (post.get("attachments") or {}).get("media_keys") or ()
     # `3_1460323737035677698`: kind and id.
     shown = {str(key).rpartition("_")[2] for key in keys}
-    if content.media:
+    if content.media and media_ids is not None:
         return shown == media_ids
-    return not shown and is_same(content.message, post)
+    return len(shown) == len(content.media) and is_same(content.message, post)

@@ -72,6 +72,17 @@ class YouTubeConnector(YouTubeReading):
         problem = problem_of(video)
         return NotPublished(settled=True, refusal=problem) if problem else _published(video)
 
+    def search(
+        self,
+        account: Account,
+        content: Content,
+        *,
+        began_at: datetime,
+        ended_at: datetime,
+        known_remote_ids: Collection[str] = (),
+    ) -> Outcome:
+        return self._find(account, content, began_at, known_remote_ids)
+
     def _uploaded(
         self, account: Account, content: Content, source: MediaSource, mark: str, checkpoint: Checkpoint
     ) -> Answer:
@@ -116,7 +127,7 @@ class YouTubeConnector(YouTubeReading):
     def _find(
         self, account: Account, content: Content, began_at: datetime, known: Collection[str]
     ) -> Outcome:
-        """A session that is gone tells nothing: the oldest upload that can only be this one."""
+        """Where no session tells anything: the oldest upload that can only be this one."""
         channel = items_of(self._api.read(account, "channels", part="contentDetails", mine="true"))
         if not channel:
             raise PlatformRefusal(Refusal.PERMISSION, "NO_CHANNEL", "The account has no YouTube channel.")
