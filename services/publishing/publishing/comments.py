@@ -30,6 +30,7 @@ from publishing.expiring import Expired, expire
 from publishing.house import House
 from publishing.platforms.base import CommentPage, NotConnected, OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.platforms.limits import comment_length
+from publishing.platforms.registry import PARTS
 from publishing.pool import Task
 from publishing.posts import check_page
 from publishing.publish import rejected
@@ -44,9 +45,10 @@ from publishing.store.posts import Posts
 
 log = structlog.get_logger()
 
-#: Longer than a reply's two calls can take (LinkedIn and YouTube ask first where it belongs): connect 5 s, read 30 s
-#: each. Our choice.
-_LEASE_SECONDS = 90.0
+#: A call takes at most 35 s (connect 5, read 30), and there is some room. A reply that was on its way when its process
+#: died is unknown for as long. Our choice.
+_CALL_SECONDS, _ROOM_SECONDS = 35.0, 25.0
+_LOOK_LEASE_SECONDS = 60.0
 
 
 class _Sent(NamedTuple):
@@ -103,7 +105,8 @@ def reply(
     answer = answer or Answer()
     answer.concerns(post.id)
     with house.database.transaction() as connection:
-        row = Comments(connection).begin_reply(comment, request.message, caller.operation_id, _LEASE_SECONDS)
+        lease = _ROOM_SECONDS + _CALL_SECONDS * PARTS[page.platform].reply_calls
+        row = Comments(connection).begin_reply(comment, request.message, caller.operation_id, lease)
     if row is None:
         raise ApiError(POST_IN_PROGRESS, post_id=post.id)
     sent = _send(house, page, comment, row)
@@ -122,7 +125,7 @@ def look_up_replies(house: House) -> int:
 
 def _claim_replies(house: House, places: int) -> list[Task]:
     with house.database.transaction() as connection:
-        claimed = Comments(connection).claim_replies(places, _LEASE_SECONDS)
+        claimed = Comments(connection).claim_replies(places, _LOOK_LEASE_SECONDS)
     return [partial(look_up, house, row) for row in claimed]
 
 

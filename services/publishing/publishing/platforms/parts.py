@@ -53,5 +53,7 @@ class Parts:
     polls: str | None = None
     #: Where it tells of comments by itself.
     hooks: Hooks | None = None
+    #: Calls that one reply takes: some ask first where the comment belongs.
+    reply_calls: int = 1
     #: Whether authors of comments are told apart by their name, and not by an id.
     has_unique_names: bool = False

@@ -15,4 +15,5 @@ PARTS = Parts(
     check_settings=check_settings,
     # Every look counts (platforms.md), against daily ceilings that are not published. Our choice.
     polls="86400=600,259200=3600,2592000=86400",
+    reply_calls=2,
 )

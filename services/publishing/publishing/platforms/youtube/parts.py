@@ -14,4 +14,5 @@ PARTS = Parts(
     check_text=problems,
     # An app has 10,000 units a day for all its channels (platforms.md). Our choice.
     polls="86400=1800,259200=7200,2592000=86400",
+    reply_calls=2,
 )
