@@ -212,6 +212,24 @@ def test_a_reply_is_sent_once_per_operation_and_told(world: Any, platform: Any, 
     assert world.events() == ["comment.replied"]
 
 
+@pytest.mark.parametrize(("platform_code", "seconds"), [("FB", 60), ("LN", 95), ("YT", 95)])
+def test_a_reply_is_claimed_for_as_long_as_its_platform_s_calls_can_take(
+    world: Any, platform: Any, comment: Any, platform_code: str, seconds: int
+) -> None:
+    page, comment_id = comment
+    world.run(f"UPDATE pages SET platform = '{platform_code}'")
+    held: list[float] = []
+
+    def look(*arguments: Any) -> Any:
+        [row] = world.ask("SELECT extract(epoch FROM lease_until - clock_timestamp()) AS left_s FROM replies")
+        held.append(float(row.left_s))
+        raise OutcomeUnknown("dropped")
+
+    platform.reply = look
+    reply(world, page, comment_id)
+    assert seconds - 5 < held[0] <= seconds
+
+
 def test_a_refused_reply_may_run_again_under_the_same_operation(
     world: Any, platform: Any, comment: Any
 ) -> None:
