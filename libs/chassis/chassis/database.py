@@ -39,6 +39,8 @@ _SESSION_OPTIONS = " ".join(
 #: In `connection.info` while a transaction lasts: not begun, open, or ended by its last statement.
 _STATE = "transaction"
 _ASKED, _OPEN, _ENDED = "asked", "open", "ended"
+#: In `connection.info`: made for the one who takes it.
+_MADE_NOW = "made_now"
 #: In `connection.info`: the statements that its session has prepared.
 _PREPARED = "prepared"
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
@@ -70,6 +72,7 @@ class Database:
             },
         )
         event.listen(self.engine, "do_connect", _look_up_host)
+        event.listen(self.engine, "connect", _note_made)
         event.listen(self.engine, "checkout", _replace_if_ended)
         event.listen(self.engine, "before_cursor_execute", _begin_with_the_first, retval=True)
         self.name = self.engine.url.database or ""
@@ -210,11 +213,19 @@ def _look_up_host(_dialect: Any, _record: Any, _arguments: Any, options: dict[st
     options |= {"host": ",".join([host] * len(addresses)), "hostaddr": ",".join(addresses)}
 
 
-def _replace_if_ended(connection: Any, _record: Any, _fairy: Any) -> None:
+def _note_made(_connection: Any, record: Any) -> None:
+    record.info[_MADE_NOW] = True
+
+
+def _replace_if_ended(connection: Any, record: Any, _fairy: Any) -> None:
     """A server that restarts ends connections that lie idle, some for long: the next to take one must not pay for it.
 
     Looks at what has arrived, without a round trip (0.4 µs each): first the server's last words, then the end.
+    One that was made now is not replaced: a server that shuts down ends it at once, and the pool would give up in its
+    own words. The first statement finds out.
     """
+    if record.info.pop(_MADE_NOW, False):
+        return
     try:
         connection.poll()
         connection.poll()

@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg2
 import pytest
-from sqlalchemy import Column, Integer, MetaData, Table, bindparam, literal, select, text
+from sqlalchemy import Column, Integer, MetaData, Table, bindparam, event, literal, select, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import IntegrityError
 
@@ -143,6 +143,21 @@ def test_connections_that_ended_while_they_lay_idle_are_replaced_unnoticed(
         now = [connection.execute(PID).scalar_one() for connection in (one, two, three)]
     assert not {*now} & {*pids}
     database.close()
+
+
+def test_a_server_that_ends_new_connections_at_once_is_away(database: Database) -> None:
+    """One that shuts down does so."""
+
+    def end(connection: Any, _record: Any) -> None:
+        kill(database, connection.info.backend_pid)
+
+    database.close()
+    event.listen(database.engine, "connect", end)
+    with pytest.raises(ApiError) as caught:
+        database.ping()
+    assert caught.value.row is SERVICE_UNAVAILABLE
+    event.remove(database.engine, "connect", end)
+    assert count(database) == 0
 
 
 @pytest.fixture
