@@ -132,9 +132,8 @@ def test_an_account_that_quota_stumbles_over_holds_up_nobody_else(desk: Any, rec
     for account in ("usr_a", "usr_bad", "usr_b"):
         desk.subscribe(f"{receiver.url}/{account}", desk.caller(account_id=account))
         desk.arrive(3, account=account)
-    desk.work(lambda: len(receiver.got) == 6)
-    assert {got.path for got in receiver.got} == {"/usr_a", "/usr_b"}
-    assert len(desk.query("SELECT 1 FROM deliveries WHERE state = 'pending'")) == 3
+    desk.work(lambda: len(desk.query("SELECT 1 FROM deliveries WHERE state = 'pending'")) == 3)
+    assert sorted(got.path for got in receiver.got) == ["/usr_a"] * 3 + ["/usr_b"] * 3
 
 
 def test_connections_are_kept_between_deliveries(desk: Any, receiver: Any) -> None:
