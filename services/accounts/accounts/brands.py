@@ -1,11 +1,9 @@
 """Brands: made by the operator for an account, read by callers within their reach."""
 
-from datetime import datetime
-
 from accounts import access, fields
 from accounts.store import Connection
 from accounts.store.brands import BrandStore
-from chassis.cursor import decode_cursor, encode_cursor
+from chassis.cursor import decode_position, encode_position
 from chassis.ids import new_id
 from contracts.accounts import Brand, BrandList, BrandOwner, CreateBrand, GetBrand, ListBrands
 from contracts.caller import Caller
@@ -47,13 +45,13 @@ def list_brands(connection: Connection, caller: Caller, request: ListBrands) -> 
         _account_of(connection, caller, request),
         caller.brand_ids,
         limit=request.limit + 1,
-        before=None if request.cursor is None else _read_cursor(request.cursor),
+        before=decode_position(request.cursor),
     )
     page = found[: request.limit]
     more = len(found) > request.limit
     return BrandList(
         brands=tuple(page),
-        next_cursor=encode_cursor(page[-1].created_at.isoformat(), page[-1].id) if more else None,
+        next_cursor=encode_position(page[-1].created_at, page[-1].id) if more else None,
     )
 
 
@@ -63,17 +61,6 @@ def _account_of(connection: Connection, caller: Caller, request: ListBrands) -> 
     if request.user_id is None:
         raise ApiError(MISSING_FIELD, field="user_id")
     return access.account(connection, request.user_id).id
-
-
-def _read_cursor(cursor: str) -> tuple[datetime, str]:
-    created_at, brand_id = decode_cursor(cursor, 2)
-    try:
-        moment = datetime.fromisoformat(created_at)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None or not fields.is_id(brand_id):
-        raise invalid("cursor", "is not a cursor of this list")
-    return moment, brand_id
 
 
 def get_brand(connection: Connection, caller: Caller, request: GetBrand) -> Brand:

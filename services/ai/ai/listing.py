@@ -1,15 +1,13 @@
 """Jobs as clients see them: one by one, and page by page of a cursor."""
 
-from datetime import datetime
-
 from ai import credits as ledger
 from ai.house import House
 from ai.records import Job
 from ai.store.jobs import Jobs
-from chassis.cursor import decode_cursor, encode_cursor
+from chassis.cursor import decode_position, encode_position
 from contracts import ai as api
 from contracts.caller import Caller
-from contracts.errors import NOT_FOUND, ApiError, invalid
+from contracts.errors import NOT_FOUND, ApiError
 from contracts.media import Media, MediaId
 
 
@@ -49,28 +47,12 @@ def show_list(house: House, caller: Caller, request: api.ListJobs) -> api.JobLis
             caller.account_id,
             brand_ids=caller.brand_ids,
             kind=request.kind,
-            before=_position(request.cursor),
+            before=decode_position(request.cursor),
             limit=request.limit + 1,
         )
         now = ledger.after_charge(connection, caller.account_id, caller.tier, 0)
     shown = found[: request.limit]
-    cursor = (
-        encode_cursor(shown[-1].created_at.isoformat(), shown[-1].id) if len(found) > len(shown) else None
-    )
+    cursor = encode_position(shown[-1].created_at, shown[-1].id) if len(found) > len(shown) else None
     return api.JobList(
         jobs=tuple(job.view() for job in shown), next_cursor=cursor, credits_remaining=now.remaining
     )
-
-
-def _position(cursor: str | None) -> tuple[datetime, str] | None:
-    """The (time, id) a cursor stands for. Raises VALIDATION_ERROR for one we did not make."""
-    if cursor is None:
-        return None
-    stamp, job_id = decode_cursor(cursor, 2)
-    try:
-        at = datetime.fromisoformat(stamp)
-    except ValueError:
-        raise invalid("cursor", "is not a cursor of this list") from None
-    if at.tzinfo is None or "\0" in job_id or not job_id.isascii():
-        raise invalid("cursor", "is not a cursor of this list")
-    return at, job_id

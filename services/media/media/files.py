@@ -1,11 +1,9 @@
 """Media as clients and our own services see and delete it."""
 
-from datetime import datetime
-
-from chassis.cursor import decode_cursor, encode_cursor
+from chassis.cursor import decode_position, encode_position
 from chassis.loops import wake
 from contracts.caller import Caller
-from contracts.errors import MEDIA_IN_USE, NOT_FOUND, ApiError, invalid
+from contracts.errors import MEDIA_IN_USE, NOT_FOUND, ApiError
 from contracts.media import (
     ListMedia,
     LocatedFile,
@@ -30,13 +28,13 @@ def show_list(house: House, caller: Caller, request: ListMedia) -> MediaList:
         found = Files(connection).newest(
             caller.account_id,
             brand_ids=caller.brand_ids,
-            after=_position(request.cursor),
+            after=decode_position(request.cursor),
             limit=request.limit + 1,
         )
         quota = house.storage(connection, caller)
     shown, cursor = found[: request.limit], None
     if len(found) > request.limit:
-        cursor = encode_cursor(shown[-1].created_at.isoformat(), shown[-1].id)
+        cursor = encode_position(shown[-1].created_at, shown[-1].id)
     return MediaList(media=tuple(map(house.view, shown)), tier=caller.tier, quota=quota, next_cursor=cursor)
 
 
@@ -85,17 +83,3 @@ def locate(house: House, request: LocateFile) -> LocatedFile:
         etag=f'"{row.key}-{size_bytes}"',
         created_at=row.created_at,
     )
-
-
-def _position(cursor: str | None) -> tuple[datetime, str] | None:
-    """The (time, id) a cursor stands for. Raises VALIDATION_ERROR for one we did not make."""
-    if cursor is None:
-        return None
-    stamp, row_id = decode_cursor(cursor, 2)
-    try:
-        at = datetime.fromisoformat(stamp)
-    except ValueError:
-        raise invalid("cursor", "is not a cursor of this list") from None
-    if at.tzinfo is None or "\0" in row_id or not row_id.isascii():
-        raise invalid("cursor", "is not a cursor of this list")
-    return at, row_id

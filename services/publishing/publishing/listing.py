@@ -1,8 +1,6 @@
 """Lists of posts, page by page of a cursor."""
 
-from datetime import datetime
-
-from chassis.cursor import decode_cursor, encode_cursor
+from chassis.cursor import decode_position, encode_position
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import INVALID_DATE, ApiError, invalid
@@ -26,13 +24,11 @@ def scheduled(house: House, caller: Caller, request: api.ListScheduledPosts) -> 
             brand_ids=caller.brand_ids,
             page_id=request.page_id,
             statuses=statuses,
-            after=position(request.cursor),
+            after=decode_position(request.cursor),
             limit=request.limit + 1,
         )
     shown, last = found[: request.limit], found[request.limit - 1 : request.limit]
-    cursor = (
-        encode_cursor(last[0].scheduled_at.isoformat(), last[0].id) if len(found) > request.limit else None
-    )
+    cursor = encode_position(last[0].scheduled_at, last[0].id) if len(found) > request.limit else None
     return api.ScheduledPostList(
         scheduled_posts=tuple(post.scheduled_view() for post in shown), next_cursor=cursor
     )
@@ -51,30 +47,16 @@ def published(house: House, caller: Caller, request: api.ListPublishedPosts) -> 
             page_id=request.page_id,
             platform=platform,
             since=request.since,
-            before=position(request.cursor),
+            before=decode_position(request.cursor),
             limit=request.limit + 1,
         )
     shown = found[: request.limit]
     cursor = None
     if len(found) > request.limit and shown[-1].out_at is not None:
-        cursor = encode_cursor(shown[-1].out_at.isoformat(), shown[-1].id)
+        cursor = encode_position(shown[-1].out_at, shown[-1].id)
     return api.PublishedPostList(
         published_posts=tuple(post.published_view() for post in shown), next_cursor=cursor
     )
-
-
-def position(cursor: str | None) -> tuple[datetime, str] | None:
-    """The (time, id) a cursor stands for. Raises VALIDATION_ERROR for one we did not make."""
-    if cursor is None:
-        return None
-    stamp, row_id = decode_cursor(cursor, 2)
-    try:
-        at = datetime.fromisoformat(stamp)
-    except ValueError:
-        raise invalid("cursor", "is not a cursor of this list") from None
-    if at.tzinfo is None or "\0" in row_id or not row_id.isascii():
-        raise invalid("cursor", "is not a cursor of this list")
-    return at, row_id
 
 
 def platform_code(value: str | None) -> str | None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from chassis.cursor import encode_cursor
+from chassis.cursor import decode_position, encode_position
 from chassis.ids import new_id
 from chassis.loops import wake
 from contracts import publishing as api
@@ -12,7 +12,7 @@ from publishing import content, reach
 from publishing.expiring import Expired
 from publishing.expiring import expire as expire_page
 from publishing.house import House
-from publishing.listing import platform_code, position
+from publishing.listing import platform_code
 from publishing.platforms.registry import PUSHED
 from publishing.records import PageRow, is_id
 from publishing.store import Connection
@@ -33,15 +33,13 @@ def show_list(house: House, caller: Caller, request: api.ListPages) -> api.PageL
             caller.account_id,
             brand_ids=brand_ids,
             platform=platform,
-            after=position(request.cursor),
+            after=decode_position(request.cursor),
             limit=request.limit + 1,
         )
     if request.brand_id is not None and found and not caller.reaches(request.brand_id):
         raise ApiError(BRAND_NOT_AUTHORIZED)
     shown = found[: request.limit]
-    cursor = (
-        encode_cursor(shown[-1].created_at.isoformat(), shown[-1].id) if len(found) > request.limit else None
-    )
+    cursor = encode_position(shown[-1].created_at, shown[-1].id) if len(found) > request.limit else None
     return api.PageList(pages=tuple(shown), next_cursor=cursor)
 
 

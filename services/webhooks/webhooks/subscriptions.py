@@ -1,9 +1,9 @@
 """Subscriptions as their owners make, see and change them."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 
 from chassis.addresses import UnsafeAddress, check_url
-from chassis.cursor import decode_cursor, encode_cursor
+from chassis.cursor import decode_position, encode_position
 from chassis.ids import new_id
 from contracts import webhooks as api
 from contracts.caller import Caller
@@ -46,12 +46,12 @@ def show_list(house: House, caller: Caller, request: api.ListSubscriptions) -> a
         found = Subscriptions(connection).newest(
             caller.account_id,
             brand_ids=caller.brand_ids,
-            before=_position(request.cursor),
+            before=decode_position(request.cursor),
             limit=request.limit + 1,
         )
     shown, cursor = found[: request.limit], None
     if len(found) > request.limit:
-        cursor = encode_cursor(shown[-1].created_at.isoformat(), shown[-1].id)
+        cursor = encode_position(shown[-1].created_at, shown[-1].id)
     return api.SubscriptionList(webhooks=tuple(row.view() for row in shown), next_cursor=cursor)
 
 
@@ -153,16 +153,3 @@ def _brands(caller: Caller, brand_ids: tuple[str, ...]) -> list[str]:
 def _there(row: SubscriptionRow | None) -> SubscriptionRow:
     assert row is not None, "locked by this transaction"
     return row
-
-
-def _position(cursor: str | None) -> tuple[datetime, str] | None:
-    if cursor is None:
-        return None
-    created_at, subscription_id = decode_cursor(cursor, 2)
-    try:
-        moment = datetime.fromisoformat(created_at)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None or not reach.is_id(subscription_id):
-        raise invalid("cursor", "is not a cursor of this list")
-    return moment, subscription_id

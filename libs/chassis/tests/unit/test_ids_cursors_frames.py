@@ -1,12 +1,14 @@
 """Identifiers, cursors, settings, and the wire format of calls."""
 
+from datetime import UTC, datetime
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chassis import config, frames
-from chassis.cursor import decode_cursor, encode_cursor
+from chassis.cursor import decode_cursor, decode_position, encode_cursor, encode_position
 from chassis.ids import new_id
 from contracts.errors import ERRORS, PAGE_PUBLISH_GUARDRAIL, ApiError
 from contracts.services import SERVICES
@@ -43,6 +45,31 @@ def test_a_made_up_cursor_is_refused_and_never_breaks(text):
         assert len(decode_cursor(text, 2)) == 2
     except ApiError as error:
         assert error.code == "VALIDATION_ERROR"
+
+
+def test_a_position_comes_back_as_it_was():
+    at = datetime(2026, 3, 29, 1, 0, 0, 123000, UTC)
+    assert decode_position(encode_position(at, "pst_1")) == (at, "pst_1")
+    assert decode_position(None) is None
+
+
+@pytest.mark.parametrize(
+    ("stamp", "row_id"),
+    [
+        ("2026-01-01T00:00:00", "pst_1"),
+        ("2026-01-01T00:00:00+23:59", "pst_1"),
+        ("2026-01-01T00:00:00+00:00:30.5", "pst_1"),
+        ("yesterday", "pst_1"),
+        ("2026-01-01T00:00:00+00:00", ""),
+        ("2026-01-01T00:00:00+00:00", "pst_\0"),
+        ("2026-01-01T00:00:00+00:00", "é"),
+        ("2026-01-01T00:00:00+00:00", "p" * 65),
+    ],
+)
+def test_a_position_no_database_can_be_asked_for_is_refused(stamp, row_id):
+    with pytest.raises(ApiError) as caught:
+        decode_position(encode_cursor(stamp, row_id))
+    assert caught.value.code == "VALIDATION_ERROR"
 
 
 def test_a_refusal_crosses_the_bus_whole():
