@@ -33,7 +33,7 @@ _KEEPING_SECONDS = 12.0
 
 def generate(house: House, caller: Caller, request: api.GenerateImage) -> api.AiResult:
     """Raises PLAN_REQUIRED, AI_NOT_CONFIGURED, INVALID_REFERENCE_MEDIA, QUOTA_EXCEEDED, INSUFFICIENT_CREDITS and
-    AI_GENERATION_FAILED; IDEMPOTENCY_IN_PROGRESS while the same operation runs.
+    AI_GENERATION_FAILED; IDEMPOTENCY_IN_PROGRESS while the same operation runs; SERVICE_UNAVAILABLE.
     """
     deadline = time.monotonic() + house.settings.image_seconds
     if (earlier := jobs.repeated(house, caller)) is not None:
@@ -127,6 +127,8 @@ def _make(
             media = _keep(house, job, picture)
         except GenerationFailed as error:
             raise jobs.give_up(house, job, error.reason) from error
+        except keeping.OutcomeOpen:
+            raise  # a worker asks media again when the claim lapses, and ends the job
         except ApiError as error:
             raise jobs.give_up(house, job, error.message, _refusal_of(error)) from error
         except Exception as error:
@@ -149,7 +151,11 @@ def _keep(house: House, job: Job, picture: Picture) -> Media:
     size_bytes = len(picture.body)
 
     def note(upload_id: str) -> None:
-        jobs.persist(house, lambda connection: Jobs(connection).uploaded(job.claim, upload_id, size_bytes))
+        held = jobs.persist(
+            house, lambda connection: Jobs(connection).uploaded(job.claim, upload_id, size_bytes)
+        )
+        if not held:  # refunded meanwhile: media is not told of the file
+            raise GenerationFailed("It was not finished in time.")
 
     return keeping.keep(house, job, mime_type, size_bytes, (picture.body,), note)
 

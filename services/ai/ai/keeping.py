@@ -22,6 +22,16 @@ log = structlog.get_logger()
 PICTURE_BYTES, VIDEO_BYTES = 256 * 1024, 2 * 2**20
 #: media looks at the whole file.
 _COMMIT_SECONDS = 30.0
+#: An answer that is lost is mostly had by asking again. Our choice.
+_COMMIT_TRIES = 2
+#: When what became of a file may be asked for again. Our choice.
+_COME_AGAIN_SECONDS = 3
+
+
+class OutcomeOpen(ApiError):
+    """SERVICE_UNAVAILABLE of media after it was told of a file: it may keep it. Who asks again is told; until then
+    nobody is refunded.
+    """
 
 
 def check_room(house: House, caller: Caller, expected_bytes: int) -> None:
@@ -39,9 +49,10 @@ def keep(
     chunks: Iterable[bytes],
     on_stored: Callable[[str], None] = lambda upload_id: None,
 ) -> Media:
-    """Raises ApiError (QUOTA_EXCEEDED, what media finds wrong with the file, SERVICE_UNAVAILABLE), GenerationFailed.
+    """Raises ApiError (QUOTA_EXCEEDED, what media finds wrong with the file, SERVICE_UNAVAILABLE), OutcomeOpen,
+    GenerationFailed.
 
-    `on_stored` is told the upload's id when the bytes are there, before they are committed.
+    `on_stored` is told the upload's id when the bytes are there, before they are committed; what it raises ends this.
     """
     upload = BeginUpload(
         filename=f"{job.id}.{ENDINGS[mime_type]}", mime_type=mime_type, size_bytes=size_bytes, generated=True
@@ -61,15 +72,20 @@ def keep(
 
 
 def commit(house: House, job: Job, upload_id: str, size_bytes: int) -> Media:
-    """The same upload again is the same file, and so is another one of the same operation. Raises ApiError."""
+    """The same upload again is the same file, and so is another one of the same operation.
+
+    Raises OutcomeOpen, ApiError.
+    """
     request = CommitUpload(upload_id=upload_id, size_bytes=size_bytes)
-    try:
-        kept = house.media.commit_upload(job.caller(), request, timeout_seconds=_COMMIT_SECONDS)
-    except ApiError as error:
-        if error.row is not SERVICE_UNAVAILABLE:
-            raise
-        kept = house.media.commit_upload(job.caller(), request, timeout_seconds=_COMMIT_SECONDS)
-    return Media(**{name: getattr(kept, name) for name in Media.__struct_fields__})
+    for _ in range(_COMMIT_TRIES):
+        try:
+            kept = house.media.commit_upload(job.caller(), request, timeout_seconds=_COMMIT_SECONDS)
+        except ApiError as error:
+            if error.row is not SERVICE_UNAVAILABLE:
+                raise
+        else:
+            return Media(**{name: getattr(kept, name) for name in Media.__struct_fields__})
+    raise OutcomeOpen(SERVICE_UNAVAILABLE, retry_after_seconds=_COME_AGAIN_SECONDS, job_id=job.id)
 
 
 def discard(house: House, job: Job, media: Media) -> None:

@@ -13,7 +13,7 @@ from ai.store.jobs import Jobs
 from chassis.database import Database
 from chassis.ids import new_id
 from contracts import ai as api
-from contracts.errors import ApiError
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.media import BeginUpload
 
 from .conftest import Killed, Life, World
@@ -69,6 +69,51 @@ def test_a_call_that_dies_anywhere_is_completed_or_refunded(
             break
     assert outcomes[-1] == "completed"
     assert set(outcomes) == {"never", "failed", "completed"}
+
+
+def commits_unheard(world: World) -> Callable[[], None]:
+    """media keeps the file, and its answer never comes; the way back to how it was."""
+    heard = world.media.commit_upload
+
+    def unheard(*args: Any, **options: Any) -> None:
+        heard(*args, **options)
+        raise ApiError(SERVICE_UNAVAILABLE)
+
+    def heard_again() -> None:
+        world.media.commit_upload = heard  # type: ignore[method-assign]
+
+    world.media.commit_upload = unheard  # type: ignore[method-assign, assignment]
+    return heard_again
+
+
+def test_a_picture_that_media_may_have_kept_is_not_refunded(world: World) -> None:
+    operation = new_id("op")
+    heard_again = commits_unheard(world)
+    for code in ("SERVICE_UNAVAILABLE", "IDEMPOTENCY_IN_PROGRESS"):
+        with pytest.raises(ApiError, match=code) as refused:
+            images.generate(world.house(), world.caller(operation), IMAGE)
+        assert refused.value.extras["job_id"] == world.job(operation).id
+    heard_again()
+    world.work()
+    assert consistent(world, operation, 10) == "completed"
+    assert list(world.media.kept) == [
+        images.generate(world.house(), world.caller(operation), IMAGE).job.media_id
+    ]
+
+
+def test_a_picture_of_a_job_that_was_given_up_is_not_committed(world: World) -> None:
+    """An answer that is lost would leave the file with who was paid back."""
+    operation = new_id("op")
+    commits_unheard(world)
+
+    def swept() -> None:
+        world.lapse()
+        assert recovery.fail_lost(world.house()) == 1
+
+    world.provider.before = swept
+    with pytest.raises(ApiError, match="AI_GENERATION_FAILED"):
+        images.generate(world.house(), world.caller(operation), IMAGE)
+    assert consistent(world, operation, 10) == "failed"
 
 
 def test_a_video_whose_workers_die_anywhere_is_completed_or_refunded(database: Database) -> None:
