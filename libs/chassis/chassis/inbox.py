@@ -6,11 +6,17 @@ from datetime import timedelta
 from sqlalchemy import Connection, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
-from chassis.database import Compiled
+from chassis.database import Compiled, Database
 from chassis.schema import inbox
 
 #: Longer than any redelivery: retries end within minutes, a quarantined event is replayed by hand. Our choice.
 KEPT = timedelta(days=30)
+_BATCH = 1000
+_FORGET = delete(inbox).where(
+    inbox.c.event_id.in_(
+        select(inbox.c.event_id).where(inbox.c.received_at < func.clock_timestamp() - KEPT).limit(_BATCH)
+    )
+)
 #: In the order of ids: two replicas that bring the same events must not wait for each other.
 _RECORD_ALL = Compiled(
     text(
@@ -33,7 +39,11 @@ def record_all(connection: Connection, event_ids: Sequence[str]) -> set[str]:
     return {row[0] for row in _RECORD_ALL.run(connection, {"event_ids": list(event_ids)})}
 
 
-def sweep_once(connection: Connection, limit: int = 1000) -> int:
-    """Forgets events older than KEPT, a small batch at a time; returns how many."""
-    old = select(inbox.c.event_id).where(inbox.c.received_at < func.clock_timestamp() - KEPT).limit(limit)
-    return connection.execute(delete(inbox).where(inbox.c.event_id.in_(old))).rowcount
+def sweep(database: Database) -> int:
+    """Forgets events older than KEPT, a small batch in a transaction at a time; returns how many."""
+    swept, batch = 0, _BATCH
+    while batch == _BATCH:
+        with database.transaction() as connection:
+            batch = connection.execute(_FORGET).rowcount
+        swept += batch
+    return swept

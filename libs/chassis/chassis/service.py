@@ -101,8 +101,7 @@ class DatabaseProvider(DependencyProvider):
         while True:
             eventlet.sleep(_SWEEP_INTERVAL_SECONDS)
             try:
-                with self.database.transaction() as connection:
-                    inbox.sweep_once(connection)
+                inbox.sweep(self.database)
             except Exception:
                 log.exception("inbox_sweep_failed")
 

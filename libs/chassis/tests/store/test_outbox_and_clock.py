@@ -135,3 +135,17 @@ def test_a_connection_lost_in_a_transaction_is_told_as_unavailable_and_the_next_
         connection.execute(text("SELECT 1"))
     with database.transaction() as connection:
         assert connection.execute(text("SELECT 1")).scalar_one() == 1
+
+
+def test_events_are_forgotten_after_thirty_days_however_many_they_are(database):
+    add = text(
+        "INSERT INTO inbox (event_id, received_at) "
+        "SELECT 'evt_' || number, clock_timestamp() - make_interval(days => :days) "
+        "FROM generate_series(CAST(:first AS int), CAST(:last AS int)) AS number"
+    )
+    with database.transaction() as connection:
+        connection.execute(add, {"days": 31, "first": 1, "last": 2500})
+        connection.execute(add, {"days": 29, "first": 2501, "last": 2503})
+    assert inbox.sweep(database) == 2500
+    with database.reading() as connection:
+        assert connection.execute(text("SELECT count(*) FROM inbox")).scalar_one() == 3
