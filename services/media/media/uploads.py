@@ -132,14 +132,15 @@ def keep_or_remove(house: House, caller: Caller, upload: Upload, size_bytes: int
     try:
         with house.look():
             seen = look(house, upload, size_bytes)
-    except ApiError as error:
-        if error.row is SERVICE_UNAVAILABLE:
-            release(house, upload)
-        else:
+        kept = _keep(house, upload, seen)
+    except Exception as error:
+        if isinstance(error, ApiError) and error.row is not SERVICE_UNAVAILABLE:
             log.info("upload_refused", upload_id=upload.id, code=error.code, mime_type=upload.mime_type)
             remove(house, upload)
+        else:  # not the file's fault, or nobody knows whose
+            release(house, upload)
         raise
-    return uploaded(house, caller, _keep(house, upload, seen))
+    return uploaded(house, caller, kept)
 
 
 def _keep(house: House, upload: Upload, seen: Seen) -> MediaRow:

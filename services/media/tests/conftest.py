@@ -167,9 +167,10 @@ def recording(
     timed: bool = True,
     extra: bytes = b"",
     doctype: bytes = b"webm",
+    sizes: bytes = element(0xB0, b"\0\x40") + element(0xBA, b"\x30"),
 ) -> bytes:
     """A WebM film; `live`: of unknown size, as a browser records it; without its length unless `timed`."""
-    video = element(0xE0, element(0xB0, b"\0\x40"), element(0xBA, b"\x30"))
+    video = element(0xE0, sizes)
     words = element(0xAE, element(0xD7, b"\2"), element(0x83, b"\x11"), element(0x536E, PLACE.encode()))
     shown = element(0xAE, element(0xD7, b"\1"), element(0x83, b"\1"), video)
     tracks = element(0x1654AE6B, shown, words if tags else b"")

@@ -26,6 +26,8 @@ _ENTRY, _TRACK_TYPE, _VIDEO = 0xAE, 0x83, 0xE0
 _PICTURE, _SOUND = 1, 2
 _WIDTH, _HEIGHT, _SHOWN_WIDTH, _SHOWN_HEIGHT = 0xB0, 0xBA, 0x54B0, 0x54BA
 _UNKNOWN = -1
+#: Pixels: what MP4 and QuickTime can say at most, where WebM takes eight bytes. Our choice.
+_MAX_SIDE = 65_535
 _MAX_VALUE_BYTES = 4096
 
 
@@ -175,6 +177,8 @@ def _tracks(recording: _Recording, tracks: Element) -> None:
             recording.tracks = True
             for name, kinds in (("width", (_SHOWN_WIDTH, _WIDTH)), ("height", (_SHOWN_HEIGHT, _HEIGHT))):
                 found = next((_whole(recording.file, sizes[kind]) for kind in kinds if kind in sizes), 0)
+                if found > _MAX_SIDE:
+                    raise Refused("The film is malformed.")
                 setattr(recording.video, name, found or None)
 
 

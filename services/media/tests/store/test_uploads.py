@@ -4,6 +4,7 @@ import threading
 
 import msgspec
 import pytest
+from sqlalchemy.exc import IntegrityError
 
 from chassis.confined import Limits, Workshop
 from contracts import media as api
@@ -190,6 +191,16 @@ def test_a_film_that_a_slow_storage_takes_too_long_to_bring_is_not_refused_for_g
         with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
             world.commit(ticket, len(data))
     assert world.commit(ticket, len(data)).type == "video"
+
+
+def test_a_look_that_ends_in_a_way_nobody_foresaw_leaves_the_upload_to_the_next(world):
+    data = world.make.picture("image/png")
+    ticket = world.put(data)
+    world.run("ALTER TABLE media ADD CONSTRAINT unforeseen CHECK (width < 10)")
+    with pytest.raises(IntegrityError):
+        world.commit(ticket, len(data))
+    world.run("ALTER TABLE media DROP CONSTRAINT unforeseen")
+    assert world.commit(ticket, len(data)).size_bytes == len(data) == world.used()
 
 
 def test_the_list_goes_newest_first_page_by_page(world):

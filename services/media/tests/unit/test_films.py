@@ -115,6 +115,17 @@ def test_a_recording_with_attachments_or_of_another_doctype_is_refused(make):
             make.look_at_film(hostile, "video/webm")
 
 
+@pytest.mark.parametrize("kind", [0xB0, 0xBA, 0x54B0, 0x54BA])
+def test_a_recording_larger_than_any_picture_is_refused(make, kind):
+    for size in (65_536, 2**31, 2**32 - 1, 2**64 - 1):
+        sizes = make.element(kind, size.to_bytes(8, "big"))
+        with pytest.raises(Refused):
+            make.look_at_film(make.recording(sizes=sizes), "video/webm")
+    sizes = make.element(kind, (65_535).to_bytes(2, "big"))
+    video = make.look_at_film(make.recording(sizes=sizes), "video/webm")
+    assert 65_535 in (video.width, video.height)
+
+
 def test_a_quicktime_film_is_no_mp4(make):
     with pytest.raises(Refused):
         make.look_at_film(make.good("video/quicktime"), "video/mp4")
