@@ -7,11 +7,12 @@ made once per process:
     payment_hook                  take_hook(database, settings.credits, payments, request)
 
 A charge that leaves too little marks the account (credits.py). The worker writes a refill, asks for the payment with
-the refill's id as idempotency key, and records the answer. An answer that does not come is asked for again, or told
-by the provider's own call. Whatever comes twice, the credits are given once: the entry's operation id is the refill's.
+the refill's id as idempotency key, and records the answer. An answer that does not come is asked for again while the
+owner wishes it, then looked for; or it is told by the provider's own call. Whatever comes twice, the credits are given once: the entry's operation id is the refill's.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -166,15 +167,12 @@ def _outcome(payments: PaymentProvider, refill: Refill, order: Order) -> Payment
     """Raises OutcomeUnknown."""
     if refill.payment_id is not None:
         return payments.look_up(refill.payment_id)
-    if refill.age < _ASK_FOR:
-        try:
+    if refill.wished and refill.age < _ASK_FOR:
+        with suppress(AnswerKept):
             return payments.pay(order)
-        except AnswerKept:
-            found = payments.find(refill.id)
-            if found is None and refill.age < _FOUND_WITHIN:
-                raise
-    else:
-        found = payments.find(refill.id)
+    found = payments.find(refill.id)
+    if found is None and refill.age < _FOUND_WITHIN:
+        raise OutcomeUnknown("not found yet")
     return found or Payment(PaymentState.FAILED, error="never_taken")
 
 

@@ -25,7 +25,10 @@ _CLAIM = text(
     WHERE id = (SELECT id FROM refills WHERE state = 'open' AND look_at <= clock_timestamp()
                 ORDER BY look_at LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING id, account_id, credits, price_cents, customer, payment_method, state, payment_id, error,
-        traceparent, greatest(clock_timestamp() - began_at, clock_now() - created_at) AS age
+        traceparent, greatest(clock_timestamp() - began_at, clock_now() - created_at) AS age,
+        EXISTS (SELECT FROM auto_refills w WHERE w.enabled
+            AND (w.account_id, w.credits, w.customer, w.payment_method)
+              = (refills.account_id, refills.credits, refills.customer, refills.payment_method)) AS wished
     """
 )
 
@@ -61,6 +64,11 @@ class Refill(Record):
     traceparent: str | None = None
     #: Since it was written, by the clock that went further; only a claim tells.
     age: timedelta = timedelta(0)
+    #: The owner wishes it as it was written: so many credits, paid so; only a claim tells.
+    wished: bool = True
+
+
+_COLUMNS = tuple(name for name in Refill.__struct_fields__ if name in refills.c)
 
 
 class AutoRefills:
@@ -113,8 +121,7 @@ class Refills:
         self._connection = connection
 
     def add(self, refill: Refill) -> None:
-        values = msgspec.structs.asdict(refill)
-        del values["age"]
+        values = {name: getattr(refill, name) for name in _COLUMNS}
         self._connection.execute(insert(refills).values(values))
 
     def claim(self) -> Refill | None:
@@ -129,8 +136,11 @@ class Refills:
         return self._one(refills.c.account_id == account_id)
 
     def _one(self, condition: Any) -> Refill | None:
-        columns = [refills.c[name] for name in Refill.__struct_fields__ if name != "age"]
-        rows = select(*columns).where(condition).order_by(refills.c.created_at.desc(), refills.c.id.desc())
+        rows = (
+            select(*(refills.c[name] for name in _COLUMNS))
+            .where(condition)
+            .order_by(refills.c.created_at.desc(), refills.c.id.desc())
+        )
         row = self._connection.execute(rows.limit(1)).mappings().one_or_none()
         return Refill(**row) if row else None
 

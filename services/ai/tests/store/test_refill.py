@@ -151,6 +151,28 @@ def test_an_order_that_never_came_in_is_given_up_after_a_day(database: Database,
 
 
 @pytest.mark.usefixtures("wished")
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize(
+    "change", [{"enabled": False}, {"payment_method": "pm_2"}, {"payment_customer": "cus_2"}, {"amount": 500}]
+)
+def test_an_order_that_is_wished_no_more_is_looked_for_and_not_sent_again(
+    database: Database, at: Set, till: Any, change: dict[str, Any], taken: bool
+) -> None:
+    till.mood = "silent" if taken else "unheard"
+    spend(database, 10, "op_1")
+    run(database, till)
+    wish(database, **change)
+    till.mood, till.pay = "paid", None  # whoever calls it fails
+    for minutes in (1, 59, 61):
+        at(NOON + timedelta(minutes=minutes))
+        run(database, till)
+        assert bonus(database) == (1_000 if taken else 0)
+    with database.reading() as connection:
+        states = connection.execute(text("SELECT state FROM refills")).scalars().all()
+    assert states == ["paid" if taken else "failed"]
+
+
+@pytest.mark.usefixtures("wished")
 def test_credits_are_given_once_whatever_arrives_twice(database: Database, till: Any) -> None:
     till.mood = "silent"
     spend(database, 10, "op_1")
