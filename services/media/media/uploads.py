@@ -70,18 +70,22 @@ def reserve(
     generated: bool = False,
     part_size_bytes: int | None = None,
 ) -> Upload:
-    """Exact however many ask at once: accounts take turns. Raises what `begin` does."""
+    """Exact however many ask at once: accounts take turns. Raises what `begin` does.
+
+    Whoever makes a file again does so because its maker is dead, or has lost its claim: what that one reserved is free.
+    """
     plan = PLANS[caller.tier]
     declared = names.check_declared(filename, mime_type)
     if size_bytes < 1:
         raise ApiError(INVALID_FILE_CONTENT, "The file is empty.")
     if size_bytes > plan.max_file_bytes:
         raise ApiError(FILE_TOO_LARGE, max_file_bytes=plan.max_file_bytes)
+    operation_id = caller.operation_id if generated else None
     values = {
         "id": new_id("upl"),
         "account_id": caller.account_id,
         "brand_ids": list(caller.brand_ids or ()),
-        "operation_id": caller.operation_id if generated else None,
+        "operation_id": operation_id,
         "generated": generated,
         "key": names.new_key(),
         "filename": names.shown_name(filename),
@@ -93,6 +97,8 @@ def reserve(
     with house.database.transaction() as connection:
         uploads = Uploads(connection)
         uploads.lock_account(caller.account_id)
+        if operation_id is not None:
+            Removals(connection).add(uploads.take_of_operation(caller.account_id, operation_id))
         quota = house.storage(connection, caller)
         if size_bytes > quota.remaining_bytes:
             raise ApiError(QUOTA_EXCEEDED, quota=quota)

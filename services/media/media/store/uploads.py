@@ -76,6 +76,13 @@ class Uploads:
         """End the reservation; false if it had ended."""
         return self._connection.execute(delete(uploads).where(uploads.c.id == upload_id)).rowcount == 1
 
+    def take_of_operation(self, account_id: str, operation_id: str) -> list[Upload]:
+        """End what an earlier try of the operation reserved, unless somebody looks at its bytes."""
+        statement = delete(uploads).where(
+            uploads.c.account_id == account_id, uploads.c.operation_id == operation_id, _is_free()
+        )
+        return [Upload.of(row) for row in self._connection.execute(statement.returning(uploads)).mappings()]
+
     def take_expired(self, limit: int) -> list[Upload]:
         """End reservations whose time is over and whose bytes nobody looks at."""
         expired = (

@@ -82,3 +82,25 @@ def test_a_smaller_file_than_announced_counts_as_what_it_is(world):
     media = world.commit(world.put(data), len(data))
     assert media.size_bytes < len(data)
     assert world.used() == media.size_bytes
+
+
+def test_what_a_dead_worker_reserved_is_room_for_the_next_of_the_same_operation(world):
+    free, film = world.caller(tier="free"), {"filename": "a.mp4", "mime_type": "video/mp4", "generated": True}
+    for _ in range(4):
+        world.begin(24 * MB, free)
+    world.begin(4 * MB, free, **film)
+    (first,) = world.ask("SELECT key FROM uploads WHERE generated")
+    world.begin(4 * MB - 1, free, **film)
+    assert world.used() == PLANS["free"].storage_bytes - 1
+    assert world.ask("SELECT key FROM removals") == [first]
+
+
+def test_what_is_being_looked_at_is_nobodys_room(world):
+    free, film = world.caller(tier="free"), {"filename": "a.mp4", "mime_type": "video/mp4", "generated": True}
+    for _ in range(4):
+        world.begin(24 * MB, free)
+    world.begin(4 * MB, free, **film)
+    world.run("UPDATE uploads SET lease_until = clock_timestamp() + interval '1 minute' WHERE generated")
+    with pytest.raises(ApiError, match="QUOTA_EXCEEDED"):
+        world.begin(1 * MB, free, **film)
+    assert world.used() == PLANS["free"].storage_bytes
