@@ -28,7 +28,7 @@ uploads = Table(
     Column("account_id", Text, nullable=False),
     #: Of the token that made it; none: an unrestricted one.
     Column("brand_ids", ARRAY(Text), nullable=False),
-    #: Of generated files alone: uploads are not idempotent.
+    #: Of generated files and of uploads in parts: those through the gateway are not idempotent.
     Column("operation_id", Text),
     Column("generated", Boolean, nullable=False),
     #: The object is `key/slug`.

@@ -18,7 +18,10 @@ RESERVED = timedelta(hours=24)
 
 
 def begin(house: House, caller: Caller, request: BeginParts) -> UploadParts:
-    """Reserve storage, and an address for each part. Raises what `uploads.begin` does."""
+    """Reserve storage, and an address for each part; the same operation again answers the same upload.
+
+    Raises what `uploads.begin` does.
+    """
     upload = uploads.reserve(
         house,
         caller,
@@ -28,16 +31,7 @@ def begin(house: House, caller: Caller, request: BeginParts) -> UploadParts:
         RESERVED,
         part_size_bytes=PART_BYTES,
     )
-    try:
-        parts_id = house.objects.begin_parts(upload.object_name, upload.mime_type)
-    except ApiError:
-        uploads.remove(house, upload)
-        raise
-    with house.database.transaction() as connection:
-        noted = Uploads(connection).set_parts(upload.id, parts_id)
-    if not noted:
-        house.objects.abort_parts(upload.object_name, parts_id)
-        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
+    parts_id = upload.parts_id or _parts_id(house, upload)
     return UploadParts(
         upload_id=upload.id,
         part_size_bytes=PART_BYTES,
@@ -50,6 +44,21 @@ def begin(house: House, caller: Caller, request: BeginParts) -> UploadParts:
         ),
         expires_at=upload.expires_at,
     )
+
+
+def _parts_id(house: House, upload: Upload) -> str:
+    """The storage's own id of it, new and noted. Raises SERVICE_UNAVAILABLE."""
+    try:
+        parts_id = house.objects.begin_parts(upload.object_name, upload.mime_type)
+    except ApiError:
+        uploads.remove(house, upload)
+        raise
+    with house.database.transaction() as connection:
+        noted = Uploads(connection).set_parts(upload.id, parts_id)
+    if not noted:
+        house.objects.abort_parts(upload.object_name, parts_id)
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
+    return parts_id
 
 
 def complete(house: House, caller: Caller, request: CompleteParts) -> UploadedMedia:

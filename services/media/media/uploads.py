@@ -72,7 +72,8 @@ def reserve(
 ) -> Upload:
     """Exact however many ask at once: accounts take turns. Raises what `begin` does.
 
-    Whoever makes a file again does so because its maker is dead, or has lost its claim: what that one reserved is free.
+    The same operation again: an upload in parts is the one that was begun, its owner may have put parts by now. Whoever
+    generates a file again does so because its maker is dead, or has lost its claim: what that one reserved is free.
     """
     plan = PLANS[caller.tier]
     declared = names.check_declared(filename, mime_type)
@@ -80,7 +81,7 @@ def reserve(
         raise ApiError(INVALID_FILE_CONTENT, "The file is empty.")
     if size_bytes > plan.max_file_bytes:
         raise ApiError(FILE_TOO_LARGE, max_file_bytes=plan.max_file_bytes)
-    operation_id = caller.operation_id if generated else None
+    operation_id = caller.operation_id if generated or part_size_bytes else None
     values = {
         "id": new_id("upl"),
         "account_id": caller.account_id,
@@ -98,6 +99,9 @@ def reserve(
         uploads = Uploads(connection)
         uploads.lock_account(caller.account_id)
         if operation_id is not None:
+            begun = uploads.begun_parts(caller.account_id, operation_id)
+            if begun is not None:
+                return begun
             Removals(connection).add(uploads.take_of_operation(caller.account_id, operation_id))
         quota = house.storage(connection, caller)
         if size_bytes > quota.remaining_bytes:

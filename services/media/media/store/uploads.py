@@ -76,6 +76,17 @@ class Uploads:
         """End the reservation; false if it had ended."""
         return self._connection.execute(delete(uploads).where(uploads.c.id == upload_id)).rowcount == 1
 
+    def begun_parts(self, account_id: str, operation_id: str) -> Upload | None:
+        """The operation's upload in parts, if the storage knows it."""
+        statement = select(uploads).where(
+            uploads.c.account_id == account_id,
+            uploads.c.operation_id == operation_id,
+            uploads.c.parts_id.is_not(None),
+            uploads.c.expires_at > clock_now(),
+        )
+        row = self._connection.execute(statement).mappings().first()
+        return Upload.of(row) if row else None
+
     def take_of_operation(self, account_id: str, operation_id: str) -> list[Upload]:
         """End what an earlier try of the operation reserved, unless somebody looks at its bytes."""
         statement = delete(uploads).where(

@@ -13,9 +13,9 @@ def film(make):
     return make.film(mdat=bytes(parts.PART_BYTES), in_movie=make.PLACE_BOXES["udta xyz"])
 
 
-def begin(world, film, **fields):
+def begin(world, film, caller=None, **fields):
     fields = {"filename": "a.mp4", "mime_type": "video/mp4", "size_bytes": len(film)} | fields
-    return parts.begin(world.house, world.caller(), api.BeginParts(**fields))
+    return parts.begin(world.house, caller or world.caller(), api.BeginParts(**fields))
 
 
 def put(begun, data, *numbers):
@@ -83,6 +83,27 @@ def test_a_completion_that_died_after_the_picture_was_replaced_goes_on(world, ma
     media = complete(world, begun, tags)
     assert media.size_bytes < len(picture)
     assert world.used() == media.size_bytes
+
+
+def test_the_same_operation_again_is_the_same_upload(world, film):
+    caller = world.caller()
+    first = begin(world, film, caller)
+    tags = put(first, film, 1)
+    again = begin(world, film, caller)
+    assert (again.upload_id, again.expires_at) == (first.upload_id, first.expires_at)
+    assert world.used() == len(film)
+    assert complete(world, again, (*tags, *put(again, film, 2))).type == "video"
+    assert begin(world, film).upload_id != begin(world, film).upload_id
+
+
+def test_a_beginning_that_died_before_the_storage_answered_gives_way_to_the_next(world, film):
+    caller = world.caller()
+    first = begin(world, film, caller)
+    world.run("UPDATE uploads SET parts_id = NULL")
+    (key,) = world.ask("SELECT key FROM uploads")
+    assert begin(world, film, caller).upload_id != first.upload_id
+    assert world.used() == len(film)
+    assert world.ask("SELECT key FROM removals") == [key]
 
 
 def test_parts_that_are_no_film_are_removed(world, film):
