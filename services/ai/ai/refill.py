@@ -8,7 +8,8 @@ made once per process:
 
 A charge that leaves too little marks the account (credits.py). The worker writes a refill, asks for the payment with
 the refill's id as idempotency key, and records the answer. An answer that does not come is asked for again while the
-owner wishes it, then looked for; or it is told by the provider's own call. Whatever comes twice, the credits are given once: the entry's operation id is the refill's.
+owner wishes it, then looked for; or it is told by the provider's own call. Whatever comes twice, the credits are given
+once: the entry's operation id is the refill's.
 """
 
 from collections.abc import Sequence

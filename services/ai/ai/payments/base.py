@@ -54,7 +54,7 @@ class OutcomeUnknown(Exception):
 
 
 class AnswerKept(OutcomeUnknown):
-    """The provider failed once, and tells the same order nothing else any more: look for it instead."""
+    """The same order will be told nothing else any more (the provider failed once): look for it instead."""
 
 
 class BadSignature(Exception):

@@ -1,7 +1,8 @@
 """Stripe over its HTTP API: off-session PaymentIntents, and its signed calls.
 
 A request that is repeated with the same Idempotency-Key and body within 24 hours is answered as the first was, 500
-included; what was refused before it began (409, 429) and what Stripe failed at (5xx) says nothing about the outcome.
+included; what was refused before it began (401, 403, 409, 429) and what Stripe failed at (5xx) says nothing about the
+outcome.
 """
 
 import hashlib
@@ -30,8 +31,9 @@ from ai.payments.base import (
 )
 from chassis.telemetry import tracing
 
-#: Answers that leave the outcome open, besides 5xx.
-_OPEN_STATUSES = (408, 409, 425, 429)
+#: Answers that are about the order itself: something in it is wrong, the card was declined. All others are about our
+#: key or address, or about the moment, and leave open what became of it when it was sent before.
+_REFUSED = (400, 402)
 _STATES = {
     "succeeded": PaymentState.PAID,
     "processing": PaymentState.PENDING,
@@ -117,8 +119,10 @@ class Stripe(PaymentProvider):
             raise OutcomeUnknown(type(error).__name__) from error
         if response.status >= 500 and response.headers.get("Idempotent-Replayed") == "true":
             raise AnswerKept(f"HTTP {response.status}")
-        if response.status >= 500 or response.status in _OPEN_STATUSES or not isinstance(answer, dict):
+        if not isinstance(answer, dict) or not (response.status < 300 or response.status in _REFUSED):
             raise OutcomeUnknown(f"HTTP {response.status}")
+        if response.status == 400 and (answer.get("error") or {}).get("type") == "idempotency_error":
+            raise AnswerKept("sent before in other words")
         return response.status, answer
 
     def read_hook(

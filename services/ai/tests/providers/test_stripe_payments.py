@@ -3,7 +3,7 @@
 import json
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -118,6 +118,28 @@ def test_a_failure_that_is_told_again_says_that_asking_is_in_vain(stripe: Stripe
     assert not isinstance(first.value, AnswerKept)
     with pytest.raises(AnswerKept):
         stripe.pay(ORDER)
+
+
+@pytest.mark.parametrize("status", [301, 401, 403, 404])
+def test_an_answer_about_our_key_or_address_says_nothing_of_the_payment(
+    settings: StripeSettings, server: Any, reply: Callable[..., Any], status: int
+) -> None:
+    """The order may have been taken before the key was rolled."""
+    server.script = [reply(status, b'{"error": {"type": "invalid_request_error"}}')]
+    with pytest.raises(OutcomeUnknown):
+        Stripe(replace(settings, api_url=server.url)).pay(ORDER)
+
+
+def test_an_order_that_was_sent_in_other_words_is_to_be_looked_for(stripe: Stripe, simulator: Any) -> None:
+    stripe.pay(ORDER)
+    with pytest.raises(AnswerKept):
+        stripe.pay(replace(ORDER, payment_method="pm_other"))
+    assert charged(simulator)["count"] == 1
+
+
+def test_what_is_wrong_with_an_order_is_a_failure(stripe: Stripe) -> None:
+    failed = stripe.pay(replace(ORDER, customer="cus_nobody"))
+    assert (failed.state, failed.error) == (PaymentState.FAILED, "resource_missing")
 
 
 def test_a_look_that_fails_says_nothing_of_the_payment(stripe: Stripe, simulator: Any) -> None:
