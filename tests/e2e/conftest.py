@@ -1,6 +1,7 @@
 """Fixtures of the end-to-end tests, and the order they run in.
 
-Tests marked `alone` move the clock or kill processes: they come last, and never beside another one (`./dev test`).
+Tests marked `alone` move the clock or kill processes: they come last, and on their stack none runs beside them
+(`./dev test`).
 """
 
 import os
@@ -21,6 +22,13 @@ from e2e_kit.files import sample  # noqa: E402
 from e2e_kit.operator import Account, Accounts, Clock, Operator  # noqa: E402
 from e2e_kit.simulator import Simulator  # noqa: E402
 from e2e_kit.stack import Stack  # noqa: E402
+
+
+def pytest_configure() -> None:
+    """Of two processes the second may have a stack of its own, in a folder with its name."""
+    run, worker = os.environ.get("TEST_RUN_DIR"), os.environ.get("PYTEST_XDIST_WORKER")
+    if run and worker and Path(run, worker).is_dir():
+        os.environ["TEST_RUN_DIR"] = str(Path(run, worker))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

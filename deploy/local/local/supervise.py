@@ -27,8 +27,8 @@ CHECK_TIMEOUT_SECONDS = 3.0
 #: Unhealthy for so long: restarted. With the start-up this stays within the 15 s that the chassis counts on.
 UNHEALTHY_SECONDS = 8.0
 START_SECONDS = 60.0
-#: Up for so long: the next failure counts as the first.
-SETTLED_SECONDS = 10.0
+#: Ready for so long: the next failure counts as the first.
+SETTLED_SECONDS = 2.0
 OWNER_CHECK_SECONDS = 0.5
 LOG_BYTES = 20 * 2**20
 
@@ -73,10 +73,15 @@ class Keeper:
         self.failures = 0
         self.starts = 0
         self.ready = asyncio.Event()
+        self.ready_since = 0.0
         self.process: asyncio.subprocess.Process | None = None
 
     def note(self, state: str) -> None:
         if state != self.state:
+            if state == "ready":
+                self.ready_since = time.monotonic()
+            if self.state == "ready" and time.monotonic() - self.ready_since > SETTLED_SECONDS:
+                self.failures = 0
             self.state = state
             (self.ready.set if state in ("ready", "done") else self.ready.clear)()
             self.supervisor.write_state()
@@ -88,7 +93,6 @@ class Keeper:
                 await self.supervisor.keepers[name].ready.wait()
             if self.supervisor.end.is_set():
                 return
-            started_at = time.monotonic()
             code = await self.run()
             if self.supervisor.end.is_set():
                 return
@@ -96,10 +100,8 @@ class Keeper:
                 self.failures = 0
                 self.note("done")
                 return
-            if time.monotonic() - started_at > SETTLED_SECONDS:
-                self.failures = 0
-            self.failures += 1
             self.note("failed")
+            self.failures += 1
             wait = min(FIRST_RETRY_SECONDS * 2 ** (self.failures - 1), LAST_RETRY_SECONDS)
             print(f"{self.row.name} ended with {code}; again in {wait:.1f} s", flush=True)
             await asyncio.sleep(wait)

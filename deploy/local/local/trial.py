@@ -1,9 +1,11 @@
 """`./dev test` and `./dev bench`: a stack of its own for one run, and nothing left of it afterwards."""
 
+import math
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +17,10 @@ from local.paths import ROOT, RUN_TEST
 from local.processes import bound_to_parent, supervisor_pid
 from local.stack import Stack, Tell
 
+PYTEST = [sys.executable, "-m", "pytest"]
+ON_TWO = ["-n", "2", "--dist", "loadfile"]
+#: The second of the two, as pytest-xdist calls it: its run directory, if it has one of its own.
+SECOND = "gw1"
 #: pytest's exit code when nothing was chosen.
 NO_TESTS = 5
 #: What asks the running stack over HTTP; a run that names none of these gets servers alone.
@@ -27,8 +33,9 @@ FAULTS_SECONDS = 1200.0
 def test(arguments: Sequence[str], tell: Tell) -> int:
     """Run pytest with `arguments`; its exit code.
 
-    Everything (no path among them) runs on two processes, a file on one of them; then, by themselves, the tests that
-    move the clock or kill processes. With --faults those under faults instead, with --core a small part of each.
+    Everything (no path among them) runs on two processes, a file on one of them: first what shares a stack, then what
+    is marked `alone`, each process with a stack of its own. With --faults the tests under faults instead, with --core
+    a small part of each.
     """
     if "--faults" in arguments:
         return faults(
@@ -39,25 +46,41 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
             env = whole(run, tell, durable=False)
         else:
             env = servers.up(run, tell, owner_pid=os.getpid())
-        pytest = [sys.executable, "-m", "pytest", *arguments]
+        pytest = [*PYTEST, *arguments]
         if paths_of(arguments):
             return child(pytest, env)
-        together = child([*pytest, "-n", "2", "--dist", "loadfile", "-m", "not alone"], env)
-        codes = {together, child([*pytest, "-m", "alone"], env)} - {NO_TESTS}
-        return max(codes, default=NO_TESTS)
+        together = child([*pytest, *ON_TWO, "-m", "not alone"], env)
+        whole(run / SECOND, tell, durable=False)
+        return worst(together, child([*pytest, *ON_TWO, "-m", "alone"], env))
 
 
 def faults(arguments: Sequence[str], core: bool, tell: Tell) -> int:
-    """Run the tests under faults; pytest's exit code, 1 when their time is up."""
+    """Run the tests under faults; pytest's exit code, 1 when their time is up.
+
+    In full on two processes, each with a stack of its own; those marked `quiet` afterwards by themselves.
+    """
     with run_directory("faults", tell) as run:
-        paths = [] if paths_of(arguments) else [str(FAULTS)]
-        pytest = [sys.executable, "-m", "pytest", *arguments, *paths]
         env = {"FAULTS": "core" if core else "full", "TEST_RUN_DIR": str(run)}
+        end = time.monotonic() + (math.inf if "SOAK_MINUTES" in os.environ else FAULTS_SECONDS)
+        pytest = [*PYTEST, *arguments]
+        if paths_of(arguments):
+            parts = [pytest]
+        elif core:
+            parts = [[*pytest, str(FAULTS)]]
+        else:
+            parts = [
+                [*pytest, str(FAULTS), *part] for part in ([*ON_TWO, "-m", "not quiet"], ["-m", "quiet"])
+            ]
         try:
-            return child(pytest, env, None if "SOAK_MINUTES" in os.environ else FAULTS_SECONDS)
+            return worst(*[child(part, env, end - time.monotonic()) for part in parts])
         except subprocess.TimeoutExpired:
             tell(f"stopped after {FAULTS_SECONDS / 60:.0f} minutes")
             return 1
+
+
+def worst(*codes: int) -> int:
+    """Of pytest's exit codes. That one part of several chose nothing is no failure."""
+    return max(set(codes) - {NO_TESTS}, default=NO_TESTS)
 
 
 def bench(arguments: Sequence[str], tell: Tell) -> int:
@@ -100,10 +123,13 @@ def run_directory(kind: str, tell: Tell) -> Iterator[Path]:
         yield run
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave half of it running
-        Stack(run).down()
+        stacks = [run, *run.glob("gw[0-9]*")]  # of a worker: one of its own
+        for each in stacks:
+            Stack(each).down()
         end_leftovers(run, tell)
-        for heavy in ("pgdata", "rabbitmq"):
-            Stack(run / heavy).remove()
+        for each in stacks:
+            for heavy in ("pgdata", "rabbitmq"):
+                Stack(each / heavy).remove()
 
 
 def child(argv: list[str], env: dict[str, str], seconds: float | None = None) -> int:
@@ -120,9 +146,10 @@ def child(argv: list[str], env: dict[str, str], seconds: float | None = None) ->
 
 
 def end_leftovers(run: Path, tell: Tell) -> None:
-    """Kill what a test started and forgot: it carries the run directory in its environment."""
+    """Kill what a test started and forgot: it carries the run directory, or one in it, in its environment."""
     for process in psutil.process_iter():
         with suppress(psutil.Error):
-            if process.pid != os.getpid() and process.environ().get("TEST_RUN_DIR") == str(run):
+            own = Path(process.environ().get("TEST_RUN_DIR", "")).is_relative_to(run)
+            if own and process.pid != os.getpid():
                 tell(f"left behind by a test, killed: {' '.join(process.cmdline())[:120]}")
                 process.kill()

@@ -1,6 +1,7 @@
-"""Fixtures of the tests under faults: one stack for all of them, over links that fail; sizes; figures.
+"""Fixtures of the tests under faults: a stack for all of a process, over links that fail; sizes; figures.
 
-`./dev test --faults` runs them in full, `./dev test --faults --core` a small part of each.
+`./dev test --faults` runs them in full on two processes, and those marked `quiet` by themselves;
+`./dev test --faults --core` runs a small part of each on one.
 """
 
 import os
@@ -12,20 +13,19 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent))
 
-from fault_kit.figures import Figures
+from fault_kit.figures import Figures, lines
 from fault_kit.stack import FaultyStack, faulty_stack
 
-_FIGURES = pytest.StashKey[Figures]()
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure() -> None:
+    """Of two processes each has a stack of its own, in a folder with its name."""
+    (Path(os.environ["TEST_RUN_DIR"]) / os.environ.get("PYTEST_XDIST_WORKER", "")).mkdir(exist_ok=True)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    run = Path(os.environ["TEST_RUN_DIR"])
-    config.stash[_FIGURES] = Figures(run / "figures.json", os.environ["FAULTS"])
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.section(f"figures ({os.environ['FAULTS']})")
-    for line in config.stash[_FIGURES].lines():
+    for line in lines(Path(os.environ["TEST_RUN_DIR"])):
         terminalreporter.line(line)
 
 
@@ -36,8 +36,8 @@ def is_core() -> bool:
 
 
 @pytest.fixture(scope="session")
-def figures(pytestconfig: pytest.Config) -> Figures:
-    return pytestconfig.stash[_FIGURES]
+def figures() -> Figures:
+    return Figures(Path(os.environ["TEST_RUN_DIR"]), os.environ["FAULTS"])
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,8 @@ from fault_kit.chaos import wait_until
 from fault_kit.figures import Figures
 from fault_kit.stack import FaultyStack
 
+pytestmark = pytest.mark.quiet
+
 #: Issue "Prove it"; of the core's 200 posts a p99 is two, and its machine may be busy.
 PER_SECOND, P99_SECONDS, CORE_P99_SECONDS = 20, 1.0, 2.0
 OUTAGE, OUTAGE_POSTS, MADE_UP_SECONDS = dt.timedelta(minutes=10), 1_000, 60.0

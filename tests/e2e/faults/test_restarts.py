@@ -17,6 +17,8 @@ from e2e_kit.waiting import until
 from fault_kit.figures import Figures
 from fault_kit.stack import FaultyStack
 
+pytestmark = pytest.mark.quiet
+
 #: From the moment the server takes connections again until a write is answered with 201 (issue "Prove it").
 SERVING_SECONDS = 5.0
 #: A killed broker needs some seconds of its own to come up.

@@ -38,7 +38,10 @@ LEAP_SECONDS, LEAP_HOURS = float(os.environ.get("SOAK_LEAP_SECONDS", "60")), 2
 #: One scheduled post of so many stays, and comes due.
 STAYING = 4
 
-pytestmark = pytest.mark.skipif(not MINUTES, reason="SOAK_MINUTES says how long; run by hand")
+pytestmark = [
+    pytest.mark.quiet,
+    pytest.mark.skipif(not MINUTES, reason="SOAK_MINUTES says how long; run by hand"),
+]
 
 
 def test_after_steady_work_memory_is_as_it_was_and_nothing_is_stuck(

@@ -88,10 +88,15 @@ def _text(_now: dt.datetime, chance: random.Random) -> str:
     return f"A walk along the harbour, number {chance.randint(1, 1_000_000)}"
 
 
+def _prompt(_now: dt.datetime, chance: random.Random) -> str:
+    """One of a few: the simulator remembers the pictures and films it has made."""
+    return f"A lighthouse, number {chance.randint(1, 5)}"
+
+
 _TOLD: dict[str, Callable[[dt.datetime, random.Random], Any]] = {
     "scheduled_at": _soon,
     "message": _text,
-    "prompt": _text,
+    "prompt": _prompt,
     "instruction": _text,
     "edit_text": _text,
     "name": _text,

@@ -1,5 +1,6 @@
 """A stack of its own whose every connection runs over a link that can fail, and whose wall clocks can be wrong."""
 
+import fcntl
 import os
 import struct
 import time
@@ -92,7 +93,9 @@ def faulty_stack(run: Path) -> Iterator[FaultyStack]:
     """Gone afterwards."""
     local = _Linked(run, usual_ports=False)  # durable: its servers are killed
     try:
-        local.up(lambda _: None, owner_pid=os.getpid())
+        with (run.parent / "starting").open("w") as turn:  # two at once might choose the same ports
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            local.up(lambda _: None, owner_pid=os.getpid())
         yield FaultyStack(run, local.links)
     finally:
         local.links.thaw()
