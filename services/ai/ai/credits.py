@@ -54,9 +54,22 @@ def charge(
         )
     book = book.with_entries([taken])
     store.add(standing, [*new, taken])
+    _mark_if_low(connection, standing, caller, book)
+    return _left(book, caller.tier, credits)
+
+
+def refused(connection: Connection, caller: Caller) -> None:
+    """After INSUFFICIENT_CREDITS, whose transaction is undone: auto-refill looks again, as it does after a charge.
+
+    An account that can pay for nothing any more would never be refilled otherwise once a payment was declined.
+    """
+    standing = Ledgers(connection).lock(caller.account_id)
+    _mark_if_low(connection, standing, caller, settled(standing, caller.tier))
+
+
+def _mark_if_low(connection: Connection, standing: Standing, caller: Caller, book: Book) -> None:
     if standing.refill_below is not None and book.available < standing.refill_below:
         AutoRefills(connection).mark_due(caller.account_id, caller.tier)
-    return _left(book, caller.tier, credits)
 
 
 def refund(connection: Connection, operation_id: str) -> bool:

@@ -6,6 +6,7 @@ clients see of it is `listing.py`.
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from ai import credits as ledger
@@ -25,6 +26,7 @@ from contracts.errors import (
     BRAND_NOT_AUTHORIZED,
     ERRORS,
     IDEMPOTENCY_IN_PROGRESS,
+    INSUFFICIENT_CREDITS,
     PLAN_REQUIRED,
     SERVICE_UNAVAILABLE,
     ApiError,
@@ -98,19 +100,25 @@ def begin(
         "traceparent": tracing.traceparent() or None,
         **values,
     }
-    with house.database.transaction() as connection:
-        job = Jobs(connection).add(row, lease_seconds)
-        charged = None
-        if job is not None:
-            charged = ledger.charge(
-                connection,
-                house.settings.credits,
-                caller,
-                operation_id=job.operation_id,
-                job_id=job.id,
-                credits=row["credits"],
-                action=kind,
-            )
+    try:
+        with house.database.transaction() as connection:
+            job = Jobs(connection).add(row, lease_seconds)
+            charged = None
+            if job is not None:
+                charged = ledger.charge(
+                    connection,
+                    house.settings.credits,
+                    caller,
+                    operation_id=job.operation_id,
+                    job_id=job.id,
+                    credits=row["credits"],
+                    action=kind,
+                )
+    except ApiError as error:
+        if error.row is INSUFFICIENT_CREDITS:
+            with suppress(ApiError), house.database.transaction() as connection:
+                ledger.refused(connection, caller)
+        raise
     if job is not None:
         measures.SPENT.add(job.credits, {"action": kind})
         return job, charged

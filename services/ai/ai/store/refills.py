@@ -104,7 +104,7 @@ class AutoRefills:
         self._connection.execute(update(auto_refills).where(*here).values(values))
 
     def look_again(self, account_id: str, at: datetime | None) -> None:
-        """When the balance is to be looked at next; None: after the next charge."""
+        """When the balance is to be looked at next; None: after the next call that spends credits."""
         here = auto_refills.c.account_id == account_id
         self._connection.execute(update(auto_refills).where(here).values(due_at=at))
 

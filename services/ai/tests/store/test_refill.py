@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 from sqlalchemy import text
 
+from ai import jobs
 from ai.credits import balance, charge
 from ai.payments.base import PackSale
 from ai.payments.manual import Manual
@@ -53,6 +55,12 @@ def spend(database: Database, amount: int, operation_id: str) -> None:
         charge(
             connection, SETTINGS, ANN, operation_id=operation_id, job_id=None, credits=amount, action="image"
         )  # fmt: skip
+
+
+def begin(database: Database, kind: str) -> None:
+    """What a call that spends credits does first."""
+    house: Any = SimpleNamespace(database=database, settings=SimpleNamespace(credits=SETTINGS))
+    jobs.begin(house, ANN, kind, lease_seconds=0, prompt="A boat", brief="A boat")
 
 
 def run(database: Database, till: Any) -> None:
@@ -217,6 +225,32 @@ def test_a_declined_card_is_told_and_tried_again_after_the_next_charge(
     spend(database, 10, "op_2")
     run(database, till)
     assert (bonus(database), shown(database).status) == (1_000, "active")
+
+
+@pytest.mark.usefixtures("wished")
+def test_a_declined_card_is_tried_again_by_a_call_that_nothing_is_left_for(
+    database: Database, at: Set, till: Any
+) -> None:
+    till.mood = "failed"
+    spend(database, 30, "op_1")
+    run(database, till)
+    at(NOON + timedelta(minutes=30))
+    till.mood = "paid"
+    with pytest.raises(ApiError, match="INSUFFICIENT_CREDITS"):
+        begin(database, "caption")
+    run(database, till)
+    assert (bonus(database), shown(database).status) == (1_000, "active")
+
+
+@pytest.mark.usefixtures("wished")
+def test_a_call_that_costs_more_than_there_is_asks_for_nothing_above_the_threshold(
+    database: Database, till: Any
+) -> None:
+    run(database, till)
+    with pytest.raises(ApiError, match="INSUFFICIENT_CREDITS"):
+        begin(database, "video")
+    run(database, till)
+    assert till.orders == {}
 
 
 @pytest.mark.usefixtures("wished")
