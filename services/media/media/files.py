@@ -49,8 +49,8 @@ def delete(house: House, caller: Caller, request: MediaId) -> MediaDeleted:
     with house.database.transaction() as connection:
         files = Files(connection)
         row = reachable(caller, files.many([request.id], lock=True).get(request.id))
-        if Attachments(connection).has_post(row.id):
-            raise ApiError(MEDIA_IN_USE, scheduled_post_id=row.scheduled_post_id)
+        if post_id := Attachments(connection).holder(row.id):
+            raise ApiError(MEDIA_IN_USE, scheduled_post_id=post_id)
         files.remove(row.id)
         Removals(connection).add([row])
     wake("remove_objects")

@@ -18,8 +18,8 @@ from media.store.uploads import Uploads
 
 log = structlog.get_logger()
 
-#: Publishing confirms within seconds, or died before it stored the post. Our choice.
-_PROVISIONAL_LASTS = timedelta(minutes=10)
+#: Longer than publishing or the broker is away, and the word of a post that is stored with them. Our choice.
+_PROVISIONAL_LASTS = timedelta(hours=24)
 #: Spec "AI generation".
 _UNUSED_LASTS = timedelta(hours=24)
 #: Longer than any word about a post is under way. Our choice.

@@ -1,13 +1,25 @@
-"""What posts have of the media: statements."""
+"""What posts have of the media: statements.
+
+What is not confirmed is shown and counted for minutes, then only held: the post was never stored, or its word is late.
+"""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import Connection, delete, func, or_, select
+from sqlalchemy import Connection, case, delete, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.clock import clock_now
 from media.models import attachments, posts
+
+#: Publishing confirms within seconds, or died before it stored the post. Our choice.
+BELIEVED_FOR = timedelta(minutes=10)
+
+
+def is_believed() -> Any:
+    """Of an attachment: its post is taken to be there."""
+    return or_(attachments.c.confirmed, attachments.c.created_at > clock_now() - BELIEVED_FOR)
 
 
 class Attachments:
@@ -17,7 +29,7 @@ class Attachments:
         self._connection = connection
 
     def attach(self, account_id: str, post_id: str, media_ids: Collection[str], *, confirmed: bool) -> None:
-        """A confirmed attachment stays confirmed."""
+        """A confirmed attachment stays confirmed; one that is not begins anew."""
         if not media_ids:
             return
         statement = insert(attachments).values(
@@ -33,9 +45,10 @@ class Attachments:
             ]
         )
         merged = or_(attachments.c.confirmed, statement.excluded.confirmed)
+        begun_at = case((merged, attachments.c.created_at), else_=statement.excluded.created_at)
         self._connection.execute(
             statement.on_conflict_do_update(
-                index_elements=["media_id", "post_id"], set_={"confirmed": merged}
+                index_elements=["media_id", "post_id"], set_={"confirmed": merged, "created_at": begun_at}
             )
         )
 
@@ -56,9 +69,11 @@ class Attachments:
             )
         )
 
-    def has_post(self, media_id: str) -> bool:
-        statement = select(attachments.c.post_id).where(attachments.c.media_id == media_id).limit(1)
-        return self._connection.execute(statement).first() is not None
+    def holder(self, media_id: str) -> str | None:
+        """The first post that has it, or may have."""
+        statement = select(attachments.c.post_id).where(attachments.c.media_id == media_id)
+        statement = statement.order_by(attachments.c.created_at, attachments.c.post_id).limit(1)
+        return self._connection.execute(statement).scalar()
 
     def drop_provisional(self, older_than: timedelta, limit: int) -> int:
         """Those nobody confirmed."""

@@ -11,10 +11,11 @@ from chassis.clock import clock_now
 from media.models import attachments, media
 from media.names import is_id
 from media.records import MediaRow, Seen, Upload
+from media.store.attachments import is_believed
 
 _POST = (
     select(attachments.c.post_id)
-    .where(attachments.c.media_id == media.c.id)
+    .where(attachments.c.media_id == media.c.id, is_believed())
     .order_by(attachments.c.created_at, attachments.c.post_id)
     .limit(1)
     .scalar_subquery()

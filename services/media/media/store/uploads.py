@@ -9,6 +9,7 @@ from chassis.clock import clock_now
 from media.models import uploads
 from media.names import is_id
 from media.records import Upload
+from media.store.attachments import BELIEVED_FOR
 
 _LOCK_ACCOUNT = text("SELECT pg_advisory_xact_lock(hashtextextended(:account_id, 0))")
 #: Reservations, media that no post has published yet, and published ones that another post waits with.
@@ -17,7 +18,8 @@ _USED = text(
     SELECT coalesce((SELECT sum(size_bytes) FROM uploads WHERE account_id = :account_id), 0)
          + coalesce((SELECT sum(size_bytes) FROM media WHERE account_id = :account_id AND published_at IS NULL), 0)
          + coalesce((SELECT sum(size_bytes) FROM media WHERE published_at IS NOT NULL AND id IN
-                        (SELECT media_id FROM attachments WHERE account_id = :account_id)), 0)
+                        (SELECT media_id FROM attachments WHERE account_id = :account_id
+                            AND (confirmed OR created_at > clock_now() - :believed_for))), 0)
     """
 )
 _REAL_NOW = func.clock_timestamp()
@@ -35,7 +37,8 @@ class Uploads:
 
     def used_bytes(self, account_id: str) -> int:
         """What counts against the account's storage (spec "Storage rules"), reservations included."""
-        return int(self._connection.execute(_USED, {"account_id": account_id}).scalar_one())
+        values = {"account_id": account_id, "believed_for": BELIEVED_FOR}
+        return int(self._connection.execute(_USED, values).scalar_one())
 
     def add(self, values: dict[str, Any], lasts: timedelta) -> Upload:
         statement = insert(uploads).values(created_at=clock_now(), expires_at=clock_now() + lasts, **values)

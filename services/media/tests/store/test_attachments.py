@@ -88,6 +88,31 @@ def test_an_unconfirmed_attachment_ends_after_ten_minutes_and_a_confirmed_one_do
     assert post_of(world, kept) == "pst_2"
 
 
+def test_nobody_deletes_a_file_while_the_word_of_its_post_may_only_be_late(world):
+    media = world.media()
+    world.attach("pst_1", media)
+    for hours in (1, 22):
+        world.shift(hours=hours)
+        world.sweep()
+        with pytest.raises(ApiError, match="MEDIA_IN_USE") as caught:
+            delete(world, media)
+        assert caught.value.extras == {"scheduled_post_id": "pst_1"}
+    world.shift(hours=2)
+    world.sweep()
+    assert delete(world, media).success
+
+
+def test_an_attachment_that_is_made_again_begins_anew(world):
+    media = world.media()
+    world.attach("pst_1", media)
+    world.shift(hours=23)
+    assert world.attach("pst_1", media).media[0].scheduled_post_id == "pst_1"
+    world.shift(hours=2)
+    world.sweep()
+    with pytest.raises(ApiError, match="MEDIA_IN_USE"):
+        delete(world, media)
+
+
 def test_an_edit_keeps_the_old_files_until_the_post_says_it_has_the_new(world):
     old, new = world.media(), world.media()
     world.attach("pst_1", old)

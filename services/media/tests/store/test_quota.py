@@ -70,6 +70,18 @@ def test_a_file_that_another_post_waits_with_still_counts(world):
     assert world.used() == 0
 
 
+def test_a_file_that_is_out_counts_no_longer_than_ten_minutes_for_a_post_that_was_never_stored(world):
+    media = world.media()
+    world.tell("pst_1", "published", 1, media)
+    world.attach("pst_2", media)
+    world.shift(minutes=9)
+    world.sweep()
+    assert world.used() == media.size_bytes
+    world.shift(minutes=2)
+    world.sweep()
+    assert world.used() == 0
+
+
 def test_a_cancelled_posts_file_counts_until_it_is_deleted(world):
     media = world.media()
     world.tell("pst_1", "pending", 1, media)

@@ -137,6 +137,29 @@ def test_a_generated_file_about_to_be_attached_is_not_taken_away(world):
     assert files.show(world.house, world.caller(), api.MediaId(id=media.media_id)).media_id == media.media_id
 
 
+def test_a_generated_file_waits_for_the_late_word_of_its_post(world):
+    media = world.media(generated=True)
+    world.shift(hours=23, minutes=55)
+    world.attach("pst_1", media)
+    for _ in range(2):
+        world.shift(hours=11)
+        world.sweep()
+    world.tell("pst_1", "pending", 1, media)
+    world.shift(days=2)
+    world.sweep()
+    held = files.show(world.house, world.caller(), api.MediaId(id=media.media_id))
+    assert held.scheduled_post_id == "pst_1"
+    assert len(world.objects()) == 1
+
+
+def test_a_generated_file_of_a_post_that_was_never_stored_goes_a_day_later(world):
+    media = world.media(generated=True)
+    world.attach("pst_1", media)
+    world.shift(hours=25)
+    world.sweep()
+    assert world.objects() == set()
+
+
 def test_deleting_outlives_a_storage_that_is_away(world, monkeypatch):
     media = world.media()
 
