@@ -1,14 +1,17 @@
 """How many words a text has, and making one fit. Pure."""
 
 import re
+from bisect import bisect_right
 
 #: decisions allow what the issue asks: a caption's words within a fifth of those asked for.
 TOLERANCE_PERCENT = 20
 #: Scripts written without blanks: each of their characters counts as a word, as in word processors. Our choice.
 _IDEOGRAPH = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-#: A word: one such character, or a run of anything else without blanks that has a letter or digit in it.
-_WORD = re.compile(rf"[{_IDEOGRAPH}]|[^\s{_IDEOGRAPH}]*[^\W_{_IDEOGRAPH}][^\s{_IDEOGRAPH}]*")
-_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s|$)|[。！？]+[」』]?|\n")
+#: A word: one such character, or a run of anything else without blanks that has a letter or digit in it. Found up to
+#: that letter, where it begins to count, and looked for from the run's first character alone: a long run of signs would
+#: be gone through from each of its own. So is a run of stops below.
+_WORD = re.compile(rf"[{_IDEOGRAPH}]|(?<![^\s{_IDEOGRAPH}])[^\s{_IDEOGRAPH}]*?[^\W_{_IDEOGRAPH}]")
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s|$)|[。！？]+[」』]?|\n")
 _FENCE = re.compile(r"\A```\w*\n(.*?)\n?```\Z", re.DOTALL)
 _QUOTES = {'"': '"', "“": "”", "«": "»", "'": "'"}
 
@@ -39,9 +42,19 @@ def tidied(text: str) -> str:
 
 
 def cut_to_fit(text: str, words: int) -> str | None:
-    """The text itself, or its longest beginning of whole sentences that fits; None when there is none."""
-    if fits(text, words):
+    """The text itself, or its longest beginning of whole sentences that fits; None when there is none.
+
+    Goes through the text once, however long it is: this is done on the event loop.
+    """
+    low, high = bounds(words)
+    begun = [match.end() for match in _WORD.finditer(text)]
+    if low <= len(begun) <= high:
         return text
-    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
-    beginnings = (text[:end].rstrip() for end in reversed(ends))
-    return next((beginning for beginning in beginnings if fits(beginning, words)), None)
+    longest = None
+    for match in _SENTENCE_END.finditer(text):
+        count_there = bisect_right(begun, match.end())
+        if count_there > high:
+            break
+        if count_there >= low:
+            longest = match.end()
+    return None if longest is None else text[:longest].rstrip()

@@ -1,5 +1,8 @@
 """How many words a caption has, and what is cut to fit."""
 
+import re
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,6 +50,35 @@ def test_a_sentence_ends_with_its_quotation_mark_and_with_its_line() -> None:
     assert wording.cut_to_fit("eight words that stand alone on a line\n" + "more " * 30, 8) == (
         "eight words that stand alone on a line"
     )
+
+
+class Scanned:
+    """A pattern, and the lengths of the texts it was to look through."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self.pattern, self.lengths = pattern, list[int]()
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        self.lengths.append(len(text))
+        return self.pattern.finditer(text)
+
+
+def test_a_text_is_gone_through_once_however_many_sentences_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is done on the event loop: for each sentence anew, 54 KB took a minute, and claims lapsed."""
+    patterns = [Scanned(wording._WORD), Scanned(wording._SENTENCE_END)]
+    monkeypatch.setattr(wording, "_WORD", patterns[0])
+    monkeypatch.setattr(wording, "_SENTENCE_END", patterns[1])
+    text = "A b. " * 1_000
+    assert wording.cut_to_fit(text, 60) == ("A b. " * 36).strip()
+    assert [pattern.lengths for pattern in patterns] == [[len(text)], [len(text)]]
+
+
+@pytest.mark.parametrize("sign", ["!", ".", "_", '"', "・"])
+def test_a_long_run_of_signs_is_gone_through_once(sign: str) -> None:
+    """For each sign anew these would take minutes."""
+    text = "Six words are in this sentence. " * 2 + sign * 200_000 + "x"
+    assert wording.count(text) == 13 + (200_000 if sign == "・" else 0)
+    assert wording.cut_to_fit(text + " more" * 50, 12) == ("Six words are in this sentence. " * 2).strip()
 
 
 def test_an_address_with_dots_is_no_end_of_a_sentence() -> None:
