@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 #: What a provider may be able to do; the settings choose one for each.
 IMAGES, VIDEOS, CAPTIONS = "images", "videos", "captions"
+#: What a caption's answer has at most, thinking included; 300 words are some 500, in dense scripts more. Our choice.
+CAPTION_TOKENS = 8_192
 
 
 class GenerationFailed(Exception):

@@ -8,7 +8,16 @@ from typing import Any
 
 import msgspec
 
-from ai.providers.base import CAPTIONS, IMAGES, VIDEOS, Clip, GenerationFailed, Picture, Provider
+from ai.providers.base import (
+    CAPTION_TOKENS,
+    CAPTIONS,
+    IMAGES,
+    VIDEOS,
+    Clip,
+    GenerationFailed,
+    Picture,
+    Provider,
+)
 from ai.providers.wire import Wire, encoded
 from chassis.service import offload
 
@@ -167,7 +176,11 @@ class Gemini(Provider):
             {"role": "model" if number % 2 else "user", "parts": [{"text": turn}]}
             for number, turn in enumerate(turns)
         ]
-        body = {"systemInstruction": {"parts": [{"text": brief}]}, "contents": contents}
+        body = {
+            "systemInstruction": {"parts": [{"text": brief}]},
+            "contents": contents,
+            "generationConfig": {"maxOutputTokens": CAPTION_TOKENS},
+        }
         answer = self._generate(self._settings.text_model, body, deadline)
         text = "".join(part.text for part in answer.parts if part.text)
         if not text.strip():

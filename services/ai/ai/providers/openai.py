@@ -8,7 +8,7 @@ import msgspec
 import urllib3
 
 from ai.pictures import mime_type_of
-from ai.providers.base import CAPTIONS, IMAGES, GenerationFailed, Picture, Provider
+from ai.providers.base import CAPTION_TOKENS, CAPTIONS, IMAGES, GenerationFailed, Picture, Provider
 from ai.providers.wire import Wire, encoded
 from chassis.service import offload
 
@@ -101,8 +101,12 @@ class OpenAi(Provider):
             {"role": "assistant" if number % 2 else "user", "content": turn}
             for number, turn in enumerate(turns)
         ]
-        body = encoded({"model": self._settings.text_model, "messages": messages})
-        answer = self._wire.post("/v1/chat/completions", body, _Chat, deadline=deadline)
+        body = {
+            "model": self._settings.text_model,
+            "messages": messages,
+            "max_completion_tokens": CAPTION_TOKENS,
+        }
+        answer = self._wire.post("/v1/chat/completions", encoded(body), _Chat, deadline=deadline)
         choice = answer.choices[0] if answer.choices else _Choice()
         if choice.message.refusal or choice.finish_reason == "content_filter":
             raise GenerationFailed(

@@ -1,5 +1,6 @@
 """Gemini and OpenAI as they are spoken: against the simulator, which plays both."""
 
+import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -88,6 +89,18 @@ def test_what_is_declined_says_so(provider: Provider, prompt: str) -> None:
     with pytest.raises(GenerationFailed, match="declined") as failure:
         image(provider, prompt)
     assert not failure.value.transient
+
+
+def test_a_caption_may_not_go_on_for_ever(server: Any, reply: Callable[..., Any]) -> None:
+    server.script = [reply(500)]
+    for provider in (
+        Gemini(GeminiSettings(api_key="x", base_url=server.url)),
+        OpenAi(OpenAiSettings(api_key="x", base_url=server.url)),
+    ):
+        with pytest.raises(GenerationFailed):
+            provider.caption("Length: 40 words.", ("Write about boats",), deadline=soon())
+    asked = [json.loads(body) for _, _, _, body in server.asked]
+    assert asked[0]["generationConfig"]["maxOutputTokens"] == asked[1]["max_completion_tokens"] == 8_192
 
 
 def test_a_declined_caption_says_so(provider: Provider) -> None:
