@@ -11,18 +11,20 @@ from contracts.record import Nothing, Record
 
 #: Spec "Request field limits".
 Prompt = Annotated[str, Meta(min_length=1, max_length=2_000)]
+#: Spec "Request field limits": of one image, by URL and by id together.
+MOST_REFERENCES = 3
 ImageModel = Literal["flash", "pro"]
 JobKind = Literal["image", "image_edit", "video"]
 
 
 class ImageBody(Record):
-    """Spec "Image body"."""
+    """Spec "Image body"; at most 3 references in all."""
 
     prompt: Prompt
     aspect_ratio: Literal["default", "1:1", "16:9", "9:16", "4:3", "3:4"] = "default"
     model: ImageModel = "flash"
-    reference_image_urls: Annotated[tuple[str, ...], Meta(max_length=3)] = ()
-    reference_media_ids: Annotated[tuple[str, ...], Meta(max_length=3)] = ()
+    reference_image_urls: Annotated[tuple[str, ...], Meta(max_length=MOST_REFERENCES)] = ()
+    reference_media_ids: Annotated[tuple[str, ...], Meta(max_length=MOST_REFERENCES)] = ()
     brand_id: str | None = None
 
 

@@ -32,12 +32,15 @@ _KEEPING_SECONDS = 12.0
 
 
 def generate(house: House, caller: Caller, request: api.GenerateImage) -> api.AiResult:
-    """Raises PLAN_REQUIRED, AI_NOT_CONFIGURED, INVALID_REFERENCE_MEDIA, QUOTA_EXCEEDED, INSUFFICIENT_CREDITS and
-    AI_GENERATION_FAILED; IDEMPOTENCY_IN_PROGRESS while the same operation runs; SERVICE_UNAVAILABLE.
+    """Raises VALIDATION_ERROR, PLAN_REQUIRED, AI_NOT_CONFIGURED, INVALID_REFERENCE_MEDIA, QUOTA_EXCEEDED,
+    INSUFFICIENT_CREDITS and AI_GENERATION_FAILED; IDEMPOTENCY_IN_PROGRESS while the same operation runs;
+    SERVICE_UNAVAILABLE.
     """
     deadline = time.monotonic() + house.settings.image_seconds
     if (earlier := jobs.repeated(house, caller)) is not None:
         return listing.result(house, caller, earlier)
+    if len(request.reference_image_urls) + len(request.reference_media_ids) > api.MOST_REFERENCES:
+        raise invalid("reference_media_ids", f"At most {api.MOST_REFERENCES} reference images in all")
     _check_plan(house, caller, request.model)
     provider = house.provider(IMAGES)
     jobs.check_brand(caller, request.brand_id)

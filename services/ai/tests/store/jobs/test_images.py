@@ -199,6 +199,17 @@ def test_a_reference_that_is_not_ones_own_picture_is_refused(world: Any) -> None
     assert refused(images.generate, house, world.caller(), request).code == "INVALID_REFERENCE_MEDIA"
 
 
+def test_three_references_in_all_are_taken_and_no_more(world: Any) -> None:
+    ids = tuple(images.generate(world.house(), world.caller(), BOAT).job.media_id for _ in range(3))
+    house = world.house()
+    assert images.generate(house, world.caller(), api.GenerateImage(prompt="A boat", reference_media_ids=ids))
+    url = "http://127.0.0.1/a.png"
+    request = api.GenerateImage(prompt="A boat", reference_media_ids=ids, reference_image_urls=(url,))
+    error = refused(images.generate, house, world.caller(), request)
+    assert (error.code, error.extras["errors"][0]["field"]) == ("VALIDATION_ERROR", "reference_media_ids")
+    assert world.entries("charge") == 4
+
+
 def test_a_brand_out_of_reach_is_refused(world: Any) -> None:
     request = api.GenerateImage(prompt="A boat", brand_id="brd_b")
     error = refused(images.generate, world.house(), world.caller(brand_ids=("brd_a",)), request)
