@@ -119,7 +119,8 @@ class Checkpoint:
 
     Hand the values of the last attempt to the next one (retry or look-up): staged objects are used again, and what
     belongs to other content is ignored. A publish of one single call saves nothing before it: the stored attempt says
-    enough. Values are JSON; None takes one away.
+    enough. One that may take long saves before its end, if nothing else: a lost claim stops it there. Values are JSON;
+    None takes one away.
     """
 
     #: Written by deploy/backup/after-restore.sql, and gone with the first word of another attempt.

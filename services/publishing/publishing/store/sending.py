@@ -144,14 +144,14 @@ _RELEASE = text(
         AND NOT EXISTS (SELECT FROM attempts a WHERE a.post_id = p.id AND a.outcome IS NULL)
     """
 )
+#: One that has lapsed holds again while nobody has taken it: its fence would be higher.
 #: Rows that are being written at this moment are left out: waiting for them in another order would be a deadlock.
 _RENEW = text(
     """
     UPDATE posts p SET lease_until = clock_timestamp() + make_interval(secs => :lease) FROM (
         SELECT o.id FROM posts o JOIN unnest(:ids, CAST(:fences AS bigint[])) AS v(id, fence)
             ON o.id = v.id AND o.fence = v.fence
-        WHERE o.state IN ('sending', 'unknown') AND o.lease_until > clock_timestamp()
-        FOR UPDATE OF o SKIP LOCKED) held
+        WHERE o.state IN ('sending', 'unknown') FOR UPDATE OF o SKIP LOCKED) held
     WHERE p.id = held.id
     """
 )

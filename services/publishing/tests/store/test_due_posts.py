@@ -252,6 +252,19 @@ def test_a_renewed_claim_outlives_its_first_lease(world: Any, house: House) -> N
     assert row.renewed
 
 
+def test_a_claim_that_lapsed_while_the_database_was_away_holds_again_if_nobody_took_it(
+    world: Any, house: House
+) -> None:
+    world.fill(world.page(), 2)
+    world.shift(3600)
+    [(_, [held, taken])], _ = due.claim_lanes(house, 1)
+    world.lapse()
+    world.run("UPDATE posts SET fence = fence + 1 WHERE id = :id", id=taken.id)
+    house.scribe.renew()
+    assert due.recover_claims(house) == 1
+    assert (world.state(held.id).state, world.state(taken.id).state) == ("sending", "queued")
+
+
 def test_a_process_that_died_in_the_middle_of_a_call_leaves_a_post_that_is_looked_up(
     world: Any, house: House, platform: Any
 ) -> None:

@@ -23,6 +23,7 @@ from publishing.platforms.facebook.upload import Upload
 from publishing.platforms.likeness import fingerprint, same_text, window_start
 from publishing.platforms.meta.errors import MISSING, PHOTOS_ALREADY_POSTED
 from publishing.platforms.meta.graph import Answer, graph_time, is_within, rows_of
+from publishing.platforms.sources import asked_for
 from publishing.platforms.wire import poll
 
 _URL = re.compile(r"https?://[^\s<>\"]+")
@@ -43,7 +44,7 @@ class FacebookConnector(FacebookReading):
         if len(content.media) > 1:
             return self._publish_album(account, content, checkpoint)
         if content.media:
-            return self._publish_photo(account, content)
+            return self._publish_photo(account, content, checkpoint)
         data = {"message": content.message, "link": _link(content)}
         return self._publish_feed(account, {name: value for name, value in data.items() if value})
 
@@ -89,8 +90,10 @@ class FacebookConnector(FacebookReading):
             self._graph.create(account, account.remote_account_id, "feed", data, fields=_TOLD_OF_A_POST)
         )
 
-    def _publish_photo(self, account: Account, content: Content) -> Published:
+    def _publish_photo(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
+        """A file may be minutes on its way, and its claim be lost meanwhile: then it is not handed over whole."""
         source, file = _handed(content.media[0], "url")
+        file = file and asked_for(file, checkpoint.save)
         data = {"message": content.message, **source}
         answer = self._graph.create(account, account.remote_account_id, "photos", data, file)
         # The photo has an id of its own; what people see and answer is the post.

@@ -28,6 +28,10 @@ ANSWER = b'{"id": "1_2", "post_id": "1_2"}'
 MIB = 2**20
 
 
+class Lost(Exception):
+    """Somebody else has the post by now."""
+
+
 class Line:
     """One connection as the far side sees it: the head it was sent, and the body still to come."""
 
@@ -83,9 +87,9 @@ def far_side(serve: Callable[[Line], None]) -> Iterator[str]:
             thread.join()
 
 
-def publish(url: str, source: MediaSource) -> Any:
+def publish(url: str, source: MediaSource, checkpoint: Checkpoint | None = None) -> Any:
     connector = FacebookConnector(MetaSettings(facebook_url=url, read_timeout_seconds=5.0))
-    return connector.publish(ACCOUNT, Content("größer", (source,)), Checkpoint())
+    return connector.publish(ACCOUNT, Content("größer", (source,)), checkpoint or Checkpoint())
 
 
 def photo(size_bytes: int, opener: Any) -> MediaSource:
@@ -174,3 +178,39 @@ def test_a_file_that_does_not_come_whole_is_never_published(storage: Any, kind: 
         publish(url, from_storage(storage_url, 8))
     assert (refusal.value.kind, refusal.value.code) == (kind, code)
     assert whole == []
+
+
+@pytest.mark.parametrize("known", [{"body": bytes(MIB)}, {"opener": partial(made_up, 1), "size_bytes": MIB}])
+def test_an_upload_that_somebody_else_has_taken_over_meanwhile_never_ends(known: Any) -> None:
+    whole: list[int] = []
+
+    def platform(line: Line) -> None:
+        length = line.length_bytes
+        if len(line.drain(keep=True)) == length:
+            whole.append(length)
+
+    def lost(values: dict[str, Any]) -> None:
+        raise Lost
+
+    source = MediaSource("photo", content_type="image/jpeg", **known)
+    with far_side(platform) as url, pytest.raises(Lost):
+        publish(url, source, Checkpoint(store=lost))
+    assert whole == []
+
+
+def test_a_photo_is_asked_for_its_claim_once_all_of_it_has_left() -> None:
+    told: list[str] = []
+
+    @contextmanager
+    def file() -> Iterator[Iterator[bytes]]:
+        yield (told.append("bytes") or b"12345" for _ in range(2))
+
+    def platform(line: Line) -> None:
+        if line.head.startswith(b"POST"):
+            line.drain()
+            told.append("whole")
+        line.answer(ANSWER)
+
+    with far_side(platform) as url:
+        publish(url, photo(10, file), Checkpoint(store=lambda values: told.append("claim")))
+    assert told == ["bytes", "bytes", "claim", "whole"]
