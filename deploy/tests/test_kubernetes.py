@@ -147,7 +147,7 @@ def test_a_unit_is_told_what_it_reads_and_nothing_else(
             assert source["configMapKeyRef"]["key"] in maps[source["configMapKeyRef"]["name"]]["data"]
         if "secretKeyRef" in source:
             assert source["secretKeyRef"]["key"] in MADE_SECRETS[source["secretKeyRef"]["name"]]
-    assert told - {"EVENTLET_THREADPOOL_SIZE"} - settings.read == set()
+    assert told - settings.read == set()
     assert settings.required - told == set()
     assert [source["secretRef"]["name"] for source in container["envFrom"]] == [f"posthaste-{unit}"]
 

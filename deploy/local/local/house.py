@@ -25,7 +25,7 @@ SERVICES: dict[str, tuple[str, ...]] = {
         *("PACK_LINKS", "PAYMENT_PROVIDER", "STRIPE_API_URL", "STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET"),
     ),
     "media": ("S3_ACCESS_KEY", "S3_BUCKET", "S3_PUBLIC_URL", "S3_REGION", "S3_SECRET_KEY", "S3_URL"),
-    "webhooks": ("EVENTLET_THREADPOOL_SIZE", "MAX_WORKERS", "WEBHOOK_ALLOWED_CIDRS", "WEBHOOK_SECRET_KEYS"),
+    "webhooks": ("MAX_WORKERS", "WEBHOOK_ALLOWED_CIDRS", "WEBHOOK_SECRET_KEYS"),
 }
 #: Keys the runner makes up, once for each run directory.
 SECRETS = (
@@ -79,7 +79,6 @@ def settings(
         "COMMENT_POLLS_PUSHED": COMMENT_POLLS,
         "COMMENT_POLLS_PER_SECOND": "20",
         "EVENTLET_NO_GREENDNS": "yes",
-        "EVENTLET_THREADPOOL_SIZE": "64",
         "GEMINI_API_KEY": "local-gemini-key",
         "GEMINI_API_URL": simulator,
         "LOG_LEVEL": "info",
