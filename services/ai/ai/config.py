@@ -47,6 +47,9 @@ class Settings(Record):
     video_steps: int = 16
     #: References: the largest, and how long all of a call may take. Our choice.
     max_reference_bytes: int = 10 * 2**20
+    #: References in memory at once; while the provider is asked each is there again, in base64. Our choice: a third of
+    #: 1 GiB in all.
+    reference_room_bytes: int = 128 * 2**20
     reference_seconds: float = 10.0
     #: The largest video fetched from a provider. Our choice: Elite's largest file.
     max_video_bytes: int = 250 * 2**20
@@ -93,6 +96,7 @@ class Settings(Record):
             provider_calls=config.integer("AI_PROVIDER_CALLS", 24),
             video_steps=config.integer("AI_VIDEO_STEPS", 16),
             max_reference_bytes=config.integer("AI_MAX_REFERENCE_BYTES", 10 * 2**20),
+            reference_room_bytes=config.integer("AI_REFERENCE_ROOM_BYTES", 128 * 2**20),
             reference_seconds=config.number("AI_REFERENCE_SECONDS", 10),
             max_video_bytes=config.integer("AI_MAX_VIDEO_BYTES", 250 * 2**20),
         )

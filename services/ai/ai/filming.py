@@ -113,17 +113,16 @@ def _begin(house: House, job: Job, provider: Provider) -> None:
     if job.starts >= _MOST_STARTS:
         raise GenerationFailed("The AI provider could not be asked for the video.")
     deadline = time.monotonic() + house.settings.step_seconds
-    images = references.collect(
-        house, job.caller(), **one_source(job.source_url, job.source_media_id, required=False)
-    )
-    _held(house, lambda store: store.begin_start(job.claim, provider.name))
+    sources = one_source(job.source_url, job.source_media_id, required=False)
     try:
-        operation = provider.start_video(
-            job.brief,
-            aspect_ratio=None if job.aspect_ratio == "default" else job.aspect_ratio,
-            image=images[0] if images else None,
-            deadline=deadline,
-        )
+        with references.collected(house, job.caller(), **sources) as images:
+            _held(house, lambda store: store.begin_start(job.claim, provider.name))
+            operation = provider.start_video(
+                job.brief,
+                aspect_ratio=None if job.aspect_ratio == "default" else job.aspect_ratio,
+                image=images[0] if images else None,
+                deadline=deadline,
+            )
     except GenerationFailed as error:
         wait = error.wait_seconds
         if wait is None:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -42,6 +42,8 @@ class House:
         self._live_calls = threading.BoundedSemaphore(settings.live_calls)
         self._turns = threading.BoundedSemaphore(settings.provider_calls)
         self._held: dict[Claim, float] = {}
+        self._room_bytes = settings.reference_room_bytes
+        self._room_changed = threading.Condition()
 
     @cached_property
     def steps(self) -> Pool:
@@ -76,6 +78,32 @@ class House:
             yield
         finally:
             self._turns.release()
+
+    @contextmanager
+    def room(self, size_bytes: int) -> Iterator[Callable[[int], None]]:
+        """Memory for references of at most so many bytes, until the block ends; what is yielded gives back all but so
+        many. Who wants more than there is in all has it alone. Raises SERVICE_UNAVAILABLE when none came free in time.
+        """
+        taken = min(size_bytes, self.settings.reference_room_bytes)
+        with self._room_changed:
+            if not self._room_changed.wait_for(
+                lambda: taken <= self._room_bytes, self.settings.reference_seconds
+            ):
+                raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5)
+            self._room_bytes -= taken
+
+        def keep(kept_bytes: int) -> None:
+            nonlocal taken
+            with self._room_changed:
+                kept = min(kept_bytes, taken)
+                self._room_bytes += taken - kept
+                taken = kept
+                self._room_changed.notify_all()
+
+        try:
+            yield keep
+        finally:
+            keep(0)
 
     @contextmanager
     def holding(self, claim: Claim, deadline: float) -> Iterator[None]:

@@ -44,26 +44,26 @@ def generate(house: House, caller: Caller, request: api.GenerateImage) -> api.Ai
     _check_plan(house, caller, request.model)
     provider = house.provider(IMAGES)
     jobs.check_brand(caller, request.brand_id)
-    pictures = references.collect(
-        house, caller, urls=request.reference_image_urls, media_ids=request.reference_media_ids
-    )
     brief = told(request.prompt, request.guidelines)
     ratio = None if request.aspect_ratio == "default" else request.aspect_ratio
-    return _make(
-        house,
-        caller,
-        IMAGE,
-        deadline,
-        lambda until: provider.image(
-            brief, aspect_ratio=ratio, model=request.model, references=pictures, deadline=until
-        ),
-        brand_id=request.brand_id,
-        prompt=request.prompt,
-        brief=brief,
-        model=request.model,
-        aspect_ratio=request.aspect_ratio,
-        provider=provider.name,
-    )
+    with references.collected(
+        house, caller, urls=request.reference_image_urls, media_ids=request.reference_media_ids
+    ) as pictures:
+        return _make(
+            house,
+            caller,
+            IMAGE,
+            deadline,
+            lambda until: provider.image(
+                brief, aspect_ratio=ratio, model=request.model, references=pictures, deadline=until
+            ),
+            brand_id=request.brand_id,
+            prompt=request.prompt,
+            brief=brief,
+            model=request.model,
+            aspect_ratio=request.aspect_ratio,
+            provider=provider.name,
+        )
 
 
 def edit(house: House, caller: Caller, request: api.EditImage) -> api.AiResult:
@@ -73,24 +73,23 @@ def edit(house: House, caller: Caller, request: api.EditImage) -> api.AiResult:
         return listing.result(house, caller, earlier)
     _check_plan(house, caller, request.model)
     provider = house.provider(IMAGES)
-    [source] = references.collect(
-        house, caller, **one_source(request.image_url, request.media_id, required=True)
-    )
-    return _make(
-        house,
-        caller,
-        IMAGE_EDIT,
-        deadline,
-        lambda until: provider.edit(request.prompt, source, model=request.model, deadline=until),
-        prompt=request.prompt,
-        brief=request.prompt,
-        model=request.model,
-        provider=provider.name,
-    )
+    sources = one_source(request.image_url, request.media_id, required=True)
+    with references.collected(house, caller, **sources) as (source,):
+        return _make(
+            house,
+            caller,
+            IMAGE_EDIT,
+            deadline,
+            lambda until: provider.edit(request.prompt, source, model=request.model, deadline=until),
+            prompt=request.prompt,
+            brief=request.prompt,
+            model=request.model,
+            provider=provider.name,
+        )
 
 
 def one_source(image_url: str | None, media_id: str | None, *, required: bool) -> dict[str, Any]:
-    """The one picture of an edit or a video, for `references.collect`. Raises VALIDATION_ERROR."""
+    """The one picture of an edit or a video, for `references.collected`. Raises VALIDATION_ERROR."""
     if image_url is not None and media_id is not None:
         raise invalid("media_id", "Send image_url or media_id, not both")
     if image_url is None and media_id is None and required:

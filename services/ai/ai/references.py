@@ -1,7 +1,8 @@
 """Pictures a caller refers to: strangers' URLs through the guarded client, and his own media."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from ai.house import House
 from ai.pictures import REFERENCE_TYPES, mime_type_of
@@ -18,12 +19,24 @@ from contracts.media import GetFiles, MediaFile
 _DECLARED_TYPES = (*REFERENCE_TYPES, "image/jpg")
 
 
-def collect(
+@contextmanager
+def collected(
     house: House, caller: Caller, *, urls: Sequence[str] = (), media_ids: Sequence[str] = ()
-) -> tuple[Picture, ...]:
-    """All pictures, those by URL first. Raises INVALID_REFERENCE_MEDIA, SERVICE_UNAVAILABLE."""
-    deadline = time.monotonic() + house.settings.reference_seconds
+) -> Iterator[tuple[Picture, ...]]:
+    """All pictures, those by URL first, in memory that is theirs until the block ends.
+
+    Raises INVALID_REFERENCE_MEDIA, SERVICE_UNAVAILABLE.
+    """
     files = _files(house, caller, media_ids)
+    most_bytes = len(urls) * house.settings.max_reference_bytes + sum(file.size_bytes for file in files)
+    with house.room(most_bytes) as keep:
+        pictures = _fetched_all(house, urls, files)
+        keep(sum(len(picture.body) for picture in pictures))
+        yield pictures
+
+
+def _fetched_all(house: House, urls: Sequence[str], files: Sequence[MediaFile]) -> tuple[Picture, ...]:
+    deadline = time.monotonic() + house.settings.reference_seconds
     tasks = [lambda url=url: _fetched(house, url, deadline) for url in urls]
     tasks += [lambda file=file: _stored(house, file, deadline) for file in files]
     pictures = spawn_all(tasks)

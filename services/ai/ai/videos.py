@@ -20,7 +20,9 @@ def generate(house: House, caller: Caller, request: api.GenerateVideo) -> api.Ai
     provider = house.provider(VIDEOS)
     jobs.check_brand(caller, request.brand_id)
     # Looked at now, so that a bad one is refused, and fetched again when the provider is asked: no bytes are kept.
-    references.collect(house, caller, **one_source(request.image_url, request.media_id, required=False))
+    sources = one_source(request.image_url, request.media_id, required=False)
+    with references.collected(house, caller, **sources):
+        pass
     keeping.check_room(house, caller, keeping.VIDEO_BYTES)
     job, charged = jobs.begin(
         house,

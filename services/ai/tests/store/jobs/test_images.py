@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ai import images, listing, recovery
 from ai.providers.base import GenerationFailed, Picture
@@ -208,6 +209,48 @@ def test_three_references_in_all_are_taken_and_no_more(world: Any) -> None:
     error = refused(images.generate, house, world.caller(), request)
     assert (error.code, error.extras["errors"][0]["field"]) == ("VALIDATION_ERROR", "reference_media_ids")
     assert world.entries("charge") == 4
+
+
+def test_references_wait_for_memory_and_are_refused_when_none_comes_free(world: Any) -> None:
+    made = images.generate(world.house(), world.caller(), BOAT).job
+    house = world.house(reference_room_bytes=made.size_bytes, reference_seconds=0.05)
+    request = api.GenerateImage(prompt="A boat", reference_media_ids=(made.media_id,))
+    meanwhile: list[Any] = []
+
+    def others() -> None:
+        world.provider.before = lambda: None
+        meanwhile.append(refused(images.generate, house, world.caller(), request).code)
+        meanwhile.append(images.generate(house, world.caller(), BOAT).job.status)
+
+    world.provider.before = others
+    assert images.generate(house, world.caller(), request).job.status == "completed"
+    assert meanwhile == ["SERVICE_UNAVAILABLE", "completed"]
+    assert images.generate(house, world.caller(), request).job.status == "completed"
+    assert world.entries("charge") == 4
+
+
+def test_references_that_are_smaller_than_feared_leave_room_for_others(world: Any) -> None:
+    made = images.generate(world.house(), world.caller(), BOAT).job
+    world.media.kept[made.media_id] = replace(world.media.kept[made.media_id], size_bytes=100)
+    house = world.house(reference_room_bytes=100, reference_seconds=0.05)
+    left = 100 - len(world.storage.file)
+
+    def others() -> None:
+        with house.room(left):
+            assert refused(lambda: house.room(1).__enter__()).code == "SERVICE_UNAVAILABLE"
+
+    world.provider.before = others
+    request = api.GenerateImage(prompt="A boat", reference_media_ids=(made.media_id,))
+    assert images.generate(house, world.caller(), request).job.status == "completed"
+    with house.room(100):
+        pass
+
+
+def test_references_larger_than_all_the_room_there_is_have_it_alone(world: Any) -> None:
+    made = images.generate(world.house(), world.caller(), BOAT).job
+    house = world.house(reference_room_bytes=1, reference_seconds=0.05)
+    request = api.GenerateImage(prompt="A boat", reference_media_ids=(made.media_id,))
+    assert images.generate(house, world.caller(), request).job.status == "completed"
 
 
 def test_a_brand_out_of_reach_is_refused(world: Any) -> None:
