@@ -1,6 +1,5 @@
 """Google's Gemini API: pictures and captions by generateContent, videos by Veo's long-running operations."""
 
-import base64
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -19,7 +18,6 @@ from ai.providers.base import (
     Provider,
 )
 from ai.providers.wire import Wire, encoded
-from chassis.service import offload
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +141,7 @@ class Gemini(Provider):
     ) -> str:
         instance: dict[str, Any] = {"prompt": prompt}
         if image is not None:
-            instance["image"] = {"bytesBase64Encoded": _base64(image.body), "mimeType": image.mime_type}
+            instance["image"] = {"bytesBase64Encoded": image.body, "mimeType": image.mime_type}
         parameters = {"aspectRatio": aspect_ratio} if aspect_ratio else {}
         body = encoded({"instances": [instance], "parameters": parameters})
         path = f"/v1beta/models/{self._settings.video_model}:predictLongRunning"
@@ -232,12 +230,8 @@ def _nothing_made(answer: _Answer) -> GenerationFailed:
     return GenerationFailed(said or "The AI provider made nothing.")
 
 
-def _blob(picture: Picture) -> dict[str, str]:
-    return {"mime_type": picture.mime_type, "data": _base64(picture.body)}
-
-
-def _base64(body: bytes) -> str:
-    return str(offload(lambda: base64.b64encode(body).decode()))
+def _blob(picture: Picture) -> dict[str, Any]:
+    return {"mime_type": picture.mime_type, "data": picture.body}
 
 
 def _sentence(text: str) -> str:

@@ -157,7 +157,7 @@ class Wire:
 
 
 def encoded(value: Any) -> bytes:
-    """A request as JSON, pictures included, made beside the event loop."""
+    """A request as JSON, bytes in base64, made beside the event loop."""
     return bytes(offload(msgspec.json.encode, value))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import time
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -50,6 +51,32 @@ def test_references_go_with_the_prompt(provider: Provider, simulator: Any) -> No
     first, second = image(provider), image(provider, "A blue one", model="pro")
     image(provider, "Both", references=(first, second))
     assert simulator.works()[-1]["references"] == 2
+
+
+@pytest.mark.parametrize("kind", [Gemini, OpenAi])
+def test_references_are_held_once_more_while_the_provider_makes_the_picture(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A picture takes up to a minute, and many are made at once."""
+    size_bytes = 3 * 2**20
+    settings = {Gemini: GeminiSettings, OpenAi: OpenAiSettings}[kind](api_key="x", base_url="http://nowhere")
+    provider = kind(settings)
+    held: list[int] = []
+
+    def post(*_: Any, **__: Any) -> None:
+        held.append(tracemalloc.get_traced_memory()[0])
+        raise GenerationFailed("Enough.")
+
+    monkeypatch.setattr(provider._wire, "post", post)
+    pictures = tuple(Picture(bytes(size_bytes), "image/png") for _ in range(3))
+    tracemalloc.start()
+    try:
+        with pytest.raises(GenerationFailed, match="Enough"):
+            image(provider, references=pictures)
+    finally:
+        tracemalloc.stop()
+    # A third more than they are, in base64; and msgspec takes half as much again as it needs.
+    assert held[0] < 2.1 * 3 * size_bytes
 
 
 def test_a_picture_is_edited(provider: Provider, simulator: Any) -> None:
