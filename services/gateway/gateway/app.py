@@ -6,10 +6,10 @@ from typing import Any
 
 import structlog
 from flask import Flask, Response, request
-from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.exceptions import BadRequest, HTTPException, MethodNotAllowed, NotFound
 
 from chassis.telemetry import tracing
-from contracts.errors import METHOD_NOT_ALLOWED, NOT_FOUND, SERVER_ERROR, ApiError
+from contracts.errors import METHOD_NOT_ALLOWED, NOT_FOUND, SERVER_ERROR, ApiError, invalid
 from gateway import BASE_PATH, health, pipeline
 from gateway.answers import Answer, encode, refusal
 from gateway.endpoint import Endpoint
@@ -129,12 +129,14 @@ def _response(answer: Answer, request_id: str, more: list[tuple[str, str]] | Non
 
 
 def _refuse(error: HTTPException) -> Response:
-    """What Flask refuses: unknown paths and wrong methods, with or without a token."""
+    """What Flask refuses: hosts that are none, unknown paths and wrong methods, with or without a token."""
     request_id = request_id_of(request.environ)
     if isinstance(error, MethodNotAllowed):
         answer = refusal(ApiError(METHOD_NOT_ALLOWED), request_id)
         answer.headers["Allow"] = ", ".join(sorted(error.valid_methods or ()))
         return _response(answer, request_id)
+    if isinstance(error, BadRequest):
+        return _response(refusal(invalid("request", "The Host header names no host"), request_id), request_id)
     row = NOT_FOUND if isinstance(error, NotFound) else SERVER_ERROR
     return _response(refusal(ApiError(row), request_id), request_id)
 

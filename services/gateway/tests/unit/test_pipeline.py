@@ -225,6 +225,13 @@ class TestFrontDoor:
         client.environ_base.pop("HTTP_AUTHORIZATION")
         assert code(client.get(path)) == (404, "NOT_FOUND")
 
+    @pytest.mark.parametrize("path", ["/healthz", "/api/v1/pages", "/nowhere"])
+    @pytest.mark.parametrize("host", ["a..b", ".", "x" * 64])
+    def test_a_host_that_is_none_is_the_requests_fault(self, client, path, host) -> None:
+        response = client.get(path, headers={"Host": host})
+        assert code(response) == (400, "VALIDATION_ERROR")
+        assert [error["field"] for error in response.json["errors"]] == ["request"]
+
     @pytest.mark.parametrize("method", ["PUT", "DELETE", "TRACE", "PROPFIND"])
     def test_a_wrong_method_is_told_the_right_ones(self, client, method) -> None:
         response = client.open(SCHEDULE, method=method)
