@@ -37,8 +37,10 @@ class Lane:
         self.known: set[str] = set()
         #: Attempts that have begun and are not written down yet.
         self.running = 0
-        #: Something is being loaded for it.
+        #: Something is being loaded or charged for it.
         self.is_loading = False
+        #: Grows with each `drop`: what was loaded before one is not taken up after it.
+        self.generation = 0
         #: Nothing is taken up before then (monotonic).
         self.held_until = 0.0
         self.used_at = time.monotonic()
@@ -59,7 +61,10 @@ class Lane:
             return 0
         return may_have - len(self.known)
 
-    def take_up(self, due: Collection[Due]) -> None:
+    def take_up(self, due: Collection[Due], generation: int) -> None:
+        """`generation`: the lane's when they were loaded."""
+        if generation != self.generation:
+            return
         self.ready.extend(due)
         self.known.update(one.id for one in due)
 
@@ -93,6 +98,7 @@ class Lane:
 
     def drop(self) -> None:
         """Forgets what has not begun: the subscription has changed, or somebody else has the lane."""
+        self.generation += 1
         self.known.difference_update(one.id for one in self.ready)
         self.ready.clear()
 

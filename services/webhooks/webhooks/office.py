@@ -6,9 +6,9 @@ tick fills up what has room. All lanes with something due are looked at each tim
 
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -43,6 +43,17 @@ _CLOSING_SECONDS = 6.0
 #: Part of a lease in which nothing is begun any more.
 _MARGIN_SECONDS = 1.0
 _CHARGES_AT_ONCE = 8
+
+
+class _Load(NamedTuple):
+    """What was loaded for a lane, and which of its generations that was."""
+
+    lane: Lane
+    generation: int
+    due: list[Due]
+
+    def only(self, wanted: Callable[[Due], bool]) -> "_Load":
+        return self._replace(due=[one for one in self.due if wanted(one)])
 
 
 class Office:
@@ -81,12 +92,12 @@ class Office:
         time.sleep(_GATHER_SECONDS)
         with self._database.reading() as connection:
             store = Lanes(connection)
-            looked = store.look([lane.id for lane in self._lanes.values() if lane.known])
+            looked = store.look([lane.id for lane in self._lanes.values() if lane.known or lane.is_loading])
             taken = self._take(store, looked)
             self._keep_up(store, looked)
-            due = self._load(store, looked)
-        self._take_up(due)
-        return len(taken) + len(due)
+            loads = self._load(store, looked)
+        self._take_up(loads)
+        return len(taken) + sum(len(load.due) for load in loads)
 
     def renew(self) -> None:
         """Keeps the lanes that are in use, gives back those that are not."""
@@ -161,7 +172,7 @@ class Office:
             lane.drop()
             lane.held_until = time.monotonic() + _KEY_PAUSE_SECONDS
 
-    def _load(self, store: Lanes, looked: Collection[Looked]) -> list[Due]:
+    def _load(self, store: Lanes, looked: Collection[Looked]) -> list[_Load]:
         with self._lock:
             due = [self._lanes[one.id] for one in looked if one.is_due and one.id in self._lanes]
             wanting = {lane: lane.wants(self._most()) for lane in due if lane.version is not None}
@@ -172,35 +183,36 @@ class Office:
             share = max(4, _DELIVERIES_A_TICK // max(1, len(chosen)))
             limits = {lane.id: min(wanting[lane], share) for lane in chosen}
             known = [delivery_id for lane in chosen for delivery_id in lane.known]
+            loads = {lane.id: _Load(lane, lane.generation, []) for lane in chosen}
             for lane in chosen:
                 lane.is_loading, lane.loaded_at = True, time.monotonic()
         if not limits:
             return []
-        loaded: list[Due] = []
         try:
-            loaded = store.load(limits, known)
+            for one in store.load(limits, known):
+                loads[one.subscription_id].due.append(one)
         finally:
             with self._lock:
-                counts = dict.fromkeys(limits, 0)
-                for one in loaded:
-                    counts[one.subscription_id] += 1
-                for lane in chosen:
-                    lane.is_loading, lane.has_more = False, counts[lane.id] >= limits[lane.id]
-        return loaded
+                for load in loads.values():
+                    load.lane.is_loading = False
+                    load.lane.has_more = len(load.due) >= limits[load.lane.id]
+        return list(loads.values())
 
-    def _take_up(self, due: Collection[Due]) -> None:
+    def _take_up(self, loads: Sequence[_Load]) -> None:
         """Begins with what has its unit; the rest asks for one first."""
-        self._begin([one for one in due if not one.is_counted])
-        counted = [one for one in due if one.is_counted]
+        self._begin([load.only(lambda one: not one.is_counted) for load in loads])
+        counted = [load.only(lambda one: one.is_counted) for load in loads]
+        counted = [load for load in counted if load.due]
         if counted:
             with self._lock:
-                for lane in self._lanes_of(counted):
-                    lane.is_loading = True
+                for load in counted:
+                    load.lane.is_loading = True
             self._charges.start(partial(self._charge, counted))
 
-    def _charge(self, due: Sequence[Due]) -> None:
+    def _charge(self, loads: Sequence[_Load]) -> None:
         """A unit of the month for each. quota away: they stay where they are, and are taken up again soon."""
         has_unit: dict[str, bool] = {}
+        due = [one for load in loads for one in load.due]
         try:
             has_unit = charging.charge(self._quota, due)
             refused = [(one.subscription_id, one.id) for one in due if has_unit.get(one.id) is False]
@@ -209,19 +221,16 @@ class Office:
                     Lanes(connection).skip(refused)
         finally:
             with self._lock:
-                for lane in self._lanes_of(due):
-                    lane.is_loading = False
-                for lane in self._lanes_of([one for one in due if one.id not in has_unit]):
-                    lane.held_until = time.monotonic() + _QUOTA_PAUSE_SECONDS
-        self._begin([one for one in due if has_unit.get(one.id)])
+                self._begin([load.only(lambda one: has_unit.get(one.id, False)) for load in loads])
+                for load in loads:
+                    load.lane.is_loading = False
+                    if any(one.id not in has_unit for one in load.due):
+                        load.lane.held_until = time.monotonic() + _QUOTA_PAUSE_SECONDS
 
-    def _begin(self, due: Collection[Due]) -> None:
+    def _begin(self, loads: Collection[_Load]) -> None:
         with self._lock:
-            of_lane: dict[str, list[Due]] = {}
-            for one in due:
-                of_lane.setdefault(one.subscription_id, []).append(one)
-            for lane in self._lanes_of(due):
-                lane.take_up(of_lane[lane.id])
+            for load in loads:
+                load.lane.take_up(load.due, load.generation)
             for lane in list(self._lanes.values()):
                 while (one := self._next(lane)) is not None:
                     self._attempts.start(partial(self._attempt, lane, one))
@@ -272,10 +281,6 @@ class Office:
             wake("deliver_events")
         with self._lock:
             return self._next(lane)
-
-    def _lanes_of(self, due: Collection[Due]) -> list[Lane]:
-        ids = dict.fromkeys(one.subscription_id for one in due)
-        return [self._lanes[lane_id] for lane_id in ids if lane_id in self._lanes]
 
     def _set_aside(self, lanes: Collection[Lane]) -> list[Lane]:
         with self._lock:

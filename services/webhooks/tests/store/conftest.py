@@ -1,5 +1,6 @@
 """A house over a real database, with a quota that answers as the test says."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -36,8 +37,12 @@ class FakeQuota:
         self.limit = 10_000
         self.is_away = False
         self.stumbles_over: set[str] = set()
+        #: Answers while it is set.
+        self.may_answer = threading.Event()
+        self.may_answer.set()
 
     def charge_units(self, _caller: Caller, request: ChargeUnits, *, timeout_seconds: float) -> ChargedUnits:
+        self.may_answer.wait(PATIENCE_SECONDS)
         if self.is_away:
             raise ApiError(SERVICE_UNAVAILABLE)
         if any(unit.account_id in self.stumbles_over for unit in request.units):

@@ -1,11 +1,13 @@
 """Many endpoints and several processes: fair, bounded, and nothing lost with a process that dies."""
 
+import threading
 from typing import Any
 
 import msgspec
+import pytest
 
 from contracts import webhooks as api
-from webhooks import subscriptions
+from webhooks import chores, subscriptions
 from webhooks.house import House
 from webhooks.vault import Vault
 
@@ -148,3 +150,39 @@ def test_connections_are_kept_between_deliveries(desk: Any, receiver: Any) -> No
     desk.arrive(100)
     desk.settle()
     assert len(peers) <= 8
+
+
+@pytest.mark.parametrize("end", ["gone", "deleted", "lost"])
+def test_what_is_still_being_charged_for_when_a_lane_ends_does_not_go_out_of_it(
+    end: str, desk: Any, receiver: Any
+) -> None:
+    may_answer = threading.Event()
+
+    def respond(handler: Any, got: Any) -> None:
+        may_answer.wait(30)
+        handler.send(410 if end == "gone" else 200)
+
+    receiver.respond = respond
+    made = desk.subscribe(receiver.url)
+    desk.arrive()
+    desk.work(lambda: len(receiver.got) == 1)
+    desk.quota.may_answer.clear()
+    desk.arrive(10)
+    (lane,) = desk.house.office._lanes.values()
+    desk.work(lambda: lane.is_loading)
+    if end == "deleted":
+        subscriptions.delete(desk.house, desk.caller(), api.SubscriptionId(id=made.id))
+        chores.remove_old(desk.house)
+    elif end == "lost":
+        desk.execute("UPDATE lanes SET lease_until = NULL, fence = fence + 1")
+        desk.house.office.renew()
+    may_answer.set()
+    desk.work(lambda: not lane.known)
+    if end == "gone":
+        assert desk.show(made.id).disabled_reason == "gone"
+    desk.house.office.tick()
+    desk.quota.may_answer.set()
+    desk.work(lambda: not lane.is_loading)
+    desk.settle()
+    bodies = [got.body for got in receiver.got[1:]]
+    assert len(bodies) == len(set(bodies)) == (11 if end == "lost" else 0)
