@@ -46,6 +46,7 @@ def send(
     errors = {result.page_id: error for result in results if (error := _error_of(result)) is not None}
     refused = [page_id for page_id in errors if not is_being_looked_up(errors[page_id], sends=True)]
     _give_back(exchange, [page for page in pages if page.goes and page.page_id in refused])
+    exchange.meter = ""  # the first page's unit went back with the others', or stays with its post
     if len(errors) == len(pages) or (exchange.claim is not None and _is_cut_short(errors.values())):
         raise _telling(list(errors.values()))
     return success(207 if errors else 201, PageResults(results=tuple(results)), exchange.headers)

@@ -191,7 +191,9 @@ class TestErrors:
         assert len(ids) == 1
         assert client.post(PUBLISH, json=BODY, headers=KEY).headers["Idempotency-Replayed"] == "true"
 
-    def test_of_one_page_of_several_are_made_up_for_under_the_same_key(self, client, bus, kit) -> None:
+    def test_of_one_page_of_several_are_made_up_for_under_the_same_key_and_cost_no_other_its_unit(
+        self, client, bus, kit
+    ) -> None:
         away = {"error": "away", "code": "SERVICE_UNAVAILABLE", "retry_after_seconds": 1}
         pages = ["pag_1", "pag_2"]
         bus.answers["charge_units"] = quota.ChargedUnits(allowed=(True,))
@@ -206,6 +208,7 @@ class TestErrors:
         assert client.post(PUBLISH, json=body, headers=KEY).status_code == 201
         [_, first, again] = [request for _, request in bus.asked("publish_posts")]
         assert [page.operation_id for page in first.pages] == [page.operation_id for page in again.pages]
+        assert all(caller.operation_id.endswith("_pag_2") for caller, _ in bus.asked("refund"))
 
     def test_to_an_edit_in_progress_is_a_plain_refusal(self, client, bus, database) -> None:
         bus.answers["edit_post"] = ApiError(errors.POST_IN_PROGRESS)
