@@ -48,6 +48,7 @@ def take_body(exchange: Exchange) -> None:
         return
     exchange.body = body.take_body(exchange.environ, is_json=exchange.endpoint.reader.takes_body)
     ARRIVALS.arrived(exchange.environ.get("gunicorn.socket"))
+    exchange.restart_deadline()  # a slow line has READ_SECONDS of its own
 
 
 def identify(exchange: Exchange) -> None:

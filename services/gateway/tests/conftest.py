@@ -89,6 +89,8 @@ class FakeBus:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, Caller, Any]] = []
+        #: How long each method was given when it was last asked.
+        self.timeouts: dict[str, float] = {}
         self.answers: dict[str, Any] = {
             "authenticate": identity(),
             "record_use": Nothing(),
@@ -141,6 +143,7 @@ class _Proxy:
     def __getattr__(self, method: str) -> Any:
         def call(caller: Caller, request: Any, *, timeout_seconds: float = 10.0) -> Any:
             assert timeout_seconds > 0
+            self._bus.timeouts[method] = timeout_seconds
             return self._bus.call(method, caller, request)
 
         def start(caller: Caller, request: Any, *, timeout_seconds: float = 10.0, then: Any = None) -> Any:

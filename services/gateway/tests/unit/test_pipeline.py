@@ -1,6 +1,8 @@
 """The order in which a request is refused, what it costs, and the headers and bodies of answers."""
 
+import io
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -9,6 +11,7 @@ import pytest
 from contracts import errors
 from contracts.errors import ApiError
 from contracts.quota import Refund
+from gateway import exchange
 
 BODY = {"page_id": "pag_1", "scheduled_at": "2027-01-01T00:00:00Z", "message": "Hello"}
 SCHEDULE = "/api/v1/posts/schedule"
@@ -259,6 +262,23 @@ class TestFrontDoor:
     def test_a_body_over_1_mib_is_refused_unread(self, client) -> None:
         response = client.post(SCHEDULE, data=b" " * (2**20 + 1), content_type="application/json")
         assert code(response) == (413, "PAYLOAD_TOO_LARGE")
+
+    def test_a_body_that_takes_its_time_to_arrive_takes_none_of_the_deadline(
+        self, client, bus, monkeypatch
+    ) -> None:
+        now = [0.0]
+        monkeypatch.setattr(exchange, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+        class Slow(io.BytesIO):
+            def read(self, most: int | None = -1) -> bytes:
+                now[0] += 11
+                return super().read(most)
+
+        raw = msgspec.json.encode(BODY)
+        environ = {"wsgi.input": Slow(raw), "CONTENT_LENGTH": str(len(raw))}
+        response = client.post(SCHEDULE, environ_overrides=environ, input_stream=environ["wsgi.input"])
+        assert response.status_code == 201
+        assert bus.timeouts["schedule_post"] == 10
 
     @pytest.mark.parametrize("data", [b"", b"[]", b"{", b"\xff"])
     def test_a_body_that_is_no_json_object_is_refused(self, client, data) -> None:
