@@ -13,6 +13,7 @@ from publishing import due, editing, posts
 from publishing.delivery import ClaimLost
 from publishing.house import House
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.meta.errors import refusal_from
 from publishing.store.sending import Claim, Recorded, Sending
 
 
@@ -137,6 +138,17 @@ def test_a_limited_page_rests_as_long_as_the_platform_says_and_others_do_not(
     world.send()
     assert platform.messages == limited
     assert sorted(row.attempts for row in world.ask("SELECT attempts FROM posts")) == [1, 1, 1, 1, 1, 2]
+
+
+def test_a_limit_of_metas_without_a_told_wait_costs_one_call_and_no_post(world: Any, platform: Any) -> None:
+    world.fill(world.page(), 3)
+    world.shift(3600)
+    platform.script = [refusal_from({"code": 32}, {}) for _ in range(20)]
+    for _ in range(5):
+        world.send()
+        world.shift(300)
+    assert len(platform.script) == 19
+    assert {row.state for row in world.ask("SELECT state FROM posts")} == {"queued"}
 
 
 def test_a_post_waiting_for_a_retry_does_not_hold_up_the_next(world: Any, platform: Any) -> None:

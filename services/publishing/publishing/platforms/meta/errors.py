@@ -28,6 +28,10 @@ _SUBCODES = {
     ),
 }
 
+#: A limit that does not say how long it lasts is waited out: calls are counted over an hour (platforms.md 1), and the
+#: posts of an account (2207042) over 24; a post is not sent a day late. Our choice.
+_LIMIT_SECONDS, _LIMIT_SECONDS_OF = 3_600.0, {2207042: 3 * 3_600.0}
+
 #: Of a film in pieces.
 _ANOTHER_PIECE = 1363037
 #: Code and subcode of an object that is not there, or not for this token: Meta does not tell which.
@@ -56,7 +60,7 @@ class Misplaced(PlatformRefusal):
 
 
 def refusal_from(error: Mapping[str, Any], headers: Mapping[str, str]) -> PlatformRefusal:
-    """The refusal in an error envelope."""
+    """The refusal in an error envelope; a limit always says how long to wait."""
     code = _whole(error.get("code")) or 0
     subcode = _whole(error.get("error_subcode"))
     kind = kind_of(code, subcode, error.get("is_transient") is True)
@@ -65,7 +69,9 @@ def refusal_from(error: Mapping[str, Any], headers: Mapping[str, str]) -> Platfo
     if subcode == _ANOTHER_PIECE and isinstance(told, dict):
         with suppress(KeyError, ValueError, TypeError):
             return Misplaced(f"{code}/{subcode}", message, int(told["start_offset"]), int(told["end_offset"]))
-    wait_seconds = wait_in(headers) if kind is Refusal.RATE_LIMITED else None
+    wait_seconds = None
+    if kind is Refusal.RATE_LIMITED:
+        wait_seconds = wait_in(headers) or _LIMIT_SECONDS_OF.get(subcode or 0, _LIMIT_SECONDS)
     return PlatformRefusal(kind, f"{code}/{subcode}" if subcode else str(code), message, wait_seconds)
 
 

@@ -150,7 +150,7 @@ def _judged(reply: Reply, visible: bool) -> Answer:
     refusal = refusal_from(error, reply.headers)
     if reply.status >= 500:
         # A platform in trouble may say anything; a page is not cut off for it.
-        refusal.kind = Refusal.TRANSIENT
+        refusal.kind, refusal.wait_seconds = Refusal.TRANSIENT, wait_in(reply.headers)
     raise refusal
 
 

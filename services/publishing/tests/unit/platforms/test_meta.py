@@ -152,12 +152,13 @@ def test_a_create_that_is_clearly_refused_is_a_refusal(
 
 
 @pytest.mark.parametrize(
-    "answer", [(0, None), (500, _error(190)), (502, b"<html>"), (200, b"x"), (302, b""), (401, {})]
+    "answer",
+    [(0, None), (500, _error(190)), (500, _error(32)), (502, b"<html>"), (200, b"x"), (302, b""), (401, {})],
 )
 def test_a_read_without_a_clear_answer_is_transient(graph: _Server, answer: Scripted) -> None:
     with pytest.raises(PlatformRefusal) as refusal:
         _facebook(graph, answer).profile(ACCOUNT)
-    assert refusal.value.kind is Refusal.TRANSIENT
+    assert (refusal.value.kind, refusal.value.wait_seconds) == (Refusal.TRANSIENT, None)
 
 
 def _check_unreachable(settings: MetaSettings) -> None:

@@ -61,4 +61,16 @@ def test_the_words_for_people_come_before_the_words_for_programmers() -> None:
 def test_the_wait_is_read_from_the_headers(headers: dict[str, str], seconds: float | None) -> None:
     assert wait_in(headers) == seconds
     refusal = refusal_from({"code": 32}, headers)
-    assert refusal.wait_seconds == seconds
+    assert refusal.wait_seconds == (seconds or 3_600)
+
+
+@pytest.mark.parametrize(
+    ("code", "subcode", "seconds"),
+    [(4, None, 3_600), (613, None, 3_600), (368, 1390008, 3_600), (9, 2207042, 10_800), (1, None, None)],
+)
+def test_a_limit_without_a_told_wait_is_waited_out(
+    code: int, subcode: int | None, seconds: float | None
+) -> None:
+    error = {"code": code, "error_subcode": subcode}
+    assert refusal_from(error, {}).wait_seconds == seconds
+    assert refusal_from(error, {"Retry-After": "30"}).wait_seconds == (seconds and 30)
