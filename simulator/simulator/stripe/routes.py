@@ -73,6 +73,8 @@ def _pay(sim: Simulation, ledger: Ledger, webhooks: Webhooks, params: Answer) ->
             webhooks.send(f"payment_intent.{'payment_failed' if decline else 'succeeded'}", intent, key)
             if decline:
                 raise errors.declined(decline, intent)
+        if key:  # before the connection may be dropped: who asks again at once gets it
+            ledger.settle(key, (200, intent))
         return intent
 
     return _played(sim, mode, act)
