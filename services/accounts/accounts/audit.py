@@ -18,13 +18,15 @@ def list_audit(connection: Connection, caller: Caller, request: ListAudit) -> Au
 
 
 def record_audit(connection: Connection, caller: Caller, request: RecordAudit) -> AuditEntry:
-    """An act of the operator that another service carried out."""
+    """An act of the operator that another service carries out; once per operation."""
     access.require_operator(caller)
     access.brand(connection, request.brand_id)
-    return AuditStore(connection).add(
-        brand_id=request.brand_id,
-        actor_id=caller.user_id,
-        action=fields.name("action", request.action),
-        subject_id=fields.name("subject_id", request.subject_id),
-        details=request.details,
+    store = AuditStore(connection)
+    act = {
+        "brand_id": request.brand_id,
+        "action": fields.name("action", request.action),
+        "subject_id": fields.name("subject_id", request.subject_id),
+    }
+    return store.find_by_operation(caller.operation_id, **act) or store.add(
+        **act, actor_id=caller.user_id, details=request.details, operation_id=caller.operation_id
     )

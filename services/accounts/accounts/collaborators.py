@@ -38,11 +38,18 @@ def set_collaborator(connection: Connection, caller: Caller, request: SetCollabo
 
 
 def remove_collaborator(connection: Connection, caller: Caller, request: RemoveCollaborator) -> Nothing:
-    """Revokes every token they issued for the brand, at once. Raises NOT_FOUND for whom is none."""
+    """Revokes every token they issued for the brand, at once; the same operation again changes nothing.
+
+    Raises NOT_FOUND for whom is none.
+    """
     access.require_operator(caller)
     account_id = access.brand(connection, request.brand_id).account_id
     user_id = fields.known_id(request.user_id, field="user_id")
     access.lock_account(connection, account_id)
+    if AuditStore(connection).find_by_operation(
+        caller.operation_id, brand_id=request.brand_id, action="collaborator.removed", subject_id=user_id
+    ):
+        return Nothing()
     if not CollaboratorStore(connection).remove(request.brand_id, user_id):
         raise fields.not_found("user_id")
     _audit(connection, caller, request, "collaborator.removed")
@@ -64,4 +71,5 @@ def _audit(
         action=action,
         subject_id=request.user_id,
         details=details,
+        operation_id=caller.operation_id,
     )

@@ -118,5 +118,7 @@ audit_entries = Table(
     Column("subject_id", Text, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("details", JSONB, nullable=False),
+    #: Of the call it was written by; one may write several.
+    Column("operation_id", Text),
     Index("audit_of_brand", "brand_id", "created_at", "id"),
 )

@@ -22,6 +22,7 @@ class AuditStore:
         action: str,
         subject_id: str,
         details: dict[str, object] | None = None,
+        operation_id: str | None = None,
     ) -> AuditEntry:
         statement = insert(audit_entries).values(
             id=new_id("aud"),
@@ -31,8 +32,20 @@ class AuditStore:
             subject_id=subject_id,
             created_at=clock_now(),
             details=details or {},
+            operation_id=operation_id,
         )
         return AuditEntry(**self.connection.execute(statement.returning(*_COLUMNS)).one()._mapping)
+
+    def find_by_operation(
+        self, operation_id: str | None, *, brand_id: str, action: str, subject_id: str
+    ) -> AuditEntry | None:
+        """What this operation wrote of it."""
+        if operation_id is None:
+            return None
+        written = audit_entries.c.operation_id == operation_id
+        asked = {"brand_id": brand_id, "action": action, "subject_id": subject_id}
+        row = self.connection.execute(select(*_COLUMNS).where(written).filter_by(**asked)).first()
+        return None if row is None else AuditEntry(**row._mapping)
 
     def list_newest_first(self, brand_id: str, *, limit: int) -> list[AuditEntry]:
         statement = select(*_COLUMNS).where(audit_entries.c.brand_id == brand_id)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from accounts import audit, collaborators
 from contracts.accounts import RecordAudit, RemoveCollaborator, SetCollaborator
@@ -139,6 +140,29 @@ def test_the_owner_is_no_collaborator_and_unknown_users_and_roles_are_refused(sc
 def test_removing_whom_is_no_collaborator_is_not_found(scene: Any) -> None:
     request = RemoveCollaborator(brand_id=scene.second.id, user_id=scene.helper.id)
     assert refusal(scene.call, collaborators.remove_collaborator, operator(), request).code == "NOT_FOUND"
+
+
+def test_a_removal_whose_answer_was_lost_is_answered_again_and_removes_nobody_twice(scene: Any) -> None:
+    request = RemoveCollaborator(brand_id=scene.first.id, user_id=scene.helper.id)
+    again = replace(operator(), operation_id="op_1")
+    first = scene.call(collaborators.remove_collaborator, again, request)
+    assert scene.call(collaborators.remove_collaborator, again, request) == first
+    other = replace(operator(), operation_id="op_2")
+    assert refusal(scene.call, collaborators.remove_collaborator, other, request).code == "NOT_FOUND"
+    scene.collaborator(scene.first, scene.helper)
+    scene.call(collaborators.remove_collaborator, again, request)
+    assert issue(scene)
+    assert scene.actions(scene.first).count("collaborator.removed") == 1
+
+
+def test_an_act_that_is_recorded_twice_under_one_operation_is_one_entry(scene: Any) -> None:
+    request = RecordAudit(brand_id=scene.first.id, action="post.brought_due", subject_id="pst_1")
+    caller = replace(operator(), operation_id="op_1")
+    entry = scene.call(audit.record_audit, caller, request)
+    assert scene.call(audit.record_audit, caller, request) == entry
+    of_another_post = replace(request, subject_id="pst_2")
+    assert scene.call(audit.record_audit, caller, of_another_post) != entry
+    assert scene.actions(scene.first).count("post.brought_due") == 2
 
 
 def test_an_act_of_the_operator_elsewhere_is_recorded(scene: Any) -> None:
