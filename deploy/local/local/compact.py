@@ -10,6 +10,7 @@ SERVICES = ("accounts", "quota", "media", "publishing", "ai", "webhooks")
 
 #: Over the settings of the full stack. Workers and connections are for each service.
 SETTINGS = {
+    "AI_REFERENCE_ROOM_BYTES": "33554432",
     "COMMENT_CALLS": "4",
     "CONNECTIONS": "200",
     "DATABASE_POOL_SIZE": "4",
