@@ -65,6 +65,7 @@ class Scribe:
         self._held.update(claims)
 
     def let_go(self, *claims: Claim) -> None:
+        """Those that are not held do no harm. What is recorded is let go of by itself: its lease is the next look's."""
         self._held.difference_update(claims)
 
     def renew(self) -> None:
@@ -119,6 +120,7 @@ class Scribe:
             _tell(connection, entries, recorded, standing)
             begun = sending.begin([e.begin for e in entries if e.begin], self._lease_seconds)
         written = recorded | standing
+        self.let_go(*(Claim(e.record.id, e.record.fence) for e in entries if e.record))
         measures.note_ended(written.values())
         for entry in entries:
             if entry.record and entry.record.id not in written:

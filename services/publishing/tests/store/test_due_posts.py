@@ -307,6 +307,19 @@ def test_an_unknown_outcome_is_looked_up_and_not_sent_again(world: Any, house: H
     assert world.events() == ["post.published"]
 
 
+def test_an_unknown_outcome_is_looked_up_in_time_while_its_lane_goes_on(
+    world: Any, house: House, platform: Any
+) -> None:
+    first, _ = world.fill(world.page(), 2)
+    world.shift(3600)
+    platform.script = [OutcomeUnknown("dropped")]
+    platform.before = lambda message: house.scribe.renew()
+    world.send()
+    assert platform.messages == [f"{first.page_id} 1"]
+    [look] = world.ask("SELECT lease_until - clock_timestamp() AS wait FROM posts WHERE state = 'unknown'")
+    assert look.wait.total_seconds() <= house.settings.reconcile_first_seconds
+
+
 def test_not_found_is_believed_only_after_the_settling_time(world: Any, platform: Any) -> None:
     post = world.due_post()
     platform.script = [OutcomeUnknown("never arrived")]
