@@ -3,6 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -68,14 +69,21 @@ class Refunds:
         if self._waiting or not at_once or not self._sent(caller, refund):
             self._waiting.append((caller, refund))
 
-    def send_waiting(self) -> None:
-        """Sends what waits, oldest first, until quota does not answer."""
+    @property
+    def is_behind(self) -> bool:
+        """Some wait, or are on their way out of waiting."""
+        return bool(self._waiting)
+
+    def send_waiting(self) -> bool:
+        """Sends what waits, oldest first, until quota does not answer; whether nothing waits any more."""
         with self._lock:
             while self._waiting:
-                caller, refund = self._waiting.popleft()
-                if not self._sent(caller, refund):
-                    self._waiting.appendleft((caller, refund))
-                    return
+                oldest = self._waiting[0]
+                if not self._sent(*oldest):
+                    return False
+                with suppress(ValueError):  # it gave way
+                    self._waiting.remove(oldest)
+        return True
 
     def _sent(self, caller: Caller, refund: Refund) -> bool:
         try:

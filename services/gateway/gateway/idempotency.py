@@ -195,9 +195,14 @@ class IdempotencyKeys:
         if self._waiting or not at_once or not self._has_given_up(claim, outcome_open):
             self._waiting.append((claim, outcome_open))
 
-    def give_up_waiting(self) -> None:
+    @property
+    def waiting_count(self) -> int:
+        """Keys to be given up."""
+        return len(self._waiting)
+
+    def give_up_waiting(self, most: int = _MOST_WAITING) -> None:
         """What could not be given up before, oldest first, until the database does not answer."""
-        for _ in range(len(self._waiting)):
+        for _ in range(min(most, len(self._waiting))):
             claim, outcome_open = self._waiting.popleft()
             if not self._has_given_up(claim, outcome_open):
                 self._waiting.appendleft((claim, outcome_open))

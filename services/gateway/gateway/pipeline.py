@@ -230,8 +230,9 @@ def _has_time(exchange: Exchange) -> bool:
 
 
 def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
+    at_once = _has_time(exchange) and not exchange.house.refunds.is_behind
     try:
-        exchange.house.keys.give_up(claim, outcome_open=outcome_open, at_once=_has_time(exchange))
+        exchange.house.keys.give_up(claim, outcome_open=outcome_open, at_once=at_once)
     except Exception:
         log.exception("key_not_released", request_id=exchange.request_id)  # until its lock runs out
 
