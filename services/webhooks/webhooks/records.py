@@ -87,6 +87,8 @@ class Due(NamedTuple):
     body: bytes
     account_id: str
     tier: str
+    #: Another one in the database says that it was replayed since it was taken up.
+    due_at: datetime
     #: W3C's, of what told us of the event.
     traceparent: str | None = None
     #: When it was taken up.
@@ -121,6 +123,8 @@ class Tried(NamedTuple):
     delivery_id: str
     fence: int
     number: int
+    #: Of the delivery, as it was taken up.
+    due_at: datetime
     #: When it began (monotonic): its time of day follows from how long ago that is.
     began: float
     duration_ms: int

@@ -73,6 +73,7 @@ def _settled(entry: Entry) -> Settled:
         subscription_id=tried.subscription_id,
         id=tried.delivery_id,
         number=tried.number,
+        due_at=tried.due_at,
         state=verdict.state,
         wait=verdict.wait_seconds,
         has_failed=verdict.state != "delivered",

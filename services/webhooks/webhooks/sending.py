@@ -41,6 +41,7 @@ def send(lane: Lane, line: Line, due: Due, timeout_seconds: float) -> Tried:
         delivery_id=due.id,
         fence=lane.fence,
         number=due.attempts + 1,
+        due_at=due.due_at,
         began=began,
         duration_ms=round((time.monotonic() - began) * 1000),
         status_code=status_code,

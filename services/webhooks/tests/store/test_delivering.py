@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -192,6 +193,55 @@ def test_a_replay_is_the_same_event_again_and_its_attempts_are_numbered_on(desk:
     assert receiver.got[0].body == receiver.got[1].body
     assert len(desk.log(made.id)[0].attempts) == 2
     assert len(desk.quota.units) == 1
+
+
+@pytest.mark.parametrize("made_before", [0, 1, 5])
+def test_a_replay_of_what_is_on_its_way_goes_out_at_once_when_that_attempt_fails(
+    made_before: int, desk: Any, receiver: Any
+) -> None:
+    may_answer = threading.Event()
+
+    def respond(handler: Any, got: Any) -> None:
+        if got.attempt == made_before + 1:
+            may_answer.wait(30)
+        handler.send(500)
+
+    receiver.respond = respond
+    made = desk.subscribe(receiver.url)
+    desk.arrive()
+    for number, wait in enumerate(WAITS[:made_before], 1):
+        desk.work(lambda expected=number: len(desk.log(made.id)[0].attempts) == expected)
+        desk.shift(wait + 1)
+    desk.work(lambda: len(receiver.got) == made_before + 1)
+    request = api.ReplayDelivery(id=made.id, delivery_id=desk.log(made.id)[0].id)
+    deliveries.replay(desk.house, desk.caller(), request)
+    may_answer.set()
+    desk.work(lambda: len(desk.log(made.id)[0].attempts) == made_before + 2)
+    desk.settle()
+    assert [got.attempt for got in receiver.got] == list(range(1, made_before + 3))
+    (delivery,) = desk.log(made.id)
+    late = delivery.next_attempt_at.timestamp() - delivery.attempts[-1].at.timestamp()
+    assert WAITS[0] <= late < WAITS[0] * 1.5
+
+
+def test_a_replay_of_what_is_on_its_way_is_done_when_that_attempt_is_acknowledged(
+    desk: Any, receiver: Any
+) -> None:
+    may_answer = threading.Event()
+
+    def respond(handler: Any, got: Any) -> None:
+        may_answer.wait(30)
+        handler.send(200)
+
+    receiver.respond = respond
+    made = desk.subscribe(receiver.url)
+    desk.arrive()
+    desk.work(lambda: len(receiver.got) == 1)
+    request = api.ReplayDelivery(id=made.id, delivery_id=desk.log(made.id)[0].id)
+    deliveries.replay(desk.house, desk.caller(), request)
+    may_answer.set()
+    desk.settle()
+    assert (desk.log(made.id)[0].status, len(receiver.got)) == ("delivered", 1)
 
 
 def test_a_delivery_of_another_subscription_or_account_is_not_found(desk: Any, receiver: Any) -> None:

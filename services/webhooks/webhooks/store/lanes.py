@@ -4,6 +4,7 @@ Lanes are leased in real time (`clock_timestamp()`), deliveries are due on the o
 """
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
@@ -98,7 +99,7 @@ _LOAD = Compiled(
     text(
         """
         SELECT d.subscription_id, d.id, d.event_id, d.event, d.attempts, d.failures, e.body, a.id AS account_id, a.tier,
-            e.traceparent, extract(epoch FROM (SELECT clock_now()) - d.created_at)::float8 AS age_seconds
+            d.due_at, e.traceparent, extract(epoch FROM (SELECT clock_now()) - d.created_at)::float8 AS age_seconds
         FROM unnest(CAST(:ids AS text[]), CAST(:limits AS integer[])) AS lane (id, places)
         JOIN subscriptions s ON s.id = lane.id JOIN accounts a ON a.id = s.account_id, LATERAL (
             SELECT * FROM deliveries p
@@ -112,13 +113,15 @@ _LOAD = Compiled(
 )
 #: One round trip, and no wait for the disk: what has not been written when a process is killed is sent again, so it
 #: must be quick; a commit that a crash of the database loses is only an attempt that is made twice.
+#: A delivery that was replayed while the attempt was on its way is due at another time than it was: there a failure is
+#: logged and leaves the rest to the replay.
 _RECORD = """
     WITH clock AS MATERIALIZED (
         SELECT clock_now() AS now, set_config('synchronous_commit', 'off', true)
     ), tried AS MATERIALIZED (
         SELECT * FROM jsonb_to_recordset(%(tried)s::jsonb) AS v (subscription_id text, id text, number integer,
-            state text, wait float8, has_failed boolean, ago float8, duration_ms integer, status_code integer,
-            error text, answer text)
+            due_at timestamptz, state text, wait float8, has_failed boolean, ago float8, duration_ms integer,
+            status_code integer, error text, answer text)
     ), stood AS MATERIALIZED (
         SELECT * FROM jsonb_to_recordset(%(stood)s::jsonb) AS v (subscription_id text, fence bigint, failures integer,
             has_delivered boolean, reason text)
@@ -129,8 +132,11 @@ _RECORD = """
         FROM stood v, clock WHERE l.subscription_id = v.subscription_id AND l.fence = v.fence
         RETURNING l.subscription_id
     ), settled AS (
-        UPDATE deliveries d SET state = v.state, attempts = v.number, failures = d.failures + v.has_failed::integer,
-            due_at = now + make_interval(secs => v.wait)
+        UPDATE deliveries d SET attempts = v.number,
+            state = CASE WHEN v.has_failed AND d.due_at <> v.due_at THEN d.state ELSE v.state END,
+            failures = d.failures + (v.has_failed AND d.due_at = v.due_at)::integer,
+            due_at = CASE WHEN v.has_failed AND d.due_at <> v.due_at THEN d.due_at
+                ELSE now + make_interval(secs => v.wait) END
         FROM tried v JOIN held USING (subscription_id), clock
         WHERE d.subscription_id = v.subscription_id AND d.id = v.id AND d.attempts = v.number - 1
         RETURNING d.id
@@ -180,6 +186,7 @@ class Settled(NamedTuple):
     subscription_id: str
     id: str
     number: int
+    due_at: datetime
     state: str
     wait: float
     has_failed: bool
