@@ -12,7 +12,7 @@ from contracts.errors import UPLOAD_ERROR, ApiError
 BLOCK_BYTES = 2**18
 #: The head of a part. Our choice.
 MAX_HEAD_BYTES = 16 * 1024
-#: A value before the file, the preamble included. Our choice.
+#: What comes before the file in all: preamble, values, heads, the file's own included. Our choice.
 MAX_SKIPPED_BYTES = 64 * 1024
 #: RFC 2046.
 _BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]", re.ASCII)
@@ -53,6 +53,7 @@ class Multipart:
         self._read = read
         self._buffer = b"\r\n"
         self._begun = False
+        self._skipped_bytes = 0
 
     def next_part(self) -> Part | None:
         """The head of the next part; None after the closing boundary."""
@@ -64,6 +65,7 @@ class Multipart:
             self._take(2)
             return None
         end = self._find_in_head(b"\r\n\r\n")
+        self._count_skipped(end)
         padding, _, head = bytes(self._take(end + 4)[:-4]).partition(b"\r\n")
         if padding.strip(b" \t"):
             raise malformed("A boundary is followed by something else than a line break.")
@@ -80,14 +82,15 @@ class Multipart:
             yield self._take(end)
         self._take(len(self.delimiter))
 
-    def skip(self) -> int:
-        """Reads over the part's content; returns its size. At most 64 KiB."""
-        skipped = 0
+    def skip(self) -> None:
+        """Reads over the part's content; at most 64 KiB of all parts together."""
         for block in self.content():
-            skipped += len(block)
-            if skipped > MAX_SKIPPED_BYTES:
-                raise malformed("What comes before the part named file is too large; send the file first.")
-        return skipped
+            self._count_skipped(len(block))
+
+    def _count_skipped(self, size_bytes: int) -> None:
+        self._skipped_bytes += size_bytes
+        if self._skipped_bytes > MAX_SKIPPED_BYTES:
+            raise malformed("What comes before the part named file is too large; send the file first.")
 
     def _find_in_head(self, needle: bytes) -> int:
         while (found := self._buffer.find(needle)) < 0:

@@ -73,8 +73,8 @@ def test_an_upload_that_stalls_is_ended(gateway: Any, token: str, read_seconds: 
 def test_a_slow_line_may_take_longer_than_other_requests_as_long_as_it_moves(
     gateway: Any, token: str, read_seconds: float, rest_of: Callable[[socket.socket], bytes]
 ) -> None:
-    """Values of 4 KiB each, ten a second; no file among them."""
-    value = b'--bnd\r\nContent-Disposition: form-data; name="v"\r\n\r\n' + b"x" * 4096 + b"\r\n"
+    """Values of 2 KiB each, ten a second; no file among them."""
+    value = b'--bnd\r\nContent-Disposition: form-data; name="v"\r\n\r\n' + b"x" * 2048 + b"\r\n"
     pieces = [value] * int(3 * read_seconds / PIECE_SECONDS) + [b"--bnd--\r\n"]
     paced = threading.Event()
     began = time.monotonic()

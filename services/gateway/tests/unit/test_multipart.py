@@ -100,6 +100,21 @@ def test_a_large_value_is_read_as_content_but_not_skipped() -> None:
         parts.skip()
 
 
+@pytest.mark.parametrize("size", [0, 200, MAX_SKIPPED_BYTES // 2])
+def test_many_small_values_are_skipped_no_further_than_a_large_one(size: int) -> None:
+    one, sent = part("a", b"x" * size), [0]
+
+    def read(_most: int) -> bytes:
+        sent[0] += len(one)
+        return one if sent[0] < 10 * MAX_SKIPPED_BYTES else b""
+
+    parts = Multipart(read, BOUNDARY)
+    with pytest.raises(ApiError, match="UPLOAD_ERROR"):
+        while parts.next_part() is not None:
+            parts.skip()
+    assert sent[0] < 3 * MAX_SKIPPED_BYTES
+
+
 @pytest.mark.parametrize(
     "given", ["", "; boundary=", f"; boundary={'x' * 71}", '; boundary="a\tb"', "; boundary=é"]
 )

@@ -155,6 +155,12 @@ def test_a_part_behind_a_long_file_is_refused_with_what_to_do_and_nothing_is_kep
     assert bus.asked("commit_upload") == []
 
 
+def test_64_kib_before_the_file_are_too_much_in_however_many_parts(client, storage) -> None:
+    before = part("a", b"x" * 40_960) + part("b", b"x" * 40_960)
+    refused_with(send(client, before + part("file", JPEG, "a.jpg") + b"--bnd--\r\n"), 400, "UPLOAD_ERROR")
+    assert storage.kept == {}
+
+
 def test_what_stands_behind_a_short_file_does_not_matter(client, storage) -> None:
     body = part("file", JPEG, "a.jpg") + part("note", b"x") + b"--bnd--"
     assert send(client, body).status_code == 201
