@@ -22,7 +22,7 @@ from publishing import attachments, content, limiting, reach, telling
 from publishing.attachments import Attachment
 from publishing.house import House
 from publishing.platforms.base import NotConnected
-from publishing.records import PageRow, Post
+from publishing.records import PageRow, Post, is_repeated
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 
@@ -142,12 +142,11 @@ def show(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost
 
 
 def cancel(house: House, caller: Caller, request: api.PostId) -> api.Cancelled:
+    """Also answered to the operation that has cancelled it before, as its first answer may be lost."""
     post = get_scheduled(house, caller, request.id)
     with house.database.transaction() as connection:
         store = Posts(connection)
-        cancelled = store.cancel(post.id)
-        if cancelled is None:
-            raise not_queued(store.get(post.id))
+        cancelled = store.cancel(post.id, caller.operation_id) or _left_by(store, caller, post.id)
         if cancelled.media_ids:
             telling.tell_media(connection, cancelled)
     if cancelled.media_ids:
@@ -156,9 +155,12 @@ def cancel(house: House, caller: Caller, request: api.PostId) -> api.Cancelled:
 
 
 def retry(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost:
-    """A failed post is due now; 409 when it is queued, 404 in any other state (decisions), or when a file is gone."""
+    """A failed post is due now; 409 when it is queued, 404 in any other state (decisions), or when a file is gone.
+
+    The same operation again gets the post, and tries it no second time.
+    """
     post = get_scheduled(house, caller, request.id)
-    if post.state == "failed":
+    if post.state == "failed" and not is_repeated(caller, post.last_operation_id):
         with house.database.reading() as connection:
             page = Pages(connection).get(post.page_id)
         assert page is not None
@@ -167,10 +169,7 @@ def retry(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPos
             attachments.attach(house, post.owner, post.id, post.media_ids)
     with house.database.transaction() as connection:
         store = Posts(connection)
-        again = store.requeue(post.id)
-        if again is None:
-            current = store.get(post.id)
-            raise ApiError(POST_IN_PROGRESS if current and current.status == "queued" else NOT_FOUND)
+        again = store.requeue(post.id, caller.operation_id) or _left_by(store, caller, post.id)
         if again.media_ids:
             telling.tell_media(connection, again)
     wake("publish_due_posts")
@@ -178,14 +177,13 @@ def retry(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPos
 
 
 def bring_due(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost:
-    """Operator: a queued post's time becomes now."""
+    """Operator: a queued post's time becomes now. The same operation again gets it, also when it has gone out."""
     reach.operator(caller)
     with house.database.transaction() as connection:
         store = Posts(connection)
         now = clock.now(connection)
-        post = store.change(request.id, {"scheduled_at": now, "out_at": now})
-        if post is None:
-            raise not_queued(store.get(request.id))
+        values = {"scheduled_at": now, "out_at": now, "last_operation_id": caller.operation_id}
+        post = store.change(request.id, values) or _left_by(store, caller, request.id)
     wake("publish_due_posts")
     return post.scheduled_view()
 
@@ -251,6 +249,14 @@ def instant(value: datetime) -> datetime:
 def not_queued(post: Post | None) -> ApiError:
     """Why a post that is not queued cannot be changed."""
     return ApiError(POST_IN_PROGRESS if post is not None and post.status == "queued" else NOT_FOUND)
+
+
+def _left_by(store: Posts, caller: Caller, post_id: str) -> Post:
+    """A post that is what it should be no more, if by this very operation. Raises POST_IN_PROGRESS, NOT_FOUND."""
+    post = store.get(post_id)
+    if post is None or not is_repeated(caller, post.last_operation_id):
+        raise not_queued(post)
+    return post
 
 
 def _collect(errors: list[ApiError], check: Any, *args: Any) -> Any:

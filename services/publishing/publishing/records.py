@@ -99,6 +99,7 @@ class PageRow(Row):
     created_at: datetime
     unlinked_at: datetime | None = None
     grant_id: str | None = None
+    unlink_operation_id: str | None = None
 
     def view(self) -> api.Page:
         return api.Page(
@@ -154,6 +155,7 @@ class Post(Row):
     comment_attempts: int
     comment_fence: int
     traceparent: str | None = None
+    last_operation_id: str | None = None
 
     @classmethod
     def new(cls, values: Mapping[str, Any]) -> Self:
@@ -258,6 +260,11 @@ class Post(Row):
             published_at=self.out_at,
             permalink=self.permalink,
         )
+
+
+def is_repeated(caller: Caller, operation_id: str | None) -> bool:
+    """Whether what this operation did is asked for again: its first answer may have been lost."""
+    return operation_id is not None and operation_id == caller.operation_id
 
 
 def is_id(value: str) -> bool:

@@ -189,25 +189,42 @@ class Posts:
         rows = self._connection.execute(_NEXT_MEDIA_REVISIONS, {"ids": list(post_ids)})
         return {row.id: row.media_revision for row in rows}
 
-    def cancel(self, post_id: str) -> Post | None:
-        return self.change(post_id, {"state": "cancelled", "out_at": None})
+    def cancel(self, post_id: str, operation_id: str | None) -> Post | None:
+        return self.change(post_id, {"state": "cancelled", "out_at": None, "last_operation_id": operation_id})
+
+    def cancelled_by(self, operation_id: str, account_id: str, page_id: str) -> list[str]:
+        """The ids of a page's posts that this operation cancelled, in their order."""
+        statement = select(posts.c.id).where(
+            posts.c.account_id == account_id,
+            posts.c.origin == "scheduled",
+            posts.c.page_id == page_id,
+            posts.c.state == "cancelled",
+            posts.c.last_operation_id == operation_id,
+        )
+        return list(self._connection.execute(statement.order_by(posts.c.id)).scalars())
 
     def pending_of_page(self, page_id: str) -> list[Post]:
         """Posts of a page that have neither gone out nor ended, as they stay until the transaction ends."""
         statement = select(*_POST).where(posts.c.page_id == page_id, posts.c.state.in_(PENDING))
         return self._all(statement.order_by(posts.c.id).with_for_update())
 
-    def requeue(self, post_id: str) -> Post | None:
-        """A failed post is due now, with a fresh budget of attempts; None when it has not failed."""
+    def requeue(self, post_id: str, operation_id: str | None) -> Post | None:
+        """A failed post is due now, with a fresh budget of attempts; None when it has not failed, or has failed again
+        since this operation."""
         return self._one(
             update(posts)
-            .where(posts.c.id == post_id, posts.c.state == "failed")
+            .where(
+                posts.c.id == post_id,
+                posts.c.state == "failed",
+                posts.c.last_operation_id.is_distinct_from(operation_id or ""),
+            )
             .values(
                 state="queued",
                 out_at=clock_now(),
                 attempts_before=posts.c.attempts,
                 error_code=None,
                 error_message=None,
+                last_operation_id=operation_id,
             )
             .returning(posts)
         )

@@ -1,0 +1,11 @@
+"""What changed a post or took a page away is remembered: the same operation again is answered, not refused."""
+
+from alembic import op
+
+revision = "0009"
+down_revision = "0008"
+
+
+def upgrade() -> None:
+    op.execute("ALTER TABLE posts ADD COLUMN last_operation_id text")
+    op.execute("ALTER TABLE pages ADD COLUMN unlink_operation_id text")

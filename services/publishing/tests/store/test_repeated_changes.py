@@ -1,0 +1,109 @@
+"""A change whose first answer was lost: the same operation again is answered, and changes nothing twice."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from contracts import publishing as api
+from contracts.caller import operator
+from contracts.errors import ApiError
+from publishing import pages, posts, unlinking
+from publishing.house import House
+
+
+def refused(call: Any, *args: Any) -> str:
+    with pytest.raises(ApiError) as refusal:
+        call(*args)
+    return refusal.value.code
+
+
+@pytest.fixture
+def failed(world: Any) -> api.PostId:
+    post = world.schedule(world.page(), world.in_minutes(11))
+    fail(world, post.id)
+    return api.PostId(id=post.id)
+
+
+def fail(world: Any, post_id: str) -> None:
+    world.run("UPDATE posts SET state = 'failed', out_at = NULL, attempts = 4 WHERE id = :id", id=post_id)
+
+
+def test_a_post_is_cancelled_again_by_the_operation_that_did(world: Any, house: House) -> None:
+    asked = api.PostId(id=world.schedule(world.page(), world.in_minutes(11)).id)
+    caller = world.caller()
+    first = posts.cancel(house, caller, asked)
+    assert posts.cancel(house, caller, asked) == first
+    assert refused(posts.cancel, house, world.caller(), asked) == "NOT_FOUND"
+    assert refused(posts.cancel, house, replace(caller, operation_id=None), asked) == "NOT_FOUND"
+    assert refused(posts.cancel, house, replace(caller, account_id="usr_b"), asked) == "NOT_FOUND"
+
+
+def test_a_cancellation_without_an_operation_is_not_taken_for_another(world: Any, house: House) -> None:
+    asked = api.PostId(id=world.schedule(world.page(), world.in_minutes(11)).id)
+    caller = replace(world.caller(), operation_id=None)
+    posts.cancel(house, caller, asked)
+    assert refused(posts.cancel, house, caller, asked) == "NOT_FOUND"
+
+
+def test_a_retry_is_answered_again_and_tries_no_second_time(
+    world: Any, house: House, failed: api.PostId
+) -> None:
+    caller = world.caller()
+    first = posts.retry(house, caller, failed)
+    assert posts.retry(house, caller, failed) == first
+    assert refused(posts.retry, house, world.caller(), failed) == "POST_IN_PROGRESS"
+    fail(world, failed.id)
+    assert posts.retry(house, caller, failed).status == "failed"
+    assert posts.retry(house, world.caller(), failed).status == "queued"
+
+
+def test_a_retry_whose_twin_was_first_is_answered(
+    world: Any, house: House, failed: api.PostId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caller = world.caller()
+    check = posts.check_page
+
+    def twin_first(*args: Any) -> None:
+        monkeypatch.setattr(posts, "check_page", check)
+        posts.retry(house, caller, failed)
+        fail(world, failed.id)
+
+    monkeypatch.setattr(posts, "check_page", twin_first)
+    assert posts.retry(house, caller, failed).status == "failed"
+
+
+def test_a_post_that_was_brought_due_and_is_out_is_answered_again(
+    world: Any, house: House, platform: Any
+) -> None:
+    asked = api.PostId(id=world.schedule(world.page(), world.in_minutes(60)).id)
+    caller = replace(operator(), operation_id="op_1")
+    posts.bring_due(house, caller, asked)
+    world.send()
+    assert len(platform.posts) == 1
+    assert posts.bring_due(house, caller, asked).status == "published"
+    other = replace(operator(), operation_id="op_2")
+    assert refused(posts.bring_due, house, other, asked) == "NOT_FOUND"
+
+
+def test_a_page_is_unlinked_again_by_the_operation_that_did(world: Any, house: House) -> None:
+    page = world.page()
+    queued = world.fill(page, 2)
+    caller, asked = world.caller(), api.UnlinkPage(id=page.id, cancel_queued=True)
+    first = unlinking.unlink(house, caller, asked)
+    assert set(first.cancelled_posts) == {post.id for post in queued}
+    assert unlinking.unlink(house, caller, asked) == first
+    assert refused(unlinking.unlink, house, world.caller(), asked) == "NOT_FOUND"
+
+
+def test_a_page_that_was_linked_again_meanwhile_stays_so(world: Any, house: House) -> None:
+    page, caller = world.page(), world.caller()
+    asked = api.UnlinkPage(id=page.id)
+    first = unlinking.unlink(house, caller, asked)
+    link = api.LinkPage(
+        owner_account_id=caller.account_id, brand_id=page.brand_id, brand_name=page.brand_name,
+        platform=page.platform, remote_account_id=page.account_id, access_token="new", name=page.name,
+    )  # fmt: skip
+    pages.link(house, operator(), link)
+    assert unlinking.unlink(house, caller, asked) == first
+    assert pages.show(house, world.caller(), api.GetPage(id=page.id)).id == page.id
