@@ -54,14 +54,21 @@ def _print_refusal(session: Session | None, error: ApiError) -> None:
     epilog="Exit codes: 0 done, 1 refused with the API's error, 2 wrong usage.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object or array, errors included.")
+@click.option(
+    "--operation", metavar="ID", help="The one a run without an answer told: what it did is not done again."
+)
 @click.pass_context
-def cli(ctx: click.Context, as_json: bool) -> None:
+def cli(ctx: click.Context, as_json: bool, operation: str | None) -> None:
     """Operate Posthaste: users, tokens, brands, pages and what goes on inside.
 
     Addresses come from the environment (AMQP_URL and the like); on the local stack `./dev ctl` sets them.
     """
     session = ctx.obj or Session()
     session.as_json = as_json
+    if operation is not None:
+        if not operation:
+            raise click.UsageError("--operation needs an id")
+        session.act_as(operation)
     ctx.obj = session
     ctx.call_on_close(session.close)
 

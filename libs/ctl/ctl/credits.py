@@ -3,7 +3,6 @@
 import click
 from msgspec.structs import replace
 
-from chassis.ids import new_id
 from contracts.accounts import GetUser, User
 from contracts.ai import GrantCredits, SetAutoRefill
 from contracts.record import Nothing
@@ -26,9 +25,10 @@ def credits_() -> None:
 def grant(session: Session, user_id: str, amount: int, referral: bool, reference: str | None) -> None:
     """Grant bonus credits. Prints the balance."""
     user = _user(session, user_id)
-    operation_id = f"grant:{user.id}:{reference}" if reference else new_id("op")
+    if reference:
+        session.act_as(f"grant:{user.id}:{reference}")
     request = GrantCredits(account_id=user.id, tier=user.tier, amount=amount, referral=referral)
-    session.show(session.ai.grant_credits(replace(session.caller, operation_id=operation_id), request))
+    session.show(session.ai.grant_credits(session.caller, request))
 
 
 @credits_.command()

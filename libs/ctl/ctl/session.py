@@ -4,17 +4,22 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 import click
+from msgspec.structs import replace
 
 from chassis.ids import new_id
 from chassis.rpc import connect
 from contracts.accounts import AccountsApi
 from contracts.ai import AiApi
 from contracts.caller import Caller, operator
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.publishing import PublishingApi
 from contracts.quota import QuotaApi
 from contracts.webhooks import WebhooksApi
 from ctl import output
 from ctl.config import CtlConfig
+
+#: How often a call is made whose answers are lost, 10 s each. Our choice.
+_TRIES = 2
 
 
 class Session:
@@ -27,7 +32,12 @@ class Session:
         self.as_json = False
         self._connect_bus = connect_bus
         self._bus: Any = None
-        self.caller: Caller = operator(new_id("req"))
+        #: A run is one operation: services answer it again as they did when they have carried it out already.
+        self.caller: Caller = replace(operator(new_id("req")), operation_id=new_id("op"))
+
+    def act_as(self, operation_id: str) -> None:
+        """This run is an earlier one given again, whose outcome is not known."""
+        self.caller = replace(self.caller, operation_id=operation_id)
 
     @property
     def accounts(self) -> AccountsApi:
@@ -52,7 +62,7 @@ class Session:
     def _service(self, name: str) -> Any:
         if self._bus is None:
             self._bus = self._connect_bus(self.config.amqp_url, "ctl")
-        return self._bus.service(name)
+        return _Persistent(self._bus.service(name))
 
     def close(self) -> None:
         if self._bus is not None:
@@ -67,6 +77,36 @@ class Session:
         """Several: a JSON array with every field, or a table of some."""
         plain = [output.plain(record) for record in records]
         click.echo(output.as_json(plain) if self.as_json else output.table(plain, columns))
+
+
+class _Persistent:
+    """A service that is asked again when its answer is lost: it may have acted, and the answer may be a new token.
+
+    So every write that is called from here does nothing twice under one operation id.
+    """
+
+    def __init__(self, service: Any) -> None:
+        self._service = service
+
+    def __getattr__(self, name: str) -> Callable[[Caller, Any], Any]:
+        method = getattr(self._service, name)
+
+        def call(caller: Caller, request: Any) -> Any:
+            for _ in range(_TRIES):
+                try:
+                    return method(caller, request)
+                except ApiError as error:
+                    if error.row is not SERVICE_UNAVAILABLE:
+                        raise
+                    lost = error
+            raise _with_the_way_on(lost, caller.operation_id)
+
+        return call
+
+
+def _with_the_way_on(lost: ApiError, operation_id: str | None) -> ApiError:
+    way_on = f"Give --operation {operation_id} before the same command: nothing is done twice."
+    return ApiError(lost.row, f"{lost.message} {way_on}", **lost.extras, operation=operation_id)
 
 
 pass_session = click.make_pass_decorator(Session)

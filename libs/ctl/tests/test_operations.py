@@ -1,0 +1,82 @@
+"""A command whose answer was lost: it is asked again as the same operation, and can be given again as one."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from contracts.accounts import CreatedToken, Token
+from contracts.errors import SERVICE_UNAVAILABLE, TOKEN_REVOKED, ApiError
+
+ROTATE = ("token", "rotate", "tok_1")
+MADE = CreatedToken(token=Token(id="tok_2", name="CI", prefix="svc_live_abc", scopes=("*",)), api_token="t")
+
+
+def answers(*given: Any) -> Callable[[Any], Any]:
+    """One after another; errors are raised."""
+    left = list(given)
+
+    def answer(_request: Any) -> Any:
+        found = left.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    return answer
+
+
+def lost() -> ApiError:
+    return ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
+
+
+def operations(line: Any) -> list[str]:
+    return [caller.operation_id for _, caller, _ in line.bus.calls]
+
+
+def test_a_call_whose_answer_is_lost_is_asked_again_as_the_same_operation(line: Any) -> None:
+    line.bus.answers["rotate_token"] = answers(lost(), MADE)
+    assert line.json(*ROTATE)["api_token"] == "t"
+    first, second = operations(line)
+    assert first == second
+    assert first.startswith("op_")
+
+
+def test_two_commands_are_two_operations(line: Any) -> None:
+    line.bus.answers["rotate_token"] = MADE
+    line.json(*ROTATE)
+    line.json(*ROTATE)
+    assert len(set(operations(line))) == 2
+
+
+def test_a_refusal_is_final(line: Any) -> None:
+    line.bus.answers["rotate_token"] = ApiError(TOKEN_REVOKED)
+    assert line.json(*ROTATE, exit_code=1)["code"] == "TOKEN_REVOKED"
+    assert len(line.bus.calls) == 1
+
+
+@pytest.mark.parametrize("given", [[], ["--operation", "op_mine"]])
+def test_without_an_answer_the_operation_is_told_and_can_be_given_again(line: Any, given: list[str]) -> None:
+    line.bus.answers["rotate_token"] = lost()
+    told = line.json(*given, *ROTATE, exit_code=1)
+    assert told["code"] == "SERVICE_UNAVAILABLE"
+    assert f"--operation {told['operation']}" in told["error"]
+    assert set(operations(line)) == {told["operation"]}
+    assert told["operation"] == "op_mine" or not given
+    assert (
+        f"--operation {operations(line)[0]}" not in line.run(*ROTATE).stderr
+    )  # another run, another operation
+
+    line.bus.answers["rotate_token"] = MADE
+    assert line.json("--operation", told["operation"], *ROTATE)["api_token"] == "t"
+    assert operations(line)[-1] == told["operation"]
+
+
+def test_an_empty_operation_is_wrong_usage(line: Any) -> None:
+    assert line.run("--operation", "", *ROTATE).exit_code == 2
+    assert line.bus.calls == []
+
+
+def test_people_read_how_to_repeat_it_on_standard_error(line: Any) -> None:
+    line.bus.answers["create_user"] = lost()
+    stderr = line.run("user", "create", "--email", "a@example.com", "--tier", "free").stderr
+    assert f"--operation {operations(line)[0]}" in stderr
