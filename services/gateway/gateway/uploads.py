@@ -6,6 +6,7 @@ be said without knowing the bytes: where the file is in the body, and that it is
 
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import PurePosixPath
@@ -34,6 +35,8 @@ log = structlog.get_logger()
 _ENDING = b"--\r\n"
 #: Boundaries of clients that may leave out that line break: what they send is as long as it turns out to be.
 _BARE_ENDINGS = (b"----formdata-undici-",)
+#: How long a file may take to come: as long as media keeps its reservation.
+_MOST_SECONDS = 15 * 60.0
 #: media looks at the whole of some files. Our choice.
 _COMMIT_SECONDS = 120.0
 _ABORT_SECONDS = 5.0
@@ -119,7 +122,7 @@ def receive(exchange: Exchange) -> UploadedMedia:
         raise ApiError(UNSUPPORTED_MEDIA_TYPE, "Send the file as multipart/form-data.")
     boundary = boundary_of(content_type)
     with exchange.house.upload_places.take():
-        parts = Multipart(stream.read, boundary)
+        parts = Multipart(_in_time(stream), boundary)
         part = _file_in(parts)
         if stream.length is not None and not boundary.startswith(_BARE_ENDINGS):
             size_bytes = stream.length - parts.position - len(parts.delimiter) - len(_ENDING)
@@ -128,6 +131,19 @@ def receive(exchange: Exchange) -> UploadedMedia:
         with exchange.house.upload_spools.take() as grow, tempfile.SpooledTemporaryFile(BLOCK_BYTES) as spool:
             size_bytes = _fill(spool, parts, most, grow)
             return _store(exchange, part, size_bytes, iter(lambda: spool.read(BLOCK_BYTES), b""))
+
+
+def _in_time(stream: BodyStream) -> Callable[[int], bytes]:
+    """What comes within the time a file may take; then ApiError UPLOAD_ERROR: a steady line ends too."""
+    end = time.monotonic() + _MOST_SECONDS
+
+    def read(most: int) -> bytes:
+        block = stream.read(most)
+        if time.monotonic() > end:
+            raise malformed(_TOO_SLOW)
+        return block
+
+    return read
 
 
 def _file_in(parts: Multipart) -> Part:

@@ -5,6 +5,7 @@ import io
 import tempfile
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from contracts import media
 from contracts.errors import NOT_FOUND, QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, ApiError
 from contracts.plans import PLANS
 from contracts.record import Nothing
+from gateway import uploads
 from gateway.config import Config
 from gateway.multipart import BLOCK_BYTES
 from gateway.storage import Storage
@@ -192,6 +194,24 @@ def test_an_upload_that_outlived_its_reservation_is_told_of_the_other_way(client
     response = send(client, part("file", JPEG, "a.jpg") + b"--bnd--\r\n")
     refused_with(response, 400, "UPLOAD_ERROR")
     assert "/media/uploads" in response.json["error"]
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_an_upload_that_takes_longer_than_a_reservation_is_ended_where_it_is(
+    client, bus, storage, monkeypatch, chunked: bool
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(uploads, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def later() -> None:
+        now[0] += 15 * 60 + 1
+
+    body = Telling(part("file", LONG, "a.jpg") + b"--bnd--\r\n", later)
+    response = send(client, body, chunked=chunked)
+    refused_with(response, 400, "UPLOAD_ERROR")
+    assert "/media/uploads" in response.json["error"]
+    assert storage.kept == {}
+    assert len(bus.asked("begin_upload")) == len(bus.asked("abort_upload")) == (0 if chunked else 1)
 
 
 def test_storage_away_is_a_503_and_the_upload_is_aborted(client, bus, storage) -> None:
