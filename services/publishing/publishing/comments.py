@@ -28,6 +28,7 @@ from publishing.delivery import connection_to
 from publishing.engagement import published, unreadable
 from publishing.expiring import Expired, expire
 from publishing.house import House
+from publishing.looking import look_failed, next_look
 from publishing.platforms.base import CommentPage, NotConnected, OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.platforms.limits import comment_length
 from publishing.platforms.registry import PARTS
@@ -37,7 +38,6 @@ from publishing.publish import rejected
 from publishing.receiving import take_in, view
 from publishing.records import PageRow, Post
 from publishing.renewing import softened
-from publishing.retries import wait_before_look
 from publishing.store import Connection
 from publishing.store.comments import CommentRow, Comments, ReplyRow
 from publishing.store.pages import Pages
@@ -136,7 +136,7 @@ def look_up(house: House, row: ReplyRow) -> None:
 
 
 def _look_up(house: House, row: ReplyRow) -> None:
-    settings, unknown_seconds = house.settings, row.unknown_seconds or 0.0
+    unknown_seconds = row.unknown_seconds or 0.0
     with house.database.reading() as connection:
         comments = Comments(connection)
         comment, post = comments.get(row.comment_id), Posts(connection).get(row.post_id)
@@ -144,7 +144,7 @@ def _look_up(house: House, row: ReplyRow) -> None:
         assert post is not None
         page, known = Pages(connection).get(post.page_id), comments.remote_ids_of_replies(comment.id)
     assert page is not None
-    state, remote_id = "unknown", None
+    state, remote_id, wait = "unknown", None, next_look(house, unknown_seconds)
     try:
         connector, account = connection_to(house, page)
         found = connector.find_reply(
@@ -152,14 +152,11 @@ def _look_up(house: House, row: ReplyRow) -> None:
         )
         if found is not None:
             state, remote_id = "done", found.id
-        elif unknown_seconds >= settings.reconcile_settle_seconds:
+        elif unknown_seconds >= house.settings.reconcile_settle_seconds:
             state = "failed"
-    except Exception:
-        log.exception("reply_look_failed", reply_id=row.id)
+    except Exception as problem:  # noqa: BLE001 - `look_failed` logs it
         state = "failed" if unknown_seconds >= DAY_SECONDS else "unknown"
-    wait = wait_before_look(
-        unknown_seconds, settings.reconcile_first_seconds, settings.reconcile_settle_seconds
-    )
+        wait = look_failed(house, page, problem, unknown_seconds, reply_id=row.id)
     with house.database.transaction() as connection:
         ended = Comments(connection).end_reply(row, state, remote_id=remote_id, wait_seconds=wait)
         if ended is not None and state == "done":

@@ -12,11 +12,12 @@ from chassis.telemetry import tracing
 from contracts.platforms import DAY_SECONDS
 from publishing.delivery import connection_to
 from publishing.house import House
+from publishing.looking import look_failed, next_look
 from publishing.platforms.base import NotConnected, OutcomeUnknown, PlatformRefusal
 from publishing.pool import Task
 from publishing.records import PageRow, Post
 from publishing.renewing import softened
-from publishing.retries import wait_before_look, wait_before_next
+from publishing.retries import wait_before_next
 from publishing.store.comments import Comments, FirstComment
 from publishing.store.pages import Pages
 
@@ -82,22 +83,19 @@ def _make(house: House, page: PageRow, post: Post) -> tuple[str, float]:
 
 def _look(house: House, page: PageRow, first: FirstComment) -> tuple[str, float]:
     """(state, wait) after a look under the post. Not there once settled: it may be made again."""
-    post, settings = first.post, house.settings
+    post = first.post
     assert post.comment_began_at is not None
-    wait = wait_before_look(
-        first.began_seconds, settings.reconcile_first_seconds, settings.reconcile_settle_seconds
-    )
     try:
         connector, account = connection_to(house, page)
         found = connector.find_comment(
             account, post.remote_id or "", post.first_comment or "", began_at=post.comment_began_at
         )
-    except Exception:
-        log.exception("first_comment_look_failed", post_id=post.id)
+    except Exception as problem:  # noqa: BLE001 - `look_failed` logs it
+        wait = look_failed(house, page, problem, first.began_seconds, post_id=post.id)
         return ("failed", 0.0) if first.began_seconds > DAY_SECONDS else ("unknown", wait)
     if found is not None:
         return "done", 0.0
-    if first.began_seconds < settings.reconcile_settle_seconds:
-        return "unknown", wait
+    if first.began_seconds < house.settings.reconcile_settle_seconds:
+        return "unknown", next_look(house, first.began_seconds)
     again = wait_before_next(post.comment_attempts)
     return ("failed", 0.0) if again is None else ("due", 0.0)

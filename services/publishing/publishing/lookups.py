@@ -11,10 +11,10 @@ from contracts.platforms import DAY_SECONDS
 from publishing import telling
 from publishing.delivery import await_name, connection_to, content_of, published_record, refused
 from publishing.house import House
+from publishing.looking import look_failed, next_look
 from publishing.platforms.base import (
     Checkpoint,
     MediaSource,
-    NotConnected,
     NotPublished,
     Outcome,
     PlatformRefusal,
@@ -24,7 +24,6 @@ from publishing.platforms.base import (
 )
 from publishing.pool import Task
 from publishing.records import PageRow
-from publishing.retries import wait_before_look
 from publishing.store.looks import Look, Looks
 from publishing.store.pages import Pages
 from publishing.store.sending import Claim, Recorded, Sending
@@ -97,7 +96,7 @@ def conclude(house: House, look: Look, outcome: Outcome) -> Recorded:
             error_code=PLATFORM_OUTCOME_UNKNOWN.code,
             error_message="It could not be established whether the platform published the post.",
         )
-    return _again(house, look)
+    return _again(house, look, outcome.wait_seconds if isinstance(outcome, StillUnknown) else 0.0)
 
 
 _NOT_KEPT = PlatformRefusal(
@@ -120,16 +119,10 @@ def _look(house: House, page: PageRow, look: Look) -> Outcome:
             began_at=look.began_at,
             known_remote_ids=others,
         )
-    except (PlatformRefusal, NotConnected) as error:
-        log.warning("look_up_failed", post_id=post.id, page_id=page.id, reason=str(error))
-    except Exception:
-        log.exception("look_up_failed_unforeseen", post_id=post.id, page_id=page.id)
-    return StillUnknown()
+    except Exception as problem:  # noqa: BLE001 - `look_failed` logs it
+        return StillUnknown(look_failed(house, page, problem, look.unknown_seconds, post_id=post.id))
 
 
-def _again(house: House, look: Look) -> Recorded:
-    settings = house.settings
-    wait = wait_before_look(
-        look.unknown_seconds, settings.reconcile_first_seconds, settings.reconcile_settle_seconds
-    )
+def _again(house: House, look: Look, least_seconds: float = 0.0) -> Recorded:
+    wait = max(next_look(house, look.unknown_seconds), least_seconds)
     return Recorded(id=look.post.id, fence=look.post.fence, state="unknown", outcome=None, wait_seconds=wait)

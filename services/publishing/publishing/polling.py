@@ -84,13 +84,15 @@ def run_poll(house: House, page: PageRow, post: Post, poll: Poll) -> None:
             return
 
 
-def note_refusal(house: House, page: PageRow, refusal: PlatformRefusal) -> None:
-    """What a refusal says of the page: that it has expired, or is to be left alone for a while."""
-    log.warning("comments_refused", page_id=page.id, kind=refusal.kind, code=refusal.code)
-    house.note_expired(page, softened(house, page, refusal))
+def note_refusal(house: House, page: PageRow, first: PlatformRefusal) -> PlatformRefusal:
+    """What a refusal says of the page: that it has expired, or is to be left alone for a while. As it counts for us."""
+    log.warning("page_refused", page_id=page.id, kind=first.kind, code=first.code)
+    refusal = softened(house, page, first)
+    house.note_expired(page, refusal)
     if refusal.kind is Refusal.RATE_LIMITED:
         with house.database.transaction() as connection:
             Pages(connection).rest(page.id, rest_seconds(refusal))
+    return refusal
 
 
 def rest_seconds(refusal: PlatformRefusal) -> float:

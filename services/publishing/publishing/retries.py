@@ -5,8 +5,8 @@ from contracts.platforms import DAY_SECONDS
 #: Waits before the 2nd, 3rd and 4th attempt (decisions "Publish attempts": at once, then 1, 5 and 15 minutes later).
 RETRY_WAITS_SECONDS = (60, 300, 900)
 MAX_ATTEMPTS = 1 + len(RETRY_WAITS_SECONDS)
-#: Looks at an outcome that stays unknown past the settling time come this far apart. Our choice.
-LATE_LOOK_SECONDS = 30.0
+#: Past the settling time looks come a quarter of its age apart, within these. Our choice.
+LATE_LOOK_SECONDS, RAREST_LOOK_SECONDS = 30.0, 3_600.0
 
 
 def wait_before_next(attempts: int, platform_wait_seconds: float | None = None) -> float | None:
@@ -23,8 +23,8 @@ def wait_before_look(unknown_seconds: float, first_seconds: float, settle_second
     """Seconds until the next look at an outcome that has been unknown for `unknown_seconds`.
 
     Looks come after `first_seconds`, then at twice the age each, one of them at `settle_seconds` exactly:
-    if the platform still has nothing then, it never had.
+    if the platform still has nothing then, it never had. What is unknown even so is looked at ever rarer.
     """
     if unknown_seconds >= settle_seconds:
-        return LATE_LOOK_SECONDS
+        return min(max(unknown_seconds / 4, LATE_LOOK_SECONDS), RAREST_LOOK_SECONDS)
     return min(max(first_seconds, 2 * unknown_seconds), settle_seconds) - unknown_seconds

@@ -173,7 +173,9 @@ class NotPublished:
 
 @dataclass(frozen=True, slots=True)
 class StillUnknown:
-    """The platform is still working on it: ask again, however long it takes."""
+    """The platform is still working on it: ask again, however long it takes, but not sooner than after so long."""
+
+    wait_seconds: float = 0.0
 
 
 Outcome = Published | NotPublished | StillUnknown

@@ -38,3 +38,7 @@ def test_looks_begin_at_the_first_and_one_of_them_is_at_the_settling_time(first:
 @given(st.floats(0, 1e6), st.floats(0.1, 60), st.floats(61, 300))
 def test_the_next_look_always_lies_ahead(age: float, first: float, settle: float) -> None:
     assert wait_before_look(age, first, settle) > 0
+
+
+def test_what_stays_unknown_is_looked_at_ever_rarer_and_once_an_hour_at_least() -> None:
+    assert [wait_before_look(age, 30, 90) for age in (90, 120, 7_200, 80_000)] == [30, 30, 1_800, 3_600]
