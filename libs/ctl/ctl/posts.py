@@ -16,13 +16,16 @@ def post() -> None:
 @click.argument("post_id")
 @pass_session
 def due(session: Session, post_id: str) -> None:
-    """Bring the time of the queued POST_ID to now. It is noted in the brand's audit log."""
-    brought = session.publishing.bring_post_due(session.caller, PostId(id=post_id))
-    entry = RecordAudit(
-        brand_id=brought.brand_id,
-        action="post.brought_due",
-        subject_id=brought.id,
-        details={"page_id": brought.page_id},
-    )
-    session.accounts.record_audit(session.caller, entry)
-    session.show(brought)
+    """Bring the time of the queued POST_ID to now. It is noted in the brand's audit log first."""
+    asked = PostId(id=post_id)
+    found = session.publishing.get_scheduled_post(session.caller, asked)
+    if found.status == "queued":
+        # Before the act: of a post that is out by then, a repetition could not note it any more.
+        entry = RecordAudit(
+            brand_id=found.brand_id,
+            action="post.brought_due",
+            subject_id=found.id,
+            details={"page_id": found.page_id},
+        )
+        session.accounts.record_audit(session.caller, entry)
+    session.show(session.publishing.bring_post_due(session.caller, asked))

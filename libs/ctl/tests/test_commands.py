@@ -164,7 +164,7 @@ def test_page_expire_names_the_page(line: Any) -> None:
 
 
 def test_post_due_is_noted_in_the_brands_audit_log(line: Any) -> None:
-    line.bus.answers |= {"bring_post_due": POST, "record_audit": None}
+    line.bus.answers |= {"get_scheduled_post": POST, "bring_post_due": POST, "record_audit": None}
     assert line.json("post", "due", "pst_1")["id"] == "pst_1"
     method, _, noted = line.bus.calls[1]
     assert (method, noted.brand_id, noted.action, noted.subject_id) == (

@@ -1,15 +1,23 @@
 """A command whose answer was lost: it is asked again as the same operation, and can be given again as one."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from contracts.accounts import CreatedToken, Token
-from contracts.errors import SERVICE_UNAVAILABLE, TOKEN_REVOKED, ApiError
+from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, TOKEN_REVOKED, ApiError
+from contracts.publishing import ScheduledPost
 
 ROTATE = ("token", "rotate", "tok_1")
 MADE = CreatedToken(token=Token(id="tok_2", name="CI", prefix="svc_live_abc", scopes=("*",)), api_token="t")
+NOW = datetime(2027, 1, 1, 12, tzinfo=UTC)
+POST = ScheduledPost(
+    id="pst_1", page_id="pag_1", brand_id="brd_1", platform="FB", media=(), scheduled_at=NOW, status="queued",
+    created_at=NOW,
+)  # fmt: skip
 
 
 def answers(*given: Any) -> Callable[[Any], Any]:
@@ -80,3 +88,26 @@ def test_people_read_how_to_repeat_it_on_standard_error(line: Any) -> None:
     line.bus.answers["create_user"] = lost()
     stderr = line.run("user", "create", "--email", "a@example.com", "--tier", "free").stderr
     assert f"--operation {operations(line)[0]}" in stderr
+
+
+def asked(line: Any) -> list[str]:
+    return [method for method, _, _ in line.bus.calls]
+
+
+def test_a_post_is_brought_due_only_once_that_is_noted(line: Any) -> None:
+    line.bus.answers |= {
+        "get_scheduled_post": POST,
+        "record_audit": answers(lost(), lost(), None),
+        "bring_post_due": ApiError(NOT_FOUND),
+    }
+    assert line.json("post", "due", "pst_1", exit_code=1)["code"] == "SERVICE_UNAVAILABLE"
+    assert "bring_post_due" not in asked(line)
+    assert line.json("post", "due", "pst_1", exit_code=1)["code"] == "NOT_FOUND"
+    assert asked(line)[-2:] == ["record_audit", "bring_post_due"]
+
+
+def test_what_is_not_queued_is_not_noted_as_brought_due(line: Any) -> None:
+    published = replace(POST, status="published")
+    line.bus.answers |= {"get_scheduled_post": published, "bring_post_due": ApiError(NOT_FOUND)}
+    assert line.json("post", "due", "pst_1", exit_code=1)["code"] == "NOT_FOUND"
+    assert "record_audit" not in asked(line)

@@ -226,6 +226,17 @@ def test_a_cancelled_post_is_gone_for_every_change(world: Any, house: House) -> 
     assert posts.show(house, world.caller(), api.PostId(id=post.id)).status == "cancelled"
 
 
+def test_the_operator_sees_anybody_s_post_and_changes_none_as_its_owner_does(
+    world: Any, house: House
+) -> None:
+    post = world.schedule(world.page(), world.in_minutes(11))
+    assert posts.show(house, operator(), api.PostId(id=post.id)) == post
+    for change in (posts.cancel, posts.retry):
+        assert refused(change, house, operator(), api.PostId(id=post.id)).code == "NOT_FOUND"
+    stranger = Caller(account_id="usr_b", user_id="usr_b", scopes=("*",))
+    assert refused(posts.show, house, stranger, api.PostId(id=post.id)).code == "NOT_FOUND"
+
+
 def test_a_queued_post_cannot_be_retried(world: Any, house: House) -> None:
     post = world.schedule(world.page(), world.in_minutes(11))
     assert refused(posts.retry, house, world.caller(), api.PostId(id=post.id)).code == "POST_IN_PROGRESS"
