@@ -29,12 +29,13 @@ from gateway.door import Door
 from gateway.files import DEPARTURES, Locations
 from gateway.idempotency import IdempotencyKeys
 from gateway.openapi import describe
+from gateway.places import Places
 from gateway.rate import PerMinute
 from gateway.repeating import Repeating
 from gateway.routes import ENDPOINTS
 from gateway.storage import Storage
 from gateway.streams import STREAMS
-from gateway.uploads import Places, Spools
+from gateway.uploads import PLACE_SECONDS, Spools
 from gateway.use_batches import INTERVAL_SECONDS, UseBatches
 
 log = structlog.get_logger()
@@ -65,7 +66,7 @@ class House:
         self.ai: AiApi = self.bus.service("ai", AiApi)
         self.webhooks: WebhooksApi = self.bus.service("webhooks", WebhooksApi)
         self.storage = Storage(config.uploads_at_once + config.downloads_at_once)
-        self.upload_places = Places(config.uploads_at_once)
+        self.upload_places = Places("uploads", config.uploads_at_once, wait_seconds=PLACE_SECONDS, greed=2)
         self.upload_spools = Spools(config.upload_spool_bytes)
         self.download_places = threading.BoundedSemaphore(config.downloads_at_once)
         self.locations = Locations(self._locate)

@@ -40,45 +40,14 @@ _MOST_SECONDS = 15 * 60.0
 #: media looks at the whole of some files. Our choice.
 _COMMIT_SECONDS = 120.0
 _ABORT_SECONDS = 5.0
-#: How long an upload waits for a place, and how many wait for each that is inside. Our choice.
-_PLACE_SECONDS = 10.0
-_WAITING = 4
+#: How long an upload waits for a place. Our choice.
+PLACE_SECONDS = 10.0
 _TOO_SLOW = "The upload took longer than its storage is kept; put large files in parts: POST /media/uploads."
 _NO_ROOM = (
     "Too many uploads of unknown length at this moment; send the file with a Content-Length, or large files in parts: "
     "POST /media/uploads."
 )
 _UNFORESEEN = "The file must be the last part of the body, and a line break must follow the closing boundary."
-
-
-class Places:
-    """So many at once, some waiting: each holds a few blocks of its file."""
-
-    def __init__(self, count: int, wait_seconds: float = _PLACE_SECONDS) -> None:
-        self._wait_seconds = wait_seconds
-        self._inside = threading.BoundedSemaphore(count)
-        self._around = threading.BoundedSemaphore(count + count * _WAITING)
-
-    @contextmanager
-    def take(self) -> Iterator[None]:
-        """Raises ApiError SERVICE_UNAVAILABLE when none comes free in time."""
-        if not self._around.acquire(blocking=False):
-            raise self._full()
-        try:
-            if not self._inside.acquire(timeout=self._wait_seconds):
-                raise self._full()
-            try:
-                yield
-            finally:
-                self._inside.release()
-        finally:
-            self._around.release()
-
-    @staticmethod
-    def _full() -> ApiError:
-        return ApiError(
-            SERVICE_UNAVAILABLE, "Too many uploads at this moment.", retry_after_seconds=int(_PLACE_SECONDS)
-        )
 
 
 class Spools:
@@ -108,7 +77,7 @@ class Spools:
 
 
 def _no_room() -> ApiError:
-    return ApiError(SERVICE_UNAVAILABLE, _NO_ROOM, retry_after_seconds=int(_PLACE_SECONDS))
+    return ApiError(SERVICE_UNAVAILABLE, _NO_ROOM, retry_after_seconds=int(PLACE_SECONDS))
 
 
 def receive(exchange: Exchange) -> UploadedMedia:
@@ -121,7 +90,7 @@ def receive(exchange: Exchange) -> UploadedMedia:
     if content_type.partition(";")[0].strip().lower() != "multipart/form-data":
         raise ApiError(UNSUPPORTED_MEDIA_TYPE, "Send the file as multipart/form-data.")
     boundary = boundary_of(content_type)
-    with exchange.house.upload_places.take():
+    with exchange.house.upload_places.take(exchange.caller.account_id):
         parts = Multipart(_in_time(stream), boundary)
         part = _file_in(parts)
         if stream.length is not None and not boundary.startswith(_BARE_ENDINGS):

@@ -3,7 +3,6 @@
 import errno
 import io
 import tempfile
-import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -14,11 +13,10 @@ from contracts import media
 from contracts.errors import NOT_FOUND, QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, ApiError
 from contracts.plans import PLANS
 from contracts.record import Nothing
-from gateway import uploads
+from gateway import house, uploads
 from gateway.config import Config
 from gateway.multipart import BLOCK_BYTES
 from gateway.storage import Storage
-from gateway.uploads import Places
 
 JPEG = b"\xff\xd8\xff" + bytes(range(256)) * 64
 #: Larger than what is held: its size is foretold.
@@ -348,28 +346,22 @@ def test_a_scope_is_asked_before_the_body_is_read(client, bus, kit) -> None:
     refused_with(send(client, b"never looked at"), 403, "MISSING_SCOPE")
 
 
-def test_places_are_as_many_as_said_and_come_back() -> None:
-    places = Places(2, wait_seconds=0)
-    for _ in range(2):
-        with (
-            places.take(),
-            places.take(),
-            pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"),
-            places.take(),
-        ):
-            pass
+def test_one_account_alone_does_not_get_every_place(make_gateway, bus, kit, storage, monkeypatch) -> None:
+    monkeypatch.setattr(house, "PLACE_SECONDS", 0)
+    app = make_gateway(uploads_at_once=3)
+    body, statuses = part("file", LONG, "a.jpg") + b"--bnd--\r\n", []
 
+    def upload(then: Callable[[], None]) -> None:
+        """`then` happens in the middle."""
+        client = app.application.test_client()
+        client.environ_base |= app.environ_base
+        statuses.append(send(client, Telling(body, then)).status_code)
 
-def test_who_finds_no_place_waits_for_one() -> None:
-    places, entered = Places(1, wait_seconds=5), threading.Event()
+    def another_comes() -> None:
+        upload(lambda: None)
+        bus.on_reset()
+        bus.answers["authenticate"] = kit.identity(account_id="usr_2")
+        upload(lambda: None)
 
-    def enter() -> None:
-        with places.take():
-            entered.set()
-
-    with places.take():
-        thread = threading.Thread(target=enter)
-        thread.start()
-        assert not entered.wait(0.05)
-    assert entered.wait(5)
-    thread.join(5)
+    upload(lambda: upload(another_comes))
+    assert statuses == [503, 201, 201, 201]
