@@ -54,6 +54,8 @@ def run(house: House, page: PageRow, awaited: Awaited) -> None:
                 found = connector.named(account, post.remote_id)
         except (PlatformRefusal, NotConnected) as error:
             log.warning("name_not_told", post_id=post.id, reason=str(error))
+        except Exception:
+            log.exception("name_failed_unforeseen", post_id=post.id)
     with house.database.transaction() as connection:
         names = Names(connection)
         if found is not None:

@@ -36,7 +36,8 @@ _PAGES_PER_TURN = 10
 _LEASE_SECONDS = 60.0
 #: A limited page whose platform does not say for how long. Our choice.
 _REST_SECONDS = 300.0
-#: A post that cannot be read (taken down, perhaps), or whose page has expired: not sooner than this. Our choice.
+#: A post that cannot be read (taken down, perhaps, or its list is not as we know it), or whose page has expired: not
+#: sooner than this. Our choice.
 _REFUSED_SECONDS = 3_600.0
 
 
@@ -74,6 +75,10 @@ def run_poll(house: House, page: PageRow, post: Post, poll: Poll) -> None:
             return
         except NotConnected:
             _put_off(house, poll, DAY_SECONDS)
+            return
+        except Exception:
+            log.exception("comments_failed_unforeseen", page_id=page.id, post_id=post.id)
+            _put_off(house, replace(poll, cursor=None), _wait_after_refusal(house, poll))
             return
         with house.database.transaction() as connection:
             taken = take_in(connection, page, post, found.comments)
@@ -116,7 +121,12 @@ def _interval(house: House, poll: Poll) -> float | None:
 def _wait_after(house: House, poll: Poll, refusal: PlatformRefusal) -> float:
     if refusal.kind is Refusal.RATE_LIMITED:
         return rest_seconds(refusal)
-    least = 0.0 if refusal.retryable or poll.cursor is not None else _REFUSED_SECONDS
+    return _wait_after_refusal(house, poll, is_final=not refusal.retryable)
+
+
+def _wait_after_refusal(house: House, poll: Poll, *, is_final: bool = True) -> float:
+    """A reading that was in the middle of the list begins at its head again, and is not put off for that."""
+    least = _REFUSED_SECONDS if is_final and poll.cursor is None else 0.0
     return max(_interval(house, poll) or _REFUSED_SECONDS, least)
 
 

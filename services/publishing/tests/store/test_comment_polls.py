@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from contracts.errors import ApiError
+from contracts.errors import ApiError, invalid
 from publishing import pages, polling
 from publishing.house import House
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
@@ -257,12 +257,35 @@ def test_a_place_in_the_list_that_is_gone_is_looked_for_from_the_head(
     assert len(world.told()) == 5
 
 
-def test_a_look_that_went_wrong_in_a_way_nobody_foresaw_is_repeated(world: Any, wall: Any) -> None:
+def test_a_look_that_went_wrong_in_a_way_nobody_foresaw_is_repeated_after_an_hour(
+    world: Any, wall: Any
+) -> None:
     world.published()
     wall.write()
-    wall.script = [RuntimeError("a bug")]
+    wall.script = [KeyError("id")]
     world.poll()
-    assert 0 < row(world).wait <= 60, "when the claim lapses"
+    assert row(world).wait == near(3_600)
+    world.poll()
+    assert len(world.told()) == 1
+
+
+def test_a_post_whose_list_nobody_can_read_is_too_old_one_day(world: Any, wall: Any) -> None:
+    world.published()
+    world.shift(31 * 86_400)
+    wall.script = [KeyError("id")]
+    world.poll()
+    assert world.ask("SELECT FROM comment_polls") == []
+
+
+def test_a_place_in_the_list_that_an_older_release_wrote_otherwise_is_looked_for_from_the_head(
+    world: Any, wall: Any
+) -> None:
+    world.published()
+    world.run("UPDATE comment_polls SET cursor = 'of another kind'")
+    wall.write()
+    wall.script = [invalid("cursor", "is not a cursor of this list")]
+    world.poll()
+    assert (row(world).cursor, row(world).wait) == (None, near(60))
     world.poll()
     assert len(world.told()) == 1
 

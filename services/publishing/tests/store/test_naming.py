@@ -90,6 +90,19 @@ def test_after_a_day_a_post_keeps_the_name_it_has(world: Any, named: list[Any]) 
     assert known_as(world, post.post_id) == (post.platform_post_id, None)
 
 
+def test_an_answer_that_nobody_foresaw_is_waited_out_like_any_other(world: Any, named: list[Any]) -> None:
+    post = world.published()
+    named += [KeyError("id"), KeyError("id")]
+    look(world, 300)
+    [row] = world.ask(
+        "SELECT extract(epoch FROM wake_at - clock_timestamp())::float8 AS wait FROM names_awaited"
+    )
+    assert row.wait == pytest.approx(300, abs=5)
+    look(world, 86_401)
+    assert waiting(world) == []
+    assert known_as(world, post.post_id) == (post.platform_post_id, None)
+
+
 def test_a_post_that_came_to_nothing_has_no_name(world: Any, named: list[Any]) -> None:
     post = world.published()
     world.run("UPDATE posts SET state = 'failed', remote_id = NULL, out_at = NULL")

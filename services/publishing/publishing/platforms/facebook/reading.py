@@ -98,7 +98,7 @@ class FacebookReading(Connector):
             after=cursor,
             fields=_COMMENT,
         )
-        comments = [_comment(row) for row in rows_of(answer)]
+        comments = [_comment(row) for row in rows_of(answer) if row.get("id")]
         return CommentPage(
             tuple(one for one in comments if since is None or one.created_at > since), next_cursor(answer)
         )

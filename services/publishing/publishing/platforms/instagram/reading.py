@@ -112,7 +112,7 @@ class InstagramReading(Connector):
         answer = self._graph.read(
             account, remote_id, "comments", fields=_COMMENT, limit=place.size, after=place.after or None
         )
-        comments = [one for row in rows_of(answer) for one in self._thread(account, row)]
+        comments = [one for row in rows_of(answer) if row.get("id") for one in self._thread(account, row)]
         comments.sort(key=_order, reverse=True)
         wanted = [
             one
@@ -132,7 +132,7 @@ class InstagramReading(Connector):
         if ((row.get("replies") or {}).get("paging") or {}).get("next"):
             replies = list(self._graph.rows(account, str(row["id"]), "replies", fields=_REPLY))
         first = _comment(row, None, len(replies))
-        return [first, *(_comment(reply, first.id, 0) for reply in replies)]
+        return [first, *(_comment(reply, first.id, 0) for reply in replies if reply.get("id"))]
 
     def read_comment(self, account: Account, comment_id: str) -> RemoteComment:
         row = self._graph.read(account, comment_id, fields=f"{_REPLY},parent_id")

@@ -97,7 +97,9 @@ class XReading(Connector):
         )
         rows = rows_of(answer)
         authors = {user.get("id"): user for user in (answer.get("includes") or {}).get("users") or ()}
-        comments = [_comment(row, remote_id, authors) for row in rows if row.get("id") != remote_id]
+        comments = [
+            _comment(row, remote_id, authors) for row in rows if row.get("id") not in (None, remote_id)
+        ]
         fresh = [one for one in comments if since is None or one.created_at > since]
         shown = fresh[:limit]
         # X's pages are of 10 at least: the next one begins behind the last that is shown.

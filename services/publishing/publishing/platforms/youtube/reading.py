@@ -124,7 +124,7 @@ class YouTubeReading(Connector):
             maxResults=size,
             pageToken=token or None,
         )
-        comments = [one for thread in items_of(answer) for one in self._thread(account, thread)]
+        comments = [one for thread in items_of(answer) for one in self._thread(account, thread) if one.id]
         comments.sort(key=_order, reverse=True)
         wanted = [
             one

@@ -1,0 +1,25 @@
+"""A row of a platform's list that is no comment anybody could name or answer: it is passed over."""
+
+from typing import Any
+
+import pytest
+
+from publishing.platforms.base import Account
+from publishing.platforms.registry import Registry, default_settings
+from publishing.platforms.wire import Reply, Wire
+
+NAMELESS: dict[str, Any] = {"snippet": {"topLevelComment": {}}, "replies": {"data": [{}], "comments": [{}]}}
+ROWS = {
+    "FB": {"data": [NAMELESS, {"id": "1"}]},
+    "IG": {"data": [NAMELESS, {"id": "1", "replies": {"data": [{}]}}]},
+    "TW": {"data": [NAMELESS, {"id": "1", "text": "hi"}]},
+    "YT": {"items": [NAMELESS, {"snippet": {"topLevelComment": {"id": "1"}}, "replies": {"comments": [{}]}}]},
+}
+
+
+@pytest.mark.parametrize("platform", ROWS)
+def test_a_row_without_an_id_is_passed_over(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Wire, "send", lambda *args, **options: Reply(200, {}, ROWS[platform]))
+    connector = Registry(default_settings()).connector(platform)
+    found = connector.list_comments(Account("1001", "token"), "2002")
+    assert [comment.id for comment in found.comments] == ["1"]
