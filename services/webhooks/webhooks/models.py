@@ -51,6 +51,7 @@ subscriptions = Table(
     Column("created_at", _TIME, nullable=False),
     #: Its log goes in batches, the row after it.
     Column("deleted_at", _TIME),
+    Column("delete_operation_id", Text),
     CheckConstraint("status IN ('active', 'disabled')"),
     UniqueConstraint("account_id", "operation_id"),
     Index(

@@ -82,10 +82,15 @@ def edit(house: House, caller: Caller, request: api.EditSubscription) -> api.Sub
 
 
 def delete(house: House, caller: Caller, request: api.SubscriptionId) -> api.SubscriptionDeleted:
-    """Nothing goes out any more; the log follows. Raises NOT_FOUND."""
+    """Nothing goes out any more; the log follows. Raises NOT_FOUND, but for the operation that has deleted it."""
     with house.database.transaction() as connection:
-        reach.lock_subscription(connection, caller, request.id)
-        Subscriptions(connection).delete(request.id)
+        store = Subscriptions(connection)
+        try:
+            reach.lock_subscription(connection, caller, request.id)
+            store.delete(request.id, caller.operation_id)
+        except ApiError:
+            if store.deleted_by(caller.account_id, caller.operation_id) != request.id:
+                raise
     return api.SubscriptionDeleted(success=True, id=request.id)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from cryptography.fernet import Fernet
+from msgspec.structs import replace
 
 from contracts import webhooks as api
 from contracts.caller import operator
@@ -50,6 +51,24 @@ def test_of_thirty_at_once_exactly_twenty_are_made(desk: Any) -> None:
         outcomes = list(pool.map(attempt, range(30)))
     assert sorted(outcomes) == ["LIMIT_REACHED"] * 10 + ["made"] * 20
     desk.subscribe(URL, desk.caller(account_id="usr_b"))  # another account's own twenty
+
+
+def test_it_is_deleted_again_by_the_operation_that_did(desk: Any) -> None:
+    caller, asked = desk.caller(), api.SubscriptionId(id=desk.subscribe(URL).id)
+    first = subscriptions.delete(desk.house, caller, asked)
+    assert subscriptions.delete(desk.house, caller, asked) == first
+    for other in (desk.caller(), replace(caller, operation_id=None), replace(caller, account_id="usr_other")):
+        with pytest.raises(ApiError) as refusal:
+            subscriptions.delete(desk.house, other, asked)
+        assert code_of(refusal) == "NOT_FOUND"
+
+
+def test_two_deletions_without_an_operation_are_two(desk: Any) -> None:
+    caller, asked = replace(desk.caller(), operation_id=None), api.SubscriptionId(id=desk.subscribe(URL).id)
+    subscriptions.delete(desk.house, caller, asked)
+    with pytest.raises(ApiError) as refusal:
+        subscriptions.delete(desk.house, caller, asked)
+    assert code_of(refusal) == "NOT_FOUND"
 
 
 def test_a_deleted_one_makes_room_and_is_gone(desk: Any) -> None:

@@ -118,8 +118,16 @@ class Subscriptions:
         statement = update(lanes).where(lanes.c.subscription_id == subscription_id)
         self._connection.execute(statement.values(consecutive_failures=0))
 
-    def delete(self, subscription_id: str) -> None:
-        self.change(subscription_id, deleted_at=clock_now())
+    def delete(self, subscription_id: str, operation_id: str | None) -> None:
+        self.change(subscription_id, deleted_at=clock_now(), delete_operation_id=operation_id)
+
+    def deleted_by(self, account_id: str, operation_id: str | None) -> str | None:
+        """The id of what this operation deleted."""
+        columns = subscriptions.c
+        statement = select(columns.id).where(
+            columns.account_id == account_id, columns.delete_operation_id == (operation_id or "")
+        )
+        return self._connection.execute(statement).scalar()
 
     def add_secret(self, secret_id: str, subscription_id: str, operation_id: str | None, secret: str) -> None:
         """`secret`: encrypted."""

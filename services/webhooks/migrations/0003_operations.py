@@ -1,0 +1,10 @@
+"""What deleted a subscription is remembered: the same operation again is answered, not refused."""
+
+from alembic import op
+
+revision = "0003"
+down_revision = "0002"
+
+
+def upgrade() -> None:
+    op.execute("ALTER TABLE subscriptions ADD COLUMN delete_operation_id text")
