@@ -1,5 +1,6 @@
 """Where a request comes from, and whether a token's allowlist holds it (decisions "IP allowlist"). Pure."""
 
+from collections.abc import Hashable
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
@@ -34,6 +35,11 @@ def parse_address(text: str) -> Address | None:
     except ValueError:
         return None
     return _as_ipv4(address)
+
+
+def customer_of(address: Address | None) -> Hashable:
+    """What one customer of a provider has: an IPv4 address, or the /64 that an IPv6 one is of. None is one, too."""
+    return int(address) >> 64 if isinstance(address, IPv6Address) else address
 
 
 def is_allowed(address: Address | None, allowlist: tuple[str, ...]) -> bool:

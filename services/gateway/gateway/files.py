@@ -4,15 +4,15 @@ Whoever has the address may fetch. What is served is a stranger's: nothing in it
 """
 
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from werkzeug.http import dump_options_header, http_date, unquote_etag
 
-from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.media import LocatedFile, LocateFile
+from gateway.addresses import customer_of
 from gateway.answers import Answer
 from gateway.arrivals import Arrivals
 from gateway.exchange import Exchange
@@ -23,6 +23,8 @@ from gateway.storage import Download
 _KNOWN_SECONDS = 60.0
 #: Entries; past it the memory starts anew. Our choice.
 _MOST_KNOWN = 10_000
+#: How long a download waits for a place. Our choice.
+DOWNLOAD_WAIT_SECONDS = 2.0
 _HEADERS = {
     "Accept-Ranges": "bytes",
     "Cache-Control": "public, max-age=300",
@@ -60,10 +62,10 @@ class Locations:
 class Outgoing:
     """The bytes of an answer on their way; `close` gives the place back."""
 
-    def __init__(self, download: Download, client: Any, places: threading.Semaphore) -> None:
+    def __init__(self, download: Download, client: Any, leave: Callable[[], None]) -> None:
         self._download = download
         self._client = client
-        self._places = places
+        self._leave = leave
 
     def __iter__(self) -> Iterator[bytes]:
         for block in self._download:
@@ -76,7 +78,7 @@ class Outgoing:
     def close(self) -> None:
         DEPARTURES.arrived(self._client)
         self._download.close()
-        self._places.release()
+        self._leave()
 
 
 def serve(exchange: Exchange, request: LocateFile) -> Answer:
@@ -106,12 +108,11 @@ def serve(exchange: Exchange, request: LocateFile) -> Answer:
 
 
 def _open(exchange: Exchange, file: LocatedFile, first: int, last: int) -> Outgoing:
-    house = exchange.house
-    if not house.download_places.acquire(blocking=False):
-        raise ApiError(SERVICE_UNAVAILABLE, "Too many downloads at this moment.", retry_after_seconds=2)
+    places, who = exchange.house.download_places, customer_of(exchange.client_address)
+    places.enter(who)
     try:
-        download = house.storage.get(file.source_url, first, last)
+        download = exchange.house.storage.get(file.source_url, first, last)
     except BaseException:
-        house.download_places.release()
+        places.leave(who)
         raise
-    return Outgoing(download, exchange.environ.get("gunicorn.socket"), house.download_places)
+    return Outgoing(download, exchange.environ.get("gunicorn.socket"), partial(places.leave, who))

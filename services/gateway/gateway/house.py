@@ -1,6 +1,5 @@
 """What every request of a process shares: the services, caches and chores, wired in one place."""
 
-import threading
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -26,7 +25,7 @@ from gateway.callers import CallerCache
 from gateway.clock import GatewayClock
 from gateway.config import Config
 from gateway.door import Door
-from gateway.files import DEPARTURES, Locations
+from gateway.files import DEPARTURES, DOWNLOAD_WAIT_SECONDS, Locations
 from gateway.idempotency import IdempotencyKeys
 from gateway.openapi import describe
 from gateway.places import Places
@@ -35,7 +34,7 @@ from gateway.repeating import Repeating
 from gateway.routes import ENDPOINTS
 from gateway.storage import Storage
 from gateway.streams import STREAMS
-from gateway.uploads import PLACE_SECONDS, Spools
+from gateway.uploads import UPLOAD_WAIT_SECONDS, Spools
 from gateway.use_batches import INTERVAL_SECONDS, UseBatches
 
 log = structlog.get_logger()
@@ -66,9 +65,13 @@ class House:
         self.ai: AiApi = self.bus.service("ai", AiApi)
         self.webhooks: WebhooksApi = self.bus.service("webhooks", WebhooksApi)
         self.storage = Storage(config.uploads_at_once + config.downloads_at_once)
-        self.upload_places = Places("uploads", config.uploads_at_once, wait_seconds=PLACE_SECONDS, greed=2)
+        self.upload_places = Places(
+            "uploads", config.uploads_at_once, wait_seconds=UPLOAD_WAIT_SECONDS, greed=2
+        )
         self.upload_spools = Spools(config.upload_spool_bytes)
-        self.download_places = threading.BoundedSemaphore(config.downloads_at_once)
+        self.download_places = Places(
+            "downloads", config.downloads_at_once, wait_seconds=DOWNLOAD_WAIT_SECONDS, greed=1
+        )
         self.locations = Locations(self._locate)
         self.clock = GatewayClock(self.database)
         self.callers = CallerCache(self._authenticate, config.caller_cache_seconds)

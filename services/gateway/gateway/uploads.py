@@ -41,7 +41,7 @@ _MOST_SECONDS = 15 * 60.0
 _COMMIT_SECONDS = 120.0
 _ABORT_SECONDS = 5.0
 #: How long an upload waits for a place. Our choice.
-PLACE_SECONDS = 10.0
+UPLOAD_WAIT_SECONDS = 10.0
 _TOO_SLOW = "The upload took longer than its storage is kept; put large files in parts: POST /media/uploads."
 _NO_ROOM = (
     "Too many uploads of unknown length at this moment; send the file with a Content-Length, or large files in parts: "
@@ -77,7 +77,7 @@ class Spools:
 
 
 def _no_room() -> ApiError:
-    return ApiError(SERVICE_UNAVAILABLE, _NO_ROOM, retry_after_seconds=int(PLACE_SECONDS))
+    return ApiError(SERVICE_UNAVAILABLE, _NO_ROOM, retry_after_seconds=int(UPLOAD_WAIT_SECONDS))
 
 
 def receive(exchange: Exchange) -> UploadedMedia:

@@ -8,6 +8,7 @@ import pytest
 
 from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
 from contracts.media import LocatedFile, LocateFile
+from gateway import house
 from gateway.files import Locations
 from gateway.storage import Storage
 
@@ -158,7 +159,13 @@ def test_media_or_storage_away_is_a_503(client, bus, monkeypatch) -> None:
     assert client.get(PATH.replace("cat", "dog")).status_code == 503
 
 
-def test_places_come_back_whatever_becomes_of_a_download(make_gateway, monkeypatch) -> None:
+@pytest.fixture
+def impatient(monkeypatch) -> None:
+    """No download waits for a place."""
+    monkeypatch.setattr(house, "DOWNLOAD_WAIT_SECONDS", 0)
+
+
+def test_places_come_back_whatever_becomes_of_a_download(make_gateway, monkeypatch, impatient) -> None:
     client = make_gateway(downloads_at_once=1)
     for _ in range(3):
         client.get(PATH, buffered=True).close()
@@ -167,6 +174,37 @@ def test_places_come_back_whatever_becomes_of_a_download(make_gateway, monkeypat
     held.close()
     monkeypatch.setattr(Storage, "get", lambda *_given: (_ for _ in ()).throw(ApiError(NOT_FOUND)))
     assert [client.get(PATH).status_code for _ in range(2)] == [404, 404]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("203.0.113.1", "203.0.113.2"),
+        ("2001:db8::1", "2001:db8:0:1::1"),
+        ("::ffff:203.0.113.1", "203.0.113.2"),
+    ],
+)
+def test_nobody_takes_every_place_from_one_address(make_gateway, impatient, one: str, other: str) -> None:
+    client = make_gateway(downloads_at_once=8)
+
+    def get(address: str) -> Any:
+        return client.get(PATH, environ_base={"REMOTE_ADDR": address})
+
+    taken = [get(one) for _ in range(8)]
+    assert [response.status_code for response in taken] == [200] * 4 + [503] * 4
+    assert get(other).status_code == 200
+
+
+def test_the_addresses_of_one_network_of_ipv6_are_one_clients(make_gateway, impatient) -> None:
+    client = make_gateway(downloads_at_once=2)
+    taken = [client.get(PATH, environ_base={"REMOTE_ADDR": f"2001:db8::{n}"}) for n in (1, 2)]
+    assert [response.status_code for response in taken] == [200, 503]
+
+
+def test_behind_a_trusted_proxy_the_client_is_who_it_says(make_gateway, impatient) -> None:
+    client = make_gateway(downloads_at_once=2, trusted_proxy_hops=1)
+    taken = [client.get(PATH, headers={"X-Forwarded-For": f"10.9.9.9, 203.0.113.{n}"}) for n in (1, 1, 2)]
+    assert [response.status_code for response in taken] == [200, 503, 200]
 
 
 def test_a_place_is_asked_for_once_a_minute_and_a_refusal_again() -> None:

@@ -347,7 +347,7 @@ def test_a_scope_is_asked_before_the_body_is_read(client, bus, kit) -> None:
 
 
 def test_one_account_alone_does_not_get_every_place(make_gateway, bus, kit, storage, monkeypatch) -> None:
-    monkeypatch.setattr(house, "PLACE_SECONDS", 0)
+    monkeypatch.setattr(house, "UPLOAD_WAIT_SECONDS", 0)
     app = make_gateway(uploads_at_once=3)
     body, statuses = part("file", LONG, "a.jpg") + b"--bnd--\r\n", []
 
