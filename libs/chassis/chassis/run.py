@@ -20,9 +20,11 @@ from chassis import host_names
 host_names.look_up_in_threads()
 
 import importlib
+import resource
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -90,6 +92,13 @@ def container_of(
     )
 
 
+def allow_all_files() -> None:
+    """The usual limit of 1,024 is one for programs that `select`; connections are files, and webhooks has many."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # macOS names a limit that it does not grant
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def refuse_shifted_clock(bus: BusConfig, service: ServiceConfig) -> None:
     database = Database(service.database_url, pool_size=1)
     with database.reading() as connection:
@@ -135,6 +144,7 @@ def run(names: Sequence[str]) -> None:
 
     Raises ConfigError when the settings do not allow a start.
     """
+    allow_all_files()
     bus = BusConfig.from_env()
     shared = len(names) > 1
     settings = {name: ServiceConfig.from_env(name if shared else None) for name in names}
