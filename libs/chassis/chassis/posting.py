@@ -4,6 +4,7 @@ As in `guarded_http` the name is resolved here, before every request, and the co
 that was checked; a kept one is used only while its own address is still among them. Redirects are not followed.
 """
 
+import errno
 import socket
 import ssl
 import threading
@@ -37,6 +38,9 @@ _ALARM_SECONDS = 0.25
 _FRESH_SECONDS = 0.1
 #: What a server does to a kept connection that it no longer wants.
 _HUNG_UP = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
+#: What this machine may run out of, and what its network may lack.
+_SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_NO_WAY = (errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL)
 
 
 class PostProblem(StrEnum):
@@ -55,9 +59,11 @@ class PostProblem(StrEnum):
 class PostFailed(Exception):
     """No answer came; whether the server has read the request is not known."""
 
-    def __init__(self, problem: PostProblem) -> None:
+    def __init__(self, problem: PostProblem, *, is_ours: bool = False) -> None:
+        """`is_ours`: for want of something of this machine or its network; the server was not asked."""
         super().__init__(problem.value)
         self.problem = problem
+        self.is_ours = is_ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +139,8 @@ class Line:
             found = list(dict.fromkeys(looked_up.result(_left(deadline))))
         except LookUpTimeout:
             raise PostFailed(PostProblem.TIMEOUT) from None
-        except (OSError, UnicodeError):
-            raise PostFailed(PostProblem.UNKNOWN_HOST) from None
+        except (OSError, UnicodeError) as error:
+            raise PostFailed(PostProblem.UNKNOWN_HOST, is_ours=_is_ours(error)) from None
         inside = [address for address in found if is_allowed(address, self._allowed)]
         if inside:
             return inside
@@ -155,8 +161,8 @@ class Line:
     def _open(self, target: ParsedTarget, addresses: Sequence[str], deadline: float) -> None:
         self.close()
         sock, address = _dial(target, addresses, deadline)
-        self._handle = sock.dup()
         try:
+            self._handle = sock.dup()
             if target.scheme == "https":
                 with _alarmed(self, deadline):
                     sock = self._context().wrap_socket(sock, server_hostname=target.host)
@@ -198,13 +204,16 @@ class Line:
 
 
 def _dial(target: ParsedTarget, addresses: Sequence[str], deadline: float) -> tuple[socket.socket, str]:
-    """A connection to the first address that answers. Raises OSError."""
-    problem = OSError("no address")
+    """A connection to the first address that answers. Raises OSError; PostFailed if one of them was not asked."""
+    problem: Exception = OSError("no address")
     for address in addresses:
         try:
             sock = socket.create_connection((address, target.port), timeout=_left(deadline))
         except OSError as error:
-            problem = error
+            if _is_ours(error, address):
+                problem = PostFailed(PostProblem.UNREACHABLE, is_ours=True)
+            elif not isinstance(problem, PostFailed):
+                problem = error
         else:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return sock, address
@@ -226,7 +235,15 @@ def _problems(deadline: float) -> Iterator[None]:
     except UnsafeAddress:
         raise PostFailed(PostProblem.PRIVATE_ADDRESS) from None
     except (OSError, HTTPException, ValueError) as error:
-        raise PostFailed(_problem_of(error, deadline)) from error
+        raise PostFailed(_problem_of(error, deadline), is_ours=_is_ours(error)) from error
+
+
+def _is_ours(error: Exception, address: str = "") -> bool:
+    """Whether something of ours was wanting. No way to an IPv6 `address` is none: some networks never have one."""
+    if isinstance(error, socket.gaierror):
+        return error.errno in (socket.EAI_AGAIN, socket.EAI_MEMORY)
+    number = error.errno if isinstance(error, OSError) else None
+    return number in _SHORTAGES or (number in _NO_WAY and bool(address) and ":" not in address)
 
 
 def _problem_of(error: Exception, deadline: float) -> PostProblem:

@@ -78,7 +78,13 @@ class Lane:
 
     def judge(self, due: Due, tried: Tried, waits: Sequence[float]) -> rules.Verdict:
         """What an answer leads to; the next one is judged by how the subscription stands after it."""
-        verdict = rules.judge(tried.status_code, failures=due.failures, standing=self.standing, waits=waits)
+        verdict = rules.judge(
+            tried.status_code,
+            failures=due.failures,
+            standing=self.standing,
+            waits=waits,
+            is_ours=tried.is_ours,
+        )
         self.standing = verdict.standing
         self.acknowledged += verdict.state == "delivered"
         seconds = tried.duration_ms / 1000

@@ -21,7 +21,7 @@ from contracts.errors import ApiError
 from webhooks import charging, measures, rules, sending
 from webhooks.config import Settings
 from webhooks.lanes import Lane
-from webhooks.records import Due, Entry, Opened
+from webhooks.records import Due, Entry, Opened, Tried
 from webhooks.scribe import Scribe
 from webhooks.store.lanes import Lanes, Looked
 from webhooks.vault import UnreadableSecret, Vault
@@ -38,6 +38,8 @@ _TAKEN_UP = 4_096
 _LINGER_SECONDS = 3.0
 #: Until quota, or a key for the secrets, is asked for again.
 _QUOTA_PAUSE_SECONDS, _KEY_PAUSE_SECONDS = 1.0, 30.0
+#: Until a lane is tried again whose attempt failed for want of something of ours.
+_OUR_PAUSE_SECONDS = 1.0
 #: How long a process that ends waits for answers; what comes later is sent again by another.
 _CLOSING_SECONDS = 6.0
 #: Part of a lease in which nothing is begun any more.
@@ -231,8 +233,9 @@ class Office:
         with self._lock:
             for load in loads:
                 load.lane.take_up(load.due, load.generation)
-            for lane in list(self._lanes.values()):
-                while (one := self._next(lane)) is not None:
+            waiting = [lane for lane in self._lanes.values() if lane.ready]
+            for lane in sorted(waiting, key=lambda lane: lane.used_at):
+                while self._attempts.free > 0 and (one := self._next(lane)) is not None:
                     self._attempts.start(partial(self._attempt, lane, one))
 
     def _most(self) -> int:
@@ -256,11 +259,15 @@ class Office:
         finally:
             with self._lock:
                 lane.lines.append(line)
+                if self._is_awaited(lane):
+                    wake("deliver_events")
             if self._lanes.get(lane.id) is not lane:
                 self._close_lines([lane])
 
     def _attempt_one(self, lane: Lane, line: Line, due: Due) -> Due | None:
         tried = sending.send(lane, line, due, self._settings.timeout_seconds)
+        if tried.is_ours and due.overdue_seconds < rules.OUR_PATIENCE_SECONDS:
+            return self._put_off(lane, due, tried)
         is_written = False
         try:
             with self._lock:
@@ -280,7 +287,22 @@ class Office:
         if lane.is_hungry(self._most()):
             wake("deliver_events")
         with self._lock:
-            return self._next(lane)
+            return None if self._is_awaited(lane) else self._next(lane)
+
+    def _put_off(self, lane: Lane, due: Due, tried: Tried) -> None:
+        """Nothing was wrong with the receiver: all of its lane stays due, and is taken up again soon."""
+        log.warning("attempt_put_off", delivery_id=due.id, reason=tried.error)
+        measures.note_attempt(due, tried, "put_off", 0.0)
+        with self._lock:
+            lane.drop()
+            lane.held_until = time.monotonic() + _OUR_PAUSE_SECONDS
+            lane.end(due)
+
+    def _is_awaited(self, lane: Lane) -> bool:
+        """Whether all places are taken and another lane waits for one."""
+        return self._attempts.free < 1 and any(
+            one.ready and not one.running for one in self._lanes.values() if one is not lane
+        )
 
     def _set_aside(self, lanes: Collection[Lane]) -> list[Lane]:
         with self._lock:

@@ -91,8 +91,9 @@ class Due(NamedTuple):
     due_at: datetime
     #: W3C's, of what told us of the event.
     traceparent: str | None = None
-    #: When it was taken up.
+    #: When it was taken up: since its event arrived, and since it has been due.
     age_seconds: float = 0.0
+    overdue_seconds: float = 0.0
 
     @property
     def cause(self) -> str:
@@ -131,6 +132,8 @@ class Tried(NamedTuple):
     status_code: int | None
     error: str | None
     answer: str | None
+    #: It failed for want of something of ours.
+    is_ours: bool = False
 
 
 class Entry(NamedTuple):

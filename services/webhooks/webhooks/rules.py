@@ -10,6 +10,8 @@ MAX_AT_ONCE = 8
 #: To one that answers within so many seconds fewer do as well, and what is on its way when a process is killed is sent
 #: again. Our choice.
 _QUICK_SECONDS, _QUICK_AT_ONCE = 0.05, 6
+#: How long a due attempt is put off that fails for want of something of ours; from then on it is made. Our choice.
+OUR_PATIENCE_SECONDS = 600.0
 #: Reasons of `disabled_reason`.
 GONE, FAILING = "gone", "consecutive_failures"
 _GONE_STATUS = 410
@@ -37,11 +39,22 @@ def is_acknowledged(status_code: int | None) -> bool:
     return status_code is not None and 200 <= status_code < 300
 
 
-def judge(status_code: int | None, *, failures: int, standing: Standing, waits: Sequence[float]) -> Verdict:
-    """`failures`: failed attempts at this delivery before this one; `waits`: the retry schedule, in seconds."""
+def judge(
+    status_code: int | None,
+    *,
+    failures: int,
+    standing: Standing,
+    waits: Sequence[float],
+    is_ours: bool = False,
+) -> Verdict:
+    """`failures`: failed attempts at this delivery before this one; `waits`: the retry schedule, in seconds.
+
+    `is_ours`: it failed for want of something of ours, which says nothing against the subscription.
+    """
     if is_acknowledged(status_code):
         return Verdict("delivered", 0, standing._replace(consecutive_failures=0))
-    standing = standing._replace(consecutive_failures=standing.consecutive_failures + 1)
+    if not is_ours:
+        standing = standing._replace(consecutive_failures=standing.consecutive_failures + 1)
     if standing.is_active:
         reason = _reason_to_disable(status_code, standing.consecutive_failures)
         if reason is None and failures < len(waits):

@@ -24,7 +24,7 @@ def send(lane: Lane, line: Line, due: Due, timeout_seconds: float) -> Tried:
         "X-Svc-Attempt": str(due.attempts + 1),
         "X-Svc-Signature": signature(lane.secrets, due.body),
     }
-    began, status_code, error, answer = time.monotonic(), None, None, None
+    began, status_code, error, answer, is_ours = time.monotonic(), None, None, None, False
     try:
         with tracing.outbound("POST", urlsplit(lane.url).hostname or "", counts=False) as traced:
             answered = line.post(
@@ -32,7 +32,7 @@ def send(lane: Lane, line: Line, due: Due, timeout_seconds: float) -> Tried:
             )
             traced.got(answered.status)
     except PostFailed as failed:
-        error = failed.problem.value
+        error, is_ours = failed.problem.value, failed.is_ours
     else:
         status_code, answer = answered.status, _shown(answered.body)
         error = None if is_acknowledged(status_code) else "status"
@@ -47,6 +47,7 @@ def send(lane: Lane, line: Line, due: Due, timeout_seconds: float) -> Tried:
         status_code=status_code,
         error=error,
         answer=answer,
+        is_ours=is_ours,
     )
 
 

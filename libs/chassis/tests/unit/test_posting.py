@@ -1,5 +1,6 @@
 """Posting over a kept connection: it goes where the check said, each time anew."""
 
+import errno
 import http.server
 import socket
 import ssl
@@ -239,6 +240,56 @@ def test_what_went_wrong_has_a_name(dialled: list[Any], line: Any, monkeypatch: 
 
         monkeypatch.setattr(posting.socket, "create_connection", dial)
         assert problem(line()) is expected
+
+
+@pytest.mark.parametrize(
+    ("error", "is_ours"),
+    [
+        (socket.gaierror(socket.EAI_AGAIN, "try again"), True),
+        (socket.gaierror(socket.EAI_NONAME, "no such name"), False),
+        (OSError(errno.EMFILE, "too many open files"), True),
+    ],
+)
+def test_a_look_up_that_failed_for_want_of_something_of_ours_says_so(
+    error: OSError, is_ours: bool, line: Any
+) -> None:
+    def fail(host: str, port: int) -> list[str]:
+        raise error
+
+    with pytest.raises(PostFailed) as failure:
+        post(line(resolve=fail))
+    assert (failure.value.problem, failure.value.is_ours) == (PostProblem.UNKNOWN_HOST, is_ours)
+
+
+V6 = "2a00:1450::1"
+
+
+@pytest.mark.parametrize(
+    ("errors", "is_ours"),
+    [
+        ({PUBLIC: errno.EMFILE}, True),
+        ({V6: errno.ENOBUFS}, True),
+        ({PUBLIC: errno.ENETUNREACH}, True),
+        ({PUBLIC: errno.EADDRNOTAVAIL}, True),
+        ({V6: errno.ENETUNREACH, PUBLIC: errno.ENETUNREACH}, True),
+        ({PUBLIC: errno.ENETUNREACH, V6: errno.ETIMEDOUT}, True),
+        # Where only IPv4 is spoken, a receiver that has none is unreachable for ever.
+        ({V6: errno.ENETUNREACH}, False),
+        ({V6: errno.EADDRNOTAVAIL}, False),
+        ({V6: errno.ENETUNREACH, PUBLIC: errno.ECONNREFUSED}, False),
+        ({PUBLIC: errno.EHOSTUNREACH}, False),
+    ],
+)
+def test_a_connection_that_failed_for_want_of_something_of_ours_says_so(
+    errors: dict[str, int], is_ours: bool, line: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dial(address: tuple[str, int], **_: Any) -> None:
+        raise OSError(errors[address[0]], "no")
+
+    monkeypatch.setattr(posting.socket, "create_connection", dial)
+    with pytest.raises(PostFailed) as failure:
+        post(line(list(errors)))
+    assert failure.value.is_ours is is_ours
 
 
 def test_after_a_failed_handshake_nothing_goes_out_in_the_clear(

@@ -1,6 +1,8 @@
 """Many endpoints and several processes: fair, bounded, and nothing lost with a process that dies."""
 
+import socket
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -9,6 +11,7 @@ import pytest
 from contracts import webhooks as api
 from webhooks import chores, subscriptions
 from webhooks.house import House
+from webhooks.rules import OUR_PATIENCE_SECONDS
 from webhooks.vault import Vault
 
 
@@ -127,6 +130,71 @@ def test_a_name_that_leads_to_a_private_address_is_not_called(desk: Any, receive
     assert asked == ["rebound.example.com"]
     assert desk.log(made.id)[0].attempts[0].error == "private_address"
     assert receiver.got == []
+
+
+def without_names(desk: Any, receiver: Any, until: Callable[[], bool]) -> str:
+    """A subscription to a host whose name the resolver has no answer for, until it is so."""
+
+    def resolve(host: str, port: int) -> list[str]:
+        if not until():
+            raise socket.gaierror(socket.EAI_AGAIN, "try again")
+        return ["127.0.0.1"]
+
+    desk.house.office.close()
+    vault = Vault(desk.house.settings.secret_keys)
+    desk.house = House(desk.database, desk.house.settings, vault, desk.quota, resolve)
+    return str(desk.subscribe(f"http://hooks.example.com:{receiver.server_port}/").id)
+
+
+def test_a_shortage_of_ours_is_no_failure_of_the_receivers(desk: Any, receiver: Any) -> None:
+    there_are_names, asked = threading.Event(), []
+    made = without_names(desk, receiver, lambda: asked.append(1) or there_are_names.is_set())
+    desk.arrive(30)
+    for count in (1, 20, 40):  # each of them would be enough to disable it
+        desk.work(lambda enough=count: len(asked) >= enough)
+        for lane in desk.house.office._lanes.values():
+            lane.held_until = 0.0
+    there_are_names.set()
+    assert (desk.show(made).status, desk.show(made).consecutive_failures) == ("active", 0)
+    assert all(delivery.attempts == () for delivery in desk.log(made))
+    desk.settle()
+    assert [(delivery.status, len(delivery.attempts)) for delivery in desk.log(made)] == [
+        ("delivered", 1)
+    ] * 30
+
+
+def test_a_shortage_that_does_not_end_ends_deliveries_and_disables_nobody(desk: Any, receiver: Any) -> None:
+    made = without_names(desk, receiver, lambda: False)
+    desk.arrive(25)
+    for number, wait in enumerate((*desk.house.settings.retry_seconds, 0), 1):
+        desk.shift(OUR_PATIENCE_SECONDS + 1)
+        desk.work(lambda done=number: all(len(one.attempts) == done for one in desk.log(made)))
+        desk.shift(wait + 1)
+    assert {delivery.status for delivery in desk.log(made)} == {"failed"}
+    assert {attempt.error for one in desk.log(made) for attempt in one.attempts} == {"unknown_host"}
+    assert (desk.show(made).status, desk.show(made).consecutive_failures) == ("active", 0)
+
+
+def test_no_more_attempts_run_than_there_are_places_and_everybody_has_a_turn(
+    desk: Any, receiver: Any
+) -> None:
+    receiver.hang("/hang")
+    settings = msgspec.structs.replace(desk.house.settings, attempts_at_once=3, timeout_seconds=0.3)
+    desk.house.office.close()
+    desk.house = House(desk.database, settings, Vault(settings.secret_keys), desk.quota)
+    for number in range(6):
+        desk.subscribe(f"{receiver.url}/hang/{number}")
+    desk.arrive(10)
+    most: list[int] = []
+    desk.work(lambda: most.append(desk.house.office.running) or len(receiver.got) >= 3)
+    made = desk.subscribe(f"{receiver.url}/good", events=("post.published",))
+    desk.arrive(2, event="post.published")
+    desk.work(
+        lambda: most.append(desk.house.office.running) or len(desk.log(made.id, status="delivered")) == 2
+    )
+    assert max(most) == 3
+    assert len(receiver.await_count(3, "/hang")) < 30  # three of them would be at it to the end
+    receiver.over.set()
 
 
 def test_an_account_that_quota_stumbles_over_holds_up_nobody_else(desk: Any, receiver: Any) -> None:

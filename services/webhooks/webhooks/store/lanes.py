@@ -99,7 +99,8 @@ _LOAD = Compiled(
     text(
         """
         SELECT d.subscription_id, d.id, d.event_id, d.event, d.attempts, d.failures, e.body, a.id AS account_id, a.tier,
-            d.due_at, e.traceparent, extract(epoch FROM (SELECT clock_now()) - d.created_at)::float8 AS age_seconds
+            d.due_at, e.traceparent, extract(epoch FROM (SELECT clock_now()) - d.created_at)::float8 AS age_seconds,
+            extract(epoch FROM (SELECT clock_now()) - d.due_at)::float8 AS overdue_seconds
         FROM unnest(CAST(:ids AS text[]), CAST(:limits AS integer[])) AS lane (id, places)
         JOIN subscriptions s ON s.id = lane.id JOIN accounts a ON a.id = s.account_id, LATERAL (
             SELECT * FROM deliveries p
