@@ -82,15 +82,18 @@ def look(house: House, caller: Caller, media_ids: Sequence[str]) -> tuple[Attach
     return tuple(known[media_id] for media_id in media_ids)
 
 
-def settle(house: House, post: Post) -> None:
-    """Has media at once hold for a post what it holds now, if it answers; the event says the same later."""
+def settle(house: House, post: Post, revision: int = 0) -> None:
+    """Has media at once hold for a post what it holds now, if it answers; the event says the same later.
+
+    `revision`: of the newest word about its files, so that what was said before does not come after this.
+    """
     if post.state in PENDING and post.media_ids:
         try:
             attach(house, post.owner, post.id, post.media_ids)
         except ApiError as error:
             log.warning("attach_put_off", post_id=post.id, code=error.code)
     else:
-        _detach(house, post.owner, post.id)
+        _detach(house, post.owner, post.id, revision)
 
 
 def restore(house: House, post_id: str) -> None:
@@ -101,9 +104,10 @@ def restore(house: House, post_id: str) -> None:
         settle(house, post)
 
 
-def _detach(house: House, caller: Caller, post_id: str) -> None:
+def _detach(house: House, caller: Caller, post_id: str, revision: int = 0) -> None:
+    request = api.DetachMedia(post_id=post_id, revision=revision)
     try:
-        house.media.detach_media(caller, api.PostId(post_id=post_id), timeout_seconds=_DETACH_SECONDS)
+        house.media.detach_media(caller, request, timeout_seconds=_DETACH_SECONDS)
     except ApiError as error:
         log.warning("detach_put_off", post_id=post_id, code=error.code)
 

@@ -12,15 +12,17 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from publishing import attachments, content, limiting, telling
 from publishing.attachments import Attachment
 from publishing.house import House
-from publishing.posts import check_content, check_page, check_time, get_scheduled, instant, not_queued
-from publishing.records import Attached, PageRow, Post
+from publishing.posts import check_content, check_page, check_time, get_scheduled, instant, left_by
+from publishing.records import Attached, PageRow, Post, is_repeated
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 
 
 def edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
-    """Changes a queued post; the rules are asked again for what changes."""
+    """Changes a queued post; the rules are asked again for what changes. The same operation again gets the post."""
     post = get_scheduled(house, caller, request.id)
+    if is_repeated(caller, post.last_operation_id):
+        return post.scheduled_view()
     with house.database.reading() as connection:
         page, now = Pages(connection).get_with_time(post.page_id)
     assert page is not None
@@ -32,18 +34,20 @@ def edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledPo
             time = _new_time(store, page, post, request, now)
             current = store.lock(post.id)
             if current is None or current.state != "queued":
-                raise not_queued(current)
+                return left_by(store, caller, post.id).scheduled_view()
             values = time | _new_content(house, current, request, files)
-            changed = store.change(post.id, values) if values else current
+            noted = {"last_operation_id": caller.operation_id}
+            changed = store.change(post.id, values | noted) if values else current
             assert changed is not None
+            revision = 0
             if changed.media_ids != current.media_ids:
-                telling.tell_media(connection, changed)
+                revision = telling.tell_media(connection, changed)
     except ApiError as error:
         if request.media_ids and error.row is not SERVICE_UNAVAILABLE:
             attachments.restore(house, post.id)
         raise
     if current.media_ids and not changed.media_ids:
-        attachments.settle(house, changed)
+        attachments.settle(house, changed, revision)
     return changed.scheduled_view()
 
 

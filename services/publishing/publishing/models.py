@@ -145,7 +145,7 @@ posts = Table(
     Column("comment_fence", BigInteger, nullable=False, server_default=text("0")),
     #: W3C's, of the call that made it, then of its last attempt; null where nothing was traced.
     Column("traceparent", Text),
-    #: Of the operation that cancelled it, tried it again or brought it due.
+    #: Of the operation that changed it last: an edit, a cancellation, a retry, the operator's.
     Column("last_operation_id", Text),
     Index("posts_due", "out_at", postgresql_where=text("state = 'queued'")),
     Index("posts_queued_of_page", "page_id", "scheduled_at", "id", postgresql_where=text("state = 'queued'")),
@@ -154,7 +154,12 @@ posts = Table(
     Index("posts_out_of_page", "page_id", "out_at", postgresql_where=text("out_at IS NOT NULL")),
     Index("posts_out_of_brand", "brand_id", "out_at", postgresql_where=text("out_at IS NOT NULL")),
     Index(
-        "posts_scheduled", "account_id", "scheduled_at", "id", postgresql_where=text("origin = 'scheduled'")
+        "posts_listed",
+        "account_id",
+        "state",
+        "scheduled_at",
+        "id",
+        postgresql_where=text("origin = 'scheduled'"),
     ),
     Index(
         "posts_published",

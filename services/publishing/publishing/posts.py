@@ -147,11 +147,10 @@ def cancel(house: House, caller: Caller, request: api.PostId) -> api.Cancelled:
     post = get_scheduled(house, caller, request.id)
     with house.database.transaction() as connection:
         store = Posts(connection)
-        cancelled = store.cancel(post.id, caller.operation_id) or _left_by(store, caller, post.id)
-        if cancelled.media_ids:
-            telling.tell_media(connection, cancelled)
+        cancelled = store.cancel(post.id, caller.operation_id) or left_by(store, caller, post.id)
+        revision = telling.tell_media(connection, cancelled) if cancelled.media_ids else 0
     if cancelled.media_ids:
-        attachments.settle(house, cancelled)
+        attachments.settle(house, cancelled, revision)
     return api.Cancelled(success=True, id=post.id)
 
 
@@ -170,7 +169,7 @@ def retry(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPos
             attachments.attach(house, post.owner, post.id, post.media_ids)
     with house.database.transaction() as connection:
         store = Posts(connection)
-        again = store.requeue(post.id, caller.operation_id) or _left_by(store, caller, post.id)
+        again = store.requeue(post.id, caller.operation_id) or left_by(store, caller, post.id)
         if again.media_ids:
             telling.tell_media(connection, again)
     wake("publish_due_posts")
@@ -184,7 +183,7 @@ def bring_due(house: House, caller: Caller, request: api.PostId) -> api.Schedule
         store = Posts(connection)
         now = clock.now(connection)
         values = {"scheduled_at": now, "out_at": now, "last_operation_id": caller.operation_id}
-        post = store.change(request.id, values) or _left_by(store, caller, request.id)
+        post = store.change(request.id, values) or left_by(store, caller, request.id)
     wake("publish_due_posts")
     return post.scheduled_view()
 
@@ -253,17 +252,12 @@ def instant(value: datetime) -> datetime:
     return value.replace(microsecond=value.microsecond // 1000 * 1000)
 
 
-def not_queued(post: Post | None) -> ApiError:
-    """Why a post that is not queued cannot be changed."""
-    return ApiError(POST_IN_PROGRESS if post is not None and post.status == "queued" else NOT_FOUND)
-
-
-def _left_by(store: Posts, caller: Caller, post_id: str) -> Post:
-    """A post that is what it should be no more, if by this very operation. Raises POST_IN_PROGRESS, NOT_FOUND."""
+def left_by(store: Posts, caller: Caller, post_id: str) -> Post:
+    """A post that cannot be changed so any more, because this very operation did. Raises POST_IN_PROGRESS, NOT_FOUND."""
     post = store.get(post_id)
-    if post is None or not is_repeated(caller, post.last_operation_id):
-        raise not_queued(post)
-    return post
+    if post is not None and is_repeated(caller, post.last_operation_id):
+        return post
+    raise ApiError(POST_IN_PROGRESS if post is not None and post.status == "queued" else NOT_FOUND)
 
 
 def _collect(errors: list[ApiError], check: Any, *args: Any) -> Any:

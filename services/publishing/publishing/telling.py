@@ -21,9 +21,12 @@ def tell(connection: Connection, posts: Iterable[Post], *, after_answer: bool = 
     stage_all(connection, [*files, *(event for post in told for event in _events_of(post))])
 
 
-def tell_media(connection: Connection, post: Post) -> None:
-    """Stages what a post that was stored, changed or cancelled holds of media's files from now on."""
-    stage_all(connection, _files_of(connection, [post]))
+def tell_media(connection: Connection, post: Post) -> int:
+    """Stages what a post that was stored, changed or cancelled holds of media's files from now on: its revision."""
+    [word] = _files_of(connection, [post])
+    stage_all(connection, [word])
+    assert isinstance(word.data, PostMedia)
+    return word.data.revision
 
 
 def _files_of(connection: Connection, posts: list[Post]) -> list[Staging]:

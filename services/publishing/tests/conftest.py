@@ -65,7 +65,7 @@ class FakeMedia:
         self.held[request.post_id] = dict.fromkeys(request.media_ids, False) | confirmed
         return api.AttachedMedia(media=found)
 
-    def detach_media(self, caller: Caller, request: api.PostId, *, timeout_seconds: float) -> Nothing:
+    def detach_media(self, caller: Caller, request: api.DetachMedia, *, timeout_seconds: float) -> Nothing:
         self._called("detach")
         self.held.pop(request.post_id, None)
         return Nothing()

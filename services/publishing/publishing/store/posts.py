@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, RowMapping, Text, bindparam, func, select, text, tuple_, update
+from sqlalchemy import Connection, RowMapping, Text, bindparam, func, select, text, tuple_, union_all, update
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from chassis.clock import clock_now
@@ -239,18 +239,21 @@ class Posts:
         after: tuple[datetime, str] | None,
         limit: int,
     ) -> list[Post]:
-        """Soonest first; `after` is the last row's (scheduled_at, id)."""
+        """Soonest first; `after` is the last row's (scheduled_at, id).
+
+        Each state's soonest, then the soonest of them: in that order the index has them.
+        """
         states = {state for status in statuses for state in (PENDING if status == "queued" else (status,))}
-        statement = select(posts).where(
-            posts.c.account_id == account_id, posts.c.origin == "scheduled", posts.c.state.in_(states)
-        )
+        statement = select(*_POST).where(posts.c.account_id == account_id, posts.c.origin == "scheduled")
         if brand_ids is not None:
             statement = statement.where(posts.c.brand_id.in_(brand_ids))
         if page_id is not None:
             statement = statement.where(posts.c.page_id == page_id)
         if after is not None:
             statement = statement.where(tuple_(posts.c.scheduled_at, posts.c.id) > after)
-        return self._all(statement.order_by(posts.c.scheduled_at, posts.c.id).limit(limit))
+        soonest = statement.order_by(posts.c.scheduled_at, posts.c.id).limit(limit)
+        found = union_all(*(soonest.where(posts.c.state == state) for state in sorted(states))).subquery()
+        return self._all(select(found).order_by(found.c.scheduled_at, found.c.id).limit(limit))
 
     def published(
         self,

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from contracts import publishing as api
 from contracts.caller import operator
 from contracts.errors import ApiError
-from publishing import pages, posts, unlinking
+from publishing import editing, pages, posts, unlinking
 from publishing.house import House
 
 
@@ -71,6 +71,39 @@ def test_a_retry_whose_twin_was_first_is_answered(
 
     monkeypatch.setattr(posts, "check_page", twin_first)
     assert posts.retry(house, caller, failed).status == "failed"
+
+
+def test_an_edit_is_answered_again_when_its_rules_would_refuse_it_by_now(
+    world: Any, house: House, platform: Any
+) -> None:
+    post = world.schedule(world.page(), world.in_minutes(60))
+    caller, asked = world.caller(), api.EditPost(id=post.id, scheduled_at=world.in_minutes(11), message="new")
+    first = editing.edit(house, caller, asked)
+    world.shift(120)
+    assert editing.edit(house, caller, asked) == first
+    assert refused(editing.edit, house, world.caller(), asked) == "SCHEDULE_OUT_OF_RANGE"
+    world.shift(600)
+    world.send()
+    assert platform.messages == ["new"]
+    assert editing.edit(house, caller, asked).status == "published"
+    assert refused(editing.edit, house, world.caller(), api.EditPost(id=post.id, message="x")) == "NOT_FOUND"
+
+
+def test_an_edit_whose_twin_was_first_is_answered(
+    world: Any, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post = world.schedule(world.page(), world.in_minutes(60))
+    caller, asked = world.caller(), api.EditPost(id=post.id, message="new")
+    check = editing.check_page
+
+    def twin_first(*args: Any) -> None:
+        monkeypatch.setattr(editing, "check_page", check)
+        editing.edit(house, caller, asked)
+        fail(world, post.id)
+
+    monkeypatch.setattr(editing, "check_page", twin_first)
+    again = editing.edit(house, caller, asked)
+    assert (again.status, again.message) == ("failed", "new")
 
 
 def test_a_post_that_was_brought_due_and_is_out_is_answered_again(
