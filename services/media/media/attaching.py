@@ -4,7 +4,7 @@ from datetime import datetime
 
 from contracts.caller import Caller
 from contracts.events import PostMedia
-from contracts.media import AttachedMedia, AttachMedia, PostId
+from contracts.media import AttachedMedia, AttachMedia, DetachMedia
 from contracts.record import Nothing
 from media.house import House, reachable
 from media.store import Connection
@@ -29,10 +29,13 @@ def attach(house: House, caller: Caller, request: AttachMedia) -> AttachedMedia:
     return AttachedMedia(media=tuple(house.view(found[media_id]) for media_id in request.media_ids))
 
 
-def detach(house: House, request: PostId) -> Nothing:
-    """The post needs none any more (cancelled, or never stored). The same again changes nothing."""
+def detach(house: House, request: DetachMedia) -> Nothing:
+    """At once; the post's own word comes later, and those it said before may still be on their way."""
     with house.database.transaction() as connection:
-        Attachments(connection).detach(request.post_id)
+        attachments = Attachments(connection)
+        if request.revision > 1:
+            attachments.is_news(request.post_id, request.revision - 1)
+        attachments.detach(request.post_id)
     return Nothing()
 
 

@@ -62,7 +62,7 @@ class MediaService:
         return attaching.attach(self.house, caller, request)
 
     @rpc
-    def detach_media(self, caller: Caller, request: contract.PostId) -> Nothing:
+    def detach_media(self, caller: Caller, request: contract.DetachMedia) -> Nothing:
         return attaching.detach(self.house, request)
 
     @rpc

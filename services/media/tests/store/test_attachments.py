@@ -160,8 +160,18 @@ def test_detaching_is_at_once_and_may_be_said_again(world):
     media = world.media()
     world.tell("pst_1", "pending", 1, media)
     for _ in range(2):
-        attaching.detach(world.house, api.PostId(post_id="pst_1"))
+        attaching.detach(world.house, api.DetachMedia(post_id="pst_1"))
     assert delete(world, media).success
+
+
+def test_a_word_said_before_a_post_was_detached_changes_nothing_and_the_next_one_does(world):
+    media = world.media()
+    world.attach("pst_1", media)
+    attaching.detach(world.house, api.DetachMedia(post_id="pst_1", revision=2))
+    world.tell("pst_1", "pending", 1, media)
+    assert post_of(world, media) is None
+    world.tell("pst_1", "published", 2, media)
+    assert world.used() == 0  # as of what has been published
 
 
 def test_a_word_about_files_that_are_gone_or_anothers_is_taken_for_the_rest(world):
