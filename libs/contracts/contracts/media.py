@@ -156,7 +156,8 @@ class AttachMedia(Record):
     """A post is about to be stored with these files.
 
     The attachment is provisional until the event `post.media` confirms it: of a caller that dies between the two it
-    shows for ten minutes, and keeps its files from removal for a day. The same call again changes nothing; other `media_ids` replace those of the post.
+    shows for ten minutes, and keeps its files from removal for a day. The same call again changes nothing; other
+    `media_ids` replace those of the post.
     """
 
     post_id: str

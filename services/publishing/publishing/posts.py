@@ -253,7 +253,7 @@ def instant(value: datetime) -> datetime:
 
 
 def left_by(store: Posts, caller: Caller, post_id: str) -> Post:
-    """A post that cannot be changed so any more, because this very operation did. Raises POST_IN_PROGRESS, NOT_FOUND."""
+    """A post that cannot be changed so any more, as this very operation did. Raises POST_IN_PROGRESS, NOT_FOUND."""
     post = store.get(post_id)
     if post is not None and is_repeated(caller, post.last_operation_id):
         return post

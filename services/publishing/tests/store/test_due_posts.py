@@ -190,7 +190,10 @@ def test_an_expired_page_fails_its_due_posts_and_is_marked(world: Any, platform:
     world.shift(3600)
     platform.script = [PlatformRefusal(Refusal.EXPIRED, "190", "expired")]
     world.send()
-    assert [row.error_code for row in world.ask("SELECT error_code FROM posts")] == ["PAGE_EXPIRED"] * 3
+    failed = world.ask("SELECT error_code, error_message FROM posts")
+    assert [row.error_code for row in failed] == ["PAGE_EXPIRED"] * 3
+    assert all("Reconnect the page, then retry the post." in row.error_message for row in failed)
+    assert sorted(row.error_message for row in failed)[-1].startswith("expired (190). ")
     assert world.ask("SELECT expired FROM pages")[0].expired
     assert platform.posts == []
     assert len(world.ask("SELECT * FROM attempts")) == 1
@@ -205,6 +208,7 @@ def test_a_post_found_due_more_than_a_day_late_is_not_sent(world: Any, platform:
     world.send()
     assert platform.messages == [f"{page.id} 1"]
     assert world.state(early.id).error_code == "PUBLISH_WINDOW_MISSED"
+    assert "Retry the post to send it now" in world.state(early.id).error_message
     assert sorted(world.events()) == ["post.failed", "post.published"]
 
 
