@@ -32,6 +32,8 @@ from publishing.store.sending import Claim, Recorded, Sending
 
 log = structlog.get_logger()
 
+#: What to do about a post whose page's connection is over.
+RECONNECT = "Reconnect the page, then retry the post."
 #: First look for a post's name that comes later. Our choice.
 FIRST_NAME_SECONDS = 10.0
 
@@ -160,7 +162,7 @@ def refused(post: Post, refusal: PlatformRefusal, outcome: str = "refused") -> D
         outcome=outcome,
         wait_seconds=wait or 0.0,
         error_code=PAGE_EXPIRED.code if expired else PLATFORM_REJECTED.code,
-        error_message=storable(f"{refusal.message} ({refusal.code})"),
+        error_message=storable(f"{refusal.message} ({refusal.code})" + (f". {RECONNECT}" if expired else "")),
     )
     return Delivered(record, refusal)
 

@@ -15,7 +15,7 @@ from chassis.loops import wake
 from chassis.telemetry import tracing
 from contracts.errors import PAGE_EXPIRED
 from publishing import measures, telling
-from publishing.delivery import ClaimLost, Delivered, deliver
+from publishing.delivery import RECONNECT, ClaimLost, Delivered, deliver
 from publishing.house import House
 from publishing.planning import Plan, plan_lane
 from publishing.records import PageRow, Post
@@ -28,6 +28,7 @@ log = structlog.get_logger()
 
 #: Our code (decisions "A post found due more than 24 h late").
 PUBLISH_WINDOW_MISSED = "PUBLISH_WINDOW_MISSED"
+_MISSED = "The post was found due too late to be sent. Retry the post to send it now, or schedule it anew."
 #: How long a tick waits for many places in the pool, and then for any at all. Our choice.
 _GATHER_SECONDS, _TICK_SECONDS = 0.1, 2.0
 
@@ -143,7 +144,7 @@ def _settle(connection: Connection, due: Sequence[DueLane], plans: dict[str, Pla
     store = Sending(connection)
     store.put_off({post_id: at for plan in plans.values() for post_id, at in plan.put_off.items()})
     missed = [post_id for plan in plans.values() for post_id in plan.missed]
-    ended = store.fail_unsent(missed, PUBLISH_WINDOW_MISSED, "The post was found due too late to be sent.")
+    ended = store.fail_unsent(missed, PUBLISH_WINDOW_MISSED, _MISSED)
     expired = [post_id for lane in due if lane.expired for post_id, _ in lane.due]
-    ended += store.fail_unsent(expired, PAGE_EXPIRED.code, PAGE_EXPIRED.message)
+    ended += store.fail_unsent(expired, PAGE_EXPIRED.code, f"{PAGE_EXPIRED.message} {RECONNECT}")
     telling.tell(connection, ended)

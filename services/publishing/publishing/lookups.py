@@ -94,11 +94,15 @@ def conclude(house: House, look: Look, outcome: Outcome) -> Recorded:
             state="failed",
             outcome="given_up",
             error_code=PLATFORM_OUTCOME_UNKNOWN.code,
-            error_message="It could not be established whether the platform published the post.",
+            error_message=_GIVEN_UP,
         )
     return _again(house, look, outcome.wait_seconds if isinstance(outcome, StillUnknown) else 0.0)
 
 
+_GIVEN_UP = (
+    "It could not be established whether the platform published the post. Look for it on the page; retry the post only"
+    " if it is not there."
+)
 _NOT_KEPT = PlatformRefusal(
     Refusal.TRANSIENT, "NOT_KEPT", "The platform took the request and published nothing."
 )

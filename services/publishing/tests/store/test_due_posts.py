@@ -193,7 +193,7 @@ def test_an_expired_page_fails_its_due_posts_and_is_marked(world: Any, platform:
     failed = world.ask("SELECT error_code, error_message FROM posts")
     assert [row.error_code for row in failed] == ["PAGE_EXPIRED"] * 3
     assert all("Reconnect the page, then retry the post." in row.error_message for row in failed)
-    assert sorted(row.error_message for row in failed)[-1].startswith("expired (190). ")
+    assert max(row.error_message for row in failed).startswith("expired (190). ")
     assert world.ask("SELECT expired FROM pages")[0].expired
     assert platform.posts == []
     assert len(world.ask("SELECT * FROM attempts")) == 1

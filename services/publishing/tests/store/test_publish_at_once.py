@@ -147,8 +147,9 @@ def test_an_outcome_nobody_can_establish_is_given_up_and_never_sent_again(
     world.look(after_seconds=3_600)
     assert world.ask("SELECT state FROM posts")[0].state == "unknown"
     world.look(after_seconds=lookups.GIVE_UP_SECONDS)
-    [row] = world.ask("SELECT state, error_code FROM posts")
-    assert tuple(row) == ("failed", "PLATFORM_OUTCOME_UNKNOWN")
+    [row] = world.ask("SELECT state, error_code, error_message FROM posts")
+    assert tuple(row)[:2] == ("failed", "PLATFORM_OUTCOME_UNKNOWN")
+    assert "Look for it on the page" in row.error_message
 
 
 def test_a_platform_without_a_connector_is_refused_at_once_and_takes_a_schedule(world: Any) -> None:
