@@ -20,8 +20,8 @@ from eventlet.semaphore import Semaphore
 
 from chassis.addresses import is_address
 
-#: Look-ups at once; strangers' names take half of them at most (`posting`). Our choice.
-_AT_ONCE = 128
+#: Look-ups at once; strangers' names take three quarters of them at most (`look_ups`). Our choice.
+_AT_ONCE = 256
 _turns = Semaphore(_AT_ONCE)
 _threading: Any = patcher.original("threading")
 _look_up = socket.getaddrinfo

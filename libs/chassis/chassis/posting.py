@@ -10,12 +10,9 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as LookUpTimeout
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from select import select
 
@@ -29,9 +26,8 @@ from chassis.addresses import (
     is_public,
 )
 from chassis.guarded_http import Resolve, resolve, trusted
+from chassis.look_ups import NoTurn, look_ups
 
-#: Look-ups of names at once: half of what `host_names` has room for. Our choice.
-_LOOK_UPS = 64
 #: How late a request may end whose server sends a byte now and then. Our choice.
 _ALARM_SECONDS = 0.25
 #: A connection used so recently is not looked at before it is used again. Our choice.
@@ -135,10 +131,10 @@ class Line:
         if is_address(target.host):
             return [target.host]  # judged with the URL
         try:
-            looked_up = _look_ups().submit(self._resolve, target.host, target.port)
-            found = list(dict.fromkeys(looked_up.result(_left(deadline))))
-        except LookUpTimeout:
-            raise PostFailed(PostProblem.TIMEOUT) from None
+            answer = look_ups().ask(self._resolve, target.host, target.port, _left(deadline))
+            found = list(dict.fromkeys(answer))
+        except TimeoutError as error:
+            raise PostFailed(PostProblem.TIMEOUT, is_ours=isinstance(error, NoTurn)) from None
         except (OSError, UnicodeError) as error:
             raise PostFailed(PostProblem.UNKNOWN_HOST, is_ours=_is_ours(error)) from None
         inside = [address for address in found if is_allowed(address, self._allowed)]
@@ -261,11 +257,6 @@ def _problem_of(error: Exception, deadline: float) -> PostProblem:
 def _left(deadline: float) -> float:
     """Seconds until the deadline; never zero, which sockets take for non-blocking."""
     return max(deadline - time.monotonic(), 0.001)
-
-
-@cache
-def _look_ups() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_LOOK_UPS, thread_name_prefix="look-up")
 
 
 class _Alarm:

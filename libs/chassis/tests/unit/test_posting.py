@@ -13,6 +13,7 @@ import pytest
 
 from chassis import posting
 from chassis.addresses import networks
+from chassis.look_ups import LookUps
 from chassis.posting import Answered, Line, PostFailed, PostProblem
 
 PUBLIC, HOST = "93.184.216.34", "hooks.example.com"
@@ -217,6 +218,71 @@ def test_a_resolver_that_does_not_answer_is_part_of_the_time_limit(line: Any) ->
     assert problem(one, seconds=0.2) is PostProblem.TIMEOUT
     assert time.monotonic() - began < 2
     over.set()
+
+
+class SlowNames:
+    """A resolver that has nothing to say of names with `slow` in them until all is over."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+        self.asked: list[str] = []
+
+    def __call__(self, host: str, port: int) -> list[str]:
+        self.asked.append(host)
+        if "slow" in host:
+            self.over.wait(10)
+        return [PUBLIC]
+
+
+@pytest.fixture
+def slow_names() -> Iterator[SlowNames]:
+    made = SlowNames()
+    yield made
+    made.over.set()
+
+
+def all_at_once(line: Any, resolve: Any, hosts: Sequence[str], seconds: float) -> list[PostFailed]:
+    """What became of a post to each, over lines of their own."""
+    failures: list[PostFailed] = []
+
+    def try_one(host: str) -> None:
+        with pytest.raises(PostFailed) as failure:
+            post(line(resolve=resolve), url=f"http://{host}", seconds=seconds)
+        failures.append(failure.value)
+
+    threads = [threading.Thread(target=try_one, args=(host,)) for host in hosts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failures
+
+
+def test_names_that_are_slow_hold_up_nobody_elses(
+    dialled: list[Any], line: Any, slow_names: SlowNames
+) -> None:
+    hosts = [f"slow{number}.example.com" for number in range(130)]
+    assert len(all_at_once(line, slow_names, hosts, 0.5)) == 130
+    assert post(line(resolve=slow_names), seconds=2.0).status == 200
+
+
+def test_a_name_is_looked_up_once_for_all_who_ask_meanwhile(line: Any, slow_names: SlowNames) -> None:
+    failures = all_at_once(line, slow_names, ["slow.example.com"] * 5, 0.3)
+    assert [(failed.problem, failed.is_ours) for failed in failures] == [(PostProblem.TIMEOUT, False)] * 5
+    assert slow_names.asked == ["slow.example.com"]
+
+
+def test_a_look_up_that_found_no_turn_says_so_and_is_not_made_for_nobody(
+    dialled: list[Any], line: Any, slow_names: SlowNames, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look_ups = LookUps(1)
+    monkeypatch.setattr(posting, "look_ups", lambda: look_ups)
+    assert not all_at_once(line, slow_names, ["slow.example.com"], 0.1)[0].is_ours
+    (failed,) = all_at_once(line, slow_names, ["late.example.com"], 0.1)
+    assert (failed.problem, failed.is_ours) == (PostProblem.TIMEOUT, True)
+    slow_names.over.set()
+    post(line(resolve=slow_names))
+    assert slow_names.asked == ["slow.example.com", HOST]
 
 
 def test_a_status_that_came_in_time_counts_though_the_body_does_not(dialled: list[Any], line: Any) -> None:
