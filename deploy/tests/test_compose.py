@@ -130,8 +130,9 @@ def test_every_secret_may_be_a_file(container: str) -> None:
 
 def test_a_container_is_not_killed_before_its_longest_request_is_answered() -> None:
     deadline = max(endpoint.deadline_seconds for endpoint in ENDPOINTS)
-    grace = Config(amqp_url="", database_url="").graceful_seconds
-    assert grace > deadline
+    gateway = Config(amqp_url="", database_url="")
+    grace = gateway.graceful_seconds
+    assert grace > deadline + gateway.read_seconds  # for the body, before its deadline
     for name in PROCESSES:
         assert seconds(SERVICES[name]["stop_grace_period"]) > grace, name
 

@@ -15,8 +15,9 @@ class Config(Record):
     #: gunicorn: processes, and connections (green threads) at once in each.
     workers: int = 2
     connections: int = 1000
-    #: How long requests that run may still take when the process is told to stop: more than any route's deadline.
-    graceful_seconds: int = 130
+    #: How long requests that run may still take when the process is told to stop: more than any body and its route's
+    #: deadline.
+    graceful_seconds: int = 140
     database_pool_size: int = 8
     log_level: str = "info"
     clock_shift_allowed: bool = False
