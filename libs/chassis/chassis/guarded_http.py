@@ -29,6 +29,8 @@ from chassis.addresses import ParsedTarget, UnsafeAddress, check_url, is_address
 #: Our choice: what a CDN needs to send from a short link to the file.
 MAX_REDIRECTS = 3
 CHUNK_BYTES = 64 * 1024
+#: For one address of several, at least. Our choice: a SYN that is lost is sent again after one.
+_ADDRESS_SECONDS = 1.0
 _REDIRECTS = (301, 302, 303, 307, 308)
 _HEADERS = {"User-Agent": "Posthaste", "Accept": "*/*", "Accept-Encoding": "identity", "Connection": "close"}
 
@@ -152,12 +154,14 @@ class _Pinned(HTTPConnection):
 
     def _new_conn(self) -> socket.socket:
         problem = OSError("no address")
-        for address in self.addresses:
+        for number, address in enumerate(self.addresses):
+            seconds = turn_seconds(self.deadline, len(self.addresses) - number)
             try:
-                connected = socket.create_connection(address, timeout=_left(self.deadline))
+                connected = socket.create_connection(address, timeout=seconds)
             except OSError as error:
                 problem = error
             else:
+                connected.settimeout(_left(self.deadline))
                 self.handle = connected.dup()
                 return connected
         raise problem
@@ -215,6 +219,12 @@ def _failures(deadline: float) -> Iterator[None]:
 def _left(deadline: float) -> float:
     """Seconds until the deadline; never zero, which sockets take for non-blocking."""
     return max(deadline - time.monotonic(), 0.001)
+
+
+def turn_seconds(deadline: float, addresses_left: int) -> float:
+    """For connecting to one of so many addresses: one that does not answer leaves time for those after it."""
+    left = _left(deadline)
+    return min(left, max(_ADDRESS_SECONDS, left / addresses_left))
 
 
 def _connection(target: ParsedTarget, route: _Route, deadline: float) -> _Pinned:

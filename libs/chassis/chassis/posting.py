@@ -25,7 +25,7 @@ from chassis.addresses import (
     is_allowed,
     is_public,
 )
-from chassis.guarded_http import Resolve, resolve, trusted
+from chassis.guarded_http import Resolve, resolve, trusted, turn_seconds
 from chassis.look_ups import NoTurn, look_ups
 
 #: How late a request may end whose server sends a byte now and then. Our choice.
@@ -85,6 +85,8 @@ class Line:
         self._ssl_context = ssl_context
         self._connection: HTTPConnection | None = None
         self._peer: tuple[str, str, int, str] | None = None
+        #: The address that answered last: of several it is tried first.
+        self._answered = ""
         #: A second handle on the socket, to end it with whoever reads from it.
         self._handle: socket.socket | None = None
         self._used_at = 0.0
@@ -156,7 +158,9 @@ class Line:
 
     def _open(self, target: ParsedTarget, addresses: Sequence[str], deadline: float) -> None:
         self.close()
-        sock, address = _dial(target, addresses, deadline)
+        in_turn = sorted(addresses, key=lambda address: address != self._answered)
+        sock, address = _dial(target, in_turn, deadline)
+        self._answered = address
         try:
             self._handle = sock.dup()
             if target.scheme == "https":
@@ -202,15 +206,17 @@ class Line:
 def _dial(target: ParsedTarget, addresses: Sequence[str], deadline: float) -> tuple[socket.socket, str]:
     """A connection to the first address that answers. Raises OSError; PostFailed if one of them was not asked."""
     problem: Exception = OSError("no address")
-    for address in addresses:
+    for number, address in enumerate(addresses):
+        seconds = turn_seconds(deadline, len(addresses) - number)
         try:
-            sock = socket.create_connection((address, target.port), timeout=_left(deadline))
+            sock = socket.create_connection((address, target.port), timeout=seconds)
         except OSError as error:
             if _is_ours(error, address):
                 problem = PostFailed(PostProblem.UNREACHABLE, is_ours=True)
             elif not isinstance(problem, PostFailed):
                 problem = error
         else:
+            sock.settimeout(_left(deadline))
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return sock, address
     raise problem

@@ -276,6 +276,26 @@ def test_the_time_limit_holds_for_everything_together(path: str, dialled: list[o
     _check_time_limit(f"http://{HOST}/{path}")
 
 
+def test_an_address_that_does_not_answer_leaves_time_for_the_next(
+    server: _Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[tuple[str, float]] = []
+    real = socket.create_connection
+
+    def dial(address: tuple[str, int], timeout: float) -> socket.socket:
+        tried.append((address[0], timeout))
+        if address[0] == "8.8.8.8":
+            raise TimeoutError
+        return real(server.server_address[:2], timeout)
+
+    monkeypatch.setattr(guarded_http.socket, "create_connection", dial)
+    options = {"max_bytes": 10_000, "timeout_seconds": 6.0, "resolve": lambda host, port: ["8.8.8.8", PUBLIC]}
+    assert fetch(f"http://{HOST}/file", **options).status == 200  # type: ignore[arg-type]
+    assert [address for address, _ in tried] == ["8.8.8.8", PUBLIC]
+    assert tried[0][1] == pytest.approx(3.0, abs=0.5)
+    assert tried[1][1] == pytest.approx(6.0, abs=0.5)
+
+
 def test_a_file_can_be_read_piece_by_piece(dialled: list[object]) -> None:
     options = {"max_bytes": 10_000, "timeout_seconds": 5.0, "resolve": lambda host, port: [PUBLIC]}
     with stream(f"http://{HOST}/file", **options) as answer:  # type: ignore[arg-type]

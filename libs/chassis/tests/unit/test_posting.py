@@ -358,6 +358,23 @@ def test_a_connection_that_failed_for_want_of_something_of_ours_says_so(
     assert failure.value.is_ours is is_ours
 
 
+def test_an_address_that_does_not_answer_leaves_time_for_the_next(server: _Server, line: Any) -> None:
+    with socket.create_server(("127.0.0.2", server.server_port), backlog=0) as full:
+        fillers = [socket.socket() for _ in range(3)]
+        for filler in fillers:
+            filler.setblocking(False)
+            filler.connect_ex(full.getsockname())
+        one = line(["127.0.0.2", "127.0.0.1"], allowed=networks(["127.0.0.0/8"]))
+        url = f"http://{HOST}:{server.server_port}"
+        assert post(one, url=url, seconds=3.0).status == 200
+        one.close()
+        began = time.monotonic()
+        assert post(one, url=url, seconds=3.0).status == 200
+        assert time.monotonic() - began < 1  # which one answered is remembered
+        for filler in fillers:
+            filler.close()
+
+
 def test_after_a_failed_handshake_nothing_goes_out_in_the_clear(
     server: _Server, dialled: list[Any], line: Any
 ) -> None:
