@@ -24,6 +24,8 @@ class Lane:
         #: Until then (monotonic) nobody else can have it.
         self.valid_until = valid_until
         self.version: tuple[int, int] | None = None
+        #: The version in which its newest secret was not to be read.
+        self.unreadable: tuple[int, int] | None = None
         self.url = ""
         self.secrets: tuple[str, ...] = ()
         self.standing = rules.Standing(is_active=True, consecutive_failures=0)
@@ -53,6 +55,17 @@ class Lane:
     def set_up(self, opened: Opened, secrets: Collection[str]) -> None:
         self.version, self.url, self.secrets = opened.version, opened.url, tuple(secrets)
         self.standing = opened.standing
+        if self.unreadable is not None:
+            self.unreadable, self.held_until = None, 0.0
+
+    def is_stale(self, now: tuple[int, int] | None) -> bool:
+        """Whether it is to be opened (anew). `now`: its version in the database, as far as that was asked for.
+
+        One that no key reads is not asked after at each turn, but when it has changed or its pause is over.
+        """
+        if self.unreadable is not None and self.held_until > time.monotonic():
+            return now not in (None, self.unreadable)
+        return self.version is None or now not in (None, self.version)
 
     def wants(self, most: int) -> int:
         """How many more deliveries may be taken up now, of `most` in all: none while half of that is there."""

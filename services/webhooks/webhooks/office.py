@@ -152,27 +152,30 @@ class Office:
             for one in looked:
                 if one.is_deleted and one.id in self._lanes:
                     self._lanes[one.id].drop()
-            new = [lane.id for lane in self._lanes.values() if lane.version is None]
-            old = [
-                lane.id
-                for lane in self._lanes.values()
-                if lane.version != versions.get(lane.id, lane.version)
-            ]
-        if not new and not old:
+            stale = [lane.id for lane in self._lanes.values() if lane.is_stale(versions.get(lane.id))]
+        if not stale:
             return
-        for opened in store.open([*new, *old]):
+        for opened in store.open(stale):
             with self._lock:
                 lane = self._lanes.get(opened.id)
                 if lane is not None:
                     self._set_up(lane, opened)
 
     def _set_up(self, lane: Lane, opened: Opened) -> None:
+        """With the secrets that can be read. Without the newest nothing goes out: that is the one to verify with."""
+        secrets = [self._decrypted(lane, secret) for secret in opened.secrets]
+        if secrets and secrets[0] is None:
+            lane.drop()
+            lane.unreadable, lane.held_until = opened.version, time.monotonic() + _KEY_PAUSE_SECONDS
+        else:
+            lane.set_up(opened, [secret for secret in secrets if secret is not None])
+
+    def _decrypted(self, lane: Lane, secret: str) -> str | None:
         try:
-            lane.set_up(opened, [self._vault.decrypt(secret) for secret in opened.secrets])
+            return self._vault.decrypt(secret)
         except UnreadableSecret:
             log.error("webhook_secret_unreadable", webhook_id=lane.id)
-            lane.drop()
-            lane.held_until = time.monotonic() + _KEY_PAUSE_SECONDS
+            return None
 
     def _load(self, store: Lanes, looked: Collection[Looked]) -> list[_Load]:
         with self._lock:

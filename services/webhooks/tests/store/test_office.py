@@ -1,5 +1,7 @@
 """Many endpoints and several processes: fair, bounded, and nothing lost with a process that dies."""
 
+import hashlib
+import hmac
 import socket
 import threading
 from collections.abc import Callable
@@ -7,6 +9,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from cryptography.fernet import Fernet
+from structlog.testing import capture_logs
 
 from contracts import webhooks as api
 from webhooks import chores, subscriptions
@@ -208,6 +212,25 @@ def test_an_account_that_quota_stumbles_over_holds_up_nobody_else(desk: Any, rec
         desk.arrive(3, account=account)
     desk.work(lambda: len(desk.query("SELECT 1 FROM deliveries WHERE state = 'pending'")) == 3)
     assert sorted(got.path for got in receiver.got) == ["/usr_a"] * 3 + ["/usr_b"] * 3
+
+
+def test_a_secret_that_no_key_reads_is_logged_now_and_then_until_it_is_rotated(
+    desk: Any, receiver: Any
+) -> None:
+    made = desk.subscribe(receiver.url)
+    unreadable = Vault([Fernet.generate_key().decode()]).encrypt(made.secret)
+    desk.execute("UPDATE secrets SET secret = :secret", secret=unreadable)
+    desk.arrive()
+    with capture_logs() as logged:
+        for _ in range(20):
+            desk.house.office.tick()
+    assert [line["event"] for line in logged] == ["webhook_secret_unreadable"]
+    assert receiver.got == []
+    rotated = subscriptions.rotate_secret(desk.house, desk.caller(), api.SubscriptionId(id=made.id))
+    desk.house.office.tick()
+    (got,) = receiver.await_count(1)
+    signature = hmac.new(rotated.secret.encode(), got.body, hashlib.sha256).hexdigest()
+    assert got.headers["X-Svc-Signature"] == f"sha256={signature}"
 
 
 def test_connections_are_kept_between_deliveries(desk: Any, receiver: Any) -> None:
