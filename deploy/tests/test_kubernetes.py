@@ -286,7 +286,9 @@ def test_whoever_is_told_to_stop_has_the_time_to_finish(overlay: list[Resource])
             assert "GRACEFUL_SECONDS" not in {it["name"] for it in container["env"]}
             gateway = GatewayConfig(amqp_url="", database_url="")
             [_, paused] = container["lifecycle"]["preStop"]["exec"]["command"]
-            assert gateway.graceful_seconds > longest + gateway.read_seconds  # for the body, before its deadline
+            assert (
+                gateway.graceful_seconds > longest + gateway.read_seconds
+            )  # for the body, before its deadline
             assert grace >= int(paused) + gateway.graceful_seconds + LEAVING_SECONDS
         else:
             loops = [it._deadline_seconds for it in entrypoints(f"{unit}.service") if isinstance(it, Loop)]
