@@ -25,7 +25,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         receiver: Receiver = self.server  # type: ignore[assignment]
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        size = int(self.headers["Content-Length"])
+        body = self.rfile.read(size)
+        if len(body) < size:  # its sender died in the middle: that was no delivery
+            self.close_connection = True
+            return
         receiver.answer(self, Got(self.path, dict(self.headers), body))
 
     def send(self, status: int, body: bytes = b"ok", **headers: str) -> None:
