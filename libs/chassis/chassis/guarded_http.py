@@ -9,7 +9,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,6 +25,7 @@ from urllib3.response import BaseHTTPResponse
 from urllib3.util.ssl_ import create_urllib3_context
 
 from chassis.addresses import ParsedTarget, UnsafeAddress, check_url, is_address, is_public
+from chassis.look_ups import Resolve, look_ups
 
 #: Our choice: what a CDN needs to send from a short link to the file.
 MAX_REDIRECTS = 3
@@ -33,9 +34,6 @@ CHUNK_BYTES = 64 * 1024
 _ADDRESS_SECONDS = 1.0
 _REDIRECTS = (301, 302, 303, 307, 308)
 _HEADERS = {"User-Agent": "Posthaste", "Accept": "*/*", "Accept-Encoding": "identity", "Connection": "close"}
-
-#: host and port -> addresses as text; raises OSError.
-Resolve = Callable[[str, int], Sequence[str]]
 
 
 class FetchProblem(StrEnum):
@@ -234,17 +232,20 @@ def _connection(target: ParsedTarget, route: _Route, deadline: float) -> _Pinned
         connection: _Pinned = _PinnedTLS(target.host, target.port, timeout=timeout, ssl_context=context)
     else:
         connection = _Pinned(target.host, target.port, timeout=timeout)
-    connection.addresses = _addresses(target, route)
+    connection.addresses = _addresses(target, route, deadline)
     connection.deadline = deadline
     return connection
 
 
-def _addresses(target: ParsedTarget, route: _Route) -> list[tuple[str, int]]:
+def _addresses(target: ParsedTarget, route: _Route, deadline: float) -> list[tuple[str, int]]:
     if target.host in route.host_map:
         host, _, port = route.host_map[target.host].rpartition(":")
         return [(host.strip("[]"), int(port))]
     try:
-        addresses = list(dict.fromkeys(route.resolve(target.host, target.port)))
+        answer = look_ups().ask(route.resolve, target.host, target.port, _left(deadline))
+        addresses = list(dict.fromkeys(answer))
+    except TimeoutError as error:
+        raise FetchFailed(FetchProblem.TIMED_OUT, "Looking up the host of the URL takes too long.") from error
     except (OSError, UnicodeError) as error:
         raise FetchFailed(FetchProblem.UNREACHABLE, "The host of the URL is not known.") from error
     if not addresses:

@@ -6,12 +6,12 @@ for any more. Where they run is `host_names`' matter.
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 
-from chassis.guarded_http import Resolve
-
+#: host and port -> addresses as text; raises OSError.
+Resolve = Callable[[str, int], Sequence[str]]
 #: At once, those included that nobody waits for any more: three quarters of what `host_names` has room for. Our choice.
 _AT_ONCE = 192
 _Asked = tuple[Resolve, str, int]

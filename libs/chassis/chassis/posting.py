@@ -25,8 +25,8 @@ from chassis.addresses import (
     is_allowed,
     is_public,
 )
-from chassis.guarded_http import Resolve, resolve, trusted, turn_seconds
-from chassis.look_ups import NoTurn, look_ups
+from chassis.guarded_http import resolve, trusted, turn_seconds
+from chassis.look_ups import NoTurn, Resolve, look_ups
 
 #: How late a request may end whose server sends a byte now and then. Our choice.
 _ALARM_SECONDS = 0.25

@@ -4,7 +4,8 @@ from functools import partial
 from typing import Any
 
 from chassis.database import Database
-from chassis.guarded_http import Resolve, resolve
+from chassis.guarded_http import resolve
+from chassis.look_ups import Resolve
 from chassis.loops import wake
 from chassis.telemetry.watching import watch_pool
 from webhooks import measures

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import structlog
 
 from chassis.database import Database
-from chassis.guarded_http import Resolve
+from chassis.look_ups import Resolve
 from chassis.loops import wake
 from chassis.pool import Pool
 from chassis.posting import Line

@@ -276,6 +276,14 @@ def test_the_time_limit_holds_for_everything_together(path: str, dialled: list[o
     _check_time_limit(f"http://{HOST}/{path}")
 
 
+def test_the_time_limit_holds_for_a_look_up_that_nobody_answers(server: _Server) -> None:
+    def silent(host: str, port: int) -> Sequence[str]:
+        server.over.wait(10)
+        return [PUBLIC]
+
+    _check_time_limit(f"http://{HOST}/file", resolve=silent)
+
+
 def test_an_address_that_does_not_answer_leaves_time_for_the_next(
     server: _Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
