@@ -12,9 +12,10 @@ from chassis.schema import inbox
 #: Longer than any redelivery: retries end within minutes, a quarantined event is replayed by hand. Our choice.
 KEPT = timedelta(days=30)
 _BATCH = 1000
+#: `now()` is real time too, and STABLE: `clock_timestamp()` would have every row looked at.
 _FORGET = delete(inbox).where(
     inbox.c.event_id.in_(
-        select(inbox.c.event_id).where(inbox.c.received_at < func.clock_timestamp() - KEPT).limit(_BATCH)
+        select(inbox.c.event_id).where(inbox.c.received_at < func.now() - KEPT).limit(_BATCH)
     )
 )
 #: In the order of ids: two replicas that bring the same events must not wait for each other.

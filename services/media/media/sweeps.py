@@ -46,10 +46,9 @@ def end_expired_uploads(house: House) -> int:
 def drop_unconfirmed(house: House) -> int:
     """Attachments to posts that were never stored; and, rarely, old news of posts long gone."""
     with house.database.transaction() as connection:
-        attachments = Attachments(connection)
-        return attachments.drop_provisional(_PROVISIONAL_LASTS, _BATCH) + attachments.forget_posts(
-            _POSTS_KEPT, _BATCH
-        )
+        dropped = Attachments(connection).drop_provisional(_PROVISIONAL_LASTS, _BATCH)
+    with house.database.transaction() as connection:
+        return dropped + Attachments(connection).forget_posts(_POSTS_KEPT, _BATCH)
 
 
 def remove_unused(house: House) -> int:

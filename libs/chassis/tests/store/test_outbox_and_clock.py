@@ -149,3 +149,11 @@ def test_events_are_forgotten_after_thirty_days_however_many_they_are(database):
     assert inbox.sweep(database) == 2500
     with database.reading() as connection:
         assert connection.execute(text("SELECT count(*) FROM inbox")).scalar_one() == 3
+
+
+def test_events_to_be_forgotten_are_found_by_their_index(database):
+    with database.transaction() as connection:
+        connection.execute(text("SET LOCAL enable_seqscan = off"))
+        forget = inbox._FORGET.compile(dialect=connection.dialect)
+        plan = connection.exec_driver_sql(f"EXPLAIN {forget}", forget.params).scalars().all()
+    assert any("Index Cond: (received_at <" in line for line in plan), plan

@@ -1,13 +1,17 @@
 """Clean-up by the clock, which the tests move; and a storage that is away."""
 
 import itertools
+from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 import urllib3
+from sqlalchemy import text
 
 from contracts import media as api
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from media import files, parts, sweeps
+from media.store.attachments import Attachments
 
 
 def test_a_reservation_ends_after_fifteen_minutes_with_its_bytes(world):
@@ -199,3 +203,13 @@ def test_what_posts_said_long_ago_is_forgotten(world):
     world.run("UPDATE posts SET told_at = clock_timestamp() - interval '31 days'")
     world.sweep()
     assert world.ask("SELECT id FROM posts") == [("pst_2",)]
+
+
+def test_what_posts_said_long_ago_is_found_by_its_index(world):
+    asked = Mock()
+    Attachments(asked).forget_posts(timedelta(days=30), 100)
+    with world.database.transaction() as connection:
+        connection.execute(text("SET LOCAL enable_seqscan = off"))
+        forget = asked.execute.call_args.args[0].compile(dialect=connection.dialect)
+        plan = connection.exec_driver_sql(f"EXPLAIN {forget}", forget.params).scalars().all()
+    assert any("Index Cond: (told_at <" in line for line in plan), plan
