@@ -118,7 +118,8 @@ posts = Table(
     #: What the guardrails count; null when there is nothing to count.
     Column("out_at", _TIME),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
-    #: Attempts made before the last manual retry, which begins a fresh budget.
+    #: Attempts that count no more: those before the last manual retry, which begins a fresh budget, and those that a
+    #: platform's limit refused.
     Column("attempts_before", Integer, nullable=False, server_default=text("0")),
     #: Goes up with every claim: what an earlier holder still wants to write is void.
     Column("fence", BigInteger, nullable=False, server_default=text("0")),
