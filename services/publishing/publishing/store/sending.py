@@ -100,8 +100,8 @@ _RECORD = text(
     f"""
     WITH v AS (
         SELECT * FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS v(id text, fence bigint, state text, outcome text,
-            counts boolean, wait_seconds float8, looked_up boolean, remote_id text, permalink text, error_code text, error_message text,
-            traceparent text)
+            counts boolean, wait_seconds float8, looked_up boolean, remote_id text, permalink text, error_code text,
+            error_message text, traceparent text)
     ), recorded AS (
         UPDATE posts p SET state = v.state,
             out_at = CASE WHEN v.state = 'unknown' OR v.state = 'published' AND v.looked_up THEN p.out_at
