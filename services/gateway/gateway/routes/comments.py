@@ -13,6 +13,7 @@ from contracts.errors import (
 from contracts.publishing import CommentList, ListComments, ReplyToComment
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
+from gateway.pipeline import await_admission
 from gateway.views import ReplyView
 
 _REFUSALS = (NOT_FOUND, BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR)
@@ -26,6 +27,7 @@ _PLATFORM_SECONDS, _REPLY_SECONDS = 30.0, 60.0
 )  # fmt: skip
 def list_comments(exchange: Exchange, request: ListComments) -> CommentList:
     """Comments of a published post, newest first."""
+    await_admission(exchange)  # a limited token makes no call to a platform
     return exchange.ask(exchange.house.publishing.list_comments, request)
 
 

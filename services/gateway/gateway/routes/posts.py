@@ -41,6 +41,7 @@ from gateway.answers import Answer
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.filters import platform_code
+from gateway.pipeline import await_admission
 from gateway.views import ScheduledPostView
 
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
@@ -159,4 +160,5 @@ def list_published_posts(exchange: Exchange, request: ListPublishedPosts) -> Pub
 )  # fmt: skip
 def get_engagement(exchange: Exchange, request: PostId) -> Engagement:
     """Live likes, comments and shares (FB and IG)."""
+    await_admission(exchange)  # a limited token makes no call to a platform
     return exchange.relay(exchange.house.publishing.get_engagement, request)

@@ -106,6 +106,17 @@ class TestOrder:
             assert client.get("/api/v1/pages").status_code == 429
         assert len(bus.asked("list_pages")) == 1
 
+    @pytest.mark.parametrize(
+        ("path", "method"),
+        [("comments?post_id=pst_1", "list_comments"), ("posts/published/pst_1/engagement", "get_engagement")],
+    )
+    def test_a_read_that_calls_a_platform_calls_it_only_when_admitted(
+        self, client, bus, kit, path, method
+    ) -> None:
+        bus.answers["admit"] = kit.admitted(refused_code="SANDBOX_EXHAUSTED")
+        assert code(client.get(f"/api/v1/{path}")) == (402, "SANDBOX_EXHAUSTED")
+        assert bus.asked(method) == []
+
     def test_a_missing_scope_burns_no_month_unit(self, client, bus, kit) -> None:
         bus.answers["authenticate"] = kit.identity(scopes=("read:pages",))
         client.post(SCHEDULE, json=BODY)
