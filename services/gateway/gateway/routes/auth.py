@@ -7,6 +7,7 @@ from msgspec import Meta
 from contracts.accounts import CreateUser
 from contracts.errors import EMAIL_TAKEN
 from contracts.record import Record
+from gateway.addresses import customer_of
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.views import SignedUp
@@ -30,7 +31,7 @@ class SignUp(Record):
 )  # fmt: skip
 def sign_up(exchange: Exchange, request: SignUp) -> SignedUp:
     """Create an account; its sandbox token is shown this once."""
-    exchange.house.signups.take(exchange.client_address)
+    exchange.house.signups.take(customer_of(exchange.client_address))
     created = exchange.ask(
         exchange.house.accounts.sign_up,
         CreateUser(
