@@ -61,6 +61,8 @@ refills = Table(
     Column("created_at", DateTime(timezone=True)),
     Column("began_at", DateTime(timezone=True)),
     Column("look_at", DateTime(timezone=True)),
+    #: Business time, before the order was sent, the last time.
+    Column("sent_at", DateTime(timezone=True)),
     #: Of the charge that left too little.
     Column("traceparent", String),
 )

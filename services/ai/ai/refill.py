@@ -13,7 +13,6 @@ once: the entry's operation id is the refill's.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -48,7 +47,7 @@ log = structlog.get_logger()
 _PER_TICK = 4
 #: A provider may forget an idempotency key after a day: after this an order is looked for instead. Our choice.
 _ASK_FOR = timedelta(hours=23)
-#: What is not found by then was never taken: Stripe's search may be an hour behind (docs.stripe.com/search).
+#: What is not found so long after it was last sent was never taken: Stripe's search may be an hour behind (docs.stripe.com/search).
 _FOUND_WITHIN = timedelta(hours=1)
 
 
@@ -155,7 +154,7 @@ def ask_next(database: Database, payments: PaymentProvider) -> bool:
     )
     with tracing.working("refill", refill.traceparent, "ai", refill.account_id, refill_id=refill.id):
         try:
-            payment = _outcome(payments, refill, order)
+            payment = _outcome(database, payments, refill, order)
         except OutcomeUnknown as error:
             log.warning("refill_outcome_unknown", refill_id=refill.id, reason=str(error))
             return True  # the claim lapses, and it is asked for again
@@ -164,15 +163,22 @@ def ask_next(database: Database, payments: PaymentProvider) -> bool:
     return True
 
 
-def _outcome(payments: PaymentProvider, refill: Refill, order: Order) -> Payment:
+def _outcome(database: Database, payments: PaymentProvider, refill: Refill, order: Order) -> Payment:
     """Raises OutcomeUnknown."""
     if refill.payment_id is not None:
         return payments.look_up(refill.payment_id)
-    if refill.wished and refill.age < _ASK_FOR:
-        with suppress(AnswerKept):
+    unanswered = refill.unanswered
+    if refill.wished and refill.error is None and refill.age < _ASK_FOR:
+        with database.transaction() as connection:
+            Refills(connection).sending(refill.id)
+        try:
             return payments.pay(order)
+        except AnswerKept:
+            with database.transaction() as connection:
+                Refills(connection).send_no_more(refill.id, "answer_kept")
+        unanswered = timedelta(0)
     found = payments.find(refill.id)
-    if found is None and refill.age < _FOUND_WITHIN:
+    if found is None and unanswered < _FOUND_WITHIN:
         raise OutcomeUnknown("not found yet")
     return found or Payment(PaymentState.FAILED, error="never_taken")
 

@@ -26,6 +26,7 @@ _CLAIM = text(
                 ORDER BY look_at LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING id, account_id, credits, price_cents, customer, payment_method, state, payment_id, error,
         traceparent, greatest(clock_timestamp() - began_at, clock_now() - created_at) AS age,
+        clock_now() - coalesce(sent_at, created_at) AS unanswered,
         EXISTS (SELECT FROM auto_refills w WHERE w.enabled
             AND (w.account_id, w.credits, w.customer, w.payment_method)
               = (refills.account_id, refills.credits, refills.customer, refills.payment_method)) AS wished
@@ -64,6 +65,8 @@ class Refill(Record):
     traceparent: str | None = None
     #: Since it was written, by the clock that went further; only a claim tells.
     age: timedelta = timedelta(0)
+    #: Since it was last sent; only a claim tells.
+    unanswered: timedelta = timedelta(0)
     #: The owner wishes it as it was written: so many credits, paid so; only a claim tells.
     wished: bool = True
 
@@ -128,6 +131,18 @@ class Refills:
         """The open refill that waits longest, ours for the time of one call."""
         row = self._connection.execute(_CLAIM).mappings().one_or_none()
         return Refill(**row) if row else None
+
+    def sending(self, refill_id: str) -> None:
+        """It is about to be sent."""
+        self._note(refill_id, sent_at=func.clock_now())
+
+    def send_no_more(self, refill_id: str, why: str) -> None:
+        """It is still open, and only to be looked for."""
+        self._note(refill_id, error=why)
+
+    def _note(self, refill_id: str, **values: Any) -> None:
+        here = (refills.c.id == refill_id, refills.c.state == "open")
+        self._connection.execute(update(refills).where(*here).values(values))
 
     def find(self, refill_id: str) -> Refill | None:
         return self._one(refills.c.id == refill_id)

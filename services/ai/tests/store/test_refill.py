@@ -181,6 +181,26 @@ def test_an_order_that_is_wished_no_more_is_looked_for_and_not_sent_again(
 
 
 @pytest.mark.usefixtures("wished")
+@pytest.mark.parametrize("last", [timedelta(minutes=70), timedelta(hours=22, minutes=50)])
+def test_an_order_that_came_in_late_is_not_given_up_before_it_can_be_found(
+    database: Database, at: Set, till: Any, last: timedelta
+) -> None:
+    till.mood = "unheard"
+    spend(database, 10, "op_1")
+    run(database, till)
+    at(NOON + last)
+    till.mood = "silent"
+    run(database, till)
+    wish(database, payment_method="pm_2")
+    at(NOON + last + timedelta(minutes=15))
+    till.mood, find, till.find = "paid", till.find, lambda order_id: None  # the search is behind
+    run(database, till)
+    till.find = find
+    run(database, till)
+    assert (bonus(database), len(till.orders)) == (1_000, 1)
+
+
+@pytest.mark.usefixtures("wished")
 def test_credits_are_given_once_whatever_arrives_twice(database: Database, till: Any) -> None:
     till.mood = "silent"
     spend(database, 10, "op_1")

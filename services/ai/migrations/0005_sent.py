@@ -1,0 +1,10 @@
+"""When an order was last sent: what it may be found by is counted from then."""
+
+from alembic import op
+
+revision = "0005"
+down_revision = "0004"
+
+
+def upgrade() -> None:
+    op.execute("ALTER TABLE refills ADD COLUMN sent_at timestamptz")
