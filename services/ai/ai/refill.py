@@ -47,7 +47,8 @@ log = structlog.get_logger()
 _PER_TICK = 4
 #: A provider may forget an idempotency key after a day: after this an order is looked for instead. Our choice.
 _ASK_FOR = timedelta(hours=23)
-#: What is not found so long after it was last sent was never taken: Stripe's search may be an hour behind (docs.stripe.com/search).
+#: What is not found so long after it was last sent was never taken: Stripe's search may be an hour behind
+#: (docs.stripe.com/search).
 _FOUND_WITHIN = timedelta(hours=1)
 
 
