@@ -253,8 +253,11 @@ def instant(value: datetime) -> datetime:
 
 
 def left_by(store: Posts, caller: Caller, post_id: str) -> Post:
-    """A post that cannot be changed so any more, as this very operation did. Raises POST_IN_PROGRESS, NOT_FOUND."""
-    post = store.get(post_id)
+    """A post that cannot be changed so any more, as this very operation did. Raises POST_IN_PROGRESS, NOT_FOUND.
+
+    Locked: what is said of it next is of the state it is in.
+    """
+    post = store.lock(post_id)
     if post is not None and is_repeated(caller, post.last_operation_id):
         return post
     raise ApiError(POST_IN_PROGRESS if post is not None and post.status == "queued" else NOT_FOUND)

@@ -1,5 +1,6 @@
 """Posts with media_ids: attached before they are stored, told of with every change, given back when they let go."""
 
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from itertools import permutations
@@ -10,10 +11,11 @@ import pytest
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from publishing import editing, posts, publish
+from publishing import due, editing, posts, publish, telling
 from publishing.house import House
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.store.posts import Posts
+from publishing.store.sending import Recorded, Sending
 
 
 class Killed(BaseException):
@@ -274,6 +276,31 @@ def test_a_retry_whose_file_is_gone_is_not_found(world: Any, media: Any, house: 
     error = refused(posts.retry, house, world.caller(), api.PostId(id=post.id))
     assert (error.code, error.extras) == ("NOT_FOUND", {"field": "media_ids"})
     assert world.state(post.id).state == "failed"
+
+
+def test_a_retry_repeated_as_its_post_goes_out_tells_media_of_no_earlier_state(
+    world: Any, media: Any, house: House, platform: Any
+) -> None:
+    photo, caller = media.add(), world.caller()
+    post = world.due_post(media_ids=(photo,))
+    platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no")]
+    world.send()
+    asked = api.PostId(id=post.id)
+    posts.retry(house, caller, asked)
+    [(_, [claimed])], _ = due.claim_lanes(house, 1)
+    out = Recorded(id=post.id, fence=claimed.fence, state="published", outcome="published", remote_id="r")
+    repeated = threading.Thread(target=posts.retry, args=(house, caller, asked))
+    blocked = (
+        "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    )
+    with world.database.transaction() as connection:
+        telling.tell(connection, Sending(connection).record([out]))
+        repeated.start()
+        while not world.ask(blocked):
+            repeated.join(0.01)
+            assert repeated.is_alive()
+    repeated.join(10)
+    assert {state for state, _, revision in words(world) if revision > 3} == {"published"}
 
 
 def test_an_edit_takes_new_files_and_lets_old_ones_go(world: Any, media: Any, edit: Any) -> None:
