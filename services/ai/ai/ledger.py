@@ -168,5 +168,7 @@ def refund(book: Book, charged: Entry, month: date) -> list[Entry]:
 
 def given(kind: str, operation_id: str, month: date, amount: int) -> Entry:
     """Credits that stay: kind `purchase`, `auto_refill` or `referral`."""
-    pool = "referral" if kind == "referral" else "bought"
-    return Entry(kind=kind, operation_id=operation_id, month=month, issued=-amount, **{pool: amount})
+    referral, bought = (amount, 0) if kind == "referral" else (0, amount)
+    return Entry(
+        kind=kind, operation_id=operation_id, month=month, issued=-amount, referral=referral, bought=bought
+    )

@@ -39,6 +39,8 @@ auto_refills = Table(
     Column("customer", String),
     Column("payment_method", String),
     Column("due_at", DateTime(timezone=True)),
+    #: Business time.
+    Column("saved_at", DateTime(timezone=True)),
     #: W3C's, of what made it due.
     Column("traceparent", String),
 )

@@ -50,6 +50,18 @@ _ASK_FOR = timedelta(hours=23)
 #: What is not found so long after it was last sent was never taken: Stripe's search may be an hour behind
 #: (docs.stripe.com/search).
 _FOUND_WITHIN = timedelta(hours=1)
+#: What is no word of a card: the order never came to its issuer.
+_NEVER_TAKEN = "never_taken"
+#: So many declines in a row, and a card is left alone. Our choice: a day's.
+_MOST_DECLINES = 5
+#: Declines that no later try changes (Stripe, "Decline codes" and "Smart Retries").
+_FOR_GOOD = frozenset(
+    {
+        "authentication_required", "expired_card", "highest_risk_level", "incorrect_number", "lost_card",
+        "pickup_card", "requires_action", "revocation_of_all_authorizations", "revocation_of_authorization",
+        "stolen_card", "transaction_not_allowed",
+    }
+)  # fmt: skip
 
 
 def set_auto_refill(database: Database, caller: Caller, request: SetAutoRefill) -> None:
@@ -113,6 +125,9 @@ def open_refill(database: Database, settings: CreditSettings, account_id: str) -
         if is_open or left >= wish.threshold or not (wish.customer and wish.payment_method):
             wishes.look_again(account_id, None)
             return
+        if is_hopeless(store.since(account_id, wish.saved_at, _MOST_DECLINES)):
+            wishes.look_again(account_id, None)
+            return
         allowed_at = next_allowed(store.times(account_id), standing.now)
         if allowed_at > standing.now:
             wishes.look_again(account_id, allowed_at)
@@ -130,6 +145,16 @@ def open_refill(database: Database, settings: CreditSettings, account_id: str) -
             )
         )
         wishes.look_again(account_id, None)
+
+
+def is_hopeless(newest: Sequence[Refill]) -> bool:
+    """Whether the card is asked no more, by the newest refills since it was named, newest first: a payment that
+    succeeds, or auto-refill saved again, gives it another chance.
+    """
+    declines = [refill.state == "failed" and refill.error != _NEVER_TAKEN for refill in newest]
+    if declines[:1] == [True] and newest[0].error in _FOR_GOOD:
+        return True
+    return len(declines) >= _MOST_DECLINES and all(declines)
 
 
 def next_allowed(times: Sequence[datetime], now: datetime) -> datetime:
@@ -181,7 +206,7 @@ def _outcome(database: Database, payments: PaymentProvider, refill: Refill, orde
     found = payments.find(refill.id)
     if found is None and unanswered < _FOUND_WITHIN:
         raise OutcomeUnknown("not found yet")
-    return found or Payment(PaymentState.FAILED, error="never_taken")
+    return found or Payment(PaymentState.FAILED, error=_NEVER_TAKEN)
 
 
 def settle(connection: Connection, refill_id: str, payment: Payment) -> bool:

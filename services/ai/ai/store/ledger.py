@@ -25,7 +25,7 @@ INSERT INTO ledgers (account_id) VALUES (%(account_id)s) ON CONFLICT DO NOTHING;
 SELECT FROM ledgers WHERE account_id = %(account_id)s FOR UPDATE;
 """
 _BOOK = """
-SELECT clock_now() AS now, behind.newest_id, behind.count,
+SELECT clock_now() AS now, behind.unclosed_count,
     coalesce(closing.plan, 0) + behind.plan AS plan,
     coalesce(closing.referral, 0) + behind.referral AS referral,
     coalesce(closing.bought, 0) + behind.bought AS bought,
@@ -36,7 +36,7 @@ LEFT JOIN LATERAL (
     SELECT through_id, plan, referral, bought FROM closings WHERE account_id = %(account_id)s
     ORDER BY through_id DESC LIMIT 1) closing ON true
 CROSS JOIN LATERAL (
-    SELECT max(id) AS newest_id, count(*) AS count, coalesce(sum(plan), 0) AS plan,
+    SELECT count(*) AS unclosed_count, coalesce(sum(plan), 0) AS plan,
         coalesce(sum(referral), 0) AS referral, coalesce(sum(bought), 0) AS bought
     FROM entries WHERE account_id = %(account_id)s AND id > coalesce(closing.through_id, 0)) behind
 LEFT JOIN LATERAL (
@@ -98,7 +98,10 @@ class Ledgers:
             month=row.month,
         )
         return Standing(
-            book=book, now=row.now.astimezone(UTC), refill_below=row.refill_below, unclosed_count=row.count
+            book=book,
+            now=row.now.astimezone(UTC),
+            refill_below=row.refill_below,
+            unclosed_count=row.unclosed_count,
         )
 
     def find(self, kind: str, operation_id: str) -> tuple[str, Entry] | None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, func, insert, select, text, update
+from sqlalchemy import Connection, and_, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from ai.models import auto_refills, refills
@@ -46,6 +46,7 @@ class Wish(Record):
     customer: str | None = None
     payment_method: str | None = None
     due_at: datetime | None = None
+    saved_at: datetime | None = None
     traceparent: str | None = None
 
 
@@ -83,12 +84,15 @@ class AutoRefills:
     def find(self, account_id: str) -> Wish | None:
         row = self._connection.execute(select(auto_refills).where(auto_refills.c.account_id == account_id))
         found = row.mappings().one_or_none()
-        return Wish(**{**found, "due_at": _utc(found["due_at"])}) if found else None
+        if found is None:
+            return None
+        return Wish(**{**found, "due_at": _utc(found["due_at"]), "saved_at": _utc(found["saved_at"])})
 
     def save(self, wish: Wish) -> None:
         """Puts the wish in the place of an earlier one; when it is enabled, the balance is looked at now."""
         values: dict[str, Any] = msgspec.structs.asdict(wish)
         values["due_at"] = func.clock_now() if wish.enabled else None
+        values["saved_at"] = func.clock_now()
         values["traceparent"] = tracing.traceparent() or None
         self._connection.execute(
             upsert(auto_refills)
@@ -150,14 +154,21 @@ class Refills:
     def newest(self, account_id: str) -> Refill | None:
         return self._one(refills.c.account_id == account_id)
 
+    def since(self, account_id: str, at: datetime | None, limit: int) -> list[Refill]:
+        """Those written since then (None: ever), newest first."""
+        here = refills.c.account_id == account_id
+        return self._newest(here if at is None else and_(here, refills.c.created_at >= at), limit)
+
     def _one(self, condition: Any) -> Refill | None:
+        return next(iter(self._newest(condition, 1)), None)
+
+    def _newest(self, condition: Any, limit: int) -> list[Refill]:
         rows = (
             select(*(refills.c[name] for name in _COLUMNS))
             .where(condition)
             .order_by(refills.c.created_at.desc(), refills.c.id.desc())
         )
-        row = self._connection.execute(rows.limit(1)).mappings().one_or_none()
-        return Refill(**row) if row else None
+        return [Refill(**row) for row in self._connection.execute(rows.limit(limit)).mappings()]
 
     def times(self, account_id: str) -> Sequence[datetime]:
         """When refills of the last 24 hours were asked for, oldest first; those that failed count."""

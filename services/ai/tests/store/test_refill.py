@@ -263,6 +263,24 @@ def test_a_declined_card_is_tried_again_by_a_call_that_nothing_is_left_for(
 
 
 @pytest.mark.usefixtures("wished")
+def test_a_card_that_is_declined_again_and_again_is_asked_no_more_until_auto_refill_is_saved(
+    database: Database, at: Set, till: Any
+) -> None:
+    till.mood = "failed"
+    spend(database, 30, "op_1")
+    for halves in range(8):
+        at(NOON + timedelta(days=halves / 2))
+        with pytest.raises(ApiError, match="INSUFFICIENT_CREDITS"):
+            begin(database, "caption")
+        run(database, till)
+    assert (len(till.orders), shown(database).status) == (5, "payment_failed")
+    wish(database)
+    till.mood = "paid"
+    run(database, till)
+    assert (len(till.orders), shown(database).status) == (6, "active")
+
+
+@pytest.mark.usefixtures("wished")
 def test_a_call_that_costs_more_than_there_is_asks_for_nothing_above_the_threshold(
     database: Database, till: Any
 ) -> None:

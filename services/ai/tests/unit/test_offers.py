@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ai.offers import auto_refill, packs
 from ai.prices import CreditSettings
-from ai.refill import next_allowed
+from ai.refill import is_hopeless, next_allowed
 from ai.store.refills import Refill, Wish
 
 MANUAL = CreditSettings()
@@ -75,6 +75,25 @@ def test_amounts_offered_are_500_to_5000_in_steps_of_the_unit() -> None:
     shown = auto_refill(STRIPE, None, None)
     assert (shown.amounts[0], shown.amounts[-1], shown.unit_credits) == (500, 5_000, 500)
     assert all(amount % shown.unit_credits == 0 for amount in shown.amounts)
+
+
+@pytest.mark.parametrize(
+    ("errors", "hopeless"),
+    [
+        ([], False),
+        (["generic_decline"] * 4, False),
+        (["generic_decline"] * 5, True),
+        (["expired_card"], True),
+        (["authentication_required", "generic_decline"], True),
+        (["generic_decline", "expired_card"], False),
+        (["generic_decline"] * 2 + ["never_taken"] + ["generic_decline"] * 2, False),
+        (["generic_decline"] * 4 + [None], False),
+        ([None, "expired_card"], False),
+    ],
+)
+def test_a_card_that_is_of_no_use_is_left_alone(errors: list[str | None], hopeless: bool) -> None:
+    newest = [replace(REFILL, state="failed" if error else "paid", error=error) for error in errors]
+    assert is_hopeless(newest) is hopeless
 
 
 def test_the_first_refill_may_be_asked_for_at_once() -> None:
