@@ -18,7 +18,7 @@ _CALLER = Caller(account_id="usr_bench", user_id="usr_bench", scopes=("*",), req
 
 
 @cache
-def _echo():  # made after gunicorn's fork
+def _echo() -> EchoApi:  # made after gunicorn's fork
     return connect(os.environ["AMQP_URL"], "floor").service("echo", EchoApi)
 
 

@@ -25,6 +25,7 @@ class Receiver(asyncio.Protocol):
     """One connection; requests come one after the other, whole heads and bodies."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._buffer = b""
 
@@ -37,7 +38,8 @@ class Receiver(asyncio.Protocol):
             if len(self._buffer) < end + 4 + length:
                 return
             body, self._buffer = self._buffer[end + 4 : end + 4 + length], self._buffer[end + 4 + length :]
-            self._answer(*head.split(b" ", 2)[:2], fields, body)
+            method, path, _ = head.split(b" ", 2)
+            self._answer(method, path, fields, body)
 
     def _answer(self, method: bytes, path: bytes, fields: dict[bytes, bytes], body: bytes) -> None:
         if path == b"/seen":

@@ -128,7 +128,7 @@ def _cpu_seconds(stack: Stack) -> float:
     pid = supervisor_pid(stack.run)
     assert pid is not None
     times = [one.cpu_times() for one in psutil.Process(pid).children(recursive=True)]
-    return sum(time.user + time.system + time.children_user + time.children_system for time in times)
+    return float(sum(time.user + time.system + time.children_user + time.children_system for time in times))
 
 
 def _pages(stack: Stack, tenants: list[Tenant]) -> Callable[[int], Turn]:

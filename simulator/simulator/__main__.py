@@ -6,8 +6,8 @@ import threading
 from typing import Any
 
 from flask import Flask
-from gunicorn import util  # type: ignore[import-untyped]
-from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
+from gunicorn import util
+from gunicorn.app.base import BaseApplication
 
 from simulator.config import Settings, from_environment
 

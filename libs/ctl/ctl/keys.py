@@ -23,7 +23,8 @@ def rotate(session: Session, service: str) -> None:
     Afterwards an older key may go, unless something is named as unreadable. May be repeated and interrupted.
     """
     api = session.publishing if service == "publishing" else session.webhooks
-    rotated, unreadable, after = 0, [], ""
+    rotated, after = 0, ""
+    unreadable: list[str] = []
     while True:
         answer = api.rotate_keys(session.caller, RotateKeys(after=after))
         rotated += answer.rotated

@@ -29,6 +29,8 @@ PIECE_BYTES = 256 * 1024
 FOREVER = "public, max-age=31536000, immutable"
 _TIMEOUT = Timeout(connect=3.0, read=30.0)
 _HOUR = timedelta(hours=1)
+#: What the client library takes as parameters of an address; dict is invariant.
+_Query = dict[str, str | list[str] | tuple[str]]
 
 
 class NoSuchUpload(Exception):
@@ -64,7 +66,7 @@ class Objects:
 
     def get_address(self, name: str, mime_type: str, lasts: timedelta) -> str:
         """For GET alone, Range included; the answer says `mime_type`, whatever the storage made of the name."""
-        said = {"response-content-type": mime_type, "response-cache-control": FOREVER}
+        said: _Query = {"response-content-type": mime_type, "response-cache-control": FOREVER}
         return self._client.presigned_get_object(self._bucket, name, lasts, response_headers=said)
 
     def put_headers(self, mime_type: str) -> dict[str, str]:
@@ -172,7 +174,8 @@ class Objects:
                     yield found.object_name, found.last_modified
 
     def _presigned(self, method: str, name: str, query: dict[str, str]) -> str:
-        return self._client.get_presigned_url(method, self._bucket, name, _HOUR, extra_query_params=query)
+        said: _Query = {**query}
+        return self._client.get_presigned_url(method, self._bucket, name, _HOUR, extra_query_params=said)
 
     def _send(self, method: str, url: str, *, known: int | None = None, **options: Any) -> BaseHTTPResponse:
         """Raises SERVICE_UNAVAILABLE; an answer of the class of `known` (400 to 499) is given back."""

@@ -1,9 +1,10 @@
 """Rows as records, and the views of them that the contract has."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, Self
+from typing import Self
+
+from sqlalchemy import RowMapping
 
 from contracts.media import Storage
 from media import names
@@ -14,7 +15,7 @@ class Row:
     """Fields are named as their columns."""
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Self:
+    def of(cls, row: RowMapping) -> Self:
         return cls(**{field.name: row[field.name] for field in fields(cls)})
 
 

@@ -87,7 +87,7 @@ def begin_video(sim: Simulation, account: Account, info: dict[str, Any], source:
     """A new upload. Raises TikTokError."""
     if not isinstance(source, dict) or source.get("source") != "FILE_UPLOAD":
         raise invalid("source_info.source has to be FILE_UPLOAD here")
-    size, chunk, count = (source.get(name) for name in ("video_size", "chunk_size", "total_chunk_count"))
+    size, chunk, count = (source.get(name, 0) for name in ("video_size", "chunk_size", "total_chunk_count"))
     if not all(isinstance(number, int) and number > 0 for number in (size, chunk, count)):
         raise invalid("video_size, chunk_size and total_chunk_count are required")
     if size > VIDEO_BYTES:

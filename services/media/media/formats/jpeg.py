@@ -121,7 +121,7 @@ def _trailer(tail: memoryview, picture: Picture) -> None:
     said = b"".join(bytes(it) for it in picture.dropped)
     phone = (
         not any(tail)
-        or (_MPF in said and tail[:3] == b"\xff\xd8\xff")  # more pictures: depth, gain map, preview
+        or (_MPF in said and bytes(tail[:3]) == b"\xff\xd8\xff")  # more pictures: depth, gain map, preview
         or (bytes(tail[4:8]) == b"ftyp" and _MOTION.search(said) is not None)  # a film around the moment
         or bytes(tail[-4:]) == b"SEFT"  # Samsung's own list of extras
     )
