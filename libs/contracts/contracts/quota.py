@@ -7,17 +7,6 @@ from contracts.caller import Caller
 from contracts.record import Nothing, Record
 
 
-class Admission(Record):
-    """A request at the door. `meter` names the month bucket it uses besides minute and day.
-
-    meter: "reads" | "publishes" | "replies" | "writes" (counted, without a limit) | "" (minute and day only:
-    a replay, or a request whose scope is missing). Writes that publish or reply count as writes as well.
-    """
-
-    meter: str = ""
-    units: int = 1
-
-
 class RateWindow(Record):
     """The minute window of the X-RateLimit headers; `resets_at` is its end."""
 
@@ -39,7 +28,11 @@ class Admitted(Record):
 
 
 class Arrival(Record, omit_defaults=True):
-    """One of several requests at the door at the same moment; the fields of Admission, and who asks."""
+    """A request at the door. `meter` names the month bucket it uses besides minute and day.
+
+    meter: "reads" | "publishes" | "replies" | "writes" (counted, without a limit) | "" (minute and day only:
+    a replay, or a request whose scope is missing). Writes that publish or reply count as writes as well.
+    """
 
     caller: Caller
     meter: str = ""
@@ -73,10 +66,6 @@ class ChargeUnit(Record):
     tier: str
     bucket: str
     operation_id: str
-
-
-class Charged(Record):
-    allowed: bool
 
 
 class ChargeUnits(Record):
@@ -122,10 +111,8 @@ class SetSandboxUse(Record):
 class QuotaApi(Protocol):
     """RPC surface of the quota service."""
 
-    def admit(self, caller: Caller, request: Admission) -> Admitted: ...
     def admit_all(self, caller: Caller, request: Arrivals) -> Verdicts: ...
     def refund(self, caller: Caller, request: Refund) -> Nothing: ...
-    def charge_unit(self, caller: Caller, request: ChargeUnit) -> Charged: ...
     def charge_units(self, caller: Caller, request: ChargeUnits) -> ChargedUnits: ...
     def get_usage(self, caller: Caller, request: Nothing) -> Usage: ...
     def set_sandbox_use(self, caller: Caller, request: SetSandboxUse) -> Nothing: ...

@@ -63,7 +63,7 @@ class Door:
         self._flight: list[Ticket] | None = None
 
     def enter(self, caller: Caller, meter: str, timeout_seconds: float) -> Ticket:
-        """Asks for admission. `meter`: see contracts.quota.Admission."""
+        """Asks for admission. `meter`: see contracts.quota.Arrival."""
         ticket = Ticket(self, Arrival(caller=caller, meter=meter), time.monotonic() + timeout_seconds)
         with self._lock:
             self._waiting.append(ticket)

@@ -1,19 +1,17 @@
 """Admission: every request passes here once, and webhook deliveries take their units here.
 
 Lock the counters rows of all that ask, decide in Python by the pure rule, write what changed: four round
-trips for as many requests as wait at that moment. The row locks make it exact over any number of replicas.
+trips for as many as come in one call. The row locks make it exact over any number of callers and replicas.
 """
 
 from collections.abc import Iterable
 
 import structlog
 
-from chassis.batches import Batches
 from chassis.database import Database
 from contracts import errors, plans
-from contracts.caller import Caller
 from contracts.events import QuotaWarning
-from contracts.quota import Admission, Admitted, Arrival, Charged, ChargeUnit
+from contracts.quota import Admitted, Arrival, ChargeUnit
 from quota import measures, windows
 from quota.config import QuotaConfig
 from quota.decision import TIER_LIMITS, Decision, Demand, decide_all, demand_of
@@ -23,22 +21,17 @@ log = structlog.get_logger()
 
 
 class Admissions:
-    """The door of one process. Shared by all its workers, so that those who come together pass together."""
+    """The door that the gateway's and webhooks' calls pass."""
 
     def __init__(self, database: Database, config: QuotaConfig) -> None:
         self._database = database
         self._config = config
-        self._batches: Batches[Demand, Decision] = Batches(self._decide_together)
 
-    def admit(self, caller: Caller, request: Admission) -> Admitted:
-        """Lets a request through, or says which limit it hit.
+    def admit_all(self, arrivals: Iterable[Arrival]) -> tuple[Admitted, ...]:
+        """Lets requests through that come together, or says which limit each hit: one after the other, in order.
 
         Raises ApiError VALIDATION_ERROR, SERVICE_UNAVAILABLE.
         """
-        return self._verdict(self._batches.submit(demand_of(caller, request.meter, request.units)))
-
-    def admit_all(self, arrivals: Iterable[Arrival]) -> tuple[Admitted, ...]:
-        """The same for requests that come together, one after the other in their order. Raises the same."""
         demands = [demand_of(one.caller, one.meter, one.units) for one in arrivals]
         return tuple(map(self._verdict, self._decide_together(demands))) if demands else ()
 
@@ -54,17 +47,11 @@ class Admissions:
             refused_extras=extras,
         )
 
-    def charge_unit(self, request: ChargeUnit) -> Charged:
-        """Takes one unit of a month bucket outside a request; the same operation never takes a second one.
+    def charge_units(self, requests: Iterable[ChargeUnit]) -> tuple[bool, ...]:
+        """Takes one unit of a month bucket each, outside a request; the same operation never takes a second one.
 
         Raises ApiError VALIDATION_ERROR, SERVICE_UNAVAILABLE.
         """
-        decision = self._batches.submit(_demand_of_unit(request))
-        measures.note(decision)
-        return Charged(allowed=decision.refused is None)
-
-    def charge_units(self, requests: Iterable[ChargeUnit]) -> tuple[bool, ...]:
-        """The same for several at once, one after the other in their order. Raises the same."""
         demands = [_demand_of_unit(request) for request in requests]
         decisions = self._decide_together(demands) if demands else []
         for decision in decisions:

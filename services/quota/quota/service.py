@@ -1,19 +1,13 @@
 """The quota service on the bus."""
 
-from functools import cache
 from typing import Any
 
-from chassis.database import Database
 from chassis.service import DatabaseProvider, loop, on_event, rpc
 from contracts.caller import Caller
 from contracts.events import Event
 from contracts.quota import (
-    Admission,
-    Admitted,
     Arrivals,
-    Charged,
     ChargedUnits,
-    ChargeUnit,
     ChargeUnits,
     QuotaApi,
     Refund,
@@ -30,32 +24,18 @@ from quota.store import Store
 _CONFIG = QuotaConfig.from_env()
 
 
-@cache
-def _door(database: Database) -> Admissions:
-    """The process's one door: those who come at the same moment pass in one transaction."""
-    return Admissions(database, _CONFIG)
-
-
 class QuotaService:
     name = "quota"
     api = QuotaApi
     database = DatabaseProvider()
 
     @rpc
-    def admit(self, caller: Caller, request: Admission) -> Admitted:
-        return _door(self.database).admit(caller, request)
-
-    @rpc
     def admit_all(self, caller: Caller, request: Arrivals) -> Verdicts:
-        return Verdicts(verdicts=_door(self.database).admit_all(request.arrivals))
-
-    @rpc
-    def charge_unit(self, caller: Caller, request: ChargeUnit) -> Charged:
-        return _door(self.database).charge_unit(request)
+        return Verdicts(verdicts=Admissions(self.database, _CONFIG).admit_all(request.arrivals))
 
     @rpc
     def charge_units(self, caller: Caller, request: ChargeUnits) -> ChargedUnits:
-        return ChargedUnits(allowed=_door(self.database).charge_units(request.units))
+        return ChargedUnits(allowed=Admissions(self.database, _CONFIG).charge_units(request.units))
 
     @rpc
     def refund(self, caller: Caller, request: Refund) -> Nothing:

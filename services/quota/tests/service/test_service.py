@@ -16,12 +16,12 @@ from chassis.database import Database
 from contracts.caller import Caller, operator
 from contracts.errors import MISSING_SCOPE, ApiError
 from contracts.events import Event, UnitReturned
-from contracts.quota import Admission, ChargeUnit, Refund, SetSandboxUse
+from contracts.quota import Admitted, Arrival, Arrivals, ChargeUnit, ChargeUnits, Refund, SetSandboxUse
 from contracts.record import Nothing
 
+GATEWAY = Caller(account_id="", user_id="gateway")
 CALLER = Caller(account_id="usr_1", user_id="usr_1", tier="elite", operation_id="op_1")
 SANDBOX = Caller(account_id="usr_1", user_id="usr_1", token_id="tok_1", sandbox=True)
-READ, PUBLISH = Admission(meter="reads"), Admission(meter="publishes")
 PATIENCE_SECONDS = 30.0
 
 
@@ -30,6 +30,13 @@ def set_clock(service: Any, moment: datetime) -> None:
     with database.transaction() as connection:
         clock.set_shift(connection, (moment - clock.now(connection)).total_seconds())
     database.close()
+
+
+def admit(quota: Any, caller: Caller, meter: str) -> Admitted:
+    """A request that comes alone."""
+    request = Arrivals(arrivals=(Arrival(caller=caller, meter=meter),))
+    (verdict,) = quota.admit_all(GATEWAY, request).verdicts
+    return verdict
 
 
 def comes_true(happened: Callable[[], bool]) -> bool:
@@ -43,13 +50,13 @@ def comes_true(happened: Callable[[], bool]) -> bool:
 
 def test_a_request_is_admitted_counted_and_given_back_over_the_bus(running_service: Any) -> None:
     quota = running_service("quota")
-    admitted = quota.admit(CALLER, PUBLISH)
+    admitted = admit(quota, CALLER, "publishes")
     assert (admitted.refused_code, admitted.window.limit) == (None, 300)
     assert quota.get_usage(CALLER, Nothing()).publishes.used == 1
     quota.refund(CALLER, Refund(meter="publishes", year_month=admitted.year_month))
     assert quota.get_usage(CALLER, Nothing()).publishes.used == 0
     request = ChargeUnit(account_id="usr_1", tier="elite", bucket="webhooks", operation_id="dlv_1")
-    assert quota.charge_unit(CALLER, request).allowed
+    assert quota.charge_units(CALLER, ChargeUnits(units=(request,))).allowed == (True,)
     assert quota.get_usage(CALLER, Nothing()).webhooks.used == 1
 
 
@@ -59,7 +66,7 @@ def test_a_refusal_travels_with_its_window_and_fields(running_service: Any) -> N
         quota.set_sandbox_use(SANDBOX, SetSandboxUse(token_id="tok_1", count=0))
     assert refused.value.row is MISSING_SCOPE
     quota.set_sandbox_use(operator(), SetSandboxUse(token_id="tok_1", count=100))
-    refusal = quota.admit(SANDBOX, READ)
+    refusal = admit(quota, SANDBOX, "reads")
     assert refusal.refused_code == "SANDBOX_EXHAUSTED"
     assert refusal.refused_extras == {"upgrade_url": "https://example.test/upgrade"}
     assert refusal.window.limit == 5
@@ -67,7 +74,7 @@ def test_a_refusal_travels_with_its_window_and_fields(running_service: Any) -> N
 
 def test_a_unit_that_publishing_returns_is_given_back(running_service: Any) -> None:
     quota = running_service("quota")
-    quota.admit(CALLER, PUBLISH)
+    admit(quota, CALLER, "publishes")
     event = Event(
         id="evt_1",
         event="unit.returned",
@@ -92,5 +99,7 @@ def test_200_at_once_on_two_processes_let_through_exactly_the_limit(running_serv
     set_clock(quota, datetime.now(UTC).replace(second=5) + timedelta(days=1))
     pro = Caller(account_id="usr_2", user_id="usr_2", tier="pro")
     with ThreadPoolExecutor(64) as pool:
-        codes = pool.map(lambda index: (quota, replica)[index % 2].admit(pro, READ).refused_code, range(200))
+        codes = pool.map(
+            lambda index: admit((quota, replica)[index % 2], pro, "reads").refused_code, range(200)
+        )
     assert Counter(codes) == {None: 60, "RATE_LIMITED": 140}

@@ -30,7 +30,7 @@ def door(database: Database) -> Admissions:
 
 @pytest.fixture
 def replicas(quota_url: str) -> Iterator[tuple[Admissions, Admissions]]:
-    """Two processes' doors: own pool, own batches, one database."""
+    """Two processes' doors: own pool, one database."""
     databases = Database(quota_url), Database(quota_url)
     yield Admissions(databases[0], CONFIG), Admissions(databases[1], CONFIG)
     for database in databases:

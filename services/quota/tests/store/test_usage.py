@@ -10,14 +10,19 @@ from chassis import clock
 from chassis.database import Database
 from contracts.caller import Caller, operator
 from contracts.errors import MISSING_SCOPE, VALIDATION_ERROR, ApiError, ErrorRow
-from contracts.quota import Admission, SetSandboxUse
+from contracts.quota import Admitted, Arrival, SetSandboxUse
 from quota import usage
 from quota.admission import Admissions
 from quota.models import unit_charges
 from quota.store import Store
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1", tier="pro", operation_id="op_1")
-PUBLISH = Admission(meter="publishes")
+
+
+def admit(door: Admissions, caller: Caller, meter: str = "publishes", units: int = 1) -> Admitted:
+    """A request that comes alone."""
+    (verdict,) = door.admit_all([Arrival(caller=caller, meter=meter, units=units)])
+    return verdict
 
 
 def publishes_used(database: Database) -> int:
@@ -44,15 +49,15 @@ def set_clock(database: Database, moment: datetime) -> None:
 
 
 def test_a_failed_call_gives_its_unit_back_once(door: Admissions, database: Database) -> None:
-    door.admit(CALLER, PUBLISH)
-    door.admit(msgspec.structs.replace(CALLER, operation_id="op_2"), PUBLISH)
+    admit(door, CALLER)
+    admit(door, msgspec.structs.replace(CALLER, operation_id="op_2"))
     for _ in range(3):
         refund(database)
     assert publishes_used(database) == 1
 
 
 def test_writes_and_total_are_not_given_back(door: Admissions, database: Database) -> None:
-    door.admit(CALLER, PUBLISH)
+    admit(door, CALLER)
     refund(database)
     with database.reading() as connection:
         after = usage.get_usage(Store(connection), CALLER)
@@ -61,14 +66,14 @@ def test_writes_and_total_are_not_given_back(door: Admissions, database: Databas
 
 def test_a_call_tried_again_after_its_refund_takes_a_unit_again(door: Admissions, database: Database) -> None:
     for _ in range(2):
-        door.admit(CALLER, PUBLISH)
+        admit(door, CALLER)
         refund(database)
-    door.admit(CALLER, PUBLISH)
+    admit(door, CALLER)
     assert publishes_used(database) == 1
 
 
 def test_a_call_that_failed_in_part_gives_back_that_part_once(door: Admissions, database: Database) -> None:
-    door.admit(CALLER, Admission(meter="publishes", units=5))
+    admit(door, CALLER, units=5)
     refund(database, units=2)
     refund(database, units=2)
     assert publishes_used(database) == 3
@@ -79,7 +84,7 @@ def test_a_call_that_failed_in_part_gives_back_that_part_once(door: Admissions, 
 def test_a_unit_returned_by_event_and_by_refund_is_given_back_once(
     door: Admissions, database: Database
 ) -> None:
-    door.admit(CALLER, PUBLISH)
+    admit(door, CALLER)
     return_unit(database)
     refund(database)
     assert publishes_used(database) == 0
@@ -88,8 +93,8 @@ def test_a_unit_returned_by_event_and_by_refund_is_given_back_once(
 
 
 def test_more_than_was_taken_is_never_given_back(door: Admissions, database: Database) -> None:
-    door.admit(CALLER, PUBLISH)
-    door.admit(msgspec.structs.replace(CALLER, operation_id="op_2"), PUBLISH)
+    admit(door, CALLER)
+    admit(door, msgspec.structs.replace(CALLER, operation_id="op_2"))
     refund(database, units=20)
     assert publishes_used(database) == 1
 
@@ -98,18 +103,18 @@ def test_more_than_was_taken_is_never_given_back(door: Admissions, database: Dat
 def test_what_was_never_taken_is_not_given_back(
     wrong: dict[str, str], door: Admissions, database: Database
 ) -> None:
-    door.admit(CALLER, PUBLISH)
-    door.admit(msgspec.structs.replace(CALLER, account_id="usr_2", operation_id="op_2"), PUBLISH)
+    admit(door, CALLER)
+    admit(door, msgspec.structs.replace(CALLER, account_id="usr_2", operation_id="op_2"))
     refund(database, **wrong)  # type: ignore[arg-type]
     assert publishes_used(database) == 1
 
 
 def test_a_unit_of_last_month_does_not_lower_this_months_count(door: Admissions, database: Database) -> None:
     set_clock(database, datetime(2026, 11, 30, 23, 59, 30, tzinfo=UTC))
-    door.admit(CALLER, PUBLISH)
+    admit(door, CALLER)
     set_clock(database, datetime(2026, 12, 1, 0, 0, 5, tzinfo=UTC))
     assert publishes_used(database) == 0
-    door.admit(msgspec.structs.replace(CALLER, operation_id="op_2"), PUBLISH)
+    admit(door, msgspec.structs.replace(CALLER, operation_id="op_2"))
     refund(database)
     assert publishes_used(database) == 1
 
@@ -117,7 +122,7 @@ def test_a_unit_of_last_month_does_not_lower_this_months_count(door: Admissions,
 def test_charges_are_forgotten_after_three_days_and_not_before(door: Admissions, database: Database) -> None:
     start = datetime(2026, 11, 20, 12, 0, 5, tzinfo=UTC)
     set_clock(database, start)
-    door.admit(CALLER, PUBLISH)
+    admit(door, CALLER)
     set_clock(database, start + timedelta(days=2, hours=23))
     with database.transaction() as connection:
         assert usage.forget_charges(Store(connection)) == 0
@@ -134,7 +139,7 @@ def test_the_operator_sets_how_much_a_sandbox_token_has_used(door: Admissions, d
     for count in (99, 100, 98):
         with database.transaction() as connection:
             usage.set_sandbox_use(Store(connection), operator(), SetSandboxUse(token_id="tok_1", count=count))
-        codes.append(door.admit(sandbox, Admission(meter="reads")).refused_code)
+        codes.append(admit(door, sandbox, "reads").refused_code)
     assert codes == [None, "SANDBOX_EXHAUSTED", None]
 
 
