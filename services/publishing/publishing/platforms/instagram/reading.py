@@ -19,6 +19,7 @@ from publishing.platforms.base import (
 from publishing.platforms.likeness import same_text, window_start
 from publishing.platforms.meta.graph import Answer, Graph, graph_time, is_within, next_cursor, rows_of
 from publishing.platforms.meta.settings import MetaSettings
+from publishing.platforms.wire import as_far_as_read
 
 _REPLY = "id,text,timestamp,username,from"
 _COMMENT = f"{_REPLY},replies{{{_REPLY}}}"
@@ -130,7 +131,9 @@ class InstagramReading(Connector):
         """A comment and its replies; those that the list leaves out are asked for."""
         replies = rows_of(row.get("replies") or {})
         if ((row.get("replies") or {}).get("paging") or {}).get("next"):
-            replies = list(self._graph.rows(account, str(row["id"]), "replies", fields=_REPLY))
+            replies = list(
+                as_far_as_read(self._graph.rows(account, str(row["id"]), "replies", fields=_REPLY))
+            )
         first = _comment(row, None, len(replies))
         return [first, *(_comment(reply, first.id, 0) for reply in replies if reply.get("id"))]
 

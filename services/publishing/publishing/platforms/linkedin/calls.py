@@ -11,7 +11,7 @@ from publishing.platforms.base import Account, OutcomeUnknown, PlatformRefusal, 
 from publishing.platforms.linkedin.errors import REVOKED, codes_of, is_error, refusal_from
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.pinning import is_pinned
-from publishing.platforms.wire import Reply, SizedBody, Wire, strange, transient
+from publishing.platforms.wire import Endless, Reply, SizedBody, Wire, strange, transient
 
 Answer = dict[str, Any]
 
@@ -48,7 +48,7 @@ class Calls:
             yield from rows
             if len(rows) < _ROWS_PER_PAGE:
                 return
-        raise PlatformRefusal(Refusal.TRANSIENT, "TOO_MANY", "The platform's list does not end.")
+        raise Endless
 
     def act(self, account: Account, path: str, action: str, **request: Any) -> Answer:
         """An action on something nobody sees yet, so that it may be repeated; what is in its answer's `value`."""

@@ -20,6 +20,7 @@ from publishing.platforms.base import (
 from publishing.platforms.likeness import same_text, window_start
 from publishing.platforms.linkedin.calls import Answer, Calls, from_milliseconds, in_path, rows_of
 from publishing.platforms.linkedin.settings import LinkedInSettings
+from publishing.platforms.wire import as_far_as_read
 
 _ORGANIZATION = "urn:li:organization:"
 #: What a comment stands under, and its number there.
@@ -90,7 +91,7 @@ class LinkedInReading(Connector):
         for row in rows:
             if _reply_count(row):
                 inner = self._calls.rows(account, f"socialActions/{in_path(_urn_of(row))}/comments")
-                threads += [(reply, _urn_of(row)) for reply in inner]
+                threads += [(reply, _urn_of(row)) for reply in as_far_as_read(inner)]
         names = self._names(account, {str(row.get("actor")) for row, _ in threads})
         comments = sorted((_comment(row, parent, names) for row, parent in threads), key=_order, reverse=True)
         wanted = [

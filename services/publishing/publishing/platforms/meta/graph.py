@@ -18,7 +18,7 @@ from publishing.platforms.base import (
 from publishing.platforms.meta.errors import BROKEN_CODES, refusal_from, wait_in
 from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.multipart import Multipart
-from publishing.platforms.wire import Reply, Wire, strange, transient
+from publishing.platforms.wire import Endless, Reply, Wire, strange, transient
 
 Answer = dict[str, Any]
 
@@ -51,7 +51,7 @@ class Graph:
             if after is None:
                 return
             params["after"] = after
-        raise PlatformRefusal(Refusal.TRANSIENT, "TOO_MANY", "The platform's list does not end.")
+        raise Endless
 
     def ask(
         self,

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from publishing.platforms.base import Account, OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.base import Account, OutcomeUnknown
 from publishing.platforms.multipart import Multipart
-from publishing.platforms.wire import Reply, Wire, strange
+from publishing.platforms.wire import Endless, Reply, Wire, strange
 from publishing.platforms.x.errors import problem_of, refusal_from
 from publishing.platforms.x.settings import XSettings
 
@@ -54,7 +54,7 @@ class Calls:
             token = (answer.get("meta") or {}).get("next_token")
             if not token:
                 return
-        raise PlatformRefusal(Refusal.TRANSIENT, "TOO_MANY", "The platform's list does not end.")
+        raise Endless
 
     def stage(self, account: Account, path: str, data: Answer | Multipart | None = None) -> Answer:
         """POST of something nobody sees yet, so that it may be repeated."""

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from publishing.platforms.base import Account, OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.platforms.pieces import Piece
 from publishing.platforms.pinning import is_pinned
-from publishing.platforms.wire import Reply, Wire, strange, transient
+from publishing.platforms.wire import Endless, Reply, Wire, strange, transient
 from publishing.platforms.youtube.errors import is_broken, refusal_from
 from publishing.platforms.youtube.settings import YouTubeSettings
 
@@ -47,7 +47,7 @@ class DataApi:
             if not token:
                 return
             params["pageToken"] = token
-        raise transient("TOO_MANY", "The platform's list does not end.")
+        raise Endless
 
     def create(self, account: Account, resource: str, body: Answer, **params: Any) -> Answer:
         """POST of something visible: sent once. The answer has an `id`."""

@@ -17,6 +17,7 @@ from publishing.platforms.base import (
     RemoteReply,
 )
 from publishing.platforms.likeness import same_text, window_start
+from publishing.platforms.wire import as_far_as_read
 from publishing.platforms.youtube.calls import Answer, DataApi, items_of, rfc3339
 from publishing.platforms.youtube.settings import YouTubeSettings
 
@@ -143,7 +144,7 @@ class YouTubeReading(Connector):
         count = int(snippet.get("totalReplyCount") or 0)
         shown = (thread.get("replies") or {}).get("comments") or []
         first = _comment(snippet.get("topLevelComment") or {}, None, count)
-        replies = shown if count <= len(shown) else self._replies(account, first.id)
+        replies = shown if count <= len(shown) else as_far_as_read(self._replies(account, first.id))
         return [first, *(_comment(reply, first.id, 0) for reply in replies)]
 
     def engagement(self, account: Account, remote_id: str) -> Counts:
