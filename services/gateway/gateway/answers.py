@@ -38,12 +38,12 @@ def success(status: int, result: Any, headers: dict[str, str]) -> Answer:
     return Answer(status, encode(result), dict(headers))
 
 
-def refusal(error: ApiError, request_id: str) -> Answer:
-    """Spec "Errors": error, code, request_id, and the code's extra fields."""
+def refusal(error: ApiError, request_id: str, *, passes: bool = True) -> Answer:
+    """Spec "Errors": error, code, request_id, and the code's extra fields. `passes`: waiting alone helps."""
     body = {"error": error.message, "code": error.code, "request_id": request_id, **error.extras}
     headers = {}
     retry_after = error.extras.get("retry_after_seconds")
-    if isinstance(retry_after, int | float):
+    if passes and isinstance(retry_after, int | float):
         headers["Retry-After"] = str(max(1, -int(-retry_after // 1)))
     if error.row.http_status == 401:
         headers["WWW-Authenticate"] = "Bearer"

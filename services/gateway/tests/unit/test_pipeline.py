@@ -207,6 +207,22 @@ class TestAnswers:
         assert response.headers["X-RateLimit-Reset"] == str(int(kit.NOW.timestamp()))
         assert bus.asked("list_pages")[0][0].request_id == "my.request-1"
 
+    @pytest.mark.parametrize("row", [errors.PAGE_PUBLISH_GUARDRAIL, errors.BRAND_PUBLISH_GUARDRAIL])
+    def test_only_a_guardrail_that_passes_with_time_has_a_retry_after(self, client, bus, row) -> None:
+        refused = ApiError(row, retry_after_seconds=20, next_allowed_at="2027-01-01T00:00:20Z")
+        bus.answers |= dict.fromkeys(("publish_post", "schedule_post", "edit_post"), refused)
+        told = {}
+        for method, path in [
+            ("POST", PUBLISH),
+            ("POST", SCHEDULE),
+            ("PATCH", "/api/v1/posts/scheduled/pst_1"),
+        ]:
+            response = client.open(path, method=method, json=BODY)
+            assert code(response) == (429, row.code)
+            assert response.json["retry_after_seconds"] == 20
+            told[path] = response.headers.get("Retry-After")
+        assert list(told.values()) == ["20", None, None]
+
     @pytest.mark.parametrize("offered", ["", "a b", "x" * 129, "é", "a\tb"])
     def test_a_malformed_request_id_is_replaced(self, client, offered) -> None:
         response = client.get("/api/v1/", headers={"X-Request-Id": offered})
