@@ -24,7 +24,13 @@ def attach(house: House, caller: Caller, request: AttachMedia) -> AttachedMedia:
         for media_id in request.media_ids:
             reachable(caller, found.get(media_id), "media_ids")
         attachments.detach_others(request.post_id, request.media_ids, confirmed=False)
-        attachments.attach(caller.account_id, request.post_id, found, confirmed=False)
+        attachments.attach(
+            caller.account_id,
+            request.post_id,
+            found,
+            confirmed=False,
+            operation_id=caller.operation_id,
+        )
         found = files.many(request.media_ids)
     return AttachedMedia(media=tuple(house.view(found[media_id]) for media_id in request.media_ids))
 
@@ -33,6 +39,8 @@ def detach(house: House, request: DetachMedia) -> Nothing:
     """At once; the post's own word comes later, and those it said before may still be on their way."""
     with house.database.transaction() as connection:
         attachments = Attachments(connection)
+        if request.revision:
+            attachments.detach_earlier_tries(request.post_id)
         if request.revision > 1:
             attachments.is_news(request.post_id, request.revision - 1)
         attachments.detach(request.post_id)
@@ -44,6 +52,7 @@ def on_post_media(connection: Connection, account_id: str, word: PostMedia, at: 
     files, attachments = Files(connection), Attachments(connection)
     if not attachments.is_news(word.post_id, word.revision):
         return
+    attachments.detach_earlier_tries(word.post_id)
     held = [row.id for row in files.many(word.media_ids, lock=True).values() if row.account_id == account_id]
     if word.state == "pending":
         attachments.detach_others(word.post_id, held, confirmed=True)

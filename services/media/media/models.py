@@ -95,9 +95,12 @@ attachments = Table(
     Column("account_id", Text, nullable=False),
     Column("confirmed", Boolean, nullable=False),
     Column("created_at", _TIME, nullable=False),
+    #: That it was attached by first; none: it was the post's own word.
+    Column("operation_id", Text),
     Index("attachments_of_post", "post_id"),
     Index("attachments_of_account", "account_id"),
     Index("attachments_provisional", "created_at", postgresql_where=text("NOT confirmed")),
+    Index("attachments_of_operation", "operation_id", postgresql_where=text("NOT confirmed")),
 )
 
 #: The newest word of `post.media` about each post.

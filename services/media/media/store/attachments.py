@@ -28,7 +28,15 @@ class Attachments:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def attach(self, account_id: str, post_id: str, media_ids: Collection[str], *, confirmed: bool) -> None:
+    def attach(
+        self,
+        account_id: str,
+        post_id: str,
+        media_ids: Collection[str],
+        *,
+        confirmed: bool,
+        operation_id: str | None = None,
+    ) -> None:
         """A confirmed attachment stays confirmed; one that is not begins anew."""
         if not media_ids:
             return
@@ -40,6 +48,7 @@ class Attachments:
                     "account_id": account_id,
                     "confirmed": confirmed,
                     "created_at": clock_now(),
+                    "operation_id": operation_id,
                 }
                 for media_id in media_ids
             ]
@@ -58,6 +67,18 @@ class Attachments:
         if until is not None:
             statement = statement.where(or_(attachments.c.confirmed, attachments.c.created_at <= until))
         self._connection.execute(statement)
+
+    def detach_earlier_tries(self, post_id: str) -> None:
+        """Of a post that is stored: what the operation that made it had attached to others, which never will be."""
+        made = attachments.alias()
+        made_by = select(made.c.operation_id).where(made.c.post_id == post_id)
+        self._connection.execute(
+            delete(attachments).where(
+                ~attachments.c.confirmed,
+                attachments.c.post_id != post_id,
+                attachments.c.operation_id.in_(made_by),
+            )
+        )
 
     def detach_others(self, post_id: str, media_ids: Collection[str], *, confirmed: bool) -> None:
         """Those of the post, confirmed or provisional, that are not among `media_ids`."""

@@ -74,6 +74,29 @@ def test_of_attach_and_delete_at_once_one_wins_wholly(world, at_once):
             assert attached.code == "NOT_FOUND"
 
 
+@pytest.mark.parametrize("is_heard", [True, False])
+def test_a_try_whose_post_was_never_stored_keeps_no_file_once_the_operations_post_has_let_it_go(
+    world, is_heard
+):
+    media, other, caller = world.media(), world.media(), world.caller()
+    world.attach("pst_1", media, other, caller=caller)
+    world.attach("pst_2", media, caller=caller)
+    world.attach("pst_3", other)
+    if is_heard:
+        world.tell("pst_2", "pending", 1, media)
+    attaching.detach(world.house, api.DetachMedia(post_id="pst_2", revision=2))
+    assert delete(world, media).success
+    assert post_of(world, other) == "pst_3"
+
+
+def test_a_repeat_that_is_given_back_leaves_the_file_to_the_post_it_was_first_attached_for(world):
+    media, caller = world.media(), world.caller()
+    world.attach("pst_1", media, caller=caller)
+    world.attach("pst_2", media, caller=caller)
+    attaching.detach(world.house, api.DetachMedia(post_id="pst_2"))
+    assert post_of(world, media) == "pst_1"
+
+
 def test_an_unconfirmed_attachment_ends_after_ten_minutes_and_a_confirmed_one_does_not(world):
     lost, kept = world.media(), world.media()
     world.attach("pst_1", lost)
