@@ -1,7 +1,7 @@
 """The guardrails asked with the database's knowledge, exact under concurrency. The rules are `guardrails.py`."""
 
 import math
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from contracts.errors import ApiError
 from contracts.platforms import BRAND_PER_24H
@@ -48,7 +48,8 @@ def refusal(breach: Breach, asked_at: datetime) -> ApiError:
 
 
 def stamp(at: datetime) -> str:
-    """A time of ours inside an error, as the API writes times."""
+    """A time of ours inside an error, as the API writes times; never before it: asked for, it has to fit."""
+    at += timedelta(microseconds=-at.microsecond % 1000)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

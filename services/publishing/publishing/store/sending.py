@@ -1,7 +1,8 @@
 """Sending posts: claim, begin, record. Statements only; what becomes of claims that lapse is `looks.py`.
 
 Every claim raises the post's fence; begin and record name the fence they hold and change nothing without it.
-Leases and look-ups run in real time (`clock_timestamp()`), due times on the one clock (`clock_now()`).
+Leases and look-ups run in real time (`clock_timestamp()`), due times on the one clock (`clock_now()`), in whole
+milliseconds.
 """
 
 from collections.abc import Collection, Sequence
@@ -66,8 +67,9 @@ _PUT_OFF = text(
 )
 _PUT_OFF_PAGE = text(
     """
-    UPDATE posts SET out_at = clock_now() + make_interval(secs => :wait)
-    WHERE page_id = :page AND state = 'queued' AND out_at < clock_now() + make_interval(secs => :wait)
+    UPDATE posts SET out_at = later.at
+    FROM (SELECT clock_now() + make_interval(secs => ceil(:wait * 1000) / 1000) AS at) AS later
+    WHERE page_id = :page AND state = 'queued' AND out_at < later.at
     """
 )
 _FAIL_UNSENT = text(
@@ -106,7 +108,8 @@ _RECORD = text(
         UPDATE posts p SET state = v.state,
             out_at = CASE WHEN v.state = 'unknown' OR v.state = 'published' AND v.looked_up THEN p.out_at
                 WHEN v.state = 'published' THEN clock_now()
-                WHEN v.state = 'queued' THEN clock_now() + make_interval(secs => v.wait_seconds) END,
+                WHEN v.state = 'queued'
+                    THEN clock_now() + make_interval(secs => ceil(v.wait_seconds * 1000) / 1000) END,
             lease_until = CASE v.state WHEN 'unknown'
                 THEN clock_timestamp() + make_interval(secs => v.wait_seconds) END,
             unknown_since = CASE v.state WHEN 'unknown' THEN coalesce(p.unknown_since, clock_timestamp()) END,

@@ -140,6 +140,17 @@ def test_a_limited_page_rests_as_long_as_the_platform_says_and_others_do_not(
     assert sorted(row.attempts for row in world.ask("SELECT attempts FROM posts")) == [1, 1, 1, 1, 1, 2]
 
 
+def test_a_wait_of_odd_length_ends_on_a_whole_millisecond_and_no_sooner(world: Any, platform: Any) -> None:
+    world.fill(world.page("LN"), 3)
+    world.shift(3600)
+    platform.script = [PlatformRefusal(Refusal.RATE_LIMITED, "429", "slow down", wait_seconds=1800.000345)]
+    before = world.now()
+    world.send()
+    ends = [row.out_at for row in world.ask("SELECT out_at FROM posts")]
+    assert [at.microsecond % 1000 for at in ends] == [0] * 3
+    assert min(ends) > before + timedelta(seconds=1800)
+
+
 def test_a_limit_of_metas_without_a_told_wait_costs_one_call_and_no_post(world: Any, platform: Any) -> None:
     world.fill(world.page(), 3)
     world.shift(3600)

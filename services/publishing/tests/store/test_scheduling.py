@@ -111,6 +111,17 @@ def test_the_hour_of_a_page_is_full_after_its_cap(world: Any) -> None:
     world.schedule(page, next_allowed_at)
 
 
+def test_a_told_time_fits_also_where_it_hangs_on_a_part_of_a_millisecond(world: Any) -> None:
+    page, at = world.page("LN"), world.in_minutes(20)
+    for n in range(3):
+        world.schedule(page, at + timedelta(minutes=n))
+    world.run("UPDATE posts SET out_at = out_at + interval '345 microseconds'")
+    error = refused(world.schedule, page, at + timedelta(minutes=30))
+    next_allowed_at = datetime.fromisoformat(error.extras["next_allowed_at"])
+    assert next_allowed_at == at + timedelta(hours=1, milliseconds=1)
+    world.schedule(page, next_allowed_at)
+
+
 def test_the_brand_is_full_after_500_posts_of_all_its_pages(world: Any, house: House) -> None:
     page = world.page("YT", brand="brd_full")
     at = world.in_minutes(600)
