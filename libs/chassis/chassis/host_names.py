@@ -62,7 +62,7 @@ def _in_thread(look_up: Callable[[], list[Any]]) -> list[Any]:
     except RuntimeError as problem:  # no further thread is to be had
         os.close(ours)
         os.close(theirs)
-        raise socket.gaierror(socket.EAI_AGAIN, str(problem)) from problem
+        raise socket.gaierror(socket.EAI_MEMORY, str(problem)) from problem
     try:
         trampoline(ours, read=True)
     finally:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 
+from chassis.others import Others
+
 #: host and port -> addresses as text; raises OSError.
 Resolve = Callable[[str, int], Sequence[str]]
 #: At once, those included that nobody waits for any more: three quarters of what `host_names` has room for. Our choice.
@@ -30,6 +32,8 @@ class LookUps:
         self._lock = threading.Lock()
         self._under_way: dict[_Asked, _Answer] = {}
         self._waiting: Counter[_Answer] = Counter()
+        #: Hosts that were found.
+        self.found = Others()
 
     def ask(self, resolve: Resolve, host: str, port: int, timeout_seconds: float) -> Sequence[str]:
         """Raises what `resolve` does; TimeoutError when it takes too long, NoTurn when there was no turn for it."""
@@ -52,7 +56,9 @@ class LookUps:
     def _look_up(self, asked: _Asked) -> Sequence[str]:
         resolve, host, port = asked
         try:
-            return resolve(host, port)
+            addresses = resolve(host, port)
+            self.found.serve(host)
+            return addresses
         finally:
             with self._lock:
                 del self._under_way[asked]

@@ -5,6 +5,7 @@ that was checked; a kept one is used only while its own address is still among t
 """
 
 import errno
+import math
 import socket
 import ssl
 import threading
@@ -27,6 +28,7 @@ from chassis.addresses import (
 )
 from chassis.guarded_http import resolve, trusted, turn_seconds
 from chassis.look_ups import NoTurn, Resolve, look_ups
+from chassis.others import Others
 
 #: How late a request may end whose server sends a byte now and then. Our choice.
 _ALARM_SECONDS = 0.25
@@ -37,6 +39,8 @@ _HUNG_UP = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
 #: What this machine may run out of, and what its network may lack.
 _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _NO_WAY = (errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL)
+#: Public IPv4 addresses that were connected to.
+_reached = Others()
 
 
 class PostProblem(StrEnum):
@@ -55,11 +59,16 @@ class PostProblem(StrEnum):
 class PostFailed(Exception):
     """No answer came; whether the server has read the request is not known."""
 
-    def __init__(self, problem: PostProblem, *, is_ours: bool = False) -> None:
-        """`is_ours`: for want of something of this machine or its network; the server was not asked."""
+    def __init__(self, problem: PostProblem, *, is_ours: bool = False, others_at: float = -math.inf) -> None:
+        """`is_ours`: for want of something of this machine or its network; the server was not asked.
+
+        For a name without an answer and a network without a way that is a guess: `others_at` is when (monotonic) others
+        last got theirs. Who goes without for a while in which others do not, goes without alone.
+        """
         super().__init__(problem.value)
         self.problem = problem
         self.is_ours = is_ours
+        self.others_at = others_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +141,18 @@ class Line:
         """Where the name leads: public addresses, or allowed ones. Raises PostFailed, UnsafeAddress."""
         if is_address(target.host):
             return [target.host]  # judged with the URL
+        others_at = look_ups().found.served_at(target.host)
         try:
             answer = look_ups().ask(self._resolve, target.host, target.port, _left(deadline))
             found = list(dict.fromkeys(answer))
-        except TimeoutError as error:
-            raise PostFailed(PostProblem.TIMEOUT, is_ours=isinstance(error, NoTurn)) from None
+        except NoTurn:
+            raise PostFailed(PostProblem.TIMEOUT, is_ours=True) from None
+        except TimeoutError:
+            raise PostFailed(PostProblem.TIMEOUT, is_ours=True, others_at=others_at) from None
         except (OSError, UnicodeError) as error:
-            raise PostFailed(PostProblem.UNKNOWN_HOST, is_ours=_is_ours(error)) from None
+            if not (isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN):
+                others_at = -math.inf
+            raise PostFailed(PostProblem.UNKNOWN_HOST, is_ours=_is_ours(error), others_at=others_at) from None
         inside = [address for address in found if is_allowed(address, self._allowed)]
         if inside:
             return inside
@@ -212,10 +226,13 @@ def _dial(target: ParsedTarget, addresses: Sequence[str], deadline: float) -> tu
             sock = socket.create_connection((address, target.port), timeout=seconds)
         except OSError as error:
             if _is_ours(error, address):
-                problem = PostFailed(PostProblem.UNREACHABLE, is_ours=True)
+                others_at = _reached.served_at(address) if error.errno == errno.ENETUNREACH else -math.inf
+                problem = PostFailed(PostProblem.UNREACHABLE, is_ours=True, others_at=others_at)
             elif not isinstance(problem, PostFailed):
                 problem = error
         else:
+            if ":" not in address and is_public(address):
+                _reached.serve(address)
             sock.settimeout(_left(deadline))
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return sock, address

@@ -45,6 +45,8 @@ class Lane:
         self.generation = 0
         #: Nothing is taken up before then (monotonic).
         self.held_until = 0.0
+        #: Since when every attempt has failed for want of something that may be ours (monotonic); infinity: none has.
+        self.wanting_since = math.inf
         self.used_at = time.monotonic()
         #: When something was last asked for it (monotonic), and whether there was or may be more.
         self.loaded_at = 0.0
@@ -88,6 +90,22 @@ class Lane:
             return None
         self.running += 1
         return self.ready.popleft()
+
+    def weigh(self, tried: Tried) -> Tried:
+        """Whether what was wanting is ours to mend, by what others get."""
+        if not tried.is_ours:
+            self.wanting_since = math.inf
+            return tried
+        self.wanting_since = min(self.wanting_since, time.monotonic())
+        return tried._replace(is_ours=not rules.wants_alone(self.wanting_since, tried.others_at))
+
+    def put_off(self) -> bool:
+        """All that has not begun, ever longer; whether for the first time."""
+        is_first = self.held_until < self.wanting_since
+        self.drop()
+        now = time.monotonic()
+        self.held_until = now + rules.pause_seconds(now - self.wanting_since)
+        return is_first
 
     def judge(self, due: Due, tried: Tried, waits: Sequence[float]) -> rules.Verdict:
         """What an answer leads to; the next one is judged by how the subscription stands after it."""

@@ -38,8 +38,6 @@ _TAKEN_UP = 4_096
 _LINGER_SECONDS = 3.0
 #: Until quota, or a key for the secrets, is asked for again.
 _QUOTA_PAUSE_SECONDS, _KEY_PAUSE_SECONDS = 1.0, 30.0
-#: Until a lane is tried again whose attempt failed for want of something of ours.
-_OUR_PAUSE_SECONDS = 1.0
 #: How long a process that ends waits for answers; what comes later is sent again by another.
 _CLOSING_SECONDS = 6.0
 #: Part of a lease in which nothing is begun any more.
@@ -269,6 +267,8 @@ class Office:
 
     def _attempt_one(self, lane: Lane, line: Line, due: Due) -> Due | None:
         tried = sending.send(lane, line, due, self._settings.timeout_seconds)
+        with self._lock:
+            tried = lane.weigh(tried)
         if tried.is_ours and due.overdue_seconds < rules.OUR_PATIENCE_SECONDS:
             return self._put_off(lane, due, tried)
         is_written = False
@@ -294,12 +294,12 @@ class Office:
 
     def _put_off(self, lane: Lane, due: Due, tried: Tried) -> None:
         """Nothing was wrong with the receiver: all of its lane stays due, and is taken up again soon."""
-        log.warning("attempt_put_off", delivery_id=due.id, reason=tried.error)
         measures.note_attempt(due, tried, "put_off", 0.0)
         with self._lock:
-            lane.drop()
-            lane.held_until = time.monotonic() + _OUR_PAUSE_SECONDS
+            is_first = lane.put_off()
             lane.end(due)
+        if is_first:
+            log.warning("attempts_put_off", webhook_id=lane.id, reason=tried.error)
 
     def _is_awaited(self, lane: Lane) -> bool:
         """Whether all places are taken and another lane waits for one."""

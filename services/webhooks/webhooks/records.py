@@ -1,5 +1,6 @@
 """Rows of the database as the code has them, and their views for clients."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -132,8 +133,10 @@ class Tried(NamedTuple):
     status_code: int | None
     error: str | None
     answer: str | None
-    #: It failed for want of something of ours.
+    #: It failed for want of something of ours, as far as one attempt can tell: others got theirs last at `others_at`
+    #: (monotonic).
     is_ours: bool = False
+    others_at: float = -math.inf
 
 
 class Entry(NamedTuple):

@@ -12,6 +12,10 @@ MAX_AT_ONCE = 8
 _QUICK_SECONDS, _QUICK_AT_ONCE = 0.05, 6
 #: How long a due attempt is put off that fails for want of something of ours; from then on it is made. Our choice.
 OUR_PATIENCE_SECONDS = 600.0
+#: For so long what is wanting may be wanting for all: what others got last may be from before. Our choice.
+_DOUBT_SECONDS = 60.0
+#: Until a lane is tried again for which something is wanting, at least and at most. Our choice.
+_LEAST_PAUSE_SECONDS, _MOST_PAUSE_SECONDS = 1.0, 15.0
 #: Reasons of `disabled_reason`.
 GONE, FAILING = "gone", "consecutive_failures"
 _GONE_STATUS = 410
@@ -62,6 +66,16 @@ def judge(
         if reason is not None:
             standing = standing._replace(is_active=False, disabled_reason=reason)
     return Verdict("failed", 0, standing)
+
+
+def wants_alone(wanting_since: float, others_at: float) -> bool:
+    """Whether something is wanting at the receiver's: others still got theirs when it had been for a while."""
+    return others_at >= wanting_since + _DOUBT_SECONDS
+
+
+def pause_seconds(wanting_seconds: float) -> float:
+    """Until the next attempt, when something has been wanting for so long."""
+    return min(max(wanting_seconds, _LEAST_PAUSE_SECONDS), _MOST_PAUSE_SECONDS)
 
 
 def _reason_to_disable(status_code: int | None, consecutive_failures: int) -> str | None:

@@ -1,5 +1,6 @@
 """One attempt at one delivery: signed, posted, judged by nobody yet."""
 
+import math
 import time
 from urllib.parse import urlsplit
 
@@ -24,7 +25,8 @@ def send(lane: Lane, line: Line, due: Due, timeout_seconds: float) -> Tried:
         "X-Svc-Attempt": str(due.attempts + 1),
         "X-Svc-Signature": signature(lane.secrets, due.body),
     }
-    began, status_code, error, answer, is_ours = time.monotonic(), None, None, None, False
+    began, status_code, error, answer = time.monotonic(), None, None, None
+    is_ours, others_at = False, -math.inf
     try:
         with tracing.outbound("POST", urlsplit(lane.url).hostname or "", counts=False) as traced:
             answered = line.post(
@@ -32,7 +34,7 @@ def send(lane: Lane, line: Line, due: Due, timeout_seconds: float) -> Tried:
             )
             traced.got(answered.status)
     except PostFailed as failed:
-        error, is_ours = failed.problem.value, failed.is_ours
+        error, is_ours, others_at = failed.problem.value, failed.is_ours, failed.others_at
     else:
         status_code, answer = answered.status, _shown(answered.body)
         error = None if is_acknowledged(status_code) else "status"
@@ -48,6 +50,7 @@ def send(lane: Lane, line: Line, due: Due, timeout_seconds: float) -> Tried:
         error=error,
         answer=answer,
         is_ours=is_ours,
+        others_at=others_at,
     )
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import http.server
+import math
 import socket
 import ssl
 import threading
@@ -14,6 +15,7 @@ import pytest
 from chassis import posting
 from chassis.addresses import networks
 from chassis.look_ups import LookUps
+from chassis.others import Others
 from chassis.posting import Answered, Line, PostFailed, PostProblem
 
 PUBLIC, HOST = "93.184.216.34", "hooks.example.com"
@@ -268,7 +270,7 @@ def test_names_that_are_slow_hold_up_nobody_elses(
 
 def test_a_name_is_looked_up_once_for_all_who_ask_meanwhile(line: Any, slow_names: SlowNames) -> None:
     failures = all_at_once(line, slow_names, ["slow.example.com"] * 5, 0.3)
-    assert [(failed.problem, failed.is_ours) for failed in failures] == [(PostProblem.TIMEOUT, False)] * 5
+    assert [(failed.problem, failed.is_ours) for failed in failures] == [(PostProblem.TIMEOUT, True)] * 5
     assert slow_names.asked == ["slow.example.com"]
 
 
@@ -277,12 +279,66 @@ def test_a_look_up_that_found_no_turn_says_so_and_is_not_made_for_nobody(
 ) -> None:
     look_ups = LookUps(1)
     monkeypatch.setattr(posting, "look_ups", lambda: look_ups)
-    assert not all_at_once(line, slow_names, ["slow.example.com"], 0.1)[0].is_ours
+    post(line(resolve=slow_names))
+    (failed,) = all_at_once(line, slow_names, ["slow.example.com"], 0.1)
+    assert failed.others_at > 0
     (failed,) = all_at_once(line, slow_names, ["late.example.com"], 0.1)
     assert (failed.problem, failed.is_ours) == (PostProblem.TIMEOUT, True)
+    assert failed.others_at == -math.inf  # whatever others got
     slow_names.over.set()
     post(line(resolve=slow_names))
-    assert slow_names.asked == ["slow.example.com", HOST]
+    assert slow_names.asked == [HOST, "slow.example.com", HOST]
+
+
+def test_a_name_that_is_not_told_comes_with_when_others_last_were(
+    dialled: list[Any], line: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look_ups = LookUps(2)
+    monkeypatch.setattr(posting, "look_ups", lambda: look_ups)
+    answers: dict[str, Any] = {"a.example.com": PUBLIC, "b.example.com": PUBLIC}
+
+    def resolve(host: str, port: int) -> list[str]:
+        if host not in answers:
+            raise socket.gaierror(socket.EAI_AGAIN, "try again")
+        return [answers[host]]
+
+    def others_at(host: str) -> float:
+        with pytest.raises(PostFailed) as failure:
+            post(line(resolve=resolve), url=f"http://{host}")
+        return failure.value.others_at
+
+    assert others_at("lame.example.com") == -math.inf
+    post(line(resolve=resolve), url="http://a.example.com")
+    first = others_at("lame.example.com")
+    assert first > 0
+    post(line(resolve=resolve), url="http://b.example.com")
+    assert others_at("lame.example.com") > first
+    answers.pop("b.example.com")
+    assert others_at("b.example.com") == first  # that it was told itself proves nothing
+
+
+def test_a_network_that_is_not_reached_comes_with_when_others_last_were(
+    dialled: list[Any], line: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(posting, "_reached", Others())
+    working = posting.socket.create_connection
+
+    def others_at(error: int) -> float:
+        def dial(*_: Any, **__: Any) -> None:
+            raise OSError(error, "no")
+
+        with monkeypatch.context() as patch, pytest.raises(PostFailed) as failure:
+            patch.setattr(posting.socket, "create_connection", dial)
+            post(line())
+        assert posting.socket.create_connection is working
+        return failure.value.others_at
+
+    for address in ("10.1.0.5", V6, PUBLIC):  # none of ours, none of another kind, nor itself
+        post(line([address], allowed=networks(["10.1.0.0/16"])))
+        assert others_at(errno.ENETUNREACH) == -math.inf
+    post(line(["8.8.8.8"]))
+    assert others_at(errno.ENETUNREACH) > 0
+    assert others_at(errno.ENETDOWN) == -math.inf
 
 
 def test_a_status_that_came_in_time_counts_though_the_body_does_not(dialled: list[Any], line: Any) -> None:

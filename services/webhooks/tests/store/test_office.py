@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import socket
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -150,6 +151,68 @@ def without_names(desk: Any, receiver: Any, until: Callable[[], bool]) -> str:
     return str(desk.subscribe(f"http://hooks.example.com:{receiver.server_port}/").id)
 
 
+def go_on(desk: Any) -> None:
+    """With what was put off, at once."""
+    for lane in desk.house.office._lanes.values():
+        lane.held_until = time.monotonic()
+
+
+def test_a_resolver_that_is_silent_disables_nobody(desk: Any, receiver: Any) -> None:
+    over = threading.Event()
+    settings = msgspec.structs.replace(desk.house.settings, timeout_seconds=0.05)
+
+    def resolve(host: str, port: int) -> list[str]:
+        over.wait(10)
+        return ["127.0.0.1"]
+
+    desk.house.office.close()
+    desk.house = House(desk.database, settings, Vault(settings.secret_keys), desk.quota, resolve)
+    made = [desk.subscribe(f"http://{name}.example.com:{receiver.server_port}/").id for name in "ab"]
+    desk.arrive(30)
+    put_off: set[float] = set()
+
+    def were_enough() -> bool:
+        """To disable both."""
+        held = [lane.held_until for lane in desk.house.office._lanes.values()]
+        put_off.update(until for until in held if until > time.monotonic())
+        go_on(desk)
+        return len(put_off) > 40
+
+    desk.work(were_enough)
+    over.set()
+    shown = [desk.show(one) for one in made]
+    assert [(one.status, one.consecutive_failures) for one in shown] == [("active", 0)] * 2
+    assert not any(delivery.attempts for one in made for delivery in desk.log(one))
+
+
+def test_who_alone_has_no_name_is_put_off_for_a_while_and_then_disabled(desk: Any, receiver: Any) -> None:
+    def resolve(host: str, port: int) -> list[str]:
+        if host == "lame.example.com":
+            raise socket.gaierror(socket.EAI_AGAIN, "try again")
+        return ["127.0.0.1"]
+
+    desk.house.office.close()
+    vault = Vault(desk.house.settings.secret_keys)
+    desk.house = House(desk.database, desk.house.settings, vault, desk.quota, resolve)
+    lame, good = (
+        desk.subscribe(f"http://{name}.example.com:{receiver.server_port}/").id for name in ("lame", "good")
+    )
+    desk.arrive(25)
+    lanes = desk.house.office._lanes
+    with capture_logs() as logged:
+        for _ in range(3):
+            desk.work(lambda: lame in lanes and lanes[lame].held_until > time.monotonic())
+            go_on(desk)
+        desk.work(lambda: len(desk.log(good, status="delivered")) == 25)
+    assert [line["event"] for line in logged].count("attempts_put_off") == 1
+    assert (desk.show(lame).status, desk.show(lame).consecutive_failures) == ("active", 0)
+    lanes[lame].wanting_since -= 3_600
+    go_on(desk)
+    desk.work(lambda: desk.show(lame).status == "disabled")
+    assert desk.show(lame).consecutive_failures == 20
+    assert desk.show(good).status == "active"
+
+
 def test_a_shortage_of_ours_is_no_failure_of_the_receivers(desk: Any, receiver: Any) -> None:
     there_are_names, asked = threading.Event(), []
     made = without_names(desk, receiver, lambda: asked.append(1) or there_are_names.is_set())
@@ -157,8 +220,7 @@ def test_a_shortage_of_ours_is_no_failure_of_the_receivers(desk: Any, receiver: 
 
     def were_enough() -> bool:
         """To disable it."""
-        for lane in desk.house.office._lanes.values():
-            lane.held_until = 0.0
+        go_on(desk)
         return len(asked) > 20
 
     desk.work(were_enough)

@@ -82,3 +82,13 @@ def test_a_process_short_of_places_gives_each_endpoint_fewer() -> None:
 
 def test_an_endpoint_that_answers_quickly_needs_fewer() -> None:
     assert [rules.places(0, seconds, 512) for seconds in (0.0, 0.049, 0.05, 9.0)] == [6, 6, 8, 8]
+
+
+def test_what_others_still_get_after_a_minute_is_wanting_at_the_receivers() -> None:
+    since = 1_000.0
+    last_answers = (-math.inf, since, since + 59, since + 60, since + 3_600)
+    assert [rules.wants_alone(since, at) for at in last_answers] == [False, False, False, True, True]
+
+
+def test_what_goes_on_wanting_is_asked_for_ever_less_often_and_not_for_long() -> None:
+    assert [rules.pause_seconds(seconds) for seconds in (-math.inf, 0, 4, 600)] == [1, 1, 4, 15]
