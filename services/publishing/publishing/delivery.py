@@ -33,8 +33,10 @@ from publishing.store.sending import Claim, Recorded, Sending
 
 log = structlog.get_logger()
 
-#: What to do about a post whose page's connection is over.
-RECONNECT = "Reconnect the page, then retry the post."
+#: What to do to have a post that failed tried again, by its origin: one that was published at once is not retried.
+AGAIN = {"scheduled": "retry the post", "immediate": "publish it again"}
+#: What to do about a scheduled post whose page's connection is over.
+RECONNECT = f"Reconnect the page, then {AGAIN['scheduled']}."
 #: First look for a post's name that comes later. Our choice.
 FIRST_NAME_SECONDS = 10.0
 
@@ -156,6 +158,7 @@ def refused(post: Post, refusal: PlatformRefusal, outcome: str = "refused") -> D
     if refusal.retryable and post.origin == "scheduled":
         used = post.attempts - post.attempts_before if counts else min(post.attempts, MAX_ATTEMPTS - 1)
         wait = wait_before_next(used, refusal.wait_seconds)
+    advice = f"Reconnect the page, then {AGAIN[post.origin]}."
     record = Recorded(
         id=post.id,
         fence=post.fence,
@@ -164,7 +167,7 @@ def refused(post: Post, refusal: PlatformRefusal, outcome: str = "refused") -> D
         counts=counts,
         wait_seconds=wait or 0.0,
         error_code=PAGE_EXPIRED.code if expired else PLATFORM_REJECTED.code,
-        error_message=storable(f"{refusal.message} ({refusal.code})" + (f". {RECONNECT}" if expired else "")),
+        error_message=storable(f"{refusal.message} ({refusal.code})" + (f". {advice}" if expired else "")),
     )
     return Delivered(record, refusal)
 

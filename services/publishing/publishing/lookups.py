@@ -9,7 +9,7 @@ from chassis.telemetry import tracing
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN
 from contracts.platforms import DAY_SECONDS
 from publishing import telling
-from publishing.delivery import await_name, connection_to, content_of, published_record, refused
+from publishing.delivery import AGAIN, await_name, connection_to, content_of, published_record, refused
 from publishing.house import House
 from publishing.looking import look_failed, next_look
 from publishing.platforms.base import (
@@ -94,14 +94,14 @@ def conclude(house: House, look: Look, outcome: Outcome) -> Recorded:
             state="failed",
             outcome="given_up",
             error_code=PLATFORM_OUTCOME_UNKNOWN.code,
-            error_message=_GIVEN_UP,
+            error_message=_GIVEN_UP.format(again=AGAIN[post.origin]),
         )
     return _again(house, look, outcome.wait_seconds if isinstance(outcome, StillUnknown) else 0.0)
 
 
 _GIVEN_UP = (
-    "It could not be established whether the platform published the post. Look for it on the page; retry the post only"
-    " if it is not there."
+    "It could not be established whether the platform published the post. Look for it on the page; {again} only if it"
+    " is not there."
 )
 _NOT_KEPT = PlatformRefusal(
     Refusal.TRANSIENT, "NOT_KEPT", "The platform took the request and published nothing."

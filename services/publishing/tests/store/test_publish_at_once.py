@@ -61,6 +61,8 @@ def test_an_expired_connection_is_told_and_remembered(world: Any, platform: Any)
     assert send(world, page).code == "PAGE_EXPIRED"
     assert platform.posts == []
     assert len(world.ask("SELECT * FROM attempts")) == 1
+    [row] = world.ask("SELECT error_message FROM posts")
+    assert row.error_message == "expired (190). Reconnect the page, then publish it again."
 
 
 def test_an_unknown_outcome_is_found_published_later_and_told(world: Any, platform: Any) -> None:
@@ -149,7 +151,7 @@ def test_an_outcome_nobody_can_establish_is_given_up_and_never_sent_again(
     world.look(after_seconds=lookups.GIVE_UP_SECONDS)
     [row] = world.ask("SELECT state, error_code, error_message FROM posts")
     assert tuple(row)[:2] == ("failed", "PLATFORM_OUTCOME_UNKNOWN")
-    assert "Look for it on the page" in row.error_message
+    assert "Look for it on the page; publish it again only if it is not there." in row.error_message
 
 
 def test_a_platform_without_a_connector_is_refused_at_once_and_takes_a_schedule(world: Any) -> None:
