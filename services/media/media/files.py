@@ -45,13 +45,20 @@ def show(house: House, caller: Caller, request: MediaId) -> Media:
 
 
 def delete(house: House, caller: Caller, request: MediaId) -> MediaDeleted:
-    """Gone at once; its objects follow. Raises NOT_FOUND, MEDIA_IN_USE."""
+    """Gone at once; its objects follow. Raises NOT_FOUND, but for the operation that has deleted it; MEDIA_IN_USE."""
     with house.database.transaction() as connection:
         files = Files(connection)
-        row = reachable(caller, files.many([request.id], lock=True).get(request.id))
+        try:
+            row = reachable(caller, files.many([request.id], lock=True).get(request.id))
+        except ApiError:
+            if files.deleted_by(caller.account_id, caller.operation_id) != request.id:
+                raise
+            return MediaDeleted(success=True, media_id=request.id)
         if post_id := Attachments(connection).holder(row.id):
             raise ApiError(MEDIA_IN_USE, scheduled_post_id=post_id)
         files.remove(row.id)
+        if caller.operation_id is not None:
+            files.note_deleted(row.account_id, row.id, caller.operation_id)
         Removals(connection).add([row])
     wake("remove_objects")
     return MediaDeleted(success=True, media_id=row.id)

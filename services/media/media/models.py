@@ -114,6 +114,17 @@ posts = Table(
     Index("posts_told", "told_at"),
 )
 
+#: What a client's operation deleted, for its repetition.
+deletions = Table(
+    "deletions",
+    metadata,
+    Column("operation_id", Text, primary_key=True),
+    Column("account_id", Text, nullable=False),
+    Column("media_id", Text, nullable=False),
+    Column("deleted_at", _TIME, nullable=False),
+    Index("deletions_old", "deleted_at"),
+)
+
 #: Everything stored under a key is to go, and an upload in parts with it.
 removals = Table(
     "removals",

@@ -24,6 +24,8 @@ _PROVISIONAL_LASTS = timedelta(hours=24)
 _UNUSED_LASTS = timedelta(hours=24)
 #: Longer than any word about a post is under way. Our choice.
 _POSTS_KEPT = timedelta(days=30)
+#: Longer than the gateway keeps a key. Our choice.
+_DELETIONS_KEPT = timedelta(hours=48)
 #: An object stands without a row for moments only; this is far longer. Our choice.
 _ORPHAN_AGE = timedelta(hours=1)
 _ORPHANS = "orphans"
@@ -44,11 +46,13 @@ def end_expired_uploads(house: House) -> int:
 
 
 def drop_unconfirmed(house: House) -> int:
-    """Attachments to posts that were never stored; and, rarely, old news of posts long gone."""
+    """Attachments to posts that were never stored; and, rarely, old news of what is long gone."""
     with house.database.transaction() as connection:
         dropped = Attachments(connection).drop_provisional(_PROVISIONAL_LASTS, _BATCH)
     with house.database.transaction() as connection:
-        return dropped + Attachments(connection).forget_posts(_POSTS_KEPT, _BATCH)
+        dropped += Attachments(connection).forget_posts(_POSTS_KEPT, _BATCH)
+    with house.database.transaction() as connection:
+        return dropped + Files(connection).forget_deleted(_DELETIONS_KEPT, _BATCH)
 
 
 def remove_unused(house: House) -> int:

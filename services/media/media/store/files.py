@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.clock import clock_now
-from media.models import attachments, media
+from media.models import attachments, deletions, media
 from media.names import is_id
 from media.records import MediaRow, Seen, Upload
 from media.store.attachments import is_believed
@@ -103,6 +103,21 @@ class Files:
 
     def remove(self, media_id: str) -> bool:
         return self._connection.execute(delete(media).where(media.c.id == media_id)).rowcount == 1
+
+    def note_deleted(self, account_id: str, media_id: str, operation_id: str) -> None:
+        values = {"account_id": account_id, "media_id": media_id, "operation_id": operation_id}
+        statement = insert(deletions).values(**values, deleted_at=clock_now())
+        self._connection.execute(statement.on_conflict_do_nothing())
+
+    def deleted_by(self, account_id: str, operation_id: str | None) -> str | None:
+        """The id of what this operation deleted."""
+        own = (deletions.c.account_id == account_id, deletions.c.operation_id == (operation_id or ""))
+        return self._connection.execute(select(deletions.c.media_id).where(*own)).scalar()
+
+    def forget_deleted(self, older_than: timedelta, limit: int) -> int:
+        old = select(deletions.c.operation_id).where(deletions.c.deleted_at < clock_now() - older_than)
+        statement = delete(deletions).where(deletions.c.operation_id.in_(old.limit(limit)))
+        return self._connection.execute(statement).rowcount
 
     def set_jpeg(self, media_id: str, size_bytes: int) -> bool:
         """Note that its JPEG is stored; false if the media is gone."""

@@ -12,6 +12,21 @@ def delete(world, media, caller=None):
     return files.delete(world.house, caller or world.caller(), api.MediaId(id=media.media_id))
 
 
+def test_a_delete_repeated_by_its_operation_is_answered_as_before_for_two_days(world):
+    media, caller = world.media(), world.caller()
+    done = delete(world, media, caller)
+    world.shift(hours=25)
+    world.sweep()
+    assert delete(world, media, caller) == done
+    for other in (world.caller(), world.caller("usr_b", operation_id=caller.operation_id)):
+        with pytest.raises(ApiError, match="NOT_FOUND"):
+            delete(world, media, other)
+    world.shift(hours=24)
+    world.sweep()
+    with pytest.raises(ApiError, match="NOT_FOUND"):
+        delete(world, media, caller)
+
+
 def post_of(world, media):
     return files.show(world.house, world.caller(), api.MediaId(id=media.media_id)).scheduled_post_id
 

@@ -1,0 +1,20 @@
+"""What deleted a file is remembered for a while: the same operation again is answered, not refused."""
+
+from alembic import op
+
+revision = "0006"
+down_revision = "0005"
+
+
+def upgrade() -> None:
+    op.execute(
+        """
+        CREATE TABLE deletions (
+            operation_id text PRIMARY KEY,
+            account_id text NOT NULL,
+            media_id text NOT NULL,
+            deleted_at timestamptz NOT NULL
+        )
+        """
+    )
+    op.execute("CREATE INDEX deletions_old ON deletions (deleted_at)")
