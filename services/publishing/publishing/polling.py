@@ -62,6 +62,7 @@ def run_poll(house: House, page: PageRow, post: Post, poll: Poll) -> None:
     if pause > 0:
         _put_off(house, poll, pause)
         return
+    goes_on = poll.cursor is not None  # at a place in the list that may be gone by now
     poll = begin(poll)
     for left in reversed(range(_PAGES_PER_TURN)):
         try:
@@ -71,14 +72,18 @@ def run_poll(house: House, page: PageRow, post: Post, poll: Poll) -> None:
             )
         except PlatformRefusal as refusal:
             note_refusal(house, page, refusal)
-            _put_off(house, _without_cursor(poll, refusal), _wait_after(house, poll, refusal))
+            _put_off(
+                house, _without_cursor(poll, refusal), _wait_after(house, poll, refusal, goes_on=goes_on)
+            )
             return
         except NotConnected:
             _put_off(house, poll, DAY_SECONDS)
             return
         except Exception:
             log.exception("comments_failed_unforeseen", page_id=page.id, post_id=post.id)
-            _put_off(house, replace(poll, cursor=None), _wait_after_refusal(house, poll))
+            _put_off(
+                house, replace(poll, cursor=None), _wait_after_refusal(house, poll, is_put_off=not goes_on)
+            )
             return
         with house.database.transaction() as connection:
             taken = take_in(connection, page, post, found.comments)
@@ -118,15 +123,15 @@ def _interval(house: House, poll: Poll) -> float | None:
     return wait_before_poll(settings.polls.get(poll.platform, _USUAL), poll.age_seconds)
 
 
-def _wait_after(house: House, poll: Poll, refusal: PlatformRefusal) -> float:
+def _wait_after(house: House, poll: Poll, refusal: PlatformRefusal, *, goes_on: bool) -> float:
     if refusal.kind is Refusal.RATE_LIMITED:
         return rest_seconds(refusal)
-    return _wait_after_refusal(house, poll, is_final=not refusal.retryable)
+    return _wait_after_refusal(house, poll, is_put_off=not refusal.retryable and not goes_on)
 
 
-def _wait_after_refusal(house: House, poll: Poll, *, is_final: bool = True) -> float:
-    """A reading that was in the middle of the list begins at its head again, and is not put off for that."""
-    least = _REFUSED_SECONDS if is_final and poll.cursor is None else 0.0
+def _wait_after_refusal(house: House, poll: Poll, *, is_put_off: bool) -> float:
+    """A turn that went on in the middle of the list begins at its head again, and is not put off for that."""
+    least = _REFUSED_SECONDS if is_put_off else 0.0
     return max(_interval(house, poll) or _REFUSED_SECONDS, least)
 
 

@@ -257,6 +257,26 @@ def test_a_place_in_the_list_that_is_gone_is_looked_for_from_the_head(
     assert len(world.told()) == 5
 
 
+@pytest.mark.parametrize("problem", [PlatformRefusal(Refusal.REJECTED, "100", "no"), KeyError("id")])
+def test_a_list_that_can_be_read_no_further_than_its_first_page_is_put_off_for_an_hour(
+    world: Any, wall: Any, platform: Any, problem: Exception
+) -> None:
+    world.published()
+    wall.most = 2
+    for number in range(5):
+        wall.write(f"{number}")
+
+    def list_comments(*args: Any, cursor: str | None = None, **options: Any) -> Any:
+        if cursor is not None:
+            raise problem
+        return wall.list_comments(*args, cursor=cursor, **options)
+
+    platform.list_comments = list_comments
+    world.poll()
+    assert (row(world).cursor, row(world).wait) == (None, near(3_600))
+    assert len(world.told()) == 2
+
+
 def test_a_look_that_went_wrong_in_a_way_nobody_foresaw_is_repeated_after_an_hour(
     world: Any, wall: Any
 ) -> None:
