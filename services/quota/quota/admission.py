@@ -1,6 +1,6 @@
 """Admission: every request passes here once, and webhook deliveries take their units here.
 
-Lock the counters rows of all that ask, decide in Python by the pure rule, write what changed: four round
+Lock the counters rows of all that ask, decide in Python by the pure rule, write what changed: two round
 trips for as many as come in one call. The row locks make it exact over any number of callers and replicas.
 """
 
