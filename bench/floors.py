@@ -19,7 +19,8 @@ _CALLER = Caller(account_id="usr_bench", user_id="usr_bench", scopes=("*",), req
 
 @cache
 def _echo() -> EchoApi:  # made after gunicorn's fork
-    return connect(os.environ["AMQP_URL"], "floor").service("echo", EchoApi)
+    echo: EchoApi = connect(os.environ["AMQP_URL"], "floor").service("echo", EchoApi)
+    return echo
 
 
 @app.get("/f0")

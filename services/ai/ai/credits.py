@@ -108,7 +108,9 @@ def balance(connection: Connection, settings: CreditSettings, caller: Caller) ->
         ),
         costs=COSTS,
         packs=packs(settings, caller.account_id),
-        auto_refill=auto_refill(settings, wish, wish and Refills(connection).newest(caller.account_id)),
+        auto_refill=auto_refill(
+            settings, wish, Refills(connection).newest(caller.account_id) if wish else None
+        ),
         billing_url=settings.billing_url,
     )
 

@@ -31,9 +31,9 @@ class BodyStream:
         #: None: chunked, or no body at all.
         self.length = int(length) if length.isascii() and length.isdigit() else None
         self.is_empty = not self.length and "HTTP_TRANSFER_ENCODING" not in environ
-        self._client = environ.get("gunicorn.socket")
+        self._client: Any = environ.get("gunicorn.socket")
         self._input = environ["wsgi.input"]
-        self._reader = getattr(self._input, "reader", None)
+        self._reader: Any = getattr(self._input, "reader", None)
         self._behind_seconds = 0.0
         ARRIVALS.arrived(self._client)  # from here on its pace counts, not its time
 

@@ -112,7 +112,7 @@ def _rest(house: House, page: PageRow, seconds: float) -> None:
 
 def _deliver(house: House, page: PageRow, post: Post) -> Delivered | None:
     """None when the claim was lost on the way: somebody else has the post now."""
-    named = {"post_id": post.id, "platform": post.platform, "attempt": post.attempts}
+    named: dict[str, str | int] = {"post_id": post.id, "platform": post.platform, "attempt": post.attempts}
     try:
         with tracing.working("publish post", post.traceparent, "publishing", post.account_id, **named):
             return deliver(house, page, post)

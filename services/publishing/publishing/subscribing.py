@@ -60,4 +60,5 @@ def wait_before_try(tries: int, refusal: PlatformRefusal) -> float | None:
         return None
     if not refusal.retryable:
         return DAY_SECONDS  # a permission may be given meanwhile
-    return max(min(_FIRST_WAIT_SECONDS * 2 ** min(tries - 1, 20), HOUR_SECONDS), refusal.wait_seconds or 0.0)
+    wait_seconds = min(_FIRST_WAIT_SECONDS * 2.0 ** min(tries - 1, 20), HOUR_SECONDS)
+    return max(wait_seconds, refusal.wait_seconds or 0.0)

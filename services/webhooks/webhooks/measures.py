@@ -27,7 +27,7 @@ OLDEST = Gauge("posthaste.webhook.backlog.age", "s", "How long the longest waiti
 
 def delivering(due: Due) -> AbstractContextManager[Any]:
     """The span of an attempt, from before the call to after its record."""
-    named = {"delivery_id": due.id, "event": due.event, "attempt": due.attempts + 1}
+    named: dict[str, str | int] = {"delivery_id": due.id, "event": due.event, "attempt": due.attempts + 1}
     return tracing.working("deliver webhook", due.traceparent, "webhooks", due.account_id, **named)
 
 

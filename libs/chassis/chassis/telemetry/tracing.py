@@ -73,7 +73,8 @@ def called(span: "Recorded", error: BaseException | None) -> None:
 class HasCause(Protocol):
     """Somebody waiting, with the traceparent of what waits."""
 
-    cause: str
+    @property
+    def cause(self) -> str: ...
 
 
 def on_behalf(waiting: Sequence[HasCause]) -> AbstractContextManager[Any]:

@@ -91,7 +91,7 @@ class JobListView(Record):
 def generate_image(exchange: Exchange, request: ImageBody) -> AiResult:
     """Generate an image (10 credits)."""
     brand = _brand(exchange, request.brand_id)
-    made = GenerateImage(**_fields(request), guidelines=brand and brand.image_guidelines)
+    made = GenerateImage(**_fields(request), guidelines=brand.image_guidelines if brand else None)
     return _spend(exchange, exchange.house.ai.generate_image, made)
 
 
@@ -113,7 +113,7 @@ def edit_image(exchange: Exchange, request: EditImage) -> AiResult:
 def generate_video(exchange: Exchange, request: VideoBody) -> AiJobAccepted:
     """Start a video (90 credits); poll its job."""
     brand = _brand(exchange, request.brand_id)
-    made = GenerateVideo(**_fields(request), guidelines=brand and brand.image_guidelines)
+    made = GenerateVideo(**_fields(request), guidelines=brand.image_guidelines if brand else None)
     result = _spend(exchange, exchange.house.ai.generate_video, made)
     return AiJobAccepted(
         job=result.job, poll_url=f"{BASE_PATH}/ai/jobs/{result.job.job_id}", credits=result.credits

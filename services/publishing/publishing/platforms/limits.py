@@ -14,7 +14,9 @@ from publishing.platforms.registry import PARTS
 
 def length(platform_code: str, text: str) -> int:
     """A text's length as the platform counts it."""
-    return PARTS[platform_code].length(text)
+    count = PARTS[platform_code].length
+    assert count is not None, "the registry sees to it"
+    return count(text)
 
 
 def comment_length(platform_code: str, text: str) -> int:

@@ -134,7 +134,7 @@ class Upload:
             "video",
             content_type="application/octet-stream",
             size_bytes=length_bytes,
-            opener=lambda: nullcontext(pieces.take(length_bytes)),
+            opener=lambda: nullcontext(map(bytes, pieces.take(length_bytes))),
         )
 
     def _next(self, answer: Answer) -> list[int]:

@@ -78,17 +78,13 @@ def tokens_in(answer: Answer, separator: str = " ") -> Tokens:
 
 def s256(verifier: str) -> str:
     """RFC 7636."""
-    return base64.urlsafe_b64encode(_digest(verifier).digest()).rstrip(b"=").decode()
+    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode("ascii")).digest()).rstrip(b"=").decode()
 
 
 def s256_hex(verifier: str) -> str:
     """TikTok's own spelling of the same (platforms.md 5)."""
-    return _digest(verifier).hexdigest()
+    return hashlib.sha256(verifier.encode("ascii")).hexdigest()
 
 
 def basic(client_id: str, client_secret: str) -> dict[str, str]:
     return {"Authorization": "Basic " + base64.b64encode(f"{client_id}:{client_secret}".encode()).decode()}
-
-
-def _digest(verifier: str) -> Any:
-    return hashlib.sha256(verifier.encode("ascii"))

@@ -103,20 +103,19 @@ class YouTubeConnector(YouTubeReading):
     def _processed(self, account: Account, video: Answer) -> Published:
         """Waits for the end of processing, for a while: what was taken is out (`poll_limit_seconds`)."""
         done = poll(self._settings, lambda: self._video_done(account, str(video["id"])))
-        if isinstance(done, PlatformRefusal):
-            raise done
         return _published(done or video)
 
-    def _video_done(self, account: Account, video_id: str) -> Answer | PlatformRefusal | None:
-        """The processed video or why there is none; None while YouTube is at work, errors of looking included."""
+    def _video_done(self, account: Account, video_id: str) -> Answer | None:
+        """The processed video; None while YouTube is at work, errors of looking included. Raises why there is none."""
         try:
             video = self._video(account, video_id)
         except PlatformRefusal:
             return None
         if video is None:
             return None
-        is_done = (video.get("status") or {}).get("uploadStatus") == "processed"
-        return problem_of(video) or (video if is_done else None)
+        if (problem := problem_of(video)) is not None:
+            raise problem
+        return video if (video.get("status") or {}).get("uploadStatus") == "processed" else None
 
     def _video(self, account: Account, video_id: str) -> Answer | None:
         items = items_of(
