@@ -73,7 +73,7 @@ def show_list(house: House, caller: Caller, request: api.ListComments) -> api.Co
         raise ApiError(NOT_FOUND, field="page_id")
     _check_platform(page)
     check_page(house, page)
-    found = _fetch(house, page, post, request)
+    found = _fetch(house, caller, page, post, request)
     with house.database.transaction() as connection:
         # What a sandbox token reads triggers no webhooks (spec "Authentication" 7): another reader will tell.
         ids = take_in(connection, page, post, found.comments, tells=not caller.sandbox).ids
@@ -211,7 +211,7 @@ def _record(
     return ended
 
 
-def _fetch(house: House, page: PageRow, post: Post, request: api.ListComments) -> CommentPage:
+def _fetch(house: House, caller: Caller, page: PageRow, post: Post, request: api.ListComments) -> CommentPage:
     cursor = None
     if request.cursor is not None:
         post_id, cursor = decode_cursor(request.cursor, 2)
@@ -225,7 +225,7 @@ def _fetch(house: House, page: PageRow, post: Post, request: api.ListComments) -
     except (PlatformRefusal, NotConnected) as error:
         if cursor is not None and isinstance(error, PlatformRefusal) and error.kind is Refusal.REJECTED:
             raise invalid("cursor", "the platform does not know this place in the list (any more)") from error
-        raise unreadable(house, page, error) from error
+        raise unreadable(house, caller, page, error) from error
 
 
 def _repeat(row: ReplyRow) -> api.Reply:

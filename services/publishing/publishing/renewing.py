@@ -101,13 +101,19 @@ def renew_now(house: House, page: PageRow) -> PageRow | None:
     return after
 
 
-def softened(house: House, page: PageRow, refusal: PlatformRefusal) -> PlatformRefusal:
-    """The refusal as it counts for the caller: a token that is over but can be renewed is only not good now."""
+def softened(
+    house: House, page: PageRow, refusal: PlatformRefusal, *, hastens: bool = True
+) -> PlatformRefusal:
+    """The refusal as it counts for the caller: a token that is over but can be renewed is only not good now.
+
+    Its renewal, which may end in page.expired, comes at once if this `hastens` it.
+    """
     if refusal.kind is not Refusal.EXPIRED or not can_renew(house, page):
         return refusal
-    with house.database.transaction() as connection:
-        Renewals(connection).hasten(page)
-    wake("renew_credentials")
+    if hastens:
+        with house.database.transaction() as connection:
+            Renewals(connection).hasten(page)
+        wake("renew_credentials")
     return PlatformRefusal(Refusal.TRANSIENT, refusal.code, refusal.message)
 
 

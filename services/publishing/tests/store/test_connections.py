@@ -9,7 +9,7 @@ from contracts import publishing as api
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 from contracts.events import Event, PageExpired
-from publishing import checking, pages, publish, unlinking
+from publishing import checking, comments, engagement, pages, publish, unlinking
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.store.pages import Pages
 
@@ -80,6 +80,24 @@ def test_a_word_about_earlier_credentials_ends_nothing(world: Any) -> None:
     assert expirations(world) == []
 
 
+@pytest.mark.parametrize("read", ["engagement", "comments"])
+def test_an_end_that_a_sandbox_token_sees_is_told_of_by_another_reader(
+    world: Any, platform: Any, read: str
+) -> None:
+    page = world.page()
+    post_id = world.published(page).post_id
+    platform.engagement = platform.list_comments = refusing(OVER)
+    for sandbox in (True, False):
+        caller = msgspec.structs.replace(world.caller(), sandbox=sandbox)
+        if read == "engagement":
+            code = refused(engagement.read, world.house, caller, api.PostId(id=post_id))
+        else:
+            code = refused(comments.show_list, world.house, caller, api.ListComments(post_id=post_id))
+        assert code == "PAGE_EXPIRED"
+        assert show(world, page).expired is not sandbox
+        assert len(expirations(world)) == (0 if sandbox else 1)
+
+
 @pytest.mark.parametrize("kind", [Refusal.TRANSIENT, Refusal.RATE_LIMITED, Refusal.PERMISSION])
 def test_no_other_refusal_ends_a_connection(world: Any, platform: Any, kind: Refusal) -> None:
     page = world.page()
@@ -127,10 +145,10 @@ class TestCheck:
 
 
 def refusing(refusal: PlatformRefusal) -> Any:
-    def profile(account: Any) -> Any:
+    def call(*arguments: Any, **options: Any) -> Any:
         raise refusal
 
-    return profile
+    return call
 
 
 class TestUnlink:

@@ -4,12 +4,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import operator
 from contracts.errors import ApiError
-from publishing import checking, pages, publish, renewing, unlinking
+from publishing import checking, comments, pages, publish, renewing, unlinking
 from publishing.credentials import Credentials
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.platforms.oauth.base import Found, Login, Tokens
@@ -295,6 +296,20 @@ class TestATokenThatIsOverSooner:
             renewals.tick()
         assert answer.code == "PAGE_EXPIRED"
         assert world.events() == ["page.expired"]
+
+    def test_a_sandbox_token_that_sees_it_renews_nothing(
+        self, world: Any, renewals: Renewals, platform: Any
+    ) -> None:
+        asked = api.ListComments(post_id=world.published(renewals.page()).post_id)
+
+        def over(*args: Any, **options: Any) -> Any:
+            raise PlatformRefusal(Refusal.EXPIRED, "401", "over")
+
+        platform.list_comments = over
+        for sandbox in (True, False):
+            with pytest.raises(ApiError, match="over"):
+                comments.show_list(world.house, replace(world.caller(), sandbox=sandbox), asked)
+            assert renewals.tick() == (0 if sandbox else 1)
 
     def test_a_check_renews_it_on_the_spot(
         self, world: Any, renewals: Renewals, login: Any, platform: Any
