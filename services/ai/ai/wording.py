@@ -41,6 +41,12 @@ def tidied(text: str) -> str:
     return text
 
 
+def whole_sentences(text: str) -> str:
+    """Without what was begun after the last sentence's end; empty when no sentence ends."""
+    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
+    return text[: ends[-1]].rstrip() if ends else ""
+
+
 def cut_to_fit(text: str, words: int) -> str | None:
     """The text itself, or its longest beginning of whole sentences that fits; None when there is none.
 

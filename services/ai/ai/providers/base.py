@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
+from ai import wording
+
 #: What a provider may be able to do; the settings choose one for each.
 IMAGES, VIDEOS, CAPTIONS = "images", "videos", "captions"
 #: What a caption's answer has at most, thinking included; 300 words are some 500, in dense scripts more. Our choice.
@@ -41,6 +43,13 @@ class Clip:
     #: As announced; None when the provider does not say.
     size_bytes: int | None
     chunks: Iterator[bytes]
+
+
+def cut_short(text: str) -> str:
+    """What a caption is good for that came to its limit: its whole sentences. Raises GenerationFailed."""
+    if not (whole := wording.whole_sentences(text)):
+        raise GenerationFailed("The AI provider did not come to the end of a sentence.")
+    return whole
 
 
 class Provider:

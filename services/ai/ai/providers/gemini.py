@@ -16,6 +16,7 @@ from ai.providers.base import (
     GenerationFailed,
     Picture,
     Provider,
+    cut_short,
 )
 from ai.providers.wire import Wire, encoded
 
@@ -181,6 +182,8 @@ class Gemini(Provider):
         }
         answer = self._generate(self._settings.text_model, body, deadline)
         text = "".join(part.text for part in answer.parts if part.text)
+        if any(candidate.finish_reason == "MAX_TOKENS" for candidate in answer.candidates):
+            return cut_short(text)
         if not text.strip():
             raise _nothing_made(answer)
         return text

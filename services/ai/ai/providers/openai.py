@@ -8,7 +8,7 @@ import msgspec
 import urllib3
 
 from ai.pictures import mime_type_of
-from ai.providers.base import CAPTION_TOKENS, CAPTIONS, IMAGES, GenerationFailed, Picture, Provider
+from ai.providers.base import CAPTION_TOKENS, CAPTIONS, IMAGES, GenerationFailed, Picture, Provider, cut_short
 from ai.providers.wire import Wire, encoded
 from chassis.service import offload
 
@@ -112,9 +112,12 @@ class OpenAi(Provider):
             raise GenerationFailed(
                 f"The AI provider declined the request. {_sentence(choice.message.refusal)}".strip()
             )
-        if not (choice.message.content or "").strip():
+        text = choice.message.content or ""
+        if choice.finish_reason == "length":
+            return cut_short(text)
+        if not text.strip():
             raise GenerationFailed("The AI provider wrote nothing.")
-        return choice.message.content or ""
+        return text
 
     def _fields(self, prompt: str, model: str) -> dict[str, Any]:
         name = self._settings.pro_image_model if model == "pro" else self._settings.flash_image_model

@@ -130,6 +130,28 @@ def test_a_caption_may_not_go_on_for_ever(server: Any, reply: Callable[..., Any]
     assert asked[0]["generationConfig"]["maxOutputTokens"] == asked[1]["max_completion_tokens"] == 8_192
 
 
+@pytest.mark.parametrize(
+    ("written", "whole"),
+    [("One boat. Two bo", "One boat."), ("One boat.", "One boat."), ("One bo", None), ("", None)],
+)
+def test_a_caption_that_was_cut_off_ends_with_its_last_whole_sentence(
+    server: Any, reply: Callable[..., Any], written: str, whole: str | None
+) -> None:
+    candidate = {"content": {"parts": [{"text": written}]}, "finishReason": "MAX_TOKENS"}
+    choice = {"message": {"content": written}, "finish_reason": "length"}
+    answers = (
+        (Gemini(GeminiSettings(api_key="x", base_url=server.url)), {"candidates": [candidate]}),
+        (OpenAi(OpenAiSettings(api_key="x", base_url=server.url)), {"choices": [choice]}),
+    )
+    for provider, answer in answers:
+        server.script = [reply(200, json.dumps(answer).encode())]
+        if whole is None:
+            with pytest.raises(GenerationFailed, match="end of a sentence"):
+                provider.caption("Length: 40 words.", ("Write about boats",), deadline=soon())
+        else:
+            assert provider.caption("Length: 40 words.", ("Write",), deadline=soon()) == whole
+
+
 def test_a_declined_caption_says_so(provider: Provider) -> None:
     with pytest.raises(GenerationFailed, match="declined"):
         provider.caption("Length: 40 words.", ("Write [unsafe]",), deadline=soon())
