@@ -33,7 +33,7 @@ def send(
     """Has a post made on every page that has a month unit: 201 if all went, 207 if some did.
 
     Raises what breaks a rule on any page; if none went, the first error, or before it one whose outcome is open. With a
-    key also when a page met an outage: the same key then does the rest, where a stored 207 would never change.
+    key, before all, the outage that a page met: the same key then does the rest, where a stored 207 would never change.
     """
     pages = _charge(exchange, _planned(exchange, request.page_ids or ()))
     try:
@@ -47,7 +47,10 @@ def send(
     refused = [page_id for page_id in errors if not is_being_looked_up(errors[page_id], sends=True)]
     _give_back(exchange, [page for page in pages if page.goes and page.page_id in refused])
     exchange.meter = ""  # the first page's unit went back with the others', or stays with its post
-    if len(errors) == len(pages) or (exchange.claim is not None and _is_cut_short(errors.values())):
+    cut_short = _cut_short(errors.values()) if exchange.claim is not None else None
+    if cut_short is not None:
+        raise cut_short
+    if len(errors) == len(pages):
         raise _telling(list(errors.values()))
     return success(207 if errors else 201, PageResults(results=tuple(results)), exchange.headers)
 
@@ -117,12 +120,12 @@ def _error_of(result: PageResult) -> ApiError | None:
     return ApiError(ERRORS[result.error["code"]], result.error["error"], **extras)
 
 
-def _is_cut_short(errors: Iterable[ApiError]) -> bool:
-    """Whether nobody knows of a page whether it went, and nobody is finding out."""
-    return any(
-        leaves_outcome_open(error, sends=True) and not is_being_looked_up(error, sends=True)
-        for error in errors
-    )
+def _cut_short(errors: Iterable[ApiError]) -> ApiError | None:
+    """What a page met of which nobody knows whether it went, and nobody is finding out."""
+    for error in errors:
+        if leaves_outcome_open(error, sends=True) and not is_being_looked_up(error, sends=True):
+            return error
+    return None
 
 
 def _telling(errors: list[ApiError]) -> ApiError:

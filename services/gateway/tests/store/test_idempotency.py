@@ -210,6 +210,21 @@ class TestErrors:
         assert [page.operation_id for page in first.pages] == [page.operation_id for page in again.pages]
         assert all(caller.operation_id.endswith("_pag_2") for caller, _ in bus.asked("refund"))
 
+    def test_an_outage_of_one_page_is_told_before_the_open_outcome_of_another(self, client, bus) -> None:
+        away = {"error": "away", "code": "SERVICE_UNAVAILABLE", "retry_after_seconds": 1}
+        lost = {"error": "?", "code": "PLATFORM_OUTCOME_UNKNOWN", "post_id": "pst_1"}
+        bus.answers["charge_units"] = quota.ChargedUnits(allowed=(True,))
+        bus.answers["publish_posts"] = PageResults(
+            results=(
+                PageResult(page_id="pag_1", status=502, error=lost),
+                PageResult(page_id="pag_2", status=503, error=away),
+            )
+        )
+        body = {"page_ids": ["pag_1", "pag_2"], "message": "Hello"}
+        told = client.post(PUBLISH, json=body, headers=KEY)
+        assert (told.status_code, told.headers["Retry-After"]) == (503, "1")
+        assert client.post(PUBLISH, json=body).json["post_id"] == "pst_1"
+
     def test_to_an_edit_in_progress_is_a_plain_refusal(self, client, bus, database) -> None:
         bus.answers["edit_post"] = ApiError(errors.POST_IN_PROGRESS)
         response = client.patch("/api/v1/posts/scheduled/pst_1", json={"message": "x"}, headers=KEY)
