@@ -9,32 +9,33 @@ from publishing.store import Connection
 from publishing.store.posts import Posts
 
 
-def tell(connection: Connection, posts: Iterable[Post], *, after_answer: bool = False) -> None:
+def tell(connection: Connection, posts: Iterable[Post], *, after_answer: bool = False) -> dict[str, int]:
     """Stages what the end of posts that have just ended gives rise to; those that go on are passed over.
 
     A publish at once is told of in public only when its outcome became known after its answer (decisions); if it was
-    not published, its month unit goes back.
+    not published, its month unit goes back. Returns the revisions of what media is told, by post.
     """
     ended = [post for post in posts if post.state not in PENDING]
     told = [post for post in ended if post.origin == "scheduled" or after_answer]
-    files = _files_of(connection, [post for post in ended if post.media_ids])
+    files, revisions = _files_of(connection, [post for post in ended if post.media_ids])
     stage_all(connection, [*files, *(event for post in told for event in _events_of(post))])
+    return revisions
 
 
 def tell_media(connection: Connection, post: Post) -> int:
     """Stages what a post that was stored, changed or cancelled holds of media's files from now on: its revision."""
-    [word] = _files_of(connection, [post])
-    stage_all(connection, [word])
-    assert isinstance(word.data, PostMedia)
-    return word.data.revision
+    words, revisions = _files_of(connection, [post])
+    stage_all(connection, words)
+    return revisions[post.id]
 
 
-def _files_of(connection: Connection, posts: list[Post]) -> list[Staging]:
-    """A word about each post's files; the rows are locked by this transaction, so that the numbers keep its order."""
+def _files_of(connection: Connection, posts: list[Post]) -> tuple[list[Staging], dict[str, int]]:
+    """A word about each post's files, and its revision by post; the rows are locked by this transaction, so that the
+    numbers keep its order."""
     if not posts:
-        return []
+        return [], {}
     revisions = Posts(connection).next_media_revisions([post.id for post in posts])
-    return [
+    words = [
         Staging(
             "post.media",
             PostMedia(
@@ -49,6 +50,7 @@ def _files_of(connection: Connection, posts: list[Post]) -> list[Staging]:
         )
         for post in posts
     ]
+    return words, revisions
 
 
 def _hold_of(post: Post) -> str:

@@ -24,12 +24,12 @@ def unlink(house: House, caller: Caller, request: api.UnlinkPage) -> api.PageUnl
         if found is not None and is_repeated(caller, found.unlink_operation_id):
             return _answered_again(connection, caller, found)
         page = reach.page(caller, found, field=None)
-        cancelled = _cancel_queued(connection, caller, page.id, may=request.cancel_queued)
+        cancelled, revisions = _cancel_queued(connection, caller, page.id, may=request.cancel_queued)
         Polls(connection).end_page(page.id)
         Pages(connection).unlink(page.id, caller.operation_id)
     wake("renew_credentials")
     for post in [post for post in cancelled if post.media_ids][:_SETTLED_AT_ONCE]:
-        attachments.settle(house, post)
+        attachments.settle(house, post, revisions[post.id])
     return api.PageUnlinked(success=True, id=page.id, cancelled_posts=tuple(post.id for post in cancelled))
 
 
@@ -40,7 +40,10 @@ def _answered_again(connection: Connection, caller: Caller, page: PageRow) -> ap
     return api.PageUnlinked(success=True, id=page.id, cancelled_posts=tuple(cancelled))
 
 
-def _cancel_queued(connection: Connection, caller: Caller, page_id: str, *, may: bool) -> list[Post]:
+def _cancel_queued(
+    connection: Connection, caller: Caller, page_id: str, *, may: bool
+) -> tuple[list[Post], dict[str, int]]:
+    """The posts, and the revisions of what media is told of them."""
     store = Posts(connection)
     pending = store.pending_of_page(page_id)
     if pending and not may:
@@ -49,5 +52,4 @@ def _cancel_queued(connection: Connection, caller: Caller, page_id: str, *, may:
         raise ApiError(POST_IN_PROGRESS)
     changed = (store.cancel(post.id, caller.operation_id) for post in pending)
     cancelled = [post for post in changed if post is not None]
-    telling.tell(connection, cancelled)
-    return cancelled
+    return cancelled, telling.tell(connection, cancelled)

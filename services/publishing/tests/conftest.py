@@ -67,6 +67,8 @@ class FakeMedia:
 
     def detach_media(self, caller: Caller, request: api.DetachMedia, *, timeout_seconds: float) -> Nothing:
         self._called("detach")
+        if request.revision > 1:
+            self.heard[request.post_id] = max(self.heard.get(request.post_id, 0), request.revision - 1)
         self.held.pop(request.post_id, None)
         return Nothing()
 

@@ -11,7 +11,7 @@ import pytest
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from publishing import due, editing, posts, publish, telling
+from publishing import due, editing, posts, publish, telling, unlinking
 from publishing.house import House
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.store.posts import Posts
@@ -202,6 +202,20 @@ def test_cancelling_gives_the_files_back_before_the_answer(world: Any, media: An
     posts.cancel(house, world.caller(), api.PostId(id=post.id))
     assert not media.in_use(photo)
     assert words(world)[-1] == ("released", (photo,), 2)
+
+
+def test_a_word_that_was_on_its_way_still_holds_no_file_of_a_cancelled_post(
+    world: Any, media: Any, house: House
+) -> None:
+    photo, page = media.add(), world.page()
+    alone, with_page = (world.schedule(page, world.in_minutes(at), media_ids=(photo,)) for at in (11, 13))
+    late = world.words()
+    posts.cancel(house, world.caller(), api.PostId(id=alone.id))
+    unlinked = unlinking.unlink(house, world.caller(), api.UnlinkPage(id=page.id, cancel_queued=True))
+    assert unlinked.cancelled_posts == (with_page.id,)
+    for word in late:
+        media.hear(word)
+    assert not media.in_use(photo)
 
 
 def test_cancelling_does_not_need_media(world: Any, media: Any, house: House) -> None:
