@@ -18,7 +18,7 @@ from contracts.errors import INVALID_DATE, MISSING_FIELD, NOT_FOUND, VALIDATION_
 from gateway.json_body import flaw_in, parse_object
 
 #: Ours are prefix and ULID; anything longer or stranger is no id of anything.
-_PATH_ID = re.compile(r"[A-Za-z0-9_.\-]{1,128}", re.ASCII)
+ID = re.compile(r"[A-Za-z0-9_.\-]{1,128}", re.ASCII)
 _INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _FLAGS = {"true": True, "false": False}
 #: "+02:00" sent without percent-encoding arrives as " 02:00".
@@ -82,7 +82,7 @@ class Reader:
 
     def read(self, path_values: Mapping[str, str], query: str, body: bytes) -> Any:
         """Raises ApiError as the module says, INVALID_JSON, and NOT_FOUND for a malformed path id."""
-        if not all(_PATH_ID.fullmatch(value) for value in path_values.values()):
+        if not all(ID.fullmatch(value) for value in path_values.values()):
             raise ApiError(NOT_FOUND)
         if self.takes_body:
             values = parse_object(body)

@@ -11,12 +11,13 @@ from typing import Any
 import msgspec
 
 from contracts import plans
-from contracts.errors import ERRORS, MONTHLY_QUOTA_EXCEEDED, ApiError, invalid
+from contracts.errors import ERRORS, MONTHLY_QUOTA_EXCEEDED, NOT_FOUND, ApiError, invalid
 from contracts.publishing import PageResult, PageResults, PagesOfPost, PlannedPage, PublishPosts
 from contracts.quota import ChargeUnit, ChargeUnits
 from gateway.answers import Answer, success
 from gateway.exchange import Exchange
 from gateway.idempotency import is_being_looked_up, leaves_outcome_open
+from gateway.reading import ID
 
 _BUCKET = "publishes"
 
@@ -58,6 +59,8 @@ def send(
 def _planned(exchange: Exchange, page_ids: Sequence[str]) -> list[PlannedPage]:
     if len(set(page_ids)) < len(page_ids):
         raise invalid("page_ids", "Names a page more than once")
+    if not all(map(ID.fullmatch, page_ids)):  # they become parts of keys, which have a greatest length
+        raise ApiError(NOT_FOUND, field="page_ids")
     own = exchange.caller.operation_id
     return [
         PlannedPage(page_id=page_id, operation_id=f"{own}_{page_id}" if number else str(own))

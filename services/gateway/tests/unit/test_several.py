@@ -134,6 +134,13 @@ def test_which_pages_must_be_clear(client, bus, pages) -> None:
     assert not bus.asked("publish_posts") + bus.asked("schedule_posts")
 
 
+@pytest.mark.parametrize("page_id", ["p" * 129, "pag_2\n", ""])
+def test_what_is_no_id_of_anything_is_not_found_before_any_unit_is_taken_for_it(client, bus, page_id) -> None:
+    answer = client.post(PUBLISH, json=BODY | {"page_ids": ["pag_1", page_id]})
+    assert (answer.status_code, answer.json["field"]) == (404, "page_ids")
+    assert not bus.asked("charge_units") + bus.asked("publish_posts")
+
+
 @pytest.mark.parametrize("pages", [{}, {"page_id": None}, {"page_ids": None}])
 def test_neither_is_the_missing_page_id(client, pages) -> None:
     answer = client.post(PUBLISH, json={"message": "x" * 6_000, **pages})
