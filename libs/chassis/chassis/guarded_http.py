@@ -7,10 +7,9 @@ same way again. Proxies of the environment are not used: they would resolve the 
 
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -19,13 +18,14 @@ from typing import Any
 from urllib.parse import urljoin
 
 import certifi
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError
 from urllib3.response import BaseHTTPResponse
 from urllib3.util.ssl_ import create_urllib3_context
 
 from chassis.addresses import ParsedTarget, UnsafeAddress, check_url, is_address, is_public
 from chassis.look_ups import Resolve, look_ups
+from chassis.measured import MeasuredSocket, measured, secured
 
 #: Our choice: what a CDN needs to send from a short link to the file.
 MAX_REDIRECTS = 3
@@ -125,7 +125,7 @@ def stream(
     )
     for _ in range(redirects + 1):
         target = check_url(url, route.host_map)
-        with _answer(target, route, deadline) as response:
+        with _answer(target, route, max_bytes, deadline) as response:
             if response.status not in _REDIRECTS or "Location" not in response.headers:
                 yield _stream(response, target.url, max_bytes, allowed_types, deadline)
                 return
@@ -147,10 +147,11 @@ class _Pinned(HTTPConnection):
 
     addresses: Sequence[tuple[str, int]] = ()
     deadline: float = 0.0
-    #: A second handle on the socket, ours to the end: urllib3 gives its own away, and TLS wraps it.
-    handle: socket.socket | None = None
+    #: None: no TLS.
+    ssl_context: ssl.SSLContext | None = None
+    measured: MeasuredSocket
 
-    def _new_conn(self) -> socket.socket:
+    def _new_conn(self) -> Any:
         problem = OSError("no address")
         for number, address in enumerate(self.addresses):
             seconds = turn_seconds(self.deadline, len(self.addresses) - number)
@@ -159,48 +160,29 @@ class _Pinned(HTTPConnection):
             except OSError as error:
                 problem = error
             else:
-                connected.settimeout(_left(self.deadline))
-                self.handle = connected.dup()
-                return connected
+                sock = self.measured = measured(connected, self.deadline)
+                return secured(sock, self.ssl_context, self.host) if self.ssl_context else sock
         raise problem
-
-    def cut(self) -> None:
-        """End the connection at once, whoever is reading from it."""
-        if self.handle is not None:
-            with suppress(OSError):
-                self.handle.shutdown(socket.SHUT_RDWR)
-
-    def end(self) -> None:
-        """Give everything back. Not `close`: that one is called as soon as the head of an answer is there."""
-        self.close()
-        if self.handle is not None:
-            self.handle.close()
-
-
-class _PinnedTLS(_Pinned, HTTPSConnection):
-    """The same with TLS."""
 
 
 @contextmanager
-def _answer(target: ParsedTarget, route: _Route, deadline: float) -> Iterator[BaseHTTPResponse]:
-    """The head of the answer to one GET; its connection ends with the `with`, and at the deadline."""
+def _answer(
+    target: ParsedTarget, route: _Route, max_bytes: int, deadline: float
+) -> Iterator[BaseHTTPResponse]:
+    """The head of the answer to one GET, with a body of at most so many bytes; its connection ends with the `with`."""
     connection = _connection(target, route, deadline)
-    # Socket time-outs start anew with every byte; this one does not.
-    cut = threading.Timer(_left(deadline), connection.cut)
-    cut.daemon = True
-    cut.start()
     try:
         with _failures(deadline):
             headers = _HEADERS | {"Host": target.authority}
             connection.request("GET", target.target, headers=headers, preload_content=False)
             response = connection.getresponse()
+            connection.measured.allow(deadline, max_bytes)
         try:
             yield response
         finally:
             response.close()
     finally:
-        cut.cancel()
-        connection.end()
+        connection.close()
 
 
 @contextmanager
@@ -226,12 +208,9 @@ def turn_seconds(deadline: float, addresses_left: int) -> float:
 
 
 def _connection(target: ParsedTarget, route: _Route, deadline: float) -> _Pinned:
-    timeout = _left(deadline)
+    connection = _Pinned(target.host, target.port, timeout=_left(deadline))
     if target.scheme == "https":
-        context = route.ssl_context or trusted()
-        connection: _Pinned = _PinnedTLS(target.host, target.port, timeout=timeout, ssl_context=context)
-    else:
-        connection = _Pinned(target.host, target.port, timeout=timeout)
+        connection.ssl_context = route.ssl_context or trusted()
     connection.addresses = _addresses(target, route, deadline)
     connection.deadline = deadline
     return connection
@@ -293,8 +272,6 @@ def _chunks(response: BaseHTTPResponse, max_bytes: int, deadline: float) -> Iter
     while True:
         with _failures(deadline):
             chunk = response.read(CHUNK_BYTES, decode_content=False)
-            if time.monotonic() >= deadline:
-                raise TimeoutError
         if not chunk:
             return
         received += len(chunk)

@@ -8,7 +8,6 @@ import errno
 import math
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -28,10 +27,9 @@ from chassis.addresses import (
 )
 from chassis.guarded_http import resolve, trusted, turn_seconds
 from chassis.look_ups import NoTurn, Resolve, look_ups
+from chassis.measured import MeasuredSocket, measured, secured
 from chassis.others import Others
 
-#: How late a request may end whose server sends a byte now and then. Our choice.
-_ALARM_SECONDS = 0.25
 #: A connection used so recently is not looked at before it is used again. Our choice.
 _FRESH_SECONDS = 0.1
 #: What a server does to a kept connection that it no longer wants.
@@ -96,8 +94,7 @@ class Line:
         self._peer: tuple[str, str, int, str] | None = None
         #: The address that answered last: of several it is tried first.
         self._answered = ""
-        #: A second handle on the socket, to end it with whoever reads from it.
-        self._handle: socket.socket | None = None
+        self._socket: MeasuredSocket | None = None
         self._used_at = 0.0
         self._target: tuple[str, ParsedTarget] | None = None
 
@@ -126,16 +123,9 @@ class Line:
         return self._target[1]
 
     def close(self) -> None:
-        for one in (self._connection, self._handle):
-            if one is not None:
-                one.close()
-        self._connection = self._handle = self._peer = None
-
-    def cut(self) -> None:
-        """Ends the connection at once, whoever is reading from it."""
-        if self._handle is not None:
-            with suppress(OSError):
-                self._handle.shutdown(socket.SHUT_RDWR)
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = self._socket = self._peer = None
 
     def _addresses(self, target: ParsedTarget, deadline: float) -> list[str]:
         """Where the name leads: public addresses, or allowed ones. Raises PostFailed, UnsafeAddress."""
@@ -175,18 +165,12 @@ class Line:
         in_turn = sorted(addresses, key=lambda address: address != self._answered)
         sock, address = _dial(target, in_turn, deadline)
         self._answered = address
-        try:
-            self._handle = sock.dup()
-            if target.scheme == "https":
-                with _alarmed(self, deadline):
-                    sock = self._context().wrap_socket(sock, server_hostname=target.host)
-        except BaseException:
-            sock.close()
-            self.close()
-            raise
+        is_tls = target.scheme == "https"
+        wire = secured(sock, self._context(), target.host) if is_tls else sock
         self._connection = HTTPConnection(target.host, target.port)
         self._connection.auto_open = 0  # it would ask the resolver itself
-        self._connection.sock = sock
+        self._connection.sock = wire
+        self._socket = sock
         self._peer = (target.scheme, target.host, target.port, address)
 
     def _context(self) -> ssl.SSLContext:
@@ -197,27 +181,25 @@ class Line:
     ) -> Answered:
         connection = self._connection
         assert connection is not None, "opened before"
+        assert self._socket is not None
         response, keeps = None, False
         try:
-            connection.sock.settimeout(_left(deadline))
-            with _alarmed(self, deadline):
-                all_headers = {"Host": target.authority, "Accept-Encoding": "identity", **headers}
-                connection.request("POST", target.target, body, all_headers)
-                response = connection.getresponse()
-                if time.monotonic() >= deadline:
-                    raise TimeoutError  # a head that was cut off looks like one that has ended
-                answer = _read(response, max_bytes)
-            keeps = response.isclosed() and not response.will_close
+            self._socket.allow(deadline, max_bytes)
+            all_headers = {"Host": target.authority, "Accept-Encoding": "identity", **headers}
+            connection.request("POST", target.target, body, all_headers)
+            response = connection.getresponse()
+            answer, is_whole = _read(response, max_bytes)
+            keeps = is_whole and not response.will_close
             self._used_at = time.monotonic()
             return Answered(response.status, answer)
         finally:
+            if response is not None:  # it may be the one that holds the socket
+                response.close()
             if not keeps:
-                if response is not None:  # it may be the one that holds the socket
-                    response.close()
                 self.close()
 
 
-def _dial(target: ParsedTarget, addresses: Sequence[str], deadline: float) -> tuple[socket.socket, str]:
+def _dial(target: ParsedTarget, addresses: Sequence[str], deadline: float) -> tuple[MeasuredSocket, str]:
     """A connection to the first address that answers. Raises OSError; PostFailed if one of them was not asked."""
     problem: Exception = OSError("no address")
     for number, address in enumerate(addresses):
@@ -233,17 +215,20 @@ def _dial(target: ParsedTarget, addresses: Sequence[str], deadline: float) -> tu
         else:
             if ":" not in address and is_public(address):
                 _reached.serve(address)
-            sock.settimeout(_left(deadline))
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return sock, address
+            return measured(sock, deadline), address
     raise problem
 
 
-def _read(response: HTTPResponse, max_bytes: int) -> bytes:
+def _read(response: HTTPResponse, max_bytes: int) -> tuple[bytes, bool]:
+    """Of the body as much as came, and whether that is all."""
+    body = bytearray()
     try:
-        return response.read(max_bytes)
-    except (OSError, HTTPException) as error:
-        return getattr(error, "partial", b"")[:max_bytes]
+        while len(body) < max_bytes and (piece := response.read1(max_bytes - len(body))):
+            body += piece
+    except (OSError, HTTPException):
+        return bytes(body), False
+    return bytes(body), response.isclosed() if response.chunked else response.length == 0
 
 
 @contextmanager
@@ -280,49 +265,3 @@ def _problem_of(error: Exception, deadline: float) -> PostProblem:
 def _left(deadline: float) -> float:
     """Seconds until the deadline; never zero, which sockets take for non-blocking."""
     return max(deadline - time.monotonic(), 0.001)
-
-
-class _Alarm:
-    """Cuts lines at their deadlines: time-outs of sockets start anew with every byte, these do not.
-
-    One thread for all lines; a timer for each would cost more than the rest of a request.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._deadlines: dict[Line, float] = {}
-        self._is_running = False
-
-    def add(self, line: Line, deadline: float) -> None:
-        with self._lock:
-            self._deadlines[line] = deadline
-            starts, self._is_running = not self._is_running, True
-        if starts:
-            threading.Thread(target=self._run, daemon=True, name="post-alarm").start()
-
-    def drop(self, line: Line) -> None:
-        self._deadlines.pop(line, None)
-
-    def _run(self) -> None:
-        while True:
-            time.sleep(_ALARM_SECONDS)
-            now = time.monotonic()
-            with self._lock:
-                over = [line for line, deadline in self._deadlines.items() if deadline <= now]
-                self._is_running = bool(self._deadlines)
-                if not self._is_running:
-                    return
-            for line in over:
-                line.cut()
-
-
-_alarm = _Alarm()
-
-
-@contextmanager
-def _alarmed(line: Line, deadline: float) -> Iterator[None]:
-    _alarm.add(line, deadline)
-    try:
-        yield
-    finally:
-        _alarm.drop(line)

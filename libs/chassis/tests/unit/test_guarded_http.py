@@ -1,6 +1,5 @@
 """Fetching strangers' URLs: the connection goes where the check said, and nowhere else."""
 
-import datetime
 import http.server
 import socket
 import ssl
@@ -12,9 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from chassis import guarded_http
 from chassis.addresses import UnsafeAddress
@@ -49,6 +45,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         for _ in range(10):
             self.wfile.write(b"64\r\n" + b"x" * 100 + b"\r\n")
         self.wfile.write(b"0\r\n\r\n")
+
+    def on_unannounced(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"x" * 1000)
+        self.close_connection = True
 
     def on_missing(self) -> None:
         self._send(404, b"no", Content_Type="text/html")
@@ -320,32 +322,10 @@ def test_the_readers_own_errors_are_left_alone(dialled: list[object]) -> None:
         raise OSError("disk full")
 
 
-def _certificate(folder: Path, name: str) -> Path:
-    """A key and a certificate for `name` that is its own authority, in one file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    path = folder / "server.pem"
-    plain = serialization.NoEncryption()
-    path.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-        + certificate.public_bytes(serialization.Encoding.PEM)
-    )
-    return path
-
-
 @pytest.fixture
-def certificate(server: _Server, tmp_path: Path) -> Path:
+def certificate(server: _Server, certificate_for: Callable[[str], Path]) -> Path:
     """Turns the server into a TLS one with a certificate for HOST."""
-    path = _certificate(tmp_path, HOST)
+    path = certificate_for(HOST)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path)
     server.socket = context.wrap_socket(server.socket, server_side=True)
@@ -363,6 +343,13 @@ def test_the_certificate_is_checked_against_the_name_not_the_address(
             _get(url, ssl_context=context)
         assert failure.value.problem is FetchProblem.UNREACHABLE
     assert len(server.seen) == 1
+
+
+def test_a_file_that_ends_with_its_connection_comes_whole_over_tls(
+    certificate: Path, dialled: list[object]
+) -> None:
+    context = ssl.create_default_context(cafile=str(certificate))
+    assert len(_get(f"https://{HOST}/unannounced", ssl_context=context).body) == 1000
 
 
 @pytest.mark.parametrize("path", ["silence", "drip", "dripping_head"])
