@@ -53,7 +53,8 @@ def send(
         raise cut_short
     if len(errors) == len(pages):
         raise _telling(list(errors.values()))
-    return success(207 if errors else 201, PageResults(results=tuple(results)), exchange.headers)
+    signed = tuple(_signed(exchange, result) for result in results)
+    return success(207 if errors else 201, PageResults(results=signed), exchange.headers)
 
 
 def _planned(exchange: Exchange, page_ids: Sequence[str]) -> list[PlannedPage]:
@@ -109,6 +110,13 @@ def _over_quota(exchange: Exchange, page: PlannedPage) -> PageResult:
     )
     body = {"error": error.message, "code": error.code, **error.extras}
     return PageResult(page_id=page.page_id, status=error.row.http_status, error=body)
+
+
+def _signed(exchange: Exchange, result: PageResult) -> PageResult:
+    """Every error body carries request_id (decisions), a page's too."""
+    if result.error is None:
+        return result
+    return msgspec.structs.replace(result, error=result.error | {"request_id": exchange.request_id})
 
 
 def _month_after(now: datetime) -> datetime:

@@ -61,7 +61,8 @@ def test_some_went_207_with_the_errors_and_their_units_given_back(client, bus, o
     outcomes["pag_1"] = GUARDRAIL
     answer = client.post(PUBLISH, json=BODY)
     assert answer.status_code == 207
-    assert answer.json["results"][0] == {"page_id": "pag_1", "status": 429, "error": GUARDRAIL}
+    error = GUARDRAIL | {"request_id": answer.headers["X-Request-Id"]}
+    assert answer.json["results"][0] == {"page_id": "pag_1", "status": 429, "error": error}
     [(caller, _)] = bus.asked("publish_posts")
     assert given_back(bus) == {caller.operation_id}
 
@@ -92,6 +93,7 @@ def test_pages_without_a_unit_left_are_judged_and_sent_nothing(client, bus, outc
     answer = client.post(PUBLISH, json=BODY)
     assert answer.status_code == 207
     error = answer.json["results"][2]["error"]
+    assert error["request_id"] == answer.headers["X-Request-Id"]
     assert (error["code"], error["bucket"], error["limit"]) == ("MONTHLY_QUOTA_EXCEEDED", "publishes", 500)
     [(_, sent)] = bus.asked("publish_posts")
     assert [page.goes for page in sent.pages] == [True, True, False]
