@@ -99,13 +99,10 @@ class Lane:
         self.wanting_since = min(self.wanting_since, time.monotonic())
         return tried._replace(is_ours=not rules.wants_alone(self.wanting_since, tried.others_at))
 
-    def put_off(self) -> bool:
-        """All that has not begun, ever longer; whether for the first time."""
-        is_first = self.held_until < self.wanting_since
-        self.drop()
+    def put_off(self) -> None:
+        """Ever longer."""
         now = time.monotonic()
         self.held_until = now + rules.pause_seconds(now - self.wanting_since)
-        return is_first
 
     def judge(self, due: Due, tried: Tried, waits: Sequence[float]) -> rules.Verdict:
         """What an answer leads to; the next one is judged by how the subscription stands after it."""
@@ -121,8 +118,6 @@ class Lane:
         seconds = tried.duration_ms / 1000
         is_first = math.isinf(self.answer_seconds)
         self.answer_seconds = seconds if is_first else 0.8 * self.answer_seconds + 0.2 * seconds
-        if verdict.standing.disabled_reason is not None:
-            self.drop()
         return verdict
 
     def end(self, due: Due) -> None:
@@ -133,11 +128,13 @@ class Lane:
     def is_hungry(self, most: int) -> bool:
         return self.has_more and self.wants(most) > 0
 
-    def drop(self) -> None:
-        """Forgets what has not begun: the subscription has changed, or somebody else has the lane."""
+    def drop(self) -> list[Due]:
+        """Forgets what has not begun: the subscription has changed, or somebody else has the lane. What that is."""
         self.generation += 1
+        dropped = list(self.ready)
         self.known.difference_update(one.id for one in self.ready)
         self.ready.clear()
+        return dropped
 
     def is_idle(self, since_seconds: float) -> bool:
         return not self.known and not self.is_loading and self.used_at + since_seconds < time.monotonic()

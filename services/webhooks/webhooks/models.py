@@ -124,6 +124,8 @@ deliveries = Table(
     Column("failures", Integer, nullable=False, server_default="0"),
     #: A test or a replay: goes out of a disabled subscription, too.
     Column("asked", Boolean, nullable=False, server_default="false"),
+    #: Was taken up and has its unit of the month, but has not been tried; null: nobody has noted that.
+    Column("charged", Boolean),
     Column("created_at", _TIME, nullable=False),
     CheckConstraint("state IN ('pending', 'delivered', 'failed', 'skipped')"),
     Index("deliveries_pending", "subscription_id", "due_at", postgresql_where=text("state = 'pending'")),

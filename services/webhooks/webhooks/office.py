@@ -55,6 +55,11 @@ class _Load(NamedTuple):
     def only(self, wanted: Callable[[Due], bool]) -> "_Load":
         return self._replace(due=[one for one in self.due if wanted(one)])
 
+    @property
+    def is_late(self) -> bool:
+        """Whether it is not taken up any more."""
+        return self.generation != self.lane.generation
+
 
 class Office:
     """One per process."""
@@ -224,11 +229,21 @@ class Office:
                     Lanes(connection).skip(refused)
         finally:
             with self._lock:
-                self._begin([load.only(lambda one: has_unit.get(one.id, False)) for load in loads])
+                ready = [load.only(lambda one: has_unit.get(one.id, False)) for load in loads]
+                unbegun = [one for load in ready if load.is_late for one in load.due]
+                self._begin(ready)
                 for load in loads:
                     load.lane.is_loading = False
                     if any(one.id not in has_unit for one in load.due):
                         load.lane.held_until = time.monotonic() + _QUOTA_PAUSE_SECONDS
+        self._note_charged(unbegun)
+
+    def _note_charged(self, unbegun: Collection[Due]) -> None:
+        """These do not go out now: quota remembers their units for days, a replay may come weeks later."""
+        charged = [(one.subscription_id, one.id) for one in unbegun if one.is_counted]
+        if charged:
+            with self._database.transaction() as connection:
+                Lanes(connection).note_charged(charged)
 
     def _begin(self, loads: Collection[_Load]) -> None:
         with self._lock:
@@ -271,10 +286,12 @@ class Office:
             tried = lane.weigh(tried)
         if tried.is_ours and due.overdue_seconds < rules.OUR_PATIENCE_SECONDS:
             return self._put_off(lane, due, tried)
-        is_written = False
+        is_written, unbegun = False, list[Due]()
         try:
             with self._lock:
                 verdict = lane.judge(due, tried, self._settings.retry_seconds)
+                if verdict.standing.disabled_reason is not None:
+                    unbegun = lane.drop()
             is_written = self._scribe.write(Entry(tried, verdict))
         except ApiError as error:
             log.warning("attempt_not_written", delivery_id=due.id, reason=error.message)
@@ -286,6 +303,7 @@ class Office:
         if is_written:
             measures.note_attempt(due, tried, verdict.state, time.monotonic() - lane.loaded_at)
         if is_written and verdict.standing.disabled_reason is not None:
+            self._note_charged(unbegun)
             wake("end_deliveries")
         if lane.is_hungry(self._most()):
             wake("deliver_events")
@@ -296,10 +314,13 @@ class Office:
         """Nothing was wrong with the receiver: all of its lane stays due, and is taken up again soon."""
         measures.note_attempt(due, tried, "put_off", 0.0)
         with self._lock:
-            is_first = lane.put_off()
+            is_first = lane.held_until < lane.wanting_since
+            lane.put_off()
+            unbegun = [due, *lane.drop()]
             lane.end(due)
         if is_first:
             log.warning("attempts_put_off", webhook_id=lane.id, reason=tried.error)
+        self._note_charged(unbegun)
 
     def _is_awaited(self, lane: Lane) -> bool:
         """Whether all places are taken and another lane waits for one."""

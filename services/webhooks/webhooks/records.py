@@ -95,6 +95,8 @@ class Due(NamedTuple):
     #: When it was taken up: since its event arrived, and since it has been due.
     age_seconds: float = 0.0
     overdue_seconds: float = 0.0
+    #: Noted when it was taken up before, and not tried.
+    is_charged: bool = False
 
     @property
     def cause(self) -> str:
@@ -104,7 +106,7 @@ class Due(NamedTuple):
     @property
     def is_counted(self) -> bool:
         """Whether it has yet to take its unit of the month: once, and tests not at all."""
-        return self.attempts == 0 and self.event != api.TEST_EVENT
+        return self.attempts == 0 and not self.is_charged and self.event != api.TEST_EVENT
 
 
 class Opened(NamedTuple):

@@ -14,7 +14,7 @@ from cryptography.fernet import Fernet
 from structlog.testing import capture_logs
 
 from contracts import webhooks as api
-from webhooks import chores, subscriptions
+from webhooks import chores, deliveries, subscriptions
 from webhooks.house import House
 from webhooks.rules import OUR_PATIENCE_SECONDS
 from webhooks.vault import Vault
@@ -293,6 +293,61 @@ def test_a_secret_that_no_key_reads_is_logged_now_and_then_until_it_is_rotated(
     (got,) = receiver.await_count(1)
     signature = hmac.new(rotated.secret.encode(), got.body, hashlib.sha256).hexdigest()
     assert got.headers["X-Svc-Signature"] == f"sha256={signature}"
+
+
+def replay_all(desk: Any, subscription_id: str) -> set[str]:
+    """After quota has forgotten who has a unit; who had one."""
+    charged = set(desk.quota.units)
+    desk.quota.units.clear()
+    subscriptions.enable(desk.house, desk.caller(), api.SubscriptionId(id=subscription_id))
+    for one in desk.log(subscription_id):
+        request = api.ReplayDelivery(id=subscription_id, delivery_id=one.id)
+        deliveries.replay(desk.house, desk.caller(), request)
+    desk.settle()
+    assert {one.status for one in desk.log(subscription_id)} == {"delivered"}
+    return charged
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_what_was_charged_and_never_tried_takes_no_other_unit_weeks_later(
+    is_late: bool, desk: Any, receiver: Any
+) -> None:
+    may_answer = threading.Event()
+
+    def respond(handler: Any, got: Any) -> None:
+        may_answer.wait(30)
+        handler.send(410)
+
+    receiver.respond = respond
+    made = desk.subscribe(receiver.url)
+    desk.arrive(1 if is_late else 30)
+    desk.work(lambda: len(receiver.got) >= 1)
+    if is_late:  # the lane ends while quota is still being asked
+        desk.quota.may_answer.clear()
+        desk.arrive(29)
+        (lane,) = desk.house.office._lanes.values()
+        desk.work(lambda: lane.is_loading)
+    may_answer.set()
+    desk.work(lambda: desk.show(made.id).disabled_reason == "gone")
+    desk.quota.may_answer.set()
+    desk.settle()
+    receiver.respond_with(200)
+    charged = replay_all(desk, made.id)
+    assert 1 < len(charged) < 30
+    assert charged.isdisjoint(desk.quota.units)
+    assert len(charged) + len(desk.quota.units) == 30
+
+
+def test_what_is_put_off_takes_no_other_unit_weeks_later(desk: Any, receiver: Any) -> None:
+    there_are_names = threading.Event()
+    made = without_names(desk, receiver, there_are_names.is_set)
+    desk.arrive(10)
+    desk.work(lambda: any(lane.held_until for lane in desk.house.office._lanes.values()))
+    desk.work(lambda: all(not lane.known for lane in desk.house.office._lanes.values()))
+    there_are_names.set()
+    charged = replay_all(desk, made)
+    assert len(charged) == 10
+    assert desk.quota.units == {}
 
 
 def test_connections_are_kept_between_deliveries(desk: Any, receiver: Any) -> None:

@@ -100,7 +100,8 @@ _LOAD = Compiled(
         """
         SELECT d.subscription_id, d.id, d.event_id, d.event, d.attempts, d.failures, e.body, a.id AS account_id, a.tier,
             d.due_at, e.traceparent, extract(epoch FROM (SELECT clock_now()) - d.created_at)::float8 AS age_seconds,
-            extract(epoch FROM (SELECT clock_now()) - d.due_at)::float8 AS overdue_seconds
+            extract(epoch FROM (SELECT clock_now()) - d.due_at)::float8 AS overdue_seconds,
+            d.charged IS TRUE AS is_charged
         FROM unnest(CAST(:ids AS text[]), CAST(:limits AS integer[])) AS lane (id, places)
         JOIN subscriptions s ON s.id = lane.id JOIN accounts a ON a.id = s.account_id, LATERAL (
             SELECT * FROM deliveries p
@@ -165,6 +166,13 @@ _SKIP = text(
     UPDATE deliveries d SET state = 'skipped'
     FROM unnest(CAST(:ids AS text[]), CAST(:delivery_ids AS text[])) AS v (id, delivery_id)
     WHERE d.subscription_id = v.id AND d.id = v.delivery_id AND d.state = 'pending' AND d.attempts = 0
+    """
+)
+_NOTE_CHARGED = text(
+    """
+    UPDATE deliveries d SET charged = true
+    FROM unnest(CAST(:ids AS text[]), CAST(:delivery_ids AS text[])) AS v (id, delivery_id)
+    WHERE d.subscription_id = v.id AND d.id = v.delivery_id AND d.attempts = 0
     """
 )
 
@@ -271,8 +279,15 @@ class Lanes:
 
     def skip(self, pairs: Sequence[tuple[str, str]]) -> None:
         """These (subscription, delivery) found the month used up."""
-        parameters = {"ids": [pair[0] for pair in pairs], "delivery_ids": [pair[1] for pair in pairs]}
-        self._connection.execute(_SKIP, parameters)
+        self._connection.execute(_SKIP, _columns(pairs))
+
+    def note_charged(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """These (subscription, delivery) have their units, whenever they will be tried."""
+        self._connection.execute(_NOTE_CHARGED, _columns(pairs))
+
+
+def _columns(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    return {"ids": [pair[0] for pair in pairs], "delivery_ids": [pair[1] for pair in pairs]}
 
 
 def _json(rows: Sequence[Any]) -> str:
