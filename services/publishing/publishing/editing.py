@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from contracts import publishing as api
 from contracts.caller import Caller
-from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.errors import NOT_FOUND, POST_IN_PROGRESS, SERVICE_UNAVAILABLE, ApiError
 from publishing import attachments, content, limiting, telling
 from publishing.attachments import Attachment
 from publishing.house import House
@@ -23,6 +23,8 @@ def edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledPo
     post = get_scheduled(house, caller, request.id)
     if is_repeated(caller, post.last_operation_id):
         return post.scheduled_view()
+    if post.state != "queued":  # whatever else is wrong with the edit
+        raise ApiError(POST_IN_PROGRESS if post.status == "queued" else NOT_FOUND)
     with house.database.reading() as connection:
         page, now = Pages(connection).get_with_time(post.page_id)
     assert page is not None

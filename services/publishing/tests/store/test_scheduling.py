@@ -237,6 +237,25 @@ def test_a_cancelled_post_is_gone_for_every_change(world: Any, house: House) -> 
     assert posts.show(house, world.caller(), api.PostId(id=post.id)).status == "cancelled"
 
 
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [("published", "NOT_FOUND"), ("cancelled", "NOT_FOUND"), ("unknown", "POST_IN_PROGRESS")],
+)
+def test_an_edit_of_a_post_no_longer_queued_is_told_so_whatever_else_is_wrong(
+    world: Any, house: House, state: str, code: str
+) -> None:
+    page = world.page()
+    post = world.schedule(page, world.in_minutes(20))
+    gone = "out_at = CASE WHEN :state <> 'cancelled' THEN out_at END"
+    world.run(f"UPDATE posts SET state = :state, attempts = 1, {gone}", state=state)
+    late = api.EditPost(id=post.id, scheduled_at=world.in_minutes(5))
+    assert refused(editing.edit, house, world.caller(), late).code == code
+    lost = api.EditPost(id=post.id, media_ids=("med_none",))
+    assert refused(editing.edit, house, world.caller(), lost).code == code
+    pages.expire(house, operator(), api.GetPage(id=page.id))
+    assert refused(editing.edit, house, world.caller(), api.EditPost(id=post.id, message="new")).code == code
+
+
 def test_the_operator_sees_anybody_s_post_and_changes_none_as_its_owner_does(
     world: Any, house: House
 ) -> None:
