@@ -120,7 +120,7 @@ def test_the_bus_works_on_quorum_queues(
         assert row[:2] == ["quorum", "posthaste-retry" if name in rooms else "posthaste"], name
     with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
         channel = connection.channel()
-        channel.queue_bind(topology.event_queue("probe"), topology.EVENT_EXCHANGE, "brand.changed")
+        channel.queue_bind(topology.event_queue("probe"), topology.EVENT_EXCHANGE, "account.changed")
         channel.basic_publish("", topology.event_queue("probe"), b"{not json")
         for name in ("poison", "good"):
             probe.tell(CALLER, Words(text=name))

@@ -211,7 +211,6 @@ CALLS: dict[str, tuple[str, str, Any]] = {
 #: Receiver → an event that it can handle without knowing whom it is about.
 EVENTS_HEARD: dict[str, tuple[str, dict[str, Any]]] = {
     "media": ("post.media", {"post_id": "pst_0", "media_ids": [], "state": "released", "revision": 1}),
-    "publishing": ("brand.changed", {"brand_id": "brd_0", "name": "Harbour Bakery"}),
     "quota": ("unit.returned", {"operation_id": "op_0"}),
     "webhooks": ("account.changed", {"account_id": ACCOUNT, "tier": "elite"}),
 }

@@ -111,11 +111,6 @@ class AccountChanged(Record):
     tier: str
 
 
-class BrandChanged(Record):
-    brand_id: str
-    name: str
-
-
 class UnitReturned(Record):
     """A publish or reply whose outcome was unknown turned out not to have happened: its month unit goes back."""
 
@@ -142,6 +137,5 @@ EVENTS: dict[str, Route] = {
     "ai.job.failed": Route(sender="ai", receivers=("webhooks",)),
     "unit.returned": Route(sender="publishing", receivers=("quota",)),
     "account.changed": Route(sender="accounts", receivers=("webhooks",)),
-    "brand.changed": Route(sender="accounts", receivers=("publishing",)),
     "caller.changed": Route(sender="accounts", broadcast=True),
 }

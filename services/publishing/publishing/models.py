@@ -25,7 +25,7 @@ pages = Table(
     Column("id", Text, primary_key=True),
     Column("account_id", Text, nullable=False),
     Column("brand_id", Text, nullable=False),
-    #: Kept up to date by the event brand.changed.
+    #: As it was when the page was linked: no brand is renamed.
     Column("brand_name", Text, nullable=False),
     Column("platform", Text, nullable=False),
     Column("remote_account_id", Text, nullable=False),

@@ -107,7 +107,3 @@ def expire(house: House, caller: Caller, request: api.GetPage) -> api.Page:
         message = "The operator marked the connection as expired."
         expired = expire_page(connection, Expired(page, "OPERATOR", message, house.reconnect_url(page.id)))
     return (expired or page).view()
-
-
-def on_brand_changed(connection: Connection, brand_id: str, name: str) -> None:
-    Pages(connection).rename_brand(brand_id, name)

@@ -2,10 +2,9 @@
 
 from functools import partial
 
-from chassis.service import BusProvider, DatabaseProvider, finish, loop, on_event, rpc
+from chassis.service import BusProvider, DatabaseProvider, finish, loop, rpc
 from contracts import publishing as contract
 from contracts.caller import Caller
-from contracts.events import Event
 from contracts.keys import KeysRotated, RotateKeys
 from contracts.record import Nothing
 from publishing import (
@@ -32,7 +31,6 @@ from publishing import (
     unlinking,
 )
 from publishing.house import House, house_of
-from publishing.store import Connection
 
 
 class PublishingService:
@@ -83,7 +81,7 @@ class PublishingService:
 
     @rpc
     def check_page(self, caller: Caller, request: contract.GetPage) -> contract.PageHealth:
-        with self.house.live_call():
+        with self.house.live_call(caller.account_id):
             return checking.check(self.house, caller, request)
 
     @rpc
@@ -96,7 +94,8 @@ class PublishingService:
 
     @rpc
     def publish_post(self, caller: Caller, request: contract.PublishPost) -> contract.PublishResult:
-        return answering.at_platform(self.house, partial(publish.publish, self.house, caller, request))
+        part = partial(publish.publish, self.house, caller, request)
+        return answering.at_platform(self.house, caller.account_id, part)
 
     @rpc
     def schedule_posts(self, caller: Caller, request: contract.SchedulePosts) -> contract.PageResults:
@@ -144,17 +143,18 @@ class PublishingService:
 
     @rpc
     def get_engagement(self, caller: Caller, request: contract.PostId) -> contract.Engagement:
-        with self.house.live_call():
+        with self.house.live_call(caller.account_id):
             return engagement.read(self.house, caller, request)
 
     @rpc
     def list_comments(self, caller: Caller, request: contract.ListComments) -> contract.CommentList:
-        with self.house.live_call():
+        with self.house.live_call(caller.account_id):
             return comments.show_list(self.house, caller, request)
 
     @rpc
     def reply_to_comment(self, caller: Caller, request: contract.ReplyToComment) -> contract.Reply:
-        return answering.at_platform(self.house, partial(comments.reply, self.house, caller, request))
+        part = partial(comments.reply, self.house, caller, request)
+        return answering.at_platform(self.house, caller.account_id, part)
 
     @rpc
     def verify_hook(self, caller: Caller, request: contract.VerifyHook) -> Nothing:
@@ -163,10 +163,6 @@ class PublishingService:
     @rpc
     def receive_hook(self, caller: Caller, request: contract.ReceiveHook) -> Nothing:
         return hooks.receive(self.house, request)
-
-    @on_event("brand.changed")
-    def on_brand_changed(self, connection: Connection, event: Event) -> None:
-        pages.on_brand_changed(connection, str(event.data["brand_id"]), str(event.data["name"]))
 
     @rpc
     def rotate_keys(self, caller: Caller, request: RotateKeys) -> KeysRotated:

@@ -212,10 +212,10 @@ def test_an_unknown_method_is_refused_alone(probe):
 
 @pytest.fixture
 def listening_probe(own_probe, virtual_host):
-    """Its event queue is bound to brand.changed, which contracts.events sends to others only."""
+    """Its event queue is bound to account.changed, which contracts.events sends to others only."""
     with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
         connection.channel().queue_bind(
-            topology.event_queue("probe"), topology.EVENT_EXCHANGE, "brand.changed"
+            topology.event_queue("probe"), topology.EVENT_EXCHANGE, "account.changed"
         )
     return own_probe
 
@@ -223,15 +223,15 @@ def listening_probe(own_probe, virtual_host):
 def test_an_event_that_comes_twice_has_one_effect(listening_probe, virtual_host):
     event = Event(
         id="evt_1",
-        event="brand.changed",
+        event="account.changed",
         created_at=datetime.now(UTC),
         account_id="usr_1",
-        data={"name": "new"},
+        data={"tier": "new"},
     )
     with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
         for _ in range(2):
             connection.channel().basic_publish(
-                topology.EVENT_EXCHANGE, "brand.changed", msgspec.json.encode(event)
+                topology.EVENT_EXCHANGE, "account.changed", msgspec.json.encode(event)
             )
     listening_probe.tell(CALLER, Words(text="later"))
     until(lambda: listening_probe.count(CALLER, Words(text="later")).count == 1)
@@ -248,10 +248,10 @@ def test_an_event_whose_handler_fails_is_tried_again_and_leaves_no_half_effect(l
 def test_an_event_whose_handler_fails_for_good_is_quarantined(listening_probe, virtual_host):
     event = Event(
         id="evt_2",
-        event="brand.changed",
+        event="account.changed",
         created_at=datetime.now(UTC),
         account_id="usr_1",
-        data={"name": "poison"},
+        data={"tier": "poison"},
     )
     tried_often = pika.BasicProperties(headers={"x-attempt": len(topology.RETRY_SECONDS)})
     with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:

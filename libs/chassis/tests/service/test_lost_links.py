@@ -75,7 +75,7 @@ def test_a_service_comes_back_after_the_broker_was_away(faulty, probe_behind):
 def test_an_event_staged_while_the_broker_is_away_is_sent_afterwards(faulty, probe_behind, virtual_host):
     with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
         connection.channel().queue_bind(
-            topology.event_queue("probe"), topology.EVENT_EXCHANGE, "brand.changed"
+            topology.event_queue("probe"), topology.EVENT_EXCHANGE, "account.changed"
         )
     telling = probe_behind.bus.service("probe", ProbeApi).tell.start(CALLER, Words(text="told", seconds=0.5))
     probe_behind.echo(CALLER, Words())

@@ -37,10 +37,10 @@ def collector() -> Iterator[Collector]:
 def probe(
     collector: Collector, running_service: Callable[..., RunningService], virtual_host: str
 ) -> RunningService:
-    """Bound to brand.changed, which contracts.events sends to others only."""
+    """Bound to account.changed, which contracts.events sends to others only."""
     probe = running_service("probe", told(collector.url), ProbeApi)
     with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
-        connection.channel().queue_bind(event_queue("probe"), EVENT_EXCHANGE, "brand.changed")
+        connection.channel().queue_bind(event_queue("probe"), EVENT_EXCHANGE, "account.changed")
     return probe
 
 
@@ -67,12 +67,12 @@ def test_an_event_goes_on_with_the_trace_of_the_call_that_told_it(
 ) -> None:
     with tracing.request("POST", "/tell", traced(1), "req_1"):
         probe.tell(CALLER, Words(text="Corner Bakery"))
-    collector.wait_for(lambda: "consumer handle brand.changed" in of_trace(collector, 1))
+    collector.wait_for(lambda: "consumer handle account.changed" in of_trace(collector, 1))
     collector.wait_for(lambda: "client probe/tell" in of_trace(collector, 1))
     way = [("server", "POST /tell"), ("client", "probe/tell"), ("server", "probe/tell")]
     way += [
-        ("producer", "send brand.changed"),
-        ("consumer", "handle brand.changed"),
+        ("producer", "send account.changed"),
+        ("consumer", "handle account.changed"),
         ("client", "transaction"),
     ]
     spans, parent_id = [], SPAN

@@ -12,10 +12,10 @@ from chassis.config import ConfigError
 from chassis.link import NotConfirmed
 from chassis.schema import outbox as outbox_table
 from contracts.errors import ApiError
-from contracts.events import BrandChanged
+from contracts.events import AccountChanged
 
 sys.path.append(str(Path(__file__).parents[1] / "probe"))
-CHANGE = BrandChanged(brand_id="brd_1", name="new")
+CHANGE = AccountChanged(account_id="usr_1", tier="elite")
 
 
 class Broker:
@@ -40,7 +40,7 @@ def stage(database, count=1):
     staged = []
     for _ in range(count):
         with database.transaction() as connection:
-            staged.append(outbox.stage(connection, "brand.changed", CHANGE, account_id="usr_1").id)
+            staged.append(outbox.stage(connection, "account.changed", CHANGE, account_id="usr_1").id)
     return staged
 
 
@@ -51,7 +51,7 @@ def left(database):
 
 def test_an_event_of_a_transaction_that_failed_is_never_sent(database):
     with pytest.raises(ZeroDivisionError), database.transaction() as connection:
-        outbox.stage(connection, "brand.changed", CHANGE, account_id="usr_1")
+        outbox.stage(connection, "account.changed", CHANGE, account_id="usr_1")
         raise ZeroDivisionError
     assert outbox.relay_once(database, Broker()) == 0
 

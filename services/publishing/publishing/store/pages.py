@@ -172,9 +172,6 @@ class Pages:
         values = {"id": subscription.page.id, "tries": subscription.tries, "done": done, "wait": wait_seconds}
         self._connection.execute(_END_SUBSCRIPTION, values)
 
-    def rename_brand(self, brand_id: str, name: str) -> None:
-        self._connection.execute(update(pages).where(pages.c.brand_id == brand_id).values(brand_name=name))
-
     def newest(
         self,
         account_id: str,

@@ -29,8 +29,8 @@ FRAME = {
     ],
 }
 EVENT = {
-    "id": "evt_x", "event": "brand.changed", "created_at": "2026-01-01T00:00:00Z", "account_id": "usr_x",
-    "brand_id": None, "data": {"brand_id": "brd_x", "name": "x"},
+    "id": "evt_x", "event": "account.changed", "created_at": "2026-01-01T00:00:00Z", "account_id": "usr_x",
+    "brand_id": None, "data": {"account_id": "usr_x", "tier": "free"},
 }  # fmt: skip
 #: What stands where something else belongs.
 STRANGE: tuple[Any, ...] = (

@@ -7,7 +7,7 @@ from sqlalchemy import text
 from chassis import outbox
 from chassis.service import BusProvider, DatabaseProvider, loop, on_event, on_events, rpc
 from contracts.errors import NOT_FOUND, ApiError
-from contracts.events import BrandChanged
+from contracts.events import AccountChanged
 from contracts.record import Nothing
 from probe.api import Count, ProbeApi, Words
 
@@ -70,20 +70,20 @@ class ProbeService:
     @rpc
     def tell(self, caller, request):
         time.sleep(request.seconds)
-        change = BrandChanged(brand_id="brd_1", name=request.text)
+        change = AccountChanged(account_id="usr_1", tier=request.text)
         with self.database.transaction() as connection:
-            outbox.stage(connection, "brand.changed", change, account_id="usr_1")
+            outbox.stage(connection, "account.changed", change, account_id="usr_1")
         return Nothing()
 
-    @on_event("brand.changed")
-    def on_brand_changed(self, connection, event):
-        note_name(connection, event)
+    @on_event("account.changed")
+    def on_account_changed(self, connection, event):
+        note(connection, event.data["tier"])
 
     @on_events("post.published", "post.failed")
     def on_posts(self, connection, events):
         connection.execute(text("INSERT INTO notes (text) VALUES ('transaction')"))
         for event in events:
-            note_name(connection, event)
+            note(connection, event.data["name"])
 
     @loop(interval_seconds=0.1, deadline_seconds=0.5)
     def hang_once(self):
@@ -107,9 +107,9 @@ class ProbeService:
         return 0
 
 
-def note_name(connection, event):
-    connection.execute(text("INSERT INTO notes (text) VALUES (:t)"), {"t": event.data["name"]})
-    if event.data["name"].startswith("poison"):
+def note(connection, words):
+    connection.execute(text("INSERT INTO notes (text) VALUES (:t)"), {"t": words})
+    if words.startswith("poison"):
         raise ZeroDivisionError("poison")
 
 
