@@ -50,7 +50,7 @@ class Endpoint:
     tells_secret: bool
     #: What a request about several things gets: all with `status`, some with 207.
     several: type | None
-    #: Called when it refuses, with the exchange: for headers that refusals have too.
+    #: Called when it refuses one who holds the scope and whom quota let in: for headers that refusals have too.
     on_refusal: Callable[[Any, ApiError], None] | None
     reader: Reader = field(init=False)
 

@@ -152,10 +152,6 @@ def handle(exchange: Exchange) -> Answer:
         exchange.handled = True
         result = endpoint.handler(exchange, request)
         return result if isinstance(result, Answer) else success(endpoint.status, result, exchange.headers)
-    except ApiError as error:
-        if endpoint.on_refusal is not None:
-            endpoint.on_refusal(exchange, error)
-        raise
     finally:
         await_admission(exchange)  # a limit is told before whatever the read itself met
 
@@ -239,6 +235,17 @@ def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
         log.exception("key_not_released", request_id=exchange.request_id)  # until its lock runs out
 
 
+def _tell_besides(exchange: Exchange, error: ApiError) -> None:
+    """What this endpoint's refusals say in headers; one by quota costs no further call."""
+    tell, admitted = exchange.endpoint.on_refusal, exchange.admitted
+    if tell is None or not exchange.holds_scope or admitted is None or admitted.refused_code is not None:
+        return
+    try:
+        tell(exchange, error)
+    except Exception:
+        log.exception("refusal_told_in_part", request_id=exchange.request_id)
+
+
 def _passes(exchange: Exchange, error: ApiError) -> bool:
     """Not the guardrail that a schedule met: its wait is counted from the time that was asked for, not from now."""
     is_guardrail = error.row in (PAGE_PUBLISH_GUARDRAIL, BRAND_PUBLISH_GUARDRAIL)
@@ -257,6 +264,7 @@ def _after_error(exchange: Exchange, error: ApiError) -> Answer:
     if claim is not None and claim.verdict is Verdict.CLAIMED:
         open_ = leaves_outcome_open(error, sends=sends) if exchange.handled else claim.taken_over
         _give_up(exchange, claim, outcome_open=open_)
+    _tell_besides(exchange, error)
     answer = refusal(error, exchange.request_id, passes=_passes(exchange, error))
     answer.headers.update(exchange.headers)
     return answer

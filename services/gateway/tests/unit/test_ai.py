@@ -104,8 +104,25 @@ def test_refusals_tell_the_credits_left_too(
     assert (response.status_code, response.headers[LEFT]) == (status, "17")
 
 
-def test_a_refusal_stands_though_nobody_knows_the_balance(client, bus) -> None:
-    bus.answers |= {"generate_image": ApiError(AI_GENERATION_FAILED), "get_credits": ApiError(NOT_FOUND)}
+def test_a_key_that_is_refused_tells_the_credits_left_too(client) -> None:
+    response = client.post("/api/v1/ai/images", json={"prompt": "p"}, headers={"Idempotency-Key": ""})
+    assert (response.status_code, response.headers[LEFT]) == (400, "17")
+
+
+@pytest.mark.parametrize("refused", ["RATE_LIMITED", "SANDBOX_EXHAUSTED"])
+@pytest.mark.parametrize(("method", "path"), [("GET", "/ai/jobs?limit=51"), ("POST", "/ai/images")])
+def test_whoever_is_over_a_limit_costs_no_look_at_the_credits(
+    client, bus, kit, method: str, path: str, refused: str
+) -> None:
+    bus.answers["admit"] = kit.admitted(refused_code=refused)
+    response = client.open(f"/api/v1{path}", method=method)
+    assert response.json["code"] == refused
+    assert bus.asked("get_credits") == []
+
+
+@pytest.mark.parametrize("met", [ApiError(NOT_FOUND), ValueError("a bug")])
+def test_a_refusal_stands_though_nobody_knows_the_balance(client, bus, met: Exception) -> None:
+    bus.answers |= {"generate_image": ApiError(AI_GENERATION_FAILED), "get_credits": met}
     response = client.post("/api/v1/ai/images", json={"prompt": "p"})
     assert (response.status_code, LEFT in response.headers) == (502, False)
 
