@@ -59,11 +59,11 @@ class Answer:
 Part = Callable[[Answer], T]
 
 
-def at_platform(house: House, part: Part[T]) -> T:
-    """What the part gives, which calls a platform on a turn of its own, or raises what `run` says."""
+def at_platform(house: House, account_id: str, part: Part[T]) -> T:
+    """What the part gives, which calls a platform on a turn of its account's, or raises what `run` says."""
 
     def on_turn(answer: Answer) -> T:
-        with house.live_call():
+        with house.live_call(account_id):
             return part(answer)
 
     [future] = run([on_turn])

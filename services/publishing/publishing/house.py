@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property
@@ -27,6 +28,8 @@ from publishing.scribe import Scribe
 MediaClient = Any
 #: Calls beside those that send, at once: a dozen of one kind, and one of each of the five others. Our choice.
 _SIDE_POOL = 17
+#: An account gets no more than so many times the turns that are left: alone two thirds of all. Our choice.
+_GREED = 2
 #: A call that has to wait longer for its turn at the platforms is refused. Our choice.
 _TURN_SECONDS = 2.0
 
@@ -45,7 +48,8 @@ class House:
         self.logins = logins(settings.platforms)
         self.scribe = Scribe(database, settings.lease_seconds)
         self.is_stopping = False
-        self._live = 0
+        #: By account: those that have turns.
+        self._live: Counter[str] = Counter()
         self._live_changed = threading.Condition()
 
     @cached_property
@@ -74,21 +78,26 @@ class House:
             self._live_changed.wait_for(lambda: not self._live, max(end - time.monotonic(), 0.0))
 
     @contextmanager
-    def live_call(self) -> Iterator[None]:
-        """Around what calls a platform while a client waits: platforms that hang leave workers for everything else.
+    def live_call(self, account_id: str) -> Iterator[None]:
+        """Around what calls a platform while a client waits: platforms that hang leave workers for everything else, and
+        nobody's calls take the turns of everybody.
 
-        Raises SERVICE_UNAVAILABLE when all turns are taken.
+        Raises SERVICE_UNAVAILABLE when all turns are taken, or as many as the account may have.
         """
         with self._live_changed:
-            if not self._live_changed.wait_for(lambda: self._live < self.settings.live_calls, _TURN_SECONDS):
+            if not self._live_changed.wait_for(lambda: self._has_turn_for(account_id), _TURN_SECONDS):
                 raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5)
-            self._live += 1
+            self._live[account_id] += 1
         try:
             yield
         finally:
             with self._live_changed:
-                self._live -= 1
+                self._live -= Counter((account_id,))  # keeps nobody who has none
                 self._live_changed.notify_all()
+
+    def _has_turn_for(self, account_id: str) -> bool:
+        left = self.settings.live_calls - self._live.total()
+        return self._live[account_id] < left * _GREED
 
     def account(self, page: PageRow) -> Account:
         """The page's credentials for one call. Raises PlatformRefusal when they cannot be read any more."""

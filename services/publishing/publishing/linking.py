@@ -151,7 +151,7 @@ def _settle(house: House, link: LinkRow, request: api.FinishLink) -> LinkRow:
         if request.error or not request.code:
             state, values = _unhappy(request)
         else:
-            with house.live_call():
+            with house.live_call(link.account_id):
                 finds = _find(house, link, request.code)
             state, values = "found", {"found": house.vault.seal(Finds(accounts=tuple(finds)))}
     except PlatformRefusal as refusal:

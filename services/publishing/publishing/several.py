@@ -56,7 +56,7 @@ def publish(house: House, caller: Caller, request: api.PublishPosts) -> api.Page
 
     def one(who: Caller, page: PageRow, answer: Answer) -> api.PageResult:
         single = api.PublishPost(page_id=page.id, **_content(request, page, pages))
-        with house.live_call():
+        with house.live_call(who.account_id):
             done = at_once.publish(house, who, single, answer)
         return api.PageResult(page_id=page.id, status=201, post=done)
 

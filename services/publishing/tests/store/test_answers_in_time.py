@@ -14,6 +14,7 @@ from publishing.house import House
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.store.received import Received
 
+ACCOUNT = "usr_a"
 NO = PlatformRefusal(Refusal.REJECTED, "100", "no")
 
 
@@ -45,7 +46,7 @@ def slow(platform: Any, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 def is_answered(house: House, part: Any) -> ApiError:
     """The error that the client gets while the work goes on."""
     with pytest.raises(ApiError) as refusal:
-        answering.at_platform(house, part)
+        answering.at_platform(house, ACCOUNT, part)
     return refusal.value
 
 
@@ -71,7 +72,7 @@ def test_a_publish_at_once_slower_than_its_answer_is_named_and_told_of_later(
     slow.set()
     await_state(world, "posts", "published")
     assert world.events() == ["post.published"]
-    assert answering.at_platform(house, part).post_id == error.extras["post_id"]
+    assert answering.at_platform(house, ACCOUNT, part).post_id == error.extras["post_id"]
 
 
 def test_one_that_is_refused_later_gives_its_unit_back(

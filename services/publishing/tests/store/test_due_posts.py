@@ -81,7 +81,7 @@ def test_told_to_stop_a_lane_ends_its_post_and_gives_back_the_others(
 
 def test_told_to_stop_it_waits_for_a_call_that_goes_on_behind_its_answer(house: House) -> None:
     end = threading.Thread(target=house.finish)
-    with house.live_call():
+    with house.live_call("usr_a"):
         end.start()
         end.join(0.2)
         assert house.is_stopping

@@ -1,6 +1,7 @@
 """Publish at once: answers, repeats, guardrails, and what becomes known later."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -126,12 +127,31 @@ def test_a_client_waits_its_turn_at_the_platforms_only_so_long(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("publishing.house._TURN_SECONDS", 0.01)
-    with house.live_call(), house.live_call():
-        with pytest.raises(ApiError) as refusal, house.live_call():
+    with house.live_call("usr_a"), house.live_call("usr_b"):
+        with pytest.raises(ApiError) as refusal, house.live_call("usr_c"):
             pass
         assert refusal.value.code == "SERVICE_UNAVAILABLE"
-    with house.live_call():
+    with house.live_call("usr_c"):
         """There is room again."""
+
+
+@pytest.mark.parametrize(("live_calls", "share"), [(1, 1), (16, 11), (40, 27)])
+def test_no_account_takes_more_than_two_thirds_of_the_turns(
+    make_house: Any, monkeypatch: pytest.MonkeyPatch, live_calls: int, share: int
+) -> None:
+    monkeypatch.setattr("publishing.house._TURN_SECONDS", 0.01)
+    house = make_house(live_calls=live_calls)
+    with ExitStack() as held:
+        for _ in range(share):
+            held.enter_context(house.live_call("usr_a"))
+        with pytest.raises(ApiError) as refusal, house.live_call("usr_a"):
+            pass
+        assert refusal.value.code == "SERVICE_UNAVAILABLE"
+        for other in range(min(2, live_calls - share)):
+            held.enter_context(house.live_call(f"usr_{other}"))
+    for _ in range(2):
+        with house.live_call("usr_a"):
+            """What ended counts no more."""
 
 
 def test_an_outcome_nobody_can_establish_is_given_up_and_never_sent_again(
