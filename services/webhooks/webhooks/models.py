@@ -44,6 +44,8 @@ subscriptions = Table(
     Column("events", ARRAY(Text), nullable=False),
     #: None: all.
     Column("brand_ids", ARRAY(Text), nullable=False),
+    #: The brands of the token that made it, none if it reached all; null: that was not noted.
+    Column("made_within", ARRAY(Text)),
     Column("status", Text, nullable=False, server_default="active"),
     Column("disabled_reason", Text),
     #: Grows with whatever the sending side has to know.

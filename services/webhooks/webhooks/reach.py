@@ -44,12 +44,14 @@ def _known(subscription_id: str) -> str:
 
 
 def _reached(caller: Caller, row: SubscriptionRow | None) -> SubscriptionRow:
-    if row is None or row.account_id != caller.account_id or not _lies_within(caller, row.brand_ids):
+    if row is None or row.account_id != caller.account_id or not _lies_within(caller, row):
         raise ApiError(NOT_FOUND)
     return row
 
 
-def _lies_within(caller: Caller, brand_ids: list[str]) -> bool:
+def _lies_within(caller: Caller, row: SubscriptionRow) -> bool:
+    """Both who made it and what it is sent: its owner may have changed that since."""
     if caller.brand_ids is None:
         return True
-    return bool(brand_ids) and set(brand_ids) <= set(caller.brand_ids)
+    made_within = row.brand_ids if row.made_within is None else row.made_within
+    return all(brands and set(brands) <= set(caller.brand_ids) for brands in (made_within, row.brand_ids))

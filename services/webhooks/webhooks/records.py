@@ -20,6 +20,7 @@ class SubscriptionRow:
     url: str
     events: list[str]
     brand_ids: list[str]
+    made_within: list[str] | None
     status: str
     disabled_reason: str | None
     created_at: datetime

@@ -24,6 +24,7 @@ def create(house: House, caller: Caller, request: api.CreateSubscription) -> api
         "url": _url(house, request.url),
         "events": list(dict.fromkeys(request.events)),
         "brand_ids": _brands(caller, request.brand_ids),
+        "made_within": list(caller.brand_ids or ()),
     }
     with house.database.transaction() as connection:
         store = Subscriptions(connection)

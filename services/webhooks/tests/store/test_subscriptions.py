@@ -124,13 +124,20 @@ def test_what_is_another_accounts_or_nobodys_is_not_found(desk: Any) -> None:
 
 def test_a_brand_restricted_token_sees_and_makes_only_what_lies_within_its_brands(desk: Any) -> None:
     restricted = desk.caller(brand_ids=("brd_1", "brd_2"))
-    everything, foreign = desk.subscribe(URL), desk.subscribe(URL, brand_ids=("brd_1", "brd_3"))
     own = desk.subscribe(URL, restricted)
     assert own.brand_ids == ("brd_1", "brd_2")
-    within = desk.subscribe(URL, brand_ids=("brd_2",))
+    within = desk.subscribe(URL, desk.caller(brand_ids=("brd_2",)))
+    hidden_ones = (
+        desk.subscribe(URL),
+        desk.subscribe(URL, brand_ids=("brd_2",)),  # by a token for all brands, though for the events of one
+        desk.subscribe(URL, desk.caller(brand_ids=("brd_1", "brd_3")), brand_ids=("brd_1",)),
+        moved := desk.subscribe(URL, desk.caller(brand_ids=("brd_1",))),
+    )
+    edit = api.EditSubscription(id=moved.id, brand_ids=("brd_3",))
+    subscriptions.edit(desk.house, desk.caller(), edit)
     listed = subscriptions.show_list(desk.house, restricted, api.ListSubscriptions()).webhooks
     assert [one.id for one in listed] == [within.id, own.id]
-    for hidden in (everything, foreign):
+    for hidden in hidden_ones:
         with pytest.raises(ApiError) as refused:
             subscriptions.show(desk.house, restricted, api.SubscriptionId(id=hidden.id))
         assert code_of(refused) == "NOT_FOUND"
@@ -139,6 +146,16 @@ def test_a_brand_restricted_token_sees_and_makes_only_what_lies_within_its_brand
     assert code_of(refused) == "BRAND_NOT_AUTHORIZED"
     widened = subscriptions.edit(desk.house, restricted, api.EditSubscription(id=own.id, brand_ids=()))
     assert widened.brand_ids == ("brd_1", "brd_2")
+
+
+def test_of_a_subscription_that_does_not_say_who_made_it_its_events_brands_say_whose_it_is(desk: Any) -> None:
+    restricted = desk.caller(brand_ids=("brd_1",))
+    desk.subscribe(URL)
+    made = desk.subscribe(URL, brand_ids=("brd_1",))
+    desk.execute("UPDATE subscriptions SET made_within = NULL")
+    listed = subscriptions.show_list(desk.house, restricted, api.ListSubscriptions()).webhooks
+    assert [one.id for one in listed] == [made.id]
+    assert subscriptions.show(desk.house, restricted, api.SubscriptionId(id=made.id)) == desk.show(made.id)
 
 
 def test_the_list_is_newest_first_page_by_page(desk: Any) -> None:

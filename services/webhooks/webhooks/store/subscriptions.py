@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, func, or_, select, tuple_, update
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import Connection, Row, Select, Text, and_, cast, func, or_, select, tuple_, update
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from chassis.clock import clock_now
 from webhooks.models import accounts, lanes, secrets, subscriptions
@@ -69,7 +69,7 @@ class Subscriptions:
         return int(self._connection.execute(statement).scalar_one())
 
     def add(self, subscription_id: str, account_id: str, **fields: Any) -> SubscriptionRow:
-        """Fields: operation_id, name, url, events, brand_ids."""
+        """Fields: operation_id, name, url, events, brand_ids, made_within."""
         values = {"id": subscription_id, "account_id": account_id, "created_at": clock_now(), **fields}
         self._connection.execute(insert(subscriptions).values(values))
         self._connection.execute(insert(lanes).values(subscription_id=subscription_id))
@@ -97,12 +97,13 @@ class Subscriptions:
         before: tuple[datetime, str] | None,
         limit: int,
     ) -> list[SubscriptionRow]:
-        """`brand_ids`: of the token, whose are those that lie within them; None: all."""
+        """`brand_ids`: of the token, whose are those that lie within them (`reach`); None: all."""
         columns = subscriptions.c
         statement = _ALL.where(columns.account_id == account_id, columns.deleted_at.is_(None))
         if brand_ids is not None:
-            within = columns.brand_ids.contained_by(list(brand_ids))
-            statement = statement.where(func.cardinality(columns.brand_ids) > 0, within)
+            for brands in (columns.brand_ids, func.coalesce(columns.made_within, columns.brand_ids)):
+                within = brands.op("<@")(cast(list(brand_ids), ARRAY(Text)))
+                statement = statement.where(func.cardinality(brands) > 0, within)
         if before is not None:
             statement = statement.where(tuple_(columns.created_at, columns.id) < before)
         statement = statement.order_by(columns.created_at.desc(), columns.id.desc()).limit(limit)
