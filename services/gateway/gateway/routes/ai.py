@@ -59,7 +59,7 @@ Result = TypeVar("Result")
 
 
 def tell_credits(exchange: Exchange, error: ApiError) -> None:
-    """Each response has the header (spec "AI generation"), refusals too, unless quota refuses or the service is away."""
+    """Each response has the header (spec "AI generation"), refusals too but quota's and those of a service away."""
     left = error.extras.get("available")
     if left is None and error.row not in _AWAY:
         try:
