@@ -83,6 +83,9 @@ class KeyInAccount(KeyInMe, kw_only=True):
     brand_ids: tuple[str, ...]
     last_used_at: datetime | None
     request_count: int
+    #: Of a token that a collaborator issued (spec "Token metadata").
+    on_behalf_of_brand_id: str | None
+    issued_by_collaborator_id: str | None
 
 
 class StorageInAccount(Storage, kw_only=True):

@@ -103,6 +103,8 @@ def account(exchange: Exchange, _request: Nothing) -> Account:
             expires_at=token.expires_at,
             last_used_at=token.last_used_at,
             request_count=token.request_count,
+            on_behalf_of_brand_id=token.on_behalf_of_brand_id,
+            issued_by_collaborator_id=token.issued_by_collaborator_id,
         ),
         quota=AccountQuota(
             storage=StorageInAccount(

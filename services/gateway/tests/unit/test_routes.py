@@ -137,6 +137,17 @@ def test_the_account_view_has_the_shape_of_the_spec(client) -> None:
 
 
 @pytest.mark.usefixtures("account")
+def test_a_token_that_a_collaborator_issued_says_whose_and_for_which_brand(client, bus, kit) -> None:
+    assert client.get("/api/v1/account").json["api_key"]["issued_by_collaborator_id"] is None
+    bus.on_reset()
+    bus.answers["authenticate"] = kit.identity(
+        on_behalf_of_brand_id="brd_1", issued_by_collaborator_id="usr_2"
+    )
+    key = client.get("/api/v1/account").json["api_key"]
+    assert (key["on_behalf_of_brand_id"], key["issued_by_collaborator_id"]) == ("brd_1", "usr_2")
+
+
+@pytest.mark.usefixtures("account")
 @pytest.mark.parametrize("away", ["get_credits", "get_storage", "get_usage"])
 def test_an_account_of_which_a_part_is_not_known_is_a_503(client, bus, away: str) -> None:
     bus.answers[away] = ApiError(SERVICE_UNAVAILABLE)
