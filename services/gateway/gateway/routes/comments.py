@@ -26,7 +26,7 @@ _PLATFORM_SECONDS, _REPLY_SECONDS = 30.0, 60.0
     deadline_seconds=_PLATFORM_SECONDS, errors=_REFUSALS,
 )  # fmt: skip
 def list_comments(exchange: Exchange, request: ListComments) -> CommentList:
-    """Comments of a published post, newest first."""
+    """Comments of a published post, newest first; on IG, LN and YT replies come in the answer with their thread."""
     await_admission(exchange)  # a limited token makes no call to a platform
     return exchange.ask(exchange.house.publishing.list_comments, request)
 
