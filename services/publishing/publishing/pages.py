@@ -16,6 +16,7 @@ from publishing.listing import platform_code
 from publishing.platforms.registry import PUSHED
 from publishing.records import PageRow, is_id
 from publishing.store import Connection
+from publishing.store.links import Links
 from publishing.store.pages import Pages
 from publishing.store.polls import Polls
 
@@ -98,9 +99,12 @@ def wake_linked() -> None:
 
 
 def expire(house: House, caller: Caller, request: api.GetPage) -> api.Page:
-    """Operator: as if the platform had ended the connection."""
+    """Operator: as if the platform had ended the connection. Nor does a link of its account begun before repair it."""
     reach.operator(caller)
     with house.database.transaction() as connection:
+        found = Pages(connection).get(request.id)
+        if found is not None:  # before the page is locked, as a link does
+            Links(connection).end_of_account(found.account_id)
         page = Pages(connection).lock(request.id)
         if page is None or page.unlinked_at is not None:
             raise ApiError(NOT_FOUND)

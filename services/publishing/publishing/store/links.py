@@ -75,6 +75,14 @@ class Links:
             .returning(links)
         )
 
+    def end_of_account(self, account_id: str) -> None:
+        """Nobody comes back any more from where its links have led."""
+        self._connection.execute(
+            delete(links).where(
+                links.c.account_id == account_id, links.c.state.in_(("pending", "exchanging"))
+            )
+        )
+
     def save_found(self, link_id: str, found: str) -> None:
         self._connection.execute(update(links).where(links.c.id == link_id).values(found=found))
 

@@ -215,6 +215,27 @@ def test_relinking_repairs_an_expired_page_at_once_and_keeps_its_id(world: Any, 
     assert [one.id for one in again.choose("a1")] == [page.id]
 
 
+def test_an_account_that_the_operator_turned_off_is_not_turned_on_by_a_link_begun_before(
+    world: Any, link: Linking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link.back()
+    page, other = link.choose("a1", "a2")
+    before, exchanging = Linking(world, link.login).begin(), Linking(world, link.login).begin()
+    strangers = Linking(world, link.login).begin(Caller(account_id="usr_b", user_id="usr_b"), "brd_b")
+
+    def turn_off(*_: str) -> Tokens:
+        for one in (page, other):
+            pages.expire(world.house, operator(), api.GetPage(id=one.id))
+        return Tokens("access", "refresh", 7_200)
+
+    monkeypatch.setattr(link.login, "exchange", turn_off)
+    assert code_of(exchanging.back) == "NOT_FOUND"
+    assert code_of(before.back) == "NOT_FOUND"
+    assert [row(world, one.id).expired for one in (page, other)] == [True, True]
+    assert link.show().status == "linked"
+    assert strangers.back().status == "choose"
+
+
 def test_choosing_again_brings_no_old_credentials_back(world: Any, link: Linking) -> None:
     """They may have been renewed since, and the old ones be void."""
     link.back()
