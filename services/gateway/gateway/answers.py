@@ -33,6 +33,12 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     content_type: str = "application/json"
 
+    @property
+    def whole(self) -> bytes:
+        """The body of an answer that is not streamed."""
+        assert isinstance(self.body, bytes)
+        return self.body
+
 
 def success(status: int, result: Any, headers: dict[str, str]) -> Answer:
     return Answer(status, encode(result), dict(headers))

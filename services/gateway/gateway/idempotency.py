@@ -235,7 +235,7 @@ def _kept(claim: Claim, answer: Answer) -> Kept:
         claim.fence,
         status=answer.status,
         headers=msgspec.json.encode(answer.headers),
-        body=answer.body,
+        body=answer.whole,
     )
 
 

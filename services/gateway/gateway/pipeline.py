@@ -136,7 +136,7 @@ def settle_key(exchange: Exchange) -> Answer | None:
     if claim is None or claim.verdict is Verdict.CLAIMED:
         return None
     if claim.answer is not None:
-        kept = claim.answer.body
+        kept = claim.answer.whole
         replayed = sealing.unseal(kept, token_of(exchange)) if exchange.endpoint.tells_secret else kept
         return Answer(claim.answer.status, replayed, {**claim.answer.headers, "Idempotency-Replayed": "true"})
     assert claim.error is not None
@@ -214,7 +214,7 @@ def _keep(exchange: Exchange, answer: Answer) -> None:
     assert exchange.claim is not None
     try:
         if exchange.endpoint.tells_secret:
-            answer = dataclasses.replace(answer, body=sealing.seal(answer.body, token_of(exchange)))
+            answer = dataclasses.replace(answer, body=sealing.seal(answer.whole, token_of(exchange)))
         exchange.house.keys.keep(exchange.claim, answer)
     except Exception:
         # It happened all the same. A repetition takes the key over and finds the operation done.

@@ -68,10 +68,10 @@ class Worker(GeventWorker):  # type: ignore[misc]
         head = (
             f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}\r\n"
             f"Connection: close\r\nContent-Type: application/json\r\nX-Request-Id: {request_id}\r\n"
-            f"Content-Length: {len(answer.body)}\r\n\r\n"
+            f"Content-Length: {len(answer.whole)}\r\n\r\n"
         )
         try:
-            client.sendall(head.encode("latin-1") + answer.body)
+            client.sendall(head.encode("latin-1") + answer.whole)
             _linger(client)
         except OSError:
             self.log.debug("The client did not wait for the error.")

@@ -61,7 +61,7 @@ def findings(
 
 def _unfit(content: PostContent, platform: str, files: Sequence[Attached]) -> Iterator[ApiError]:
     """What the platform does not take. A file that was not found counts as one of an unknown kind."""
-    held = [file.type for file in files] or [None] * len(content.media_ids)
+    held: list[str | None] = [file.type for file in files] or [None] * len(content.media_ids)
     by_url = [media_type_of(url) for url in content.media_urls]
     field = "media_urls" if content.media_urls or not content.media_ids else "media_ids"
     own = getattr(content, PLATFORMS[platform].settings_field)

@@ -134,5 +134,9 @@ def house_of(database: Database, bus: Bus) -> House:
     house = House(database, Settings.from_env(), bus.service("media", MediaApi))
     measures.watch_backlog(database)
     for name, pool in (("lanes", house.lanes), ("side", house.side), ("polling", house.polling)):
-        watch_pool(name, "publishing", lambda pool=pool: pool.size - pool.free, lambda pool=pool: pool.size)
+        _watch(name, pool)
     return house
+
+
+def _watch(name: str, pool: Pool) -> None:
+    watch_pool(name, "publishing", lambda: pool.size - pool.free, lambda: pool.size)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, delete, func, select, text
+from sqlalchemy import Connection, Dialect, delete, func, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 
@@ -82,7 +82,8 @@ _HOLD = Prepared(
 
 
 def _type(name: str) -> str:
-    return str(counters.c[name].type.compile(dialect=postgresql.dialect()))
+    dialect: Dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    return str(counters.c[name].type.compile(dialect=dialect))
 
 
 _WRITE = Prepared(
@@ -145,7 +146,8 @@ class Store:
     ) -> None:
         """Writes what changed of locked rows, and what operations hold now, in one round trip; on request commits."""
         changed = [new for new in after if new != before[new.subject]]
-        statements, values = [], {}
+        statements: list[str] = []
+        values: dict[str, Any] = {}
         if changed:
             statements.append(_WRITE.on(self._connection))
             values |= _columns(changed, _NAMES)
