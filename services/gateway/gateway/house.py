@@ -46,9 +46,9 @@ _GATHER_SECONDS = 0.02
 
 
 @cache
-def _description() -> dict[str, Any]:
-    """What the API is, which no setting changes: a tenth of a second's work."""
-    return describe(ENDPOINTS)
+def _description(key_required: bool) -> dict[str, Any]:
+    """What the API is, made once: a tenth of a second's work."""
+    return describe(ENDPOINTS, key_required=key_required)
 
 
 class House:
@@ -80,7 +80,7 @@ class House:
         self.brakes = Brakes(self.clock.now)
         self.refunds = Refunds(self.quota)
         self.uses = UseBatches(self._record_use)
-        self.description = _description()
+        self.description = _description(config.idempotency_key_required)
         self.signups = PerMinute(config.signups_per_minute)
         self.bus.subscribe(self._on_event, self.callers.clear)
         self._chores: list[Repeating] = []

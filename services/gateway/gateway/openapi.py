@@ -75,14 +75,14 @@ _MULTIPART = {
 }
 
 
-def describe(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
-    """The whole description."""
+def describe(endpoints: Iterable[Endpoint], *, key_required: bool = False) -> dict[str, Any]:
+    """The whole description. `key_required`: of a deployment that refuses writes without an Idempotency-Key."""
     rows = list(endpoints)
     results = (kind for row in rows for kind in (row.result, row.several) if kind not in (bytes, str, None))
     schemas = Schemas(dict.fromkeys(results))
     paths: dict[str, dict[str, Any]] = {}
     for row in rows:
-        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, schemas)
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, schemas, key_required)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -114,11 +114,11 @@ def refusals_of(row: Endpoint) -> tuple[ErrorRow, ...]:
     )
 
 
-def _operation(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
+def _operation(row: Endpoint, schemas: Schemas, key_required: bool) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": row.handler.__name__,
         "summary": row.summary,
-        "parameters": list(_parameters(row)),
+        "parameters": list(_parameters(row, key_required)),
         "responses": {str(row.status): _success(row, schemas), **_refusals(row)},
     }
     if row.scope is not None:
@@ -147,7 +147,7 @@ def _operation(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
     return operation
 
 
-def _parameters(row: Endpoint) -> Iterator[dict[str, Any]]:
+def _parameters(row: Endpoint, key_required: bool) -> Iterator[dict[str, Any]]:
     properties = described_fields(row.request)
     for field in row.reader.fields:
         if field.name in row.path_names:
@@ -164,7 +164,7 @@ def _parameters(row: Endpoint) -> Iterator[dict[str, Any]]:
         yield {
             "name": "Idempotency-Key",
             "in": "header",
-            "required": False,
+            "required": key_required,
             "schema": {"type": "string", "minLength": 1, "maxLength": 120},
         }
 

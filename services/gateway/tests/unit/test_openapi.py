@@ -65,6 +65,20 @@ def test_a_path_field_is_no_part_of_the_body(description: dict[str, Any]) -> Non
     assert [parameter["name"] for parameter in patch["parameters"]] == ["id", "Idempotency-Key"]
 
 
+@pytest.mark.parametrize("required", [True, False])
+def test_a_key_is_called_required_where_the_deployment_requires_it(make_gateway, required: bool) -> None:
+    client = make_gateway(idempotency_key_required=required)
+    paths = client.get("/api/v1/openapi.json").json["paths"]
+    keys = [
+        parameter["required"]
+        for path in paths.values()
+        for operation in path.values()
+        for parameter in operation["parameters"]
+        if parameter["name"] == "Idempotency-Key"
+    ]
+    assert set(keys) == {required}
+
+
 def test_every_refusal_of_a_row_is_listed_under_its_status(description: dict[str, Any]) -> None:
     for row in ENDPOINTS:
         responses = description["paths"][row.path][row.method.lower()]["responses"]
