@@ -111,7 +111,7 @@ def status(arguments: Sequence[str]) -> int:
 
 
 def run_servers(arguments: Sequence[str]) -> int:
-    """up|down: PostgreSQL and RabbitMQ alone, for tests by hand; their addresses go to .run-test/env"""
+    """up|down: PostgreSQL, RabbitMQ and S3 alone, for tests by hand; their addresses go to .run-test/env"""
     if list(arguments) == ["down"]:
         stop_supervisor(servers.SHARED)
         return 0

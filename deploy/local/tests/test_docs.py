@@ -25,6 +25,12 @@ DOCS = sorted(
     for path in ROOT.glob(pattern)
 )
 PACKAGES = {folder.name: folder / folder.name for folder in (*ROOT.glob("libs/*"), *ROOT.glob("services/*"))}
+#: The list of a package's files in its README: a table, or the first block of the runner's.
+FILE_LIST = re.compile(
+    r"^\| (?:File|Module) \| Holds \|\n.*?\n\n|^\./dev \(bash\) .*?^```$", re.MULTILINE | re.DOTALL
+)
+#: ctl has none: a command is in the file of its noun.
+LISTED = [folder for folder in (*PACKAGES.values(), ROOT / "deploy/local/local") if folder.name != "ctl"]
 GUIDES = [ROOT / "docs" / name for name in ("adding-an-endpoint.md", "adding-a-platform.md")]
 #: A path on a line of its own, or a block of Python: which belongs to the path before it.
 PATH_OR_BLOCK = re.compile(r"^`(?P<path>\S+\.py)`$|^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -41,6 +47,16 @@ def test_every_file_the_glossary_names_exists() -> None:
     names = re.findall(rf"`({'|'.join(PACKAGES)})/([\w./]*)`", text)
     assert len(names) > 30
     assert [f"{room}/{rest}" for room, rest in names if not (PACKAGES[room] / rest).exists()] == []
+
+
+@pytest.mark.parametrize("package", LISTED, ids=lambda package: package.name)
+def test_every_module_stands_in_the_list_of_files_of_its_readme(package: Path) -> None:
+    listed = FILE_LIST.search((package.parent / "README.md").read_text())
+    assert listed
+    named = set(re.findall(r"(?<![\w/])\w+(?:\.py|/)", listed[0]))
+    modules = {path.name for path in package.glob("*.py")} - {"__init__.py", "__main__.py"}
+    folders = {f"{path.parent.name}/" for path in package.glob("*/*.py")}
+    assert (modules | folders) - named == set()
 
 
 def test_every_library_we_ask_for_says_what_it_is_for() -> None:
