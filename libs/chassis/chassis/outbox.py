@@ -34,6 +34,7 @@ class Staging(NamedTuple):
     brand_id: str | None = None
     #: Where its cause is not what runs now: the cause's, "" where that was not traced.
     traceparent: str | None = None
+    made_within: tuple[str, ...] | None = None
 
 
 def stage(
@@ -60,6 +61,7 @@ def stage_all(connection: Connection, stagings: Sequence[Staging]) -> list[Event
             account_id=staging.account_id,
             brand_id=staging.brand_id,
             data=msgspec.to_builtins(staging.data),
+            made_within=staging.made_within,
         )
         for staging in stagings
     ]

@@ -21,6 +21,8 @@ class Event(Record):
     account_id: str
     brand_id: str | None = None
     data: dict[str, object] = {}
+    #: Of a thing that carries them (decisions "Who sees"): the brands of the token that made it; None: it reached all.
+    made_within: tuple[str, ...] | None = None
 
 
 class PostPublished(Record, rename="camel"):

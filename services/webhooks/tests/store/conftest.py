@@ -86,12 +86,13 @@ class Desk:
         event: str = "post.failed",
         account: str = ACCOUNT,
         brand: str | None = "brd_1",
+        made_within: tuple[str, ...] | None = None,
     ) -> list[Event]:
         """Events from the bus, in one transaction."""
         events = [
             Event(
                 id=new_id("evt"), event=event, created_at=datetime.now(UTC), account_id=account, brand_id=brand,
-                data={"userId": account, "number": number},
+                data={"userId": account, "number": number}, made_within=made_within,
             )
             for number in range(count)
         ]  # fmt: skip

@@ -56,6 +56,37 @@ def test_an_event_about_no_brand_goes_to_every_subscription(desk: Any, receiver:
     assert sorted(got.path for got in receiver.got) == ["/all", "/some"]
 
 
+@pytest.mark.parametrize(
+    ("made_within", "told"),
+    [
+        (None, ["/all"]),
+        (("brd_1", "brd_2"), ["/all", "/both"]),
+        (("brd_2",), ["/all", "/both", "/second"]),
+    ],
+)
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_job_about_no_brand_is_told_of_to_who_may_see_it(
+    is_old: bool, made_within: tuple[str, ...] | None, told: list[str], desk: Any, receiver: Any
+) -> None:
+    brands = {"all": None, "both": ("brd_1", "brd_2"), "second": ("brd_2",), "third": ("brd_3",)}
+    for name, reach in brands.items():
+        desk.subscribe(f"{receiver.url}/{name}", desk.caller(brand_ids=reach), events=("ai.job.failed",))
+    if is_old:  # they do not say who made them, only whose events they are sent
+        desk.execute("UPDATE subscriptions SET made_within = NULL")
+    desk.arrive(event="ai.job.failed", brand=None, made_within=made_within)
+    desk.settle()
+    assert sorted(got.path for got in receiver.got) == told
+
+
+def test_a_job_about_no_brand_is_told_of_to_its_accounts_owner_whatever_brands_he_asked_for(
+    desk: Any, receiver: Any
+) -> None:
+    desk.subscribe(receiver.url, events=("ai.job.failed",), brand_ids=("brd_1",))
+    desk.arrive(event="ai.job.failed", brand=None)
+    desk.settle()
+    assert len(receiver.got) == 1
+
+
 def test_an_event_that_comes_twice_is_delivered_once(desk: Any, receiver: Any) -> None:
     made = desk.subscribe(receiver.url)
     events = desk.arrive(3)

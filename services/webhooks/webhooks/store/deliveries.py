@@ -14,17 +14,22 @@ from webhooks.models import asks, attempts, deliveries, events
 from webhooks.records import DeliveryRow
 
 #: Events, and a delivery of each to every subscription that asked for it. A delivery's id follows from the two.
+#: A job about no brand is for those who may see it: whose token reaches what the job's own reached. Brands' ids hold no
+#: comma.
 _ARRIVE = Compiled(
     text(
         """
         WITH new AS MATERIALIZED (
             SELECT * FROM unnest(CAST(:ids AS text[]), CAST(:events AS text[]), CAST(:bodies AS bytea[]),
-                CAST(:account_ids AS text[]), CAST(:brand_ids AS text[]), CAST(:traceparents AS text[]))
-                AS v (id, event, body, account_id, brand_id, traceparent)
+                CAST(:account_ids AS text[]), CAST(:brand_ids AS text[]), CAST(:withins AS text[]),
+                CAST(:traceparents AS text[])) AS v (id, event, body, account_id, brand_id, within, traceparent)
         ), receivers AS MATERIALIZED (
             SELECT s.id AS subscription_id, new.id, new.event FROM new JOIN subscriptions s USING (account_id)
             WHERE s.deleted_at IS NULL AND s.status = 'active' AND new.event = ANY(s.events)
                 AND (new.brand_id IS NULL OR s.brand_ids = '{}' OR new.brand_id = ANY(s.brand_ids))
+                AND (new.brand_id IS NOT NULL OR new.event NOT LIKE 'ai.job.%'
+                    OR coalesce(s.made_within, s.brand_ids) = '{}'
+                    OR string_to_array(new.within, ',') <@ coalesce(s.made_within, s.brand_ids))
         ), kept AS (
             INSERT INTO events (id, event, body, received_at, traceparent)
             SELECT id, event, body, clock_now(), traceparent FROM new
@@ -54,6 +59,7 @@ class Deliveries:
             "bodies": [body for _, body in new],
             "account_ids": [event.account_id for event, _ in new],
             "brand_ids": [event.brand_id for event, _ in new],
+            "withins": [",".join(event.made_within or ()) or None for event, _ in new],
             "traceparents": [tracing.cause_of(event.id) for event, _ in new],
         }
         return _ARRIVE.run(self._connection, parameters).rowcount
