@@ -78,7 +78,3 @@ CREATE INDEX audit_of_brand ON audit_entries (brand_id, created_at, id);
 def upgrade() -> None:
     create_chassis_schema(op)
     op.execute(TABLES)
-
-
-def downgrade() -> None:
-    raise NotImplementedError("databases only go forward")

@@ -125,7 +125,3 @@ def upgrade() -> None:
     create_chassis_schema(op)
     for statements in (LEDGERS, ENTRIES, CLOSINGS, APPEND_ONLY, AUTO_REFILLS, REFILLS):
         op.execute(statements)
-
-
-def downgrade() -> None:
-    raise NotImplementedError("the first revision has nothing before it")

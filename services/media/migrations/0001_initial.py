@@ -96,7 +96,3 @@ def upgrade() -> None:
     create_chassis_schema(op)
     for statement in (UPLOADS, MEDIA, ATTACHMENTS, POSTS, REMOVALS, CHORES, *INDEXES):
         op.execute(statement)
-
-
-def downgrade() -> None:
-    raise NotImplementedError("the first revision has nothing before it")

@@ -45,7 +45,3 @@ def upgrade() -> None:
     op.execute(COUNTERS)
     op.execute(UNIT_CHARGES)
     op.execute("CREATE INDEX unit_charges_created_at ON unit_charges (created_at)")
-
-
-def downgrade() -> None:
-    raise NotImplementedError("the first revision has nothing before it")

@@ -114,7 +114,3 @@ def upgrade() -> None:
     tables = (ACCOUNTS, SUBSCRIPTIONS, SECRETS, LANES, EVENTS, DELIVERIES, ATTEMPTS, ASKS)
     for statement in (*tables, *INDEXES):
         op.execute(statement)
-
-
-def downgrade() -> None:
-    raise NotImplementedError("the first revision has nothing before it")
