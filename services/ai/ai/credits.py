@@ -58,6 +58,19 @@ def charge(
     return _left(book, caller.tier, credits)
 
 
+def check(connection: Connection, settings: CreditSettings, caller: Caller, required: int) -> None:
+    """Whether the caller's account has so much, before anything is done for him. Raises INSUFFICIENT_CREDITS."""
+    book = settled(Ledgers(connection).read(caller.account_id), caller.tier)
+    if book.available < required:
+        raise insufficient(
+            settings,
+            required=required,
+            available=book.available,
+            plan_remaining=book.plan,
+            bonus=book.bonus,
+        )
+
+
 def refused(connection: Connection, caller: Caller) -> None:
     """After INSUFFICIENT_CREDITS, whose transaction is undone: auto-refill looks again, as it does after a charge.
 

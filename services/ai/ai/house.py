@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -43,6 +44,7 @@ class House:
         self._turns = threading.BoundedSemaphore(settings.provider_calls)
         self._held: dict[Claim, float] = {}
         self._room_bytes = settings.reference_room_bytes
+        self._rooms: Counter[str] = Counter()
         self._room_changed = threading.Condition()
 
     @cached_property
@@ -80,24 +82,37 @@ class House:
             self._turns.release()
 
     @contextmanager
-    def room(self, size_bytes: int) -> Iterator[Callable[[int], None]]:
+    def room(self, account_id: str, size_bytes: int) -> Iterator[Callable[[int], None]]:
         """Memory for references of at most so many bytes, until the block ends; what is yielded gives back all but so
-        many. Who wants more than there is in all has it alone. Raises SERVICE_UNAVAILABLE when none came free in time.
+        many. Who wants more than there is in all has it alone. An account has at most half, or one call's.
+
+        Raises SERVICE_UNAVAILABLE when none came free in time; at once when the account has its share.
         """
-        taken = min(size_bytes, self.settings.reference_room_bytes)
+        in_all = self.settings.reference_room_bytes
+        taken = min(size_bytes, in_all)
         with self._room_changed:
-            if not self._room_changed.wait_for(
-                lambda: taken <= self._room_bytes, self.settings.reference_seconds
-            ):
+
+            def has_share() -> bool:
+                held = self._rooms[account_id]
+                return held > 0 and held + taken > in_all // 2
+
+            came = self._room_changed.wait_for(
+                lambda: has_share() or taken <= self._room_bytes, self.settings.reference_seconds / 2
+            )
+            if not came or has_share():
                 raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5)
             self._room_bytes -= taken
+            self._rooms[account_id] += taken
 
         def keep(kept_bytes: int) -> None:
             nonlocal taken
             with self._room_changed:
-                kept = min(kept_bytes, taken)
-                self._room_bytes += taken - kept
-                taken = kept
+                given_back = max(taken - kept_bytes, 0)
+                self._room_bytes += given_back
+                self._rooms[account_id] -= given_back
+                if not self._rooms[account_id]:
+                    del self._rooms[account_id]
+                taken -= given_back
                 self._room_changed.notify_all()
 
         try:

@@ -46,6 +46,7 @@ def generate(house: House, caller: Caller, request: api.GenerateImage) -> api.Ai
     jobs.check_brand(caller, request.brand_id)
     brief = told(request.prompt, request.guidelines)
     ratio = None if request.aspect_ratio == "default" else request.aspect_ratio
+    jobs.check_credits(house, caller, IMAGE)
     with references.collected(
         house, caller, urls=request.reference_image_urls, media_ids=request.reference_media_ids
     ) as pictures:
@@ -74,6 +75,7 @@ def edit(house: House, caller: Caller, request: api.EditImage) -> api.AiResult:
     _check_plan(house, caller, request.model)
     provider = house.provider(IMAGES)
     sources = one_source(request.image_url, request.media_id, required=True)
+    jobs.check_credits(house, caller, IMAGE_EDIT)
     with references.collected(house, caller, **sources) as (source,):
         return _make(
             house,

@@ -5,8 +5,8 @@ clients see of it is `listing.py`.
 """
 
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from ai import credits as ledger
@@ -73,6 +73,24 @@ def check_brand(caller: Caller, brand_id: str | None) -> None:
         raise ApiError(BRAND_NOT_AUTHORIZED)
 
 
+def check_credits(house: House, caller: Caller, kind: str) -> None:
+    """Before anything costly is done for who cannot pay for it. Raises INSUFFICIENT_CREDITS."""
+    with _heard(house, caller), house.database.reading() as connection:
+        ledger.check(connection, house.settings.credits, caller, COST_OF[kind])
+
+
+@contextmanager
+def _heard(house: House, caller: Caller) -> Iterator[None]:
+    """Auto-refill hears of a call that was refused for want of credits."""
+    try:
+        yield
+    except ApiError as error:
+        if error.row is INSUFFICIENT_CREDITS:
+            with suppress(ApiError), house.database.transaction() as connection:
+                ledger.refused(connection, caller)
+        raise
+
+
 def begin(
     house: House,
     caller: Caller,
@@ -100,25 +118,19 @@ def begin(
         "traceparent": tracing.traceparent() or None,
         **values,
     }
-    try:
-        with house.database.transaction() as connection:
-            job = Jobs(connection).add(row, lease_seconds)
-            charged = None
-            if job is not None:
-                charged = ledger.charge(
-                    connection,
-                    house.settings.credits,
-                    caller,
-                    operation_id=job.operation_id,
-                    job_id=job.id,
-                    credits=row["credits"],
-                    action=kind,
-                )
-    except ApiError as error:
-        if error.row is INSUFFICIENT_CREDITS:
-            with suppress(ApiError), house.database.transaction() as connection:
-                ledger.refused(connection, caller)
-        raise
+    with _heard(house, caller), house.database.transaction() as connection:
+        job = Jobs(connection).add(row, lease_seconds)
+        charged = None
+        if job is not None:
+            charged = ledger.charge(
+                connection,
+                house.settings.credits,
+                caller,
+                operation_id=job.operation_id,
+                job_id=job.id,
+                credits=row["credits"],
+                action=kind,
+            )
     if job is not None:
         measures.SPENT.add(job.credits, {"action": kind})
         return job, charged

@@ -1,19 +1,23 @@
 """Pictures a caller refers to: strangers' URLs through the guarded client, and his own media."""
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TypeVar
 
 from ai.house import House
 from ai.pictures import REFERENCE_TYPES, mime_type_of
 from ai.providers.base import Picture
 from ai.storage import StorageFailed
 from chassis.addresses import UnsafeAddress
-from chassis.guarded_http import FetchFailed, fetch
+from chassis.guarded_http import FetchFailed, Stream, stream
 from chassis.service import spawn_all
 from contracts.caller import Caller
 from contracts.errors import BRAND_NOT_AUTHORIZED, INVALID_REFERENCE_MEDIA, NOT_FOUND, ApiError
 from contracts.media import GetFiles, MediaFile
+
+T = TypeVar("T")
 
 #: What servers call them.
 _DECLARED_TYPES = (*REFERENCE_TYPES, "image/jpg")
@@ -27,41 +31,70 @@ def collected(
 
     Raises INVALID_REFERENCE_MEDIA, SERVICE_UNAVAILABLE.
     """
+    if not urls and not media_ids:
+        yield ()
+        return
     files = _files(house, caller, media_ids)
-    most_bytes = len(urls) * house.settings.max_reference_bytes + sum(file.size_bytes for file in files)
-    with house.room(most_bytes) as keep:
-        pictures = _fetched_all(house, urls, files)
-        keep(sum(len(picture.body) for picture in pictures))
-        yield pictures
-
-
-def _fetched_all(house: House, urls: Sequence[str], files: Sequence[MediaFile]) -> tuple[Picture, ...]:
     deadline = time.monotonic() + house.settings.reference_seconds
-    tasks = [lambda url=url: _fetched(house, url, deadline) for url in urls]
-    tasks += [lambda file=file: _stored(house, file, deadline) for file in files]
-    pictures = spawn_all(tasks)
-    for picture in pictures:
-        if isinstance(picture, Exception):
-            raise picture
-    return tuple(pictures)
+    with ExitStack() as streams:
+        # Their servers say how large they are before there has to be room for them.
+        answers = _all([partial(_begun, house, url, deadline, streams) for url in urls])
+        most_bytes = sum(file.size_bytes for file in files)
+        for answer in answers:
+            told = answer.length_bytes
+            most_bytes += house.settings.max_reference_bytes if told is None else told
+        with house.room(caller.account_id, most_bytes) as keep:
+            tasks = [partial(_fetched, url, answer) for url, answer in zip(urls, answers, strict=True)]
+            pictures = _all(tasks + [partial(_stored, house, file, deadline) for file in files])
+            streams.close()
+            keep(sum(len(picture.body) for picture in pictures))
+            yield pictures
 
 
-def _fetched(house: House, url: str, deadline: float) -> Picture:
-    try:
-        answer = fetch(
-            url,
-            max_bytes=house.settings.max_reference_bytes,
-            timeout_seconds=max(deadline - time.monotonic(), 0.1),
-            allowed_types=_DECLARED_TYPES,
-            host_map=house.settings.outbound_host_map,
+def _all(tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
+    """What they make, at once. Raises what the first of them that failed did."""
+    made = spawn_all(tasks)
+    for one in made:
+        if isinstance(one, Exception):
+            raise one
+    return tuple(made)
+
+
+def _begun(house: House, url: str, deadline: float, streams: ExitStack) -> Stream:
+    with _refusals(url):
+        answer = streams.enter_context(
+            stream(
+                url,
+                max_bytes=house.settings.max_reference_bytes,
+                timeout_seconds=max(deadline - time.monotonic(), 0.1),
+                allowed_types=_DECLARED_TYPES,
+                host_map=house.settings.outbound_host_map,
+            )
         )
+    if answer.status != 200:
+        raise _invalid(url, f"Its server answers {answer.status}.")
+    return answer
+
+
+def _fetched(url: str, answer: Stream) -> Picture:
+    chunks, left = [], answer.length_bytes
+    with _refusals(url):
+        for chunk in answer.chunks:
+            chunks.append(chunk)
+            left = None if left is None else left - len(chunk)
+            if left is not None and left < 0:  # it may come in chunks of HTTP's own
+                raise _invalid(url, "It is longer than its server says.")
+    return _judged(url, b"".join(chunks))
+
+
+@contextmanager
+def _refusals(url: str) -> Iterator[None]:
+    try:
+        yield
     except UnsafeAddress as error:
         raise _invalid(url, error.reason) from error
     except FetchFailed as error:
         raise _invalid(url, error.message) from error
-    if answer.status != 200:
-        raise _invalid(url, f"Its server answers {answer.status}.")
-    return _judged(url, answer.body)
 
 
 def _files(house: House, caller: Caller, media_ids: Sequence[str]) -> Sequence[MediaFile]:

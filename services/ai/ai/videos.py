@@ -19,6 +19,7 @@ def generate(house: House, caller: Caller, request: api.GenerateVideo) -> api.Ai
     jobs.check_elite(house, caller)
     provider = house.provider(VIDEOS)
     jobs.check_brand(caller, request.brand_id)
+    jobs.check_credits(house, caller, VIDEO)
     # Looked at now, so that a bad one is refused, and fetched again when the provider is asked: no bytes are kept.
     sources = one_source(request.image_url, request.media_id, required=False)
     with references.collected(house, caller, **sources):

@@ -1,12 +1,15 @@
 """Pictures while the client waits: charged once, made once, kept or refunded."""
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from ai import images, listing, recovery
+from ai import images, listing, recovery, references
 from ai.providers.base import GenerationFailed, Picture
 from ai.storage import StorageFailed
 from chassis.ids import new_id
@@ -236,13 +239,13 @@ def test_references_that_are_smaller_than_feared_leave_room_for_others(world: An
     left = 100 - len(world.storage.file)
 
     def others() -> None:
-        with house.room(left):
-            assert refused(lambda: house.room(1).__enter__()).code == "SERVICE_UNAVAILABLE"
+        with house.room("usr_b", left):
+            assert refused(lambda: house.room("usr_c", 1).__enter__()).code == "SERVICE_UNAVAILABLE"
 
     world.provider.before = others
     request = api.GenerateImage(prompt="A boat", reference_media_ids=(made.media_id,))
     assert images.generate(house, world.caller(), request).job.status == "completed"
-    with house.room(100):
+    with house.room("usr_b", 100):
         pass
 
 
@@ -251,6 +254,62 @@ def test_references_larger_than_all_the_room_there_is_have_it_alone(world: Any) 
     house = world.house(reference_room_bytes=1, reference_seconds=0.05)
     request = api.GenerateImage(prompt="A boat", reference_media_ids=(made.media_id,))
     assert images.generate(house, world.caller(), request).job.status == "completed"
+
+
+def test_an_account_has_half_of_the_room_or_one_call(world: Any) -> None:
+    house = world.house(reference_room_bytes=100, reference_seconds=0.05)
+    with house.room("usr_a", 20), house.room("usr_a", 30):
+        assert refused(lambda: house.room("usr_a", 1).__enter__()).code == "SERVICE_UNAVAILABLE"
+        with house.room("usr_b", 50):
+            pass
+    with house.room("usr_a", 100):
+        pass
+
+
+@contextmanager
+def announced(url: str, **_: Any) -> Iterator[Any]:
+    body = b"\x89PNG\r\n\x1a\n"
+    yield SimpleNamespace(status=200, length_bytes=len(body), chunks=iter([body]))
+
+
+def test_references_take_the_room_that_their_servers_say_they_need(
+    world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(references, "stream", announced)
+    house = world.house(reference_room_bytes=32, max_reference_bytes=16, reference_seconds=0.05)
+    another = replace(world.caller(), account_id="usr_b")
+    request = api.GenerateImage(prompt="A boat", reference_image_urls=("https://a.example/b.png",) * 2)
+    meanwhile: list[str] = []
+
+    def others() -> None:
+        world.provider.before = lambda: None
+        meanwhile.append(images.generate(house, another, request).job.status)
+
+    world.provider.before = others
+    assert images.generate(house, world.caller(), request).job.status == "completed"
+    assert meanwhile == ["completed"]
+
+
+def test_a_reference_that_is_longer_than_announced_is_refused(
+    world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with announced("") as answer:
+        answer.length_bytes -= 1
+    monkeypatch.setattr(references, "stream", lambda url, **_: nullcontext(answer))
+    request = api.EditImage(prompt="Make it blue", image_url="https://a.example/b.png")
+    assert refused(images.edit, world.house(), world.caller(), request).code == "INVALID_REFERENCE_MEDIA"
+
+
+def test_who_has_no_credits_has_nothing_fetched(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(references, "stream", None)  # whoever calls it fails
+    caller, url = world.caller(tier="free"), "https://a.example/b.png"
+    for _ in range(3):
+        images.generate(world.house(), world.caller(tier="free"), BOAT)
+    for call, request in (
+        (images.generate, api.GenerateImage(prompt="A boat", reference_image_urls=(url,))),
+        (images.edit, api.EditImage(prompt="Make it blue", image_url=url)),
+    ):
+        assert refused(call, world.house(), caller, request).code == "INSUFFICIENT_CREDITS"
 
 
 def test_a_brand_out_of_reach_is_refused(world: Any) -> None:
