@@ -95,7 +95,11 @@ def test_a_page_that_is_linked_again_works_again(
     ask(window, again)
     window.press("button[name=sim_allow]")
     assert outcome(window) == "linked"
-    assert window.text("main") == f"X is linked\n{page['name']} works again. You can close this window."
+    told = (
+        f"{page['name']} works again for the brand “{page['brand_name']}”. You can close this window. "
+        "If that brand is not yours, remove the app in the settings of your X account."
+    )
+    assert window.text("main") == f"X is linked\n{told}"
 
 
 def test_what_the_platform_holds_against_it_is_told(

@@ -183,6 +183,7 @@ class LinkSession(Record):
     accounts: tuple[LinkableAccount, ...]
     error: PostError | None
     expires_at: datetime
+    brand_name: str | None = None
 
 
 class ChooseAccounts(Record):

@@ -39,10 +39,15 @@ def of_session(session: LinkSession) -> Answer:
     name = PLATFORMS[session.platform].title
     if session.status == "linked":
         verb = "works" if len(session.accounts) == 1 else "work"
-        text = f"{_names(session)} {verb} again. You can close this window."
+        text = (
+            f"{_names(session)} {verb} again for {_brand(session)}. You can close this window. {_undo(name)}"
+        )
         return _page(200, "linked", f"{name} is linked", text)
     if session.status == "choose":
-        text = f"Found: {_names(session)}. Go back to your app and choose what to link; you can close this window."
+        text = (
+            f"Found: {_names(session)}. Go back to your app and choose what to link to {_brand(session)}; "
+            f"you can close this window. {_undo(name)}"
+        )
         return _page(200, "choose", f"{name} let you in", text)
     if session.status == "refused":
         text = (
@@ -73,6 +78,15 @@ def _names(session: LinkSession) -> str:
     names = [account.name for account in session.accounts]
     more = len(names) - _MOST_NAMES
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _brand(session: LinkSession) -> str:
+    return f"the brand “{session.brand_name}”" if session.brand_name else "your brand"
+
+
+def _undo(name: str) -> str:
+    """For who was sent to the login by a stranger: whoever began it now holds the permission."""
+    return f"If that brand is not yours, remove the app in the settings of your {name} account."
 
 
 def _page(status: int, outcome: str, title: str, text: str) -> Answer:

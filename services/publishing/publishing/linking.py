@@ -259,6 +259,7 @@ def _view(house: House, link: LinkRow) -> api.LinkSession:
         accounts=tuple(_shown(find) for find in finds),
         error=error,
         expires_at=link.expires_at,
+        brand_name=link.brand_name,
     )
 
 

@@ -28,7 +28,7 @@ def session(kit: Any, status: str, **more: Any) -> publishing.LinkSession:
     )
     return publishing.LinkSession(
         session_id="lnk_1", platform="TW", brand_id="brd_1", status=status, accounts=(found,),
-        error=more.get("error"), expires_at=kit.NOW,
+        error=more.get("error"), expires_at=kit.NOW, brand_name=more.get("brand_name"),
     )  # fmt: skip
 
 
@@ -84,6 +84,17 @@ def test_the_browser_is_told_how_it_went_without_a_token(client, bus, kit, statu
 def test_names_are_shown_as_they_are_written(client, bus, kit) -> None:
     bus.answers["finish_link"] = session(kit, "linked")
     assert "<b>Bakery</b>" in Seen(client.get(CALLBACK)).text
+
+
+@pytest.mark.parametrize("status", ["choose", "linked"])
+def test_who_came_by_a_strangers_address_sees_whose_brand_has_the_permission_and_how_to_undo_it(
+    client, bus, kit, status
+) -> None:
+    bus.answers["finish_link"] = session(kit, status, brand_name="<i>Them</i>")
+    seen = Seen(client.get(CALLBACK))
+    assert "the brand “<i>Them</i>”" in seen.text
+    assert "i" not in seen.tags
+    assert "remove the app in the settings of your X account" in seen.text
 
 
 @pytest.mark.parametrize(("error", "status"), [(NOT_FOUND, 400), (SERVICE_UNAVAILABLE, 503)])

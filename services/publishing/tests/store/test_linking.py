@@ -109,6 +109,7 @@ def test_accounts_are_found_and_chosen(world: Any, link: Linking) -> None:
     assert link.show().status == "pending"
     session = link.back()
     assert (session.status, [one.account_id for one in session.accounts]) == ("choose", ["a1", "a2"])
+    assert session.brand_name == "Brand"
     [page] = link.choose("a2")
     assert (page.name, page.account_id, page.brand_id, page.expired) == ("Page a2", "a2", "brd_a", False)
     session = link.show()
