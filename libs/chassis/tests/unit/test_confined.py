@@ -1,5 +1,6 @@
 """Work in a confined process: its limits, what it knows, and that everything else goes on meanwhile."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -45,6 +46,12 @@ WORK = textwrap.dedent(
             for _ in range(argument):
                 file.write(bytes(2**20))
 
+    def look(argument, files):
+        open(f"/proc/{argument or os.getppid()}/mem", "rb").close()
+
+    def make(argument, files):
+        open(argument, "w").close()
+
     def know(argument, files):
         return dict(os.environ), sorted(os.listdir("/proc/self/fd"))
     """
@@ -74,6 +81,9 @@ GREEN = textwrap.dedent(
     print(max(after - before for before, after in zip(ticks, ticks[1:])) * 1000)
     """
 )
+
+
+HAS_LANDLOCK = sys.platform == "linux" and ctypes.CDLL(None).syscall(444, None, 0, 1) > 0
 
 
 @pytest.fixture
@@ -145,6 +155,14 @@ def program(workshop, *arguments, given=b""):
 
 def test_a_program_reads_and_writes_the_files_it_is_given(workshop):
     assert program(workshop, "/bin/cat", given=b"hello") == b"hello"
+
+
+@pytest.mark.skipif(not HAS_LANDLOCK, reason="the kernel has no Landlock")
+def test_the_work_looks_into_no_other_process_and_leaves_no_file(workshop, tmp_path):
+    """Into the memory, where the environment is: root may read that from `environ` all the same."""
+    for function, argument in (("look", os.getpid()), ("look", None), ("make", str(tmp_path / "left"))):
+        with pytest.raises(WorkFailed, match="PermissionError"):
+            workshop.run(function, argument)
 
 
 def test_a_program_knows_nothing_and_has_the_same_limits(workshop, monkeypatch):
