@@ -197,7 +197,8 @@ def counted(failed: Job | None) -> Job | None:
 def _tell(connection: Connection, event: str, data: JobCompleted | JobFailed, job: Job) -> None:
     """Its cause is the step that ended the job; where there was none (nobody was left), the job's own request."""
     cause = tracing.traceparent() or job.traceparent or ""
-    stage_all(connection, [Staging(event, data, job.account_id, job.brand_id, cause)])
+    staging = Staging(event, data, job.account_id, job.brand_id, cause, job.token_brand_ids)
+    stage_all(connection, [staging])
 
 
 def persist(house: House, write: Callable[[Connection], T]) -> T:

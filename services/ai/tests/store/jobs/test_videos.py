@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from ai import filming, images, listing, recovery, videos
@@ -44,6 +45,16 @@ def test_a_video_is_made_and_told_of(world: Any) -> None:
     assert (data["userId"], data["brandId"], data["media"]["media_id"]) == (
         world.account, "brd_a", result.job.media_id,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("brands", [None, ("brd_a", "brd_b")])
+def test_what_is_told_of_a_video_says_who_may_see_it(brands: tuple[str, ...] | None, world: Any) -> None:
+    videos.generate(
+        world.house(), world.caller(brand_ids=brands), msgspec.structs.replace(WAVES, brand_id=None)
+    )
+    world.work()
+    [row] = world.ask("SELECT convert_from(body, 'UTF8')::jsonb AS body FROM outbox")
+    assert (row.body["brand_id"], row.body["made_within"]) == (None, brands and list(brands))
 
 
 def test_a_video_of_unknown_size_goes_by_way_of_a_file(world: Any) -> None:
