@@ -14,8 +14,15 @@ from chassis.addresses import UnsafeAddress
 from chassis.guarded_http import FetchFailed, Stream, stream
 from chassis.service import spawn_all
 from contracts.caller import Caller
-from contracts.errors import BRAND_NOT_AUTHORIZED, INVALID_REFERENCE_MEDIA, NOT_FOUND, ApiError
+from contracts.errors import (
+    BRAND_NOT_AUTHORIZED,
+    INVALID_FILE_CONTENT,
+    INVALID_REFERENCE_MEDIA,
+    NOT_FOUND,
+    ApiError,
+)
 from contracts.media import GetFiles, MediaFile
+from contracts.platforms import GIF
 
 T = TypeVar("T")
 
@@ -100,19 +107,29 @@ def _refusals(url: str) -> Iterator[None]:
 def _files(house: House, caller: Caller, media_ids: Sequence[str]) -> Sequence[MediaFile]:
     if not media_ids:
         return ()
+    files = _asked(house, caller, GetFiles(media_ids=tuple(media_ids)))
+    if gifs := tuple(file.media_id for file in files if file.mime_type == GIF):
+        jpegs = {file.media_id: file for file in _asked(house, caller, GetFiles(media_ids=gifs, jpeg=True))}
+        files = [jpegs.get(file.media_id, file) for file in files]
+    for file in files:
+        if file.mime_type not in REFERENCE_TYPES:
+            raise _invalid(file.media_id, "It is no picture.")
+        if file.size_bytes > house.settings.max_reference_bytes:
+            raise _invalid(file.media_id, f"It is larger than {house.settings.max_reference_bytes} bytes.")
+    return files
+
+
+def _asked(house: House, caller: Caller, request: GetFiles) -> Sequence[MediaFile]:
     try:
-        files: Sequence[MediaFile] = house.media.get_files(caller, GetFiles(media_ids=tuple(media_ids))).files
+        files: Sequence[MediaFile] = house.media.get_files(
+            caller, request, timeout_seconds=house.settings.reference_seconds
+        ).files
     except ApiError as error:
-        if error.row in (NOT_FOUND, BRAND_NOT_AUTHORIZED):
+        if error.row in (NOT_FOUND, BRAND_NOT_AUTHORIZED, INVALID_FILE_CONTENT):
             raise ApiError(
                 INVALID_REFERENCE_MEDIA, "A media id is not an image you own.", **error.extras
             ) from error
         raise
-    for file in files:
-        if file.mime_type not in REFERENCE_TYPES:
-            raise _invalid(file.media_id, "It is no JPEG, PNG or WebP.")
-        if file.size_bytes > house.settings.max_reference_bytes:
-            raise _invalid(file.media_id, f"It is larger than {house.settings.max_reference_bytes} bytes.")
     return files
 
 

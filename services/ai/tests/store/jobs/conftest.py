@@ -170,7 +170,7 @@ class FakeMedia:
     def delete_media(self, caller: Caller, request: Any) -> None:
         del self.kept[request.id]
 
-    def get_files(self, caller: Caller, request: media_api.GetFiles) -> media_api.MediaFiles:
+    def get_files(self, caller: Caller, request: media_api.GetFiles, **_: Any) -> media_api.MediaFiles:
         self._plan("get_files")
         if any(media_id not in self.kept for media_id in request.media_ids):
             raise ApiError(NOT_FOUND, field="media_ids")
@@ -180,7 +180,7 @@ class FakeMedia:
                 media_api.MediaFile(
                     media_id=row.media_id,
                     type=row.type,
-                    mime_type=row.mime_type,
+                    mime_type="image/jpeg" if request.jpeg else row.mime_type,
                     size_bytes=row.size_bytes,
                     source_url=f"http://storage/{row.media_id}",
                     public_url=row.url,

@@ -203,6 +203,17 @@ def test_a_reference_that_is_not_ones_own_picture_is_refused(world: Any) -> None
     assert refused(images.generate, house, world.caller(), request).code == "INVALID_REFERENCE_MEDIA"
 
 
+def test_a_gif_of_ones_own_goes_as_a_jpeg_and_a_film_is_none(world: Any) -> None:
+    house = world.house()
+    made = images.generate(house, world.caller(), BOAT).job.media_id
+    request = api.GenerateImage(prompt="A boat", reference_media_ids=(made,))
+    kept = world.media.kept[made]
+    world.media.kept[made] = replace(kept, mime_type="image/gif")
+    assert images.generate(house, world.caller(), request).job.status == "completed"
+    world.media.kept[made] = replace(kept, mime_type="video/mp4")
+    assert refused(images.generate, house, world.caller(), request).code == "INVALID_REFERENCE_MEDIA"
+
+
 def test_three_references_in_all_are_taken_and_no_more(world: Any) -> None:
     ids = tuple(images.generate(world.house(), world.caller(), BOAT).job.media_id for _ in range(3))
     house = world.house()
