@@ -301,6 +301,8 @@ def test_a_token_for_another_brand_is_refused(accounts: Accounts, theirs: Theirs
     token = accounts.token(account.user_id, "*", "--brand", account.brand_id)["api_token"]
     account.pages["FB"] = page
     one = asker(account, accounts.client(token))
+    own = {"name": "own", "url": "http://127.0.0.1:9/", "events": ["post.failed"]}
+    one.own["webhook"] = one.api.post("/webhooks", own)["id"]  # the account's own is not this token's
     for row in ROWS:
         check(one.ask(row, theirs.ids), *row.other_brand)
 

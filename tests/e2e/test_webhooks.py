@@ -278,15 +278,17 @@ class TestWhoGetsWhat:
         restricted = accounts.client(token)
         wide = subscribe(account, "https://example.com/")["id"]
         foreign = subscribe(account, "https://example.com/", brand_ids=[other])["id"]
+        owners = subscribe(account, "https://example.com/", brand_ids=[account.brand_id])["id"]
         body = {"name": "n", "url": "https://example.com/", "events": ["post.failed"]}
         own = restricted.post("/webhooks", body)
         assert own["brand_ids"] == [account.brand_id]
         assert [one["id"] for one in restricted.get("/webhooks")["webhooks"]] == [own["id"]]
-        for webhook in (wide, foreign):
+        for webhook in (wide, foreign, owners):
             assert restricted.call("DELETE", f"/webhooks/{webhook}").status_code in (403, 404)
+        refused(restricted.call("POST", f"/webhooks/{owners}/rotate-secret", json={}), 404, "NOT_FOUND")
         answer = restricted.call("POST", "/webhooks", json=body | {"brand_ids": [other]})
         refused(answer, 403, "BRAND_NOT_AUTHORIZED")
-        assert len(account.api.get("/webhooks")["webhooks"]) == 3
+        assert len(account.api.get("/webhooks")["webhooks"]) == 4
 
 
 class TestTheLog:
