@@ -249,7 +249,7 @@ def _tell_besides(exchange: Exchange, error: ApiError) -> None:
 def _passes(exchange: Exchange, error: ApiError) -> bool:
     """Not the guardrail that a schedule met: its wait is counted from the time that was asked for, not from now."""
     is_guardrail = error.row in (PAGE_PUBLISH_GUARDRAIL, BRAND_PUBLISH_GUARDRAIL)
-    return not (is_guardrail and "scheduled_at" in exchange.endpoint.request.__struct_fields__)
+    return not (is_guardrail and hasattr(exchange.endpoint.request, "scheduled_at"))
 
 
 def _after_error(exchange: Exchange, error: ApiError) -> Answer:

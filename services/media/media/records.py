@@ -1,10 +1,9 @@
 """Rows as records, and the views of them that the contract has."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Self
-
-from sqlalchemy import RowMapping
+from typing import Any, Self
 
 from contracts.media import Storage
 from media import names
@@ -15,7 +14,7 @@ class Row:
     """Fields are named as their columns."""
 
     @classmethod
-    def of(cls, row: RowMapping) -> Self:
+    def of(cls, row: Mapping[Any, Any]) -> Self:
         return cls(**{field.name: row[field.name] for field in fields(cls)})
 
 
