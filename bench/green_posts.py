@@ -1,21 +1,23 @@
 """The floor of webhook deliveries: plain `requests` posts from green threads, and nothing else.
 
-`python -m bench.green_posts URL COUNT THREADS` prints how many it made in a second.
+`python -m bench.green_posts URL` prints how many it made in a second.
 """
 
 import subprocess
 import sys
 import time
 
+#: Posts, and how many at once.
+_COUNT, _THREADS = 2_000, 8
 _BODY = (
     b'{"id":"evt_floor","event":"post.failed","created_at":"2026-01-01T00:00:00.000Z","data":{"text":"%s"}}'
     % (b"x" * 800)
 )
 
 
-def measure(url: str, count: int = 2_000, threads: int = 8) -> float:
+def measure(url: str) -> float:
     """In a process of its own."""
-    arguments = [sys.executable, "-W", "ignore", "-m", "bench.green_posts", url, str(count), str(threads)]
+    arguments = [sys.executable, "-W", "ignore", "-m", "bench.green_posts", url]
     return float(subprocess.run(arguments, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
@@ -27,17 +29,17 @@ def main() -> None:
     import requests
     from eventlet.greenpool import GreenPool
 
-    url, count, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    url = sys.argv[1]
 
     def post(_number: int) -> None:
         headers = {"Content-Type": "application/json"}
         requests.post(url, data=_BODY, headers=headers, timeout=10).raise_for_status()
 
     post(0)
-    pool, began = GreenPool(threads), time.monotonic()
-    for _ in pool.imap(post, range(count)):
+    pool, began = GreenPool(_THREADS), time.monotonic()
+    for _ in pool.imap(post, range(_COUNT)):
         """Each has been acknowledged."""
-    print(count / (time.monotonic() - began))
+    print(_COUNT / (time.monotonic() - began))
 
 
 if __name__ == "__main__":

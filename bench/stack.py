@@ -38,9 +38,7 @@ class Stack:
         self.simulator_url = self.env["SIMULATOR_URL"]
         self.bus: Bus = connect(self.env["AMQP_URL"], "bench")
 
-    def make_tenants(
-        self, count: int = TENANTS, pages: int = PAGES_EACH, platform: str = "FB"
-    ) -> list[Tenant]:
+    def make_tenants(self, count: int = TENANTS, pages: int = PAGES_EACH) -> list[Tenant]:
         """Elite accounts, each with a brand and pages of simulator accounts."""
         accounts, publishing = self.bus.service("accounts"), self.bus.service("publishing")
         tenants = []
@@ -54,13 +52,13 @@ class Stack:
             ids = []
             for _ in range(pages):
                 account = requests.post(
-                    f"{self.simulator_url}/_sim/accounts", json={"platform": platform}, timeout=10
+                    f"{self.simulator_url}/_sim/accounts", json={"platform": "FB"}, timeout=10
                 ).json()
                 link = LinkPage(
                     owner_account_id=user.id,
                     brand_id=brand.id,
                     brand_name=brand.name,
-                    platform=platform,
+                    platform="FB",
                     remote_account_id=account["account_id"],
                     access_token=account["access_token"],
                     name=account["name"],

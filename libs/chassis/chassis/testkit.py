@@ -176,10 +176,9 @@ class RunningService:
         api: type | None,
         *,
         together_with: Sequence[str] = (),
-        python: str = sys.executable,
     ) -> None:
         self.name, self.env, self.bus, self.api = name, env, bus, api
-        self._argv = [python, "-m", "chassis.run", name, *together_with]
+        self._argv = [sys.executable, "-m", "chassis.run", name, *together_with]
         self.process = self._spawn()
 
     def __getattr__(self, method: str) -> Any:

@@ -141,7 +141,6 @@ class Post(Row):
     attempts: int
     attempts_before: int
     fence: int
-    unknown_since: datetime | None
     checkpoint: dict[str, Any] | None
     remote_id: str | None
     permalink: str | None
