@@ -285,7 +285,8 @@ class Office:
         with self._lock:
             tried = lane.weigh(tried)
         if tried.is_ours and due.overdue_seconds < rules.OUR_PATIENCE_SECONDS:
-            return self._put_off(lane, due, tried)
+            self._put_off(lane, due, tried)
+            return None
         is_written, unbegun = False, list[Due]()
         try:
             with self._lock:

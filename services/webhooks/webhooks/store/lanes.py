@@ -38,7 +38,7 @@ _LOOK = Compiled(
         SELECT s.id, due_at IS NOT NULL AS is_due, coalesce(lease_until > clock_timestamp(), false) AS is_held,
             s.deleted_at IS NOT NULL AS is_deleted, s.revision,
             (SELECT count(*) FROM secrets x WHERE x.subscription_id = s.id
-                AND (x.expires_at IS NULL OR x.expires_at > (SELECT clock_now()))) AS secrets
+                AND (x.expires_at IS NULL OR x.expires_at > (SELECT clock_now()))) AS secret_count
         FROM asked JOIN subscriptions s ON s.id = asked.subscription_id JOIN lanes l ON l.subscription_id = s.id
         ORDER BY due_at
         """
@@ -59,9 +59,11 @@ _TAKE = Compiled(
 _OPEN = Compiled(
     text(
         f"""
-        SELECT s.id, s.url, s.revision, s.status = 'active' AS is_active, l.consecutive_failures, x.secrets, x.count
+        SELECT s.id, s.url, s.revision, s.status = 'active' AS is_active, l.consecutive_failures, x.secrets,
+            x.secret_count
         FROM subscriptions s JOIN lanes l ON l.subscription_id = s.id, LATERAL (
-            SELECT (array_agg(secret ORDER BY id DESC))[1:{_SIGNATURES}] AS secrets, count(*) AS count FROM secrets
+            SELECT (array_agg(secret ORDER BY id DESC))[1:{_SIGNATURES}] AS secrets, count(*) AS secret_count
+            FROM secrets
             WHERE subscription_id = s.id AND (expires_at IS NULL OR expires_at > (SELECT clock_now()))) AS x
         WHERE s.id = ANY(:ids) AND s.deleted_at IS NULL
         """
@@ -225,7 +227,10 @@ class Lanes:
     def look(self, mine: Collection[str]) -> list[Looked]:
         """Subscriptions with something due, the longest waiting first, then the rest of `mine`."""
         rows = _LOOK.run(self._connection, {"mine": list(mine)})
-        return [Looked(*row[:4], (row.revision, row.secrets)) for row in rows]
+        return [
+            Looked(row.id, row.is_due, row.is_held, row.is_deleted, (row.revision, row.secret_count))
+            for row in rows
+        ]
 
     def backlog(self) -> tuple[int, float]:
         """Deliveries whose next attempt is due, and for how many seconds the first of them has been."""
@@ -245,7 +250,7 @@ class Lanes:
                 url=row.url,
                 secrets=row.secrets or [],
                 standing=Standing(row.is_active, row.consecutive_failures),
-                version=(row.revision, row.count),
+                version=(row.revision, row.secret_count),
             )
             for row in rows
         ]
@@ -267,7 +272,8 @@ class Lanes:
     def load(self, limits: dict[str, int], known: Collection[str]) -> list[Due]:
         """Up to so many due deliveries of each subscription, without those that are known."""
         parameters = {"ids": list(limits), "limits": list(limits.values()), "known": list(known)}
-        return [Due(*row[:6], bytes(row[6]), *row[7:]) for row in _LOAD.run(self._connection, parameters)]
+        rows = _LOAD.run(self._connection, parameters)
+        return [Due._make(row)._replace(body=bytes(row.body)) for row in rows]
 
     def record(self, settled: Sequence[Settled], stood: Sequence[Stood], lease_seconds: float) -> set[str]:
         """Writes attempts and what they change, and renews their lanes; gives the lanes that are still ours.

@@ -187,5 +187,5 @@ class Subscriptions:
         return _row(row) if row is not None else None
 
 
-def _row(row: Row[Any]) -> SubscriptionRow:
+def _row(row: Row[*tuple[Any, ...]]) -> SubscriptionRow:
     return SubscriptionRow(**row._mapping)
