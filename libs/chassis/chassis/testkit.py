@@ -178,7 +178,8 @@ class RunningService:
         together_with: Sequence[str] = (),
     ) -> None:
         self.name, self.env, self.bus, self.api = name, env, bus, api
-        self._argv = [sys.executable, "-m", "chassis.run", name, *together_with]
+        self._names = (name, *together_with)
+        self._argv = [sys.executable, "-m", "chassis.run", *self._names]
         self.process = self._spawn()
 
     def __getattr__(self, method: str) -> Any:
@@ -189,13 +190,14 @@ class RunningService:
         return subprocess.Popen(self._argv, env=self.env)
 
     def wait_ready(self) -> None:
-        """Returns when the service answers; fails the test when it has died or takes too long."""
+        """Returns when every service of the process answers; fails the test when it has died or takes too long."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 pytest.fail(f"{self.name} ended with {self.process.returncode} at start")
             try:
-                self.bus.ping(self.name, timeout_seconds=1.0)
+                for name in self._names:
+                    self.bus.ping(name, timeout_seconds=1.0)
                 return
             except ApiError:
                 time.sleep(0.05)
