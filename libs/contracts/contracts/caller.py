@@ -1,6 +1,6 @@
 """Who is calling: the first argument of every call between processes."""
 
-from contracts.errors import BRAND_NOT_AUTHORIZED, NOT_FOUND, ApiError
+from contracts.errors import BRAND_NOT_AUTHORIZED, MISSING_SCOPE, NOT_FOUND, ApiError
 from contracts.record import Record
 
 #: Scope of the operator's own calls (`posthaste` on the command line); no token can hold it.
@@ -41,6 +41,16 @@ class Caller(Record, omit_defaults=True):
 
     def has_scope(self, scope: str) -> bool:
         return scope in self.scopes or "*" in self.scopes
+
+    @property
+    def is_operator(self) -> bool:
+        """Only the literal scope: a token's `*` stands for the scopes a token can hold."""
+        return OPERATOR_SCOPE in self.scopes
+
+    def check_operator(self) -> None:
+        """Refuses everybody but the operator's command line. Raises ApiError MISSING_SCOPE."""
+        if not self.is_operator:
+            raise ApiError(MISSING_SCOPE, required_scope=OPERATOR_SCOPE, your_scopes=list(self.scopes))
 
 
 def operator(request_id: str = "") -> Caller:

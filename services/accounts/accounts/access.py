@@ -1,4 +1,4 @@
-"""Who may call what, and what most use cases begin and end with."""
+"""What most use cases begin and end with: finding an account, telling of its changes."""
 
 from accounts import fields
 from accounts.store import Connection
@@ -6,19 +6,7 @@ from accounts.store.brands import BrandStore
 from accounts.store.users import UserStore
 from chassis import outbox
 from contracts.accounts import BrandOwner, User
-from contracts.caller import OPERATOR_SCOPE, Caller
-from contracts.errors import MISSING_SCOPE, ApiError
 from contracts.events import AccountChanged, CallerChanged
-
-
-def is_operator(caller: Caller) -> bool:
-    """Only the literal scope: a token's `*` stands for the scopes a token can hold."""
-    return OPERATOR_SCOPE in caller.scopes
-
-
-def require_operator(caller: Caller) -> None:
-    if not is_operator(caller):
-        raise ApiError(MISSING_SCOPE, required_scope=OPERATOR_SCOPE, your_scopes=list(caller.scopes))
 
 
 def account(connection: Connection, user_id: str) -> User:

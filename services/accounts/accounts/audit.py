@@ -11,7 +11,7 @@ MAX_ENTRIES = 1_000
 
 
 def list_audit(connection: Connection, caller: Caller, request: ListAudit) -> AuditLog:
-    access.require_operator(caller)
+    caller.check_operator()
     access.brand(connection, request.brand_id)
     entries = AuditStore(connection).list_newest_first(request.brand_id, limit=MAX_ENTRIES)
     return AuditLog(entries=tuple(entries))
@@ -19,7 +19,7 @@ def list_audit(connection: Connection, caller: Caller, request: ListAudit) -> Au
 
 def record_audit(connection: Connection, caller: Caller, request: RecordAudit) -> AuditEntry:
     """An act of the operator that another service carries out; once per operation."""
-    access.require_operator(caller)
+    caller.check_operator()
     access.brand(connection, request.brand_id)
     store = AuditStore(connection)
     act = {

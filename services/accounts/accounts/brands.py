@@ -14,7 +14,7 @@ MAX_LIMIT = 100  # spec "Request field limits"
 
 def create_brand(connection: Connection, caller: Caller, request: CreateBrand) -> Brand:
     """Raises NOT_FOUND for an unknown user, VALIDATION_ERROR for a field out of its rule."""
-    access.require_operator(caller)
+    caller.check_operator()
     values = {
         "name": fields.name("name", request.name),
         "timezone": fields.timezone(request.timezone),
@@ -56,7 +56,7 @@ def list_brands(connection: Connection, caller: Caller, request: ListBrands) -> 
 
 
 def _account_of(connection: Connection, caller: Caller, request: ListBrands) -> str:
-    if not access.is_operator(caller):
+    if not caller.is_operator:
         return caller.account_id
     if request.user_id is None:
         raise ApiError(MISSING_FIELD, field="user_id")
@@ -66,11 +66,11 @@ def _account_of(connection: Connection, caller: Caller, request: ListBrands) -> 
 def get_brand(connection: Connection, caller: Caller, request: GetBrand) -> Brand:
     """Raises NOT_FOUND for another account's brand, BRAND_NOT_AUTHORIZED for one out of the token's reach."""
     found = access.brand(connection, request.brand_id, field=request.field)
-    if not access.is_operator(caller):
+    if not caller.is_operator:
         caller.check_reach(found.account_id, found.brand.id, field=request.field)
     return found.brand
 
 
 def get_brand_owner(connection: Connection, caller: Caller, request: GetBrand) -> BrandOwner:
-    access.require_operator(caller)
+    caller.check_operator()
     return access.brand(connection, request.brand_id, field=request.field)

@@ -16,7 +16,7 @@ ROLES = ("full", "limited")
 
 def set_collaborator(connection: Connection, caller: Caller, request: SetCollaborator) -> Collaborator:
     """Adds one or changes the role. Without full access the live tokens answer COLLABORATOR_INSUFFICIENT."""
-    access.require_operator(caller)
+    caller.check_operator()
     if request.role not in ROLES:
         raise invalid("role", f"must be one of {', '.join(ROLES)}")
     account_id = access.brand(connection, request.brand_id).account_id
@@ -42,7 +42,7 @@ def remove_collaborator(connection: Connection, caller: Caller, request: RemoveC
 
     Raises NOT_FOUND for whom is none.
     """
-    access.require_operator(caller)
+    caller.check_operator()
     account_id = access.brand(connection, request.brand_id).account_id
     user_id = fields.known_id(request.user_id, field="user_id")
     access.lock_account(connection, account_id)

@@ -50,7 +50,7 @@ def create_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: CreateToken
 ) -> CreatedToken:
     """Raises VALIDATION_ERROR, NOT_FOUND (user_id, brand_ids), COLLABORATOR_INSUFFICIENT, LIMIT_REACHED."""
-    access.require_operator(caller)
+    caller.check_operator()
     brand_ids = fields.brand_ids(request.brand_ids)
     values: dict[str, object] = {
         "name": fields.text("name", request.name.strip(), max_length=fields.MAX_NAME_LENGTH),
@@ -77,7 +77,7 @@ def create_token(
 
 def revoke_token(connection: Connection, caller: Caller, request: TokenId) -> Token:
     """From the next request on the token answers TOKEN_REVOKED. Revoking it again changes nothing."""
-    access.require_operator(caller)
+    caller.check_operator()
     owned = _locked(connection, request.token_id)
     return revoke(connection, caller, owned) or owned.token
 
@@ -98,7 +98,7 @@ def rotate_token(
 
     Raises TOKEN_REVOKED, TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT when the old one is no longer good.
     """
-    access.require_operator(caller)
+    caller.check_operator()
     owned = _locked(connection, request.token_id)
     old = owned.token
     repeated = _repeated(connection, config, caller, owned.account_id)
@@ -121,20 +121,20 @@ def rotate_token(
 
 
 def get_token(connection: Connection, caller: Caller, request: TokenId) -> Token:
-    access.require_operator(caller)
+    caller.check_operator()
     return _find(connection, request.token_id).token
 
 
 def list_tokens(connection: Connection, caller: Caller, request: ListTokens) -> TokenList:
     """All of an account, newest first: revoked ones, the sandbox token and collaborators' included."""
-    access.require_operator(caller)
+    caller.check_operator()
     account = access.account(connection, request.user_id)
     return TokenList(tokens=tuple(TokenStore(connection).list_newest_first(account.id)))
 
 
 def set_token_use(connection: Connection, caller: Caller, request: SetTokenUse) -> Token:
     """Sets the request count that the token's metadata shows; limits are the quota service's."""
-    access.require_operator(caller)
+    caller.check_operator()
     if not 0 <= request.count <= _MAX_COUNT:
         raise invalid("count", f"must be between 0 and {_MAX_COUNT}")
     owned = _find(connection, request.token_id)

@@ -25,7 +25,7 @@ def create_user(
     database: Database, config: AccountsConfig, caller: Caller, request: CreateUser
 ) -> CreatedUser:
     """The operator's: of any tier, and perhaps without a password. Raises EMAIL_TAKEN."""
-    access.require_operator(caller)
+    caller.check_operator()
     return _create(database, config, caller, request, tier=fields.tier(request.tier))
 
 
@@ -84,7 +84,7 @@ def _add(
 
 def get_user(connection: Connection, caller: Caller, request: GetUser) -> User:
     """The caller himself or the account he acts on; anyone for the operator. Raises NOT_FOUND."""
-    if not access.is_operator(caller) and request.user_id not in (caller.user_id, caller.account_id):
+    if not caller.is_operator and request.user_id not in (caller.user_id, caller.account_id):
         raise fields.not_found()
     user = UserStore(connection).find(fields.known_id(request.user_id))
     if user is None:
@@ -94,7 +94,7 @@ def get_user(connection: Connection, caller: Caller, request: GetUser) -> User:
 
 def change_tier(connection: Connection, caller: Caller, request: ChangeTier) -> User:
     """Holds from the next request on. Active keys above a lower tier's limit live on; no new one is made."""
-    access.require_operator(caller)
+    caller.check_operator()
     tier = fields.tier(request.tier)
     access.lock_account(connection, request.user_id)
     user = UserStore(connection).set_tier(request.user_id, tier)

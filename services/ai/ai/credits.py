@@ -13,7 +13,7 @@ from ai.store.ledger import Ledgers, Standing
 from ai.store.refills import AutoRefills, Refills
 from contracts import errors
 from contracts.ai import Credits, CreditsAfterCharge, CreditsBalance, GrantCredits
-from contracts.caller import OPERATOR_SCOPE, Caller
+from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.plans import PLANS
 
@@ -133,7 +133,8 @@ def grant(connection: Connection, caller: Caller, request: GrantCredits) -> None
 
     Raises ApiError MISSING_SCOPE, VALIDATION_ERROR, MISSING_FIELD (no operation id).
     """
-    check_operator(caller, request.tier)
+    caller.check_operator()
+    check_tier(request.tier)
     if caller.operation_id is None:
         raise ApiError(errors.MISSING_FIELD, field="operation_id")
     give(
@@ -155,10 +156,8 @@ def give(connection: Connection, account_id: str, kind: str, operation_id: str, 
     return True
 
 
-def check_operator(caller: Caller, tier: str) -> None:
-    """Raises ApiError MISSING_SCOPE, VALIDATION_ERROR."""
-    if OPERATOR_SCOPE not in caller.scopes:
-        raise ApiError(errors.MISSING_SCOPE, required_scope=OPERATOR_SCOPE, your_scopes=list(caller.scopes))
+def check_tier(tier: str) -> None:
+    """Raises ApiError VALIDATION_ERROR."""
     if tier not in PLANS:
         raise errors.invalid("tier", "is not a tier")
 

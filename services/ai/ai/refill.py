@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from ai.credits import check_operator, give, settled
+from ai.credits import check_tier, give, settled
 from ai.payments.base import (
     AnswerKept,
     BadSignature,
@@ -69,7 +69,8 @@ def set_auto_refill(database: Database, caller: Caller, request: SetAutoRefill) 
 
     Raises ApiError MISSING_SCOPE, VALIDATION_ERROR.
     """
-    check_operator(caller, request.tier)
+    caller.check_operator()
+    check_tier(request.tier)
     with database.transaction() as connection:
         Ledgers(connection).lock(request.account_id)
         store = AutoRefills(connection)

@@ -58,7 +58,7 @@ def count(house: House, caller: Caller, request: api.CountPages) -> api.PageCoun
 
 def link(house: House, caller: Caller, request: api.LinkPage) -> api.Page:
     """Operator: connects a platform account to a brand; again: the same page, with the new token, working again."""
-    reach.operator(caller)
+    caller.check_operator()
     platform = platform_code(request.platform)
     if not request.access_token or not request.remote_account_id:
         raise invalid("access_token", "a page needs its account's id and token")
@@ -100,7 +100,7 @@ def wake_linked() -> None:
 
 def expire(house: House, caller: Caller, request: api.GetPage) -> api.Page:
     """Operator: as if the platform had ended the connection. Nor does a link of its account begun before repair it."""
-    reach.operator(caller)
+    caller.check_operator()
     with house.database.transaction() as connection:
         found = Pages(connection).get(request.id)
         if found is not None:  # before the page is locked, as a link does

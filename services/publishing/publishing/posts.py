@@ -9,7 +9,7 @@ from chassis.ids import new_id
 from chassis.loops import wake
 from chassis.telemetry import tracing
 from contracts import publishing as api
-from contracts.caller import OPERATOR_SCOPE, Caller
+from contracts.caller import Caller
 from contracts.errors import (
     INVALID_DATE,
     NOT_FOUND,
@@ -178,7 +178,7 @@ def retry(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPos
 
 def bring_due(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost:
     """Operator: a queued post's time becomes now. The same operation again gets it, also when it has gone out."""
-    reach.operator(caller)
+    caller.check_operator()
     with house.database.transaction() as connection:
         store = Posts(connection)
         now = clock.now(connection)
@@ -199,7 +199,7 @@ def get_post(
         post = Posts(connection).get(post_id)
     if post is None:
         raise ApiError(NOT_FOUND, **({"field": field} if field else {}))
-    if not (by_operator and OPERATOR_SCOPE in caller.scopes):
+    if not (by_operator and caller.is_operator):
         caller.check_reach(post.account_id, post.brand_id, field=field)
     return post
 

@@ -1,7 +1,7 @@
 """Whose things a caller may touch: the checks of every use case that names a page or a post."""
 
-from contracts.caller import OPERATOR_SCOPE, Caller
-from contracts.errors import MISSING_SCOPE, NOT_FOUND, ApiError
+from contracts.caller import Caller
+from contracts.errors import NOT_FOUND, ApiError
 from publishing.records import PageRow
 
 
@@ -11,9 +11,3 @@ def page(caller: Caller, found: PageRow | None, field: str | None = "page_id") -
         raise ApiError(NOT_FOUND, **({"field": field} if field else {}))
     caller.check_reach(found.account_id, found.brand_id, field=field)
     return found
-
-
-def operator(caller: Caller) -> None:
-    """Raises MISSING_SCOPE for everybody but the operator's command line."""
-    if OPERATOR_SCOPE not in caller.scopes:
-        raise ApiError(MISSING_SCOPE, required_scope=OPERATOR_SCOPE, your_scopes=list(caller.scopes))

@@ -2,7 +2,6 @@
 
 from contracts.caller import Caller
 from contracts.keys import KeysRotated, RotateKeys
-from publishing import reach
 from publishing.credentials import UnreadableCredential
 from publishing.house import House
 from publishing.store.pages import Pages
@@ -13,7 +12,7 @@ _BATCH = 25
 
 def rotate_keys(house: House, caller: Caller, request: RotateKeys) -> KeysRotated:
     """The next few pages. A renewal that comes between writes under the newest key itself, and wins."""
-    reach.operator(caller)
+    caller.check_operator()
     rotated, unreadable = 0, []
     with house.database.transaction() as connection:
         pages = Pages(connection)

@@ -5,8 +5,7 @@ from datetime import timedelta
 import msgspec
 
 from contracts import errors
-from contracts.caller import OPERATOR_SCOPE, Caller
-from contracts.errors import ApiError
+from contracts.caller import Caller
 from contracts.quota import BucketUse, SetSandboxUse, Usage
 from quota import windows
 from quota.decision import TIER_LIMITS, roll
@@ -84,8 +83,7 @@ def set_sandbox_use(store: Store, caller: Caller, request: SetSandboxUse) -> Non
 
     Raises ApiError MISSING_SCOPE, VALIDATION_ERROR.
     """
-    if OPERATOR_SCOPE not in caller.scopes:
-        raise ApiError(errors.MISSING_SCOPE, required_scope=OPERATOR_SCOPE, your_scopes=list(caller.scopes))
+    caller.check_operator()
     if not 0 <= request.count <= _MAX_COUNT:
         raise errors.invalid("count", f"must be 0 to {_MAX_COUNT}")
     store.set_lifetime(request.token_id, request.count)

@@ -2,8 +2,8 @@
 
 import re
 
-from contracts.caller import OPERATOR_SCOPE, Caller
-from contracts.errors import MISSING_SCOPE, NOT_FOUND, ApiError
+from contracts.caller import Caller
+from contracts.errors import NOT_FOUND, ApiError
 from webhooks.records import SubscriptionRow
 from webhooks.store import Connection
 from webhooks.store.subscriptions import Subscriptions
@@ -26,15 +26,9 @@ def lock_subscription(
 ) -> SubscriptionRow:
     """The same, ours until the transaction ends; with `by_operator` anybody's for the operator. Raises NOT_FOUND."""
     row = Subscriptions(connection).lock(_known(subscription_id))
-    if row is not None and by_operator and OPERATOR_SCOPE in caller.scopes:
+    if row is not None and by_operator and caller.is_operator:
         return row
     return _reached(caller, row)
-
-
-def operator(caller: Caller) -> None:
-    """Raises MISSING_SCOPE for everybody but the operator's command line."""
-    if OPERATOR_SCOPE not in caller.scopes:
-        raise ApiError(MISSING_SCOPE, required_scope=OPERATOR_SCOPE, your_scopes=list(caller.scopes))
 
 
 def _known(subscription_id: str) -> str:

@@ -2,7 +2,6 @@
 
 from contracts.caller import Caller
 from contracts.keys import KeysRotated, RotateKeys
-from webhooks import reach
 from webhooks.house import House
 from webhooks.store.subscriptions import Subscriptions
 from webhooks.vault import UnreadableSecret
@@ -13,7 +12,7 @@ _BATCH = 25
 
 def rotate_keys(house: House, caller: Caller, request: RotateKeys) -> KeysRotated:
     """The next few secrets. What they sign with stays the same: receivers notice nothing."""
-    reach.operator(caller)
+    caller.check_operator()
     rotated, unreadable = 0, []
     with house.database.transaction() as connection:
         subscriptions = Subscriptions(connection)

@@ -1,23 +1,13 @@
-"""Who is the operator, and which scopes a token can hold."""
+"""Which scopes a token can hold; passwords and settings."""
 
 import pytest
 from argon2 import PasswordHasher
 
-from accounts import access
 from accounts.config import AccountsConfig
 from accounts.passwords import hash_password
 from accounts.scopes import SANDBOX_SCOPES, SCOPES, check_scopes
 from chassis.config import ConfigError
-from contracts.caller import Caller, operator
 from contracts.errors import ApiError
-
-
-def test_a_token_with_every_scope_is_not_the_operator() -> None:
-    access.require_operator(operator())
-    with pytest.raises(ApiError) as caught:
-        access.require_operator(Caller(account_id="usr_1", user_id="usr_1", scopes=("*",)))
-    assert caught.value.code == "MISSING_SCOPE"
-    assert caught.value.extras == {"required_scope": "operator", "your_scopes": ["*"]}
 
 
 @pytest.mark.parametrize("scopes", [(), ("operator",), ("read:everything",), ("",), ("READ:POSTS",)])
