@@ -20,6 +20,7 @@ import structlog
 
 from ai.credits import check_tier, give, settled
 from ai.payments.base import (
+    INVALID_REQUEST,
     AnswerKept,
     BadSignature,
     Order,
@@ -50,8 +51,10 @@ _ASK_FOR = timedelta(hours=23)
 #: What is not found so long after it was last sent was never taken: Stripe's search may be an hour behind
 #: (docs.stripe.com/search).
 _FOUND_WITHIN = timedelta(hours=1)
-#: What is no word of a card: the order never came to its issuer.
+#: What was looked for and is not there.
 _NEVER_TAKEN = "never_taken"
+#: How errors begin that are no word of a card: the order never came to its issuer.
+_NO_DECLINES = (_NEVER_TAKEN, INVALID_REQUEST)
 #: So many declines in a row, and a card is left alone. Our choice: a day's.
 _MOST_DECLINES = 5
 #: Declines that no later try changes (Stripe, "Decline codes" and "Smart Retries").
@@ -152,7 +155,9 @@ def is_hopeless(newest: Sequence[Refill]) -> bool:
     """Whether the card is asked no more, by the newest refills since it was named, newest first: a payment that
     succeeds, or auto-refill saved again, gives it another chance.
     """
-    declines = [refill.state == "failed" and refill.error != _NEVER_TAKEN for refill in newest]
+    declines = [
+        refill.state == "failed" and not (refill.error or "").startswith(_NO_DECLINES) for refill in newest
+    ]
     if declines[:1] == [True] and newest[0].error in _FOR_GOOD:
         return True
     return len(declines) >= _MOST_DECLINES and all(declines)

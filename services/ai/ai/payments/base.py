@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+#: How the error begins of an order that came to no card, since something else in it was wrong: the customer or the
+#: way to pay is not the provider's, the key is another account's. The provider's own code follows.
+INVALID_REQUEST = "invalid_request:"
+
 
 class PaymentState(StrEnum):
     PAID = "paid"

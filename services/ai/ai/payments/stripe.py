@@ -20,6 +20,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from ai.payments.base import (
+    INVALID_REQUEST,
     AnswerKept,
     BadSignature,
     Order,
@@ -184,7 +185,8 @@ def _refused(status: int, answer: dict[str, Any]) -> Payment:
 
 
 def _reason(failure: dict[str, Any], otherwise: str) -> str:
-    return str(failure.get("decline_code") or failure.get("code") or failure.get("type") or otherwise)
+    reason = str(failure.get("decline_code") or failure.get("code") or failure.get("type") or otherwise)
+    return reason if failure.get("type", "card_error") == "card_error" else INVALID_REQUEST + reason
 
 
 def _pack_sale(session: dict[str, Any]) -> PackSale | None:

@@ -137,9 +137,9 @@ def test_an_order_that_was_sent_in_other_words_is_to_be_looked_for(stripe: Strip
     assert charged(simulator)["count"] == 1
 
 
-def test_what_is_wrong_with_an_order_is_a_failure(stripe: Stripe) -> None:
+def test_what_is_wrong_with_an_order_is_a_failure_and_no_word_of_the_card(stripe: Stripe) -> None:
     failed = stripe.pay(replace(ORDER, customer="cus_nobody"))
-    assert (failed.state, failed.error) == (PaymentState.FAILED, "resource_missing")
+    assert (failed.state, failed.error) == (PaymentState.FAILED, "invalid_request:resource_missing")
 
 
 def test_a_look_that_fails_says_nothing_of_the_payment(stripe: Stripe, simulator: Any) -> None:

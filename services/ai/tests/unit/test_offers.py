@@ -88,6 +88,7 @@ def test_amounts_offered_are_500_to_5000_in_steps_of_the_unit() -> None:
         (["generic_decline", "expired_card"], False),
         (["generic_decline"] * 2 + ["never_taken"] + ["generic_decline"] * 2, False),
         (["generic_decline"] * 4 + [None], False),
+        (["invalid_request:resource_missing"] * 5, False),
         ([None, "expired_card"], False),
     ],
 )
