@@ -129,7 +129,7 @@ def open_refill(database: Database, settings: CreditSettings, account_id: str) -
         if is_open or left >= wish.threshold or not (wish.customer and wish.payment_method):
             wishes.look_again(account_id, None)
             return
-        if is_hopeless(store.since(account_id, wish.saved_at, _MOST_DECLINES)):
+        if is_hopeless(store.since(wish, _MOST_DECLINES)):
             wishes.look_again(account_id, None)
             return
         allowed_at = next_allowed(store.times(account_id), standing.now)

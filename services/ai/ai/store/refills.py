@@ -154,10 +154,17 @@ class Refills:
     def newest(self, account_id: str) -> Refill | None:
         return self._one(refills.c.account_id == account_id)
 
-    def since(self, account_id: str, at: datetime | None, limit: int) -> list[Refill]:
-        """Those written since then (None: ever), newest first."""
-        here = refills.c.account_id == account_id
-        return self._newest(here if at is None else and_(here, refills.c.created_at >= at), limit)
+    def since(self, wish: Wish, limit: int) -> list[Refill]:
+        """Those written since it was saved and paid as it says, newest first. An older release may have changed the
+        card and left `saved_at`.
+        """
+        here = and_(
+            refills.c.account_id == wish.account_id,
+            refills.c.customer == wish.customer,
+            refills.c.payment_method == wish.payment_method,
+        )
+        saved_at = wish.saved_at
+        return self._newest(here if saved_at is None else and_(here, refills.c.created_at >= saved_at), limit)
 
     def _one(self, condition: Any) -> Refill | None:
         return next(iter(self._newest(condition, 1)), None)

@@ -1,0 +1,61 @@
+"""What an older release has written, before an upgrade or beside the present one."""
+
+import runpy
+from typing import Any
+
+import pytest
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from sqlalchemy import text
+
+from ai.store.refills import AutoRefills, Refill, Refills
+from chassis.database import Database
+from chassis.migrate import migrations_of
+
+OLDER_RELEASE_SAVES = """
+WITH ledger AS (INSERT INTO ledgers (account_id) VALUES (:account_id))
+INSERT INTO auto_refills (account_id, tier, enabled, threshold, credits, customer, payment_method)
+VALUES (:account_id, 'free', true, 25, 1000, 'cus_1', 'pm_1')
+"""
+DECLINED = Refill(
+    id="rfl_1", account_id="usr_1", credits=1_000, price_cents=1_800, customer="cus_1", payment_method="pm_1",
+    state="failed", error="expired_card",
+)  # fmt: skip
+
+
+def test_auto_refill_saved_before_that_was_noted_counts_as_saved_with_the_upgrade(database: Database) -> None:
+    """What was declined before is not held against its card."""
+    with database.transaction() as connection:
+        connection.execute(text("ALTER TABLE auto_refills DROP COLUMN saved_at"))
+        connection.execute(text(OLDER_RELEASE_SAVES), {"account_id": "usr_before"})
+        upgrade(connection, "0006_saved")
+        connection.execute(text(OLDER_RELEASE_SAVES), {"account_id": "usr_beside"})
+        saved = "SELECT account_id FROM auto_refills WHERE saved_at >= date_trunc('milliseconds', now())"
+        assert set(connection.execute(text(saved)).scalars()) == {"usr_before", "usr_beside"}
+
+
+def upgrade(connection: Any, name: str) -> None:
+    """One migration alone."""
+    migration = runpy.run_path(str(migrations_of("ai") / f"{name}.py"))
+    with Operations.context(MigrationContext.configure(connection)):
+        migration["upgrade"]()
+
+
+@pytest.mark.parametrize("saved_at", ["saved_at", "NULL"])
+@pytest.mark.parametrize("column", ["customer", "payment_method"])
+def test_declines_of_a_card_are_not_held_against_the_one_an_older_release_names_since(
+    database: Database, column: str, saved_at: str
+) -> None:
+    with database.transaction() as connection:
+        connection.execute(text(OLDER_RELEASE_SAVES), {"account_id": "usr_1"})
+        Refills(connection).add(DECLINED)
+        assert declines(connection) == ["rfl_1"]
+        connection.execute(text(f"UPDATE auto_refills SET {column} = 'another', saved_at = {saved_at}"))
+        assert declines(connection) == []
+
+
+def declines(connection: Any) -> list[str]:
+    """Of the card that auto-refill names."""
+    wish = AutoRefills(connection).find("usr_1")
+    assert wish is not None
+    return [refill.id for refill in Refills(connection).since(wish, 5)]
