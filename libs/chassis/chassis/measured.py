@@ -50,9 +50,13 @@ class MeasuredSocket(socket.socket):
         self._limit()
         return super().send(*arguments)
 
-    def sendall(self, *arguments: Any) -> None:
+    def sendall(self, data: Any, *arguments: Any) -> None:
+        """Nothing is not sent: TLS does so before each read, and where the peer has hung up that raises instead of
+        giving what it said before.
+        """
         self._limit()
-        super().sendall(*arguments)
+        if data:
+            super().sendall(data, *arguments)
 
     def _make_way(self) -> None:
         if self._left_bytes < 0:

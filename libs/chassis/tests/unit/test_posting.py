@@ -5,9 +5,11 @@ import http.server
 import math
 import socket
 import ssl
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -308,6 +310,10 @@ def test_a_name_that_is_not_told_comes_with_when_others_last_were(
         return failure.value.others_at
 
     assert others_at("lame.example.com") == -math.inf
+    answers["inside.example.com"] = "10.0.0.7"  # from a file, or by a resolver that knows our own names alone
+    with pytest.raises(PostFailed):
+        post(line(resolve=resolve), url="http://inside.example.com")
+    assert others_at("lame.example.com") == -math.inf
     post(line(resolve=resolve), url="http://a.example.com")
     first = others_at("lame.example.com")
     assert first > 0
@@ -439,3 +445,33 @@ def test_after_a_failed_handshake_nothing_goes_out_in_the_clear(
         assert problem(one, url=f"https://{HOST}") is PostProblem.TLS
     assert server.seen == []
     assert len(dialled) == 2
+
+
+def test_an_answer_over_tls_counts_though_the_server_hangs_up_with_it(
+    line: Any, certificate_for: Callable[[str], Path]
+) -> None:
+    certificate = certificate_for(HOST)
+    secret = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    secret.load_cert_chain(certificate)
+
+    def serve() -> None:
+        for _ in range(10):
+            connection, _ = listening.accept()
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with secret.wrap_socket(connection, server_side=True) as secured:
+                while not secured.recv(65_536).endswith(b"{}"):
+                    pass
+                secured.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # by a reset
+                secured.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        options: dict[str, Any] = {
+            "allowed": networks(["127.0.0.1/32"]),
+            "ssl_context": ssl.create_default_context(cafile=str(certificate)),
+        }
+        url = f"https://{HOST}:{listening.getsockname()[1]}"
+        got = [post(line(["127.0.0.1"], **options), url=url).status for _ in range(10)]
+        thread.join(10)
+    assert got == [200] * 10
