@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 
+from chassis.addresses import is_public
 from chassis.others import Others
 
 #: host and port -> addresses as text; raises OSError.
@@ -32,7 +33,7 @@ class LookUps:
         self._lock = threading.Lock()
         self._under_way: dict[_Asked, _Answer] = {}
         self._waiting: Counter[_Answer] = Counter()
-        #: Hosts that were found.
+        #: Hosts that were found, of the public internet.
         self.found = Others()
 
     def ask(self, resolve: Resolve, host: str, port: int, timeout_seconds: float) -> Sequence[str]:
@@ -57,7 +58,8 @@ class LookUps:
         resolve, host, port = asked
         try:
             addresses = resolve(host, port)
-            self.found.serve(host)
+            if any(map(is_public, addresses)):  # others may stand in a file of ours, or be known to us alone
+                self.found.serve(host)
             return addresses
         finally:
             with self._lock:
