@@ -133,6 +133,8 @@ class Office:
         self._attempts.wait_idle(_CLOSING_SECONDS)
         with self._lock:
             lanes = self._set_aside(list(self._lanes.values()))
+            unbegun = [due for lane in lanes for due in lane.drop()]
+        self._note_charged(unbegun)
         if lanes:
             with self._database.reading() as connection:
                 Lanes(connection).release({lane.id: lane.fence for lane in lanes}, is_leaving=True)
