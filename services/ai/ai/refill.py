@@ -199,7 +199,6 @@ def _outcome(database: Database, payments: PaymentProvider, refill: Refill, orde
     """Raises OutcomeUnknown."""
     if refill.payment_id is not None:
         return payments.look_up(refill.payment_id)
-    unanswered = refill.unanswered
     if refill.wished and refill.error is None and refill.age < _ASK_FOR:
         with database.transaction() as connection:
             Refills(connection).sending(refill.id)
@@ -207,10 +206,10 @@ def _outcome(database: Database, payments: PaymentProvider, refill: Refill, orde
             return payments.pay(order)
         except AnswerKept:
             with database.transaction() as connection:
-                Refills(connection).send_no_more(refill.id, "answer_kept")
-        unanswered = timedelta(0)
+                # What Stripe repeats is what came of an earlier sending: this one did nothing.
+                Refills(connection).send_no_more(refill.id, "answer_kept", refill.unanswered)
     found = payments.find(refill.id)
-    if found is None and unanswered < _FOUND_WITHIN:
+    if found is None and refill.unanswered < _FOUND_WITHIN:
         raise OutcomeUnknown("not found yet")
     return found or Payment(PaymentState.FAILED, error=_NEVER_TAKEN)
 

@@ -140,9 +140,9 @@ class Refills:
         """It is about to be sent."""
         self._note(refill_id, sent_at=func.clock_now())
 
-    def send_no_more(self, refill_id: str, why: str) -> None:
-        """It is still open, and only to be looked for."""
-        self._note(refill_id, error=why)
+    def send_no_more(self, refill_id: str, why: str, unanswered: timedelta) -> None:
+        """It is still open, and only to be looked for; the last time it was sent that did anything is so long ago."""
+        self._note(refill_id, error=why, sent_at=func.clock_now() - unanswered)
 
     def _note(self, refill_id: str, **values: Any) -> None:
         here = (refills.c.id == refill_id, refills.c.state == "open")
