@@ -13,6 +13,7 @@ from contracts.platforms import DAY_SECONDS
 from publishing.delivery import connection_to
 from publishing.house import House
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
+from publishing.platforms.lists import LISTING_SECONDS
 from publishing.poll_times import POLLED, Poll, advance, begin, parse_stages, wait_before_poll
 from publishing.pool import Task
 from publishing.receiving import take_in
@@ -32,8 +33,9 @@ TICK_SECONDS = 0.5
 _PER_PAGE = 100
 #: Pages of one post's list in one turn: a post with 10,000 new comments takes ten turns, others come in between.
 _PAGES_PER_TURN = 10
-#: Longer than one call to the platform can take: connect 5 s, read 30 s. Our choice.
-_LEASE_SECONDS = 60.0
+#: Longer than one page of a list can take: the last call for replies begins within their time, one more comes behind,
+#: and each takes at most 35 s (connect 5, read 30). The rest is room. Our choice.
+_LEASE_SECONDS = LISTING_SECONDS + 2 * 35.0 + 30.0
 #: A limited page whose platform does not say for how long. Our choice.
 _REST_SECONDS = 300.0
 #: A post that cannot be read (taken down, perhaps, or its list is not as we know it), or whose page has expired: not

@@ -7,8 +7,7 @@ import json
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, cast
 from urllib.parse import urlsplit
@@ -149,19 +148,6 @@ def _never_sent(error: BaseException) -> bool:
 def transient(code: str, message: str) -> PlatformRefusal:
     """Not now, for a reason of ours."""
     return PlatformRefusal(Refusal.TRANSIENT, code, message)
-
-
-class Endless(PlatformRefusal):
-    """A list that goes on past what is read of one: whether something is missing there, nobody knows."""
-
-    def __init__(self) -> None:
-        super().__init__(Refusal.TRANSIENT, "TOO_MANY", "The platform's list does not end.")
-
-
-def as_far_as_read(rows: Iterable[T]) -> Iterator[T]:
-    """The rows of a list that is shown, and proves nothing: one that does not end is shown in part."""
-    with suppress(Endless):
-        yield from rows
 
 
 class Patience(Protocol):

@@ -9,6 +9,7 @@ from contracts.errors import ApiError, invalid
 from publishing import pages, polling
 from publishing.house import House
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
+from publishing.platforms.lists import LISTING_SECONDS
 from publishing.poll_times import parse_stages
 
 
@@ -155,6 +156,25 @@ def test_a_reading_that_died_in_the_middle_goes_on_there(world: Any, wall: Any, 
     world.poll()
     assert len(world.told()) == 6
     assert [asked["cursor"] for asked in wall.asked] == [None, "c00004", "c00004", "c00002"]
+
+
+def test_a_claim_outlasts_each_page_of_the_list_however_slow(world: Any, wall: Any, platform: Any) -> None:
+    world.published()
+    wall.most = 2
+    for number in range(5):
+        wall.write(f"{number}")
+    held = []
+
+    def list_comments(*args: Any, **options: Any) -> Any:
+        held.append(row(world).wait)
+        return wall.list_comments(*args, **options)
+
+    platform.list_comments = list_comments
+    world.poll()
+    assert len(held) == 3
+    # Replies are asked for so long, then two calls may take all their time.
+    slowest = LISTING_SECONDS + 2 * 35
+    assert min(held) > slowest + 10
 
 
 def test_one_claim_at_a_time_whoever_asks(world: Any, wall: Any, make_house: Callable[..., House]) -> None:

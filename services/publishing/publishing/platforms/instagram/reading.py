@@ -1,6 +1,6 @@
 """Instagram: comments, counts and the account itself (platforms.md 3). What makes a post is in `connector`."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -17,9 +17,9 @@ from publishing.platforms.base import (
     RemoteReply,
 )
 from publishing.platforms.likeness import same_text, window_start
+from publishing.platforms.lists import listing_ends, threads_read
 from publishing.platforms.meta.graph import Answer, Graph, graph_time, is_within, next_cursor, rows_of
 from publishing.platforms.meta.settings import MetaSettings
-from publishing.platforms.wire import as_far_as_read
 
 _REPLY = "id,text,timestamp,username,from"
 _COMMENT = f"{_REPLY},replies{{{_REPLY}}}"
@@ -109,11 +109,14 @@ class InstagramReading(Connector):
 
         A page of Instagram's that holds more, replies included, is read again from where the last answer ended.
         """
+        until = listing_ends()
         place = _Place.of(cursor) if cursor else _Place(size=min(limit, _COMMENTS_PER_PAGE))
-        answer = self._graph.read(
-            account, remote_id, "comments", fields=_COMMENT, limit=place.size, after=place.after or None
-        )
-        comments = [one for row in rows_of(answer) if row.get("id") for one in self._thread(account, row)]
+        answer = self._page(account, remote_id, place, _COMMENT)
+        rows = rows_of(answer)
+        threads = threads_read(rows, lambda row: self._replies(account, row, until))
+        if is_cut := len(threads) < len(rows):
+            place = replace(place, size=len(threads))
+        comments = [one for row, replies in threads if row.get("id") for one in _thread(row, replies)]
         comments.sort(key=_order, reverse=True)
         wanted = [
             one
@@ -123,19 +126,23 @@ class InstagramReading(Connector):
         if len(wanted) > limit:
             rest = replace(place, shown=_order(wanted[limit - 1]))
             return CommentPage(tuple(wanted[:limit]), rest.cursor)
+        if is_cut:  # what comes behind so many, Instagram alone knows
+            answer = self._page(account, remote_id, place, "id")
         after = next_cursor(answer)
         following = _Place(after=after, size=min(limit, _COMMENTS_PER_PAGE)).cursor if after else None
         return CommentPage(tuple(wanted), following)
 
-    def _thread(self, account: Account, row: Answer) -> list[RemoteComment]:
-        """A comment and its replies; those that the list leaves out are asked for."""
-        replies = rows_of(row.get("replies") or {})
-        if ((row.get("replies") or {}).get("paging") or {}).get("next"):
-            replies = list(
-                as_far_as_read(self._graph.rows(account, str(row["id"]), "replies", fields=_REPLY))
-            )
-        first = _comment(row, None, len(replies))
-        return [first, *(_comment(reply, first.id, 0) for reply in replies if reply.get("id"))]
+    def _page(self, account: Account, remote_id: str, place: "_Place", fields: str) -> Answer:
+        return self._graph.read(
+            account, remote_id, "comments", fields=fields, limit=place.size, after=place.after or None
+        )
+
+    def _replies(self, account: Account, row: Answer, until: float) -> Iterable[Answer]:
+        """A comment's replies; where the list leaves some out, they are asked for."""
+        replies = row.get("replies") or {}
+        if row.get("id") and (replies.get("paging") or {}).get("next"):
+            return self._graph.rows(account, str(row["id"]), "replies", until=until, fields=_REPLY)
+        return rows_of(replies)
 
     def read_comment(self, account: Account, comment_id: str) -> RemoteComment:
         row = self._graph.read(account, comment_id, fields=f"{_REPLY},parent_id")
@@ -199,6 +206,11 @@ class _Place:
 def _order(comment: RemoteComment) -> tuple[str, str]:
     """What comments are sorted by, as text, so that a cursor can hold it."""
     return comment.created_at.astimezone(UTC).isoformat(timespec="milliseconds"), comment.id
+
+
+def _thread(row: Answer, replies: Sequence[Answer]) -> list[RemoteComment]:
+    first = _comment(row, None, len(replies))
+    return [first, *(_comment(reply, first.id, 0) for reply in replies if reply.get("id"))]
 
 
 def _comment(row: Answer, parent_id: str | None, reply_count: int) -> RemoteComment:

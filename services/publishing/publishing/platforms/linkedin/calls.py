@@ -10,8 +10,9 @@ from urllib.parse import quote, unquote, urlencode
 from publishing.platforms.base import Account, OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.platforms.linkedin.errors import REVOKED, codes_of, is_error, refusal_from
 from publishing.platforms.linkedin.settings import LinkedInSettings
+from publishing.platforms.lists import pages_read
 from publishing.platforms.pinning import is_pinned
-from publishing.platforms.wire import Endless, Reply, SizedBody, Wire, strange, transient
+from publishing.platforms.wire import Reply, SizedBody, Wire, strange, transient
 
 Answer = dict[str, Any]
 
@@ -40,15 +41,16 @@ class Calls:
             raise transient("NO_BODY", "The platform's answer says nothing.")
         return body
 
-    def rows(self, account: Account, path: str, **params: Any) -> Iterator[Answer]:
-        """All rows of a list. Raises PlatformRefusal too when it does not end within reason."""
-        for page in range(_PAGES_READ):
+    def rows(
+        self, account: Account, path: str, *, until: float | None = None, **params: Any
+    ) -> Iterator[Answer]:
+        """All rows of a list. Raises PlatformRefusal too when it does not end within reason, or by `until`."""
+        for page in pages_read(_PAGES_READ, until):
             answer = self.read(account, path, start=page * _ROWS_PER_PAGE, count=_ROWS_PER_PAGE, **params)
             rows = rows_of(answer)
             yield from rows
             if len(rows) < _ROWS_PER_PAGE:
                 return
-        raise Endless
 
     def act(self, account: Account, path: str, action: str, **request: Any) -> Answer:
         """An action on something nobody sees yet, so that it may be repeated; what is in its answer's `value`."""

@@ -20,7 +20,7 @@ from publishing.platforms.base import (
 from publishing.platforms.likeness import same_text, window_start
 from publishing.platforms.linkedin.calls import Answer, Calls, from_milliseconds, in_path, rows_of
 from publishing.platforms.linkedin.settings import LinkedInSettings
-from publishing.platforms.wire import as_far_as_read
+from publishing.platforms.lists import listing_ends, threads_read
 
 _ORGANIZATION = "urn:li:organization:"
 #: What a comment stands under, and its number there.
@@ -84,16 +84,18 @@ class LinkedInReading(Connector):
 
         A page of LinkedIn's that holds more, replies included, is read again from where the last answer ended.
         """
-        start, size, shown = _place(cursor) if cursor else (0, min(limit, _ROWS), ())
+        until, usual = listing_ends(), min(limit, _ROWS)
+        start, size, shown = _place(cursor) if cursor else (0, usual, ())
         path = f"socialActions/{in_path(remote_id)}/comments"
         rows = rows_of(self._calls.read(account, path, start=start, count=size))
-        threads: list[tuple[Answer, str | None]] = [(row, None) for row in rows]
-        for row in rows:
-            if _reply_count(row):
-                inner = self._calls.rows(account, f"socialActions/{in_path(_urn_of(row))}/comments")
-                threads += [(reply, _urn_of(row)) for reply in as_far_as_read(inner)]
-        names = self._names(account, {str(row.get("actor")) for row, _ in threads})
-        comments = sorted((_comment(row, parent, names) for row, parent in threads), key=_order, reverse=True)
+        threads = threads_read(rows, lambda row: self._replies(account, row, until))
+        goes_on = len(rows) == size
+        if len(threads) < len(rows):
+            size, goes_on = len(threads), True
+        said: list[tuple[Answer, str | None]] = [(row, None) for row, _ in threads]
+        said += [(reply, _urn_of(row)) for row, replies in threads for reply in replies]
+        names = self._names(account, {str(row.get("actor")) for row, _ in said})
+        comments = sorted((_comment(row, parent, names) for row, parent in said), key=_order, reverse=True)
         wanted = [
             one
             for one in comments
@@ -101,7 +103,12 @@ class LinkedInReading(Connector):
         ]
         if len(wanted) > limit:
             return CommentPage(tuple(wanted[:limit]), _cursor(start, size, _order(wanted[limit - 1])))
-        return CommentPage(tuple(wanted), _cursor(start + size, size, None) if len(rows) == size else None)
+        return CommentPage(tuple(wanted), _cursor(start + size, usual, None) if goes_on else None)
+
+    def _replies(self, account: Account, row: Answer, until: float) -> Iterable[Answer]:
+        if not _reply_count(row):
+            return ()
+        return self._calls.rows(account, f"socialActions/{in_path(_urn_of(row))}/comments", until=until)
 
     def engagement(self, account: Account, remote_id: str) -> Counts:
         told = self._calls.read(account, f"socialMetadata/{in_path(remote_id)}")

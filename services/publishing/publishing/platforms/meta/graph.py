@@ -15,10 +15,11 @@ from publishing.platforms.base import (
     PlatformRefusal,
     Refusal,
 )
+from publishing.platforms.lists import pages_read
 from publishing.platforms.meta.errors import BROKEN_CODES, refusal_from, wait_in
 from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.multipart import Multipart
-from publishing.platforms.wire import Endless, Reply, Wire, strange, transient
+from publishing.platforms.wire import Reply, Wire, strange, transient
 
 Answer = dict[str, Any]
 
@@ -42,16 +43,17 @@ class Graph:
         """GET: may be repeated at will."""
         return self._call("GET", account, node, edge, params=params)
 
-    def rows(self, account: Account, node: str, edge: str, **params: Any) -> Iterator[Answer]:
-        """All rows of a list. Raises PlatformRefusal too when it does not end within reason."""
-        for _ in range(_PAGES_READ):
+    def rows(
+        self, account: Account, node: str, edge: str, *, until: float | None = None, **params: Any
+    ) -> Iterator[Answer]:
+        """All rows of a list. Raises PlatformRefusal too when it does not end within reason, or by `until`."""
+        for _ in pages_read(_PAGES_READ, until):
             answer = self.read(account, node, edge, limit=ROWS_PER_PAGE, **params)
             yield from rows_of(answer)
             after = next_cursor(answer)
             if after is None:
                 return
             params["after"] = after
-        raise Endless
 
     def ask(
         self,

@@ -7,8 +7,9 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from publishing.platforms.base import Account, OutcomeUnknown
+from publishing.platforms.lists import pages_read
 from publishing.platforms.multipart import Multipart
-from publishing.platforms.wire import Endless, Reply, Wire, strange
+from publishing.platforms.wire import Reply, Wire, strange
 from publishing.platforms.x.errors import problem_of, refusal_from
 from publishing.platforms.x.settings import XSettings
 
@@ -41,7 +42,7 @@ class Calls:
     def own_posts(self, account: Account, start: datetime, post_fields: str) -> Iterator[Answer]:
         """The account's posts and replies made since then, newest first."""
         path, token = f"users/{quote(account.remote_account_id, safe='')}/tweets", None
-        for _ in range(_PAGES_READ):
+        for _ in pages_read(_PAGES_READ):
             answer = self.read(
                 account,
                 path,
@@ -54,7 +55,6 @@ class Calls:
             token = (answer.get("meta") or {}).get("next_token")
             if not token:
                 return
-        raise Endless
 
     def stage(self, account: Account, path: str, data: Answer | Multipart | None = None) -> Answer:
         """POST of something nobody sees yet, so that it may be repeated."""

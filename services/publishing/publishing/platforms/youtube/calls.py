@@ -7,9 +7,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from publishing.platforms.base import Account, OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.lists import pages_read
 from publishing.platforms.pieces import Piece
 from publishing.platforms.pinning import is_pinned
-from publishing.platforms.wire import Endless, Reply, Wire, strange, transient
+from publishing.platforms.wire import Reply, Wire, strange, transient
 from publishing.platforms.youtube.errors import is_broken, refusal_from
 from publishing.platforms.youtube.settings import YouTubeSettings
 
@@ -38,16 +39,17 @@ class DataApi:
         reply = self._wire.send("GET", self._address(resource, params), headers=_headers(account))
         return judged(reply, visible=False)
 
-    def rows(self, account: Account, resource: str, **params: Any) -> Iterator[Answer]:
-        """All items of a list. Raises PlatformRefusal too when it does not end within reason."""
-        for _ in range(_PAGES_READ):
+    def rows(
+        self, account: Account, resource: str, *, until: float | None = None, **params: Any
+    ) -> Iterator[Answer]:
+        """All items of a list. Raises PlatformRefusal too when it does not end within reason, or by `until`."""
+        for _ in pages_read(_PAGES_READ, until):
             answer = self.read(account, resource, **params)
             yield from items_of(answer)
             token = answer.get("nextPageToken")
             if not token:
                 return
             params["pageToken"] = token
-        raise Endless
 
     def create(self, account: Account, resource: str, body: Answer, **params: Any) -> Answer:
         """POST of something visible: sent once. The answer has an `id`."""

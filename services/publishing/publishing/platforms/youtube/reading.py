@@ -17,7 +17,7 @@ from publishing.platforms.base import (
     RemoteReply,
 )
 from publishing.platforms.likeness import same_text, window_start
-from publishing.platforms.wire import as_far_as_read
+from publishing.platforms.lists import listing_ends, threads_read
 from publishing.platforms.youtube.calls import Answer, DataApi, items_of, rfc3339
 from publishing.platforms.youtube.settings import YouTubeSettings
 
@@ -91,10 +91,11 @@ class YouTubeReading(Connector):
             raise PlatformRefusal(Refusal.REJECTED, "commentNotFound", "The comment is no longer there.")
         return str((found[0].get("snippet") or {}).get("parentId") or comment_id)
 
-    def _replies(self, account: Account, comment_id: str) -> Iterable[Answer]:
+    def _replies(self, account: Account, comment_id: str, until: float | None = None) -> Iterable[Answer]:
         return self._api.rows(
             account,
             "comments",
+            until=until,
             part="snippet",
             parentId=comment_id,
             textFormat=_PLAIN,
@@ -114,18 +115,14 @@ class YouTubeReading(Connector):
 
         A page of YouTube's that holds more, replies included, is read again from where the last answer ended.
         """
-        token, size, shown = _place(cursor) if cursor else ("", str(min(limit, _ROWS_PER_PAGE)), ())
-        answer = self._api.read(
-            account,
-            "commentThreads",
-            part="snippet,replies",
-            videoId=remote_id,
-            order="time",
-            textFormat=_PLAIN,
-            maxResults=size,
-            pageToken=token or None,
-        )
-        comments = [one for thread in items_of(answer) for one in self._thread(account, thread) if one.id]
+        until, usual = listing_ends(), str(min(limit, _ROWS_PER_PAGE))
+        token, size, shown = _place(cursor) if cursor else ("", usual, ())
+        answer = self._page(account, remote_id, token, size, "snippet,replies")
+        rows = items_of(answer)
+        threads = threads_read(rows, lambda thread: self._replies_in(account, thread, until))
+        if is_cut := len(threads) < len(rows):
+            size = str(len(threads))
+        comments = [one for thread, replies in threads for one in _thread(thread, replies) if one.id]
         comments.sort(key=_order, reverse=True)
         wanted = [
             one
@@ -135,17 +132,28 @@ class YouTubeReading(Connector):
         if len(wanted) > limit:
             rest = encode_cursor(token, size, *_order(wanted[limit - 1]))
             return CommentPage(tuple(wanted[:limit]), rest)
+        if is_cut:  # what comes behind so many, YouTube alone knows
+            answer = self._page(account, remote_id, token, size, "id")
         following = answer.get("nextPageToken")
-        return CommentPage(tuple(wanted), encode_cursor(following, size, "", "") if following else None)
+        return CommentPage(tuple(wanted), encode_cursor(following, usual, "", "") if following else None)
 
-    def _thread(self, account: Account, thread: Answer) -> list[RemoteComment]:
-        """A comment and its replies; YouTube shows a few of them, the others are asked for."""
-        snippet = thread.get("snippet") or {}
-        count = int(snippet.get("totalReplyCount") or 0)
-        shown = (thread.get("replies") or {}).get("comments") or []
-        first = _comment(snippet.get("topLevelComment") or {}, None, count)
-        replies = shown if count <= len(shown) else as_far_as_read(self._replies(account, first.id))
-        return [first, *(_comment(reply, first.id, 0) for reply in replies)]
+    def _page(self, account: Account, remote_id: str, token: str, size: str, part: str) -> Answer:
+        return self._api.read(
+            account,
+            "commentThreads",
+            part=part,
+            videoId=remote_id,
+            order="time",
+            textFormat=_PLAIN,
+            maxResults=size,
+            pageToken=token or None,
+        )
+
+    def _replies_in(self, account: Account, thread: Answer, until: float) -> Iterable[Answer]:
+        """A thread's replies; YouTube shows a few of them, the others are asked for."""
+        shown: list[Answer] = (thread.get("replies") or {}).get("comments") or []
+        first = _first(thread)
+        return shown if first.reply_count <= len(shown) else self._replies(account, first.id, until)
 
     def engagement(self, account: Account, remote_id: str) -> Counts:
         found = items_of(self._api.read(account, "videos", part="snippet,statistics", id=remote_id))
@@ -198,6 +206,16 @@ def _own(
         if is_ours and row.get("id") not in known_ids and same_text(text, said):
             return RemoteReply(str(row["id"]), parent_id, made_at)
     return None
+
+
+def _first(thread: Answer) -> RemoteComment:
+    snippet = thread.get("snippet") or {}
+    return _comment(snippet.get("topLevelComment") or {}, None, int(snippet.get("totalReplyCount") or 0))
+
+
+def _thread(thread: Answer, replies: Iterable[Answer]) -> list[RemoteComment]:
+    first = _first(thread)
+    return [first, *(_comment(reply, first.id, 0) for reply in replies)]
 
 
 def _comment(row: Answer, parent_id: str | None, reply_count: int) -> RemoteComment:
