@@ -1,7 +1,6 @@
 """One attempt at one post: the call to the platform, and what its answer means. Nothing is stored here."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import structlog
@@ -27,7 +26,7 @@ from publishing.platforms.limits import check_content
 from publishing.platforms.media_limits import check_files
 from publishing.records import PageRow, Post
 from publishing.renewing import softened
-from publishing.retries import MAX_ATTEMPTS, wait_before_next
+from publishing.retries import wait_before_next
 from publishing.store.names import Names
 from publishing.store.sending import Claim, Recorded, Sending
 
@@ -59,7 +58,8 @@ class Delivered:
     @property
     def rest_seconds(self) -> float:
         """How long the platform takes no posts of the page, as far as it says so; 0: it takes some."""
-        return _limit_seconds(self.refusal) if self.refusal is not None else 0.0
+        is_limited = self.refusal is not None and self.refusal.kind is Refusal.RATE_LIMITED
+        return min(self.refusal.wait_seconds or 0.0, DAY_SECONDS) if is_limited and self.refusal else 0.0
 
 
 def deliver(house: House, page: PageRow, post: Post) -> Delivered:
@@ -154,34 +154,20 @@ def refused(post: Post, refusal: PlatformRefusal, outcome: str = "refused") -> D
     A publish at once is tried once (decisions). `post.attempts` counts the attempt this is about.
     """
     expired = refusal.kind is Refusal.EXPIRED
-    wait, counts = None, not _is_waited_out(post, refusal)
+    wait = None
     if refusal.retryable and post.origin == "scheduled":
-        used = post.attempts - post.attempts_before if counts else min(post.attempts, MAX_ATTEMPTS - 1)
-        wait = wait_before_next(used, refusal.wait_seconds)
+        wait = wait_before_next(post.attempts - post.attempts_before, refusal.wait_seconds)
     advice = f"Reconnect the page, then {AGAIN[post.origin]}."
     record = Recorded(
         id=post.id,
         fence=post.fence,
         state="failed" if wait is None else "queued",
         outcome=outcome,
-        counts=counts,
         wait_seconds=wait or 0.0,
         error_code=PAGE_EXPIRED.code if expired else PLATFORM_REJECTED.code,
         error_message=storable(f"{refusal.message} ({refusal.code})" + (f". {advice}" if expired else "")),
     )
     return Delivered(record, refusal)
-
-
-def _limit_seconds(refusal: PlatformRefusal) -> float:
-    """How long a limit lasts, as far as the platform says so; 0: it is none."""
-    is_limit = refusal.kind is Refusal.RATE_LIMITED
-    return min(refusal.wait_seconds or 0.0, DAY_SECONDS) if is_limit else 0.0
-
-
-def _is_waited_out(post: Post, refusal: PlatformRefusal) -> bool:
-    """Whether a refusal uses up no attempt: a limit's, until the post is a day late (our choice)."""
-    late = (post.out_at or post.scheduled_at) - post.scheduled_at
-    return _limit_seconds(refusal) > 0 and late < timedelta(seconds=DAY_SECONDS)
 
 
 def unknown(house: House, post: Post) -> Delivered:

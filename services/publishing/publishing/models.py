@@ -118,8 +118,7 @@ posts = Table(
     #: What the guardrails count; null when there is nothing to count.
     Column("out_at", _TIME),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
-    #: Attempts that count no more: those before the last manual retry, which begins a fresh budget, and those that a
-    #: platform's limit refused.
+    #: Attempts made before the last manual retry, which begins a fresh budget.
     Column("attempts_before", Integer, nullable=False, server_default=text("0")),
     #: Goes up with every claim: what an earlier holder still wants to write is void.
     Column("fence", BigInteger, nullable=False, server_default=text("0")),

@@ -12,6 +12,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+#: The wait for a limit that rolls over 24 hours and does not say when it ends: the three of a post are nearly all of
+#: them, and no later, as a post is not sent a day late. Our choice.
+DAYS_LIMIT_SECONDS = 7.75 * 3_600
+
 
 class Refusal(StrEnum):
     """Why a platform did not do what was asked; in every case nothing became visible."""

@@ -102,8 +102,8 @@ _RECORD = text(
     f"""
     WITH v AS (
         SELECT * FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS v(id text, fence bigint, state text, outcome text,
-            counts boolean, wait_seconds float8, looked_up boolean, remote_id text, permalink text, error_code text,
-            error_message text, traceparent text)
+            wait_seconds float8, looked_up boolean, remote_id text, permalink text, error_code text, error_message text,
+            traceparent text)
     ), recorded AS (
         UPDATE posts p SET state = v.state,
             out_at = CASE WHEN v.state = 'unknown' OR v.state = 'published' AND v.looked_up THEN p.out_at
@@ -113,7 +113,6 @@ _RECORD = text(
             lease_until = CASE v.state WHEN 'unknown'
                 THEN clock_timestamp() + make_interval(secs => v.wait_seconds) END,
             unknown_since = CASE v.state WHEN 'unknown' THEN coalesce(p.unknown_since, clock_timestamp()) END,
-            attempts_before = p.attempts_before + (NOT v.counts)::int,
             remote_id = v.remote_id, permalink = v.permalink,
             error_code = v.error_code, error_message = v.error_message,
             traceparent = coalesce(v.traceparent, p.traceparent),
@@ -203,8 +202,6 @@ class Recorded:
     state: str
     #: The attempt's: published, refused, not_published, given_up; None while it stays open.
     outcome: str | None
-    #: Whether the attempt is one of those that a post has.
-    counts: bool = True
     wait_seconds: float = 0.0
     looked_up: bool = False
     remote_id: str | None = None

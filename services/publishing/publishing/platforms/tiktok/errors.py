@@ -3,14 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from publishing.platforms.base import PlatformRefusal, Refusal
+from publishing.platforms.base import DAYS_LIMIT_SECONDS, PlatformRefusal, Refusal
 from publishing.platforms.wire import Reply, retry_after
 
 #: TikTok's windows of calls are a minute long.
 _MINUTE_SECONDS = 60.0
-#: Its caps of posts and of accounts roll over 24 hours; a post is not sent a day late. Our choice.
-_CAP_SECONDS = 3 * 3600.0
-
 _CAPS = ("spam_risk_too_many_posts", "spam_risk_too_many_pending_share", "reached_active_user_cap")
 _CODES: Mapping[str, Refusal] = {
     "access_token_invalid": Refusal.EXPIRED,
@@ -64,10 +61,10 @@ def refusal_from(reply: Reply, error: Mapping[str, Any]) -> PlatformRefusal:
 def failure(reason: str) -> PlatformRefusal:
     """Why a post came to nothing that TikTok had taken (`fail_reason`)."""
     kind = _REASONS.get(reason, Refusal.REJECTED)
-    wait = _CAP_SECONDS if reason in _CAPS else None
+    wait = DAYS_LIMIT_SECONDS if reason in _CAPS else None
     message = f"TikTok took the post and could not publish it: {reason or 'no reason given'}."
     return PlatformRefusal(kind, reason or "FAILED", message, wait)
 
 
 def _wait(code: str, reply: Reply) -> float:
-    return retry_after(reply.headers) or (_CAP_SECONDS if code in _CAPS else _MINUTE_SECONDS)
+    return retry_after(reply.headers) or (DAYS_LIMIT_SECONDS if code in _CAPS else _MINUTE_SECONDS)

@@ -30,9 +30,9 @@ def answer(status: int, code: str) -> Reply:
     [
         ("access_token_invalid", Refusal.EXPIRED, None), ("scope_not_authorized", Refusal.PERMISSION, None),
         ("rate_limit_exceeded", Refusal.RATE_LIMITED, 60.0), ("invalid_params", Refusal.REJECTED, None),
-        ("spam_risk_too_many_posts", Refusal.RATE_LIMITED, 10_800.0), ("spam_risk", Refusal.REJECTED, None),
+        ("spam_risk_too_many_posts", Refusal.RATE_LIMITED, 27_900.0), ("spam_risk", Refusal.REJECTED, None),
         ("spam_risk_user_banned_from_posting", Refusal.PERMISSION, None),
-        ("reached_active_user_cap", Refusal.RATE_LIMITED, 10_800.0),
+        ("reached_active_user_cap", Refusal.RATE_LIMITED, 27_900.0),
         ("url_ownership_unverified", Refusal.PERMISSION, None),
         ("privacy_level_option_mismatch", Refusal.REJECTED, None),
         ("unaudited_client_can_only_post_to_private_accounts", Refusal.PERMISSION, None),
