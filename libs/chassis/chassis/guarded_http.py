@@ -60,20 +60,11 @@ class FetchFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
-    """A whole answer. `content_type` is the bare type in lower case, empty if the server named none."""
-
-    status: int
-    content_type: str
-    body: bytes
-    final_url: str
-
-
-@dataclass(frozen=True, slots=True)
 class Stream:
     """The beginning of an answer; `chunks` yields the rest, once, within the caps. Raises FetchFailed."""
 
     status: int
+    #: The bare type in lower case, empty if the server named none.
     content_type: str
     #: As the server announces it, if it does.
     length_bytes: int | None
@@ -87,17 +78,6 @@ def resolve(host: str, port: int) -> list[str]:
         return [host]
     rows = socket.getaddrinfo(host, port, socket.AF_UNSPEC, socket.SOCK_STREAM)
     return [str(row[4][0]) for row in rows]
-
-
-def fetch(url: str, *, max_bytes: int, timeout_seconds: float, **options: Any) -> Fetched:
-    """GET a whole file into memory. Options, errors: see `stream`."""
-    with stream(url, max_bytes=max_bytes, timeout_seconds=timeout_seconds, **options) as answer:
-        return Fetched(
-            status=answer.status,
-            content_type=answer.content_type,
-            body=b"".join(answer.chunks),
-            final_url=answer.final_url,
-        )
 
 
 @contextmanager

@@ -8,13 +8,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from chassis import guarded_http
 from chassis.addresses import UnsafeAddress
-from chassis.guarded_http import FetchFailed, FetchProblem, fetch, stream
+from chassis.guarded_http import FetchFailed, FetchProblem, Stream, stream
 
 #: A public address that the tests' network leads to the local server.
 PUBLIC = "93.184.216.34"
@@ -125,14 +126,20 @@ def _answers(*rounds: Sequence[str]) -> Callable[[str, int], Sequence[str]]:
     return lambda host, port: left.pop(0)
 
 
-def _get(url: str, **options: object) -> guarded_http.Fetched:
+def _get(url: str, **options: object) -> Stream:
+    """An answer that was read to its end."""
     settings = {"max_bytes": 10_000, "timeout_seconds": 5.0, "resolve": lambda host, port: [PUBLIC]} | options
-    return fetch(url, **settings)  # type: ignore[arg-type]
+    with stream(url, **settings) as answer:  # type: ignore[arg-type]
+        return replace(answer, chunks=iter(list(answer.chunks)))
+
+
+def _size_bytes(answer: Stream) -> int:
+    return sum(map(len, answer.chunks))
 
 
 def test_a_file_comes_with_its_status_type_and_address(server: _Server, dialled: list[object]) -> None:
     answer = _get(f"http://{HOST}/file?x=1#part", allowed_types={"image/jpeg"})
-    assert (answer.status, answer.content_type, len(answer.body)) == (200, "image/jpeg", 1000)
+    assert (answer.status, answer.content_type, _size_bytes(answer)) == (200, "image/jpeg", 1000)
     assert answer.final_url == f"http://{HOST}/file?x=1"
     assert server.seen == [(HOST, "/file?x=1")]
 
@@ -251,7 +258,7 @@ def test_a_routed_host_is_reached_where_the_deployment_says(server: _Server) -> 
 
 @pytest.mark.parametrize("path", ["file", "unmeasured"])
 def test_a_file_over_the_cap_is_cut_off_and_one_at_the_cap_is_not(path: str, dialled: list[object]) -> None:
-    assert len(_get(f"http://{HOST}/{path}", max_bytes=1000).body) == 1000
+    assert _size_bytes(_get(f"http://{HOST}/{path}", max_bytes=1000)) == 1000
     with pytest.raises(FetchFailed) as failure:
         _get(f"http://{HOST}/{path}", max_bytes=999)
     assert failure.value.problem is FetchProblem.TOO_LARGE
@@ -299,8 +306,8 @@ def test_an_address_that_does_not_answer_leaves_time_for_the_next(
         return real(server.server_address[:2], timeout)
 
     monkeypatch.setattr(guarded_http.socket, "create_connection", dial)
-    options = {"max_bytes": 10_000, "timeout_seconds": 6.0, "resolve": lambda host, port: ["8.8.8.8", PUBLIC]}
-    assert fetch(f"http://{HOST}/file", **options).status == 200  # type: ignore[arg-type]
+    options = {"timeout_seconds": 6.0, "resolve": lambda host, port: ["8.8.8.8", PUBLIC]}
+    assert _get(f"http://{HOST}/file", **options).status == 200
     assert [address for address, _ in tried] == ["8.8.8.8", PUBLIC]
     assert tried[0][1] == pytest.approx(3.0, abs=0.5)
     assert tried[1][1] == pytest.approx(6.0, abs=0.5)
@@ -310,7 +317,7 @@ def test_a_file_can_be_read_piece_by_piece(dialled: list[object]) -> None:
     options = {"max_bytes": 10_000, "timeout_seconds": 5.0, "resolve": lambda host, port: [PUBLIC]}
     with stream(f"http://{HOST}/file", **options) as answer:  # type: ignore[arg-type]
         assert answer.length_bytes == 1000
-        assert sum(map(len, answer.chunks)) == 1000
+        assert _size_bytes(answer) == 1000
 
 
 def test_the_readers_own_errors_are_left_alone(dialled: list[object]) -> None:
@@ -349,7 +356,7 @@ def test_a_file_that_ends_with_its_connection_comes_whole_over_tls(
     certificate: Path, dialled: list[object]
 ) -> None:
     context = ssl.create_default_context(cafile=str(certificate))
-    assert len(_get(f"https://{HOST}/unannounced", ssl_context=context).body) == 1000
+    assert _size_bytes(_get(f"https://{HOST}/unannounced", ssl_context=context)) == 1000
 
 
 @pytest.mark.parametrize("path", ["silence", "drip", "dripping_head"])
@@ -366,16 +373,19 @@ import eventlet
 eventlet.monkey_patch()
 import ssl, sys
 from chassis.addresses import UnsafeAddress
-from chassis.guarded_http import FetchFailed, fetch, resolve
+from chassis.guarded_http import FetchFailed, resolve, stream
 port, certificate = sys.argv[1:]
 url = "https://media.example.com/"
 options = {"max_bytes": 10**6, "host_map": {"media.example.com": "127.0.0.1:" + port},
            "ssl_context": ssl.create_default_context(cafile=certificate)}
 assert "127.0.0.1" in resolve("localhost", 80)
-assert len(fetch(url + "file", timeout_seconds=5, **options).body) == 1000
+def size_bytes(path, seconds):
+    with stream(url + path, timeout_seconds=seconds, **options) as answer:
+        return sum(map(len, answer.chunks))
+assert size_bytes("file", 5) == 1000
 def slow():
     try:
-        fetch(url + "drip", timeout_seconds=0.5, **options)
+        size_bytes("drip", 0.5)
     except FetchFailed as failure:
         return failure.problem.value
 ticks = []

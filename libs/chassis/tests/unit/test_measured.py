@@ -30,7 +30,7 @@ import eventlet
 eventlet.monkey_patch()
 import json, ssl, sys, time
 from chassis.addresses import networks
-from chassis.guarded_http import FetchFailed, fetch
+from chassis.guarded_http import FetchFailed, stream
 from chassis.posting import Line, PostFailed
 ports, limit, certificate = json.loads(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
 context = ssl.create_default_context(cafile=certificate) if certificate else None
@@ -44,7 +44,8 @@ def posted(port):
 def fetched(port):
     options = {"host_map": {"floods.example.com": f"127.0.0.1:{port}"}, "ssl_context": context}
     url = f"{scheme}://floods.example.com/"
-    return len(fetch(url, timeout_seconds=limit, max_bytes=10**9, **options).body)
+    with stream(url, timeout_seconds=limit, max_bytes=10**9, **options) as answer:
+        return sum(map(len, answer.chunks))
 
 def tick():
     while True:
