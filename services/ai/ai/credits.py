@@ -45,13 +45,7 @@ def charge(
         return _left(book, caller.tier, charged.spent)
     taken = ledger.charge(book, operation_id, month, credits, action=action, job_id=job_id)
     if taken is None:
-        raise insufficient(
-            settings,
-            required=credits,
-            available=book.available,
-            plan_remaining=book.plan,
-            bonus=book.bonus,
-        )
+        raise _insufficient(settings, book, credits)
     book = book.with_entries([taken])
     store.add(standing, [*new, taken])
     _mark_if_low(connection, standing, caller, book)
@@ -62,13 +56,7 @@ def check(connection: Connection, settings: CreditSettings, caller: Caller, requ
     """Whether the caller's account has so much, before anything is done for him. Raises INSUFFICIENT_CREDITS."""
     book = settled(Ledgers(connection).read(caller.account_id), caller.tier)
     if book.available < required:
-        raise insufficient(
-            settings,
-            required=required,
-            available=book.available,
-            plan_remaining=book.plan,
-            bonus=book.bonus,
-        )
+        raise _insufficient(settings, book, required)
 
 
 def refused(connection: Connection, caller: Caller) -> None:
@@ -162,16 +150,14 @@ def check_tier(tier: str) -> None:
         raise errors.invalid("tier", "is not a tier")
 
 
-def insufficient(
-    settings: CreditSettings, *, required: int, available: int, plan_remaining: int, bonus: int
-) -> ApiError:
+def _insufficient(settings: CreditSettings, book: Book, required: int) -> ApiError:
     """INSUFFICIENT_CREDITS with the fields of the spec ("Errors")."""
     return ApiError(
         errors.INSUFFICIENT_CREDITS,
         required=required,
-        available=available,
-        plan_remaining=plan_remaining,
-        bonus=bonus,
+        available=book.available,
+        plan_remaining=book.plan,
+        bonus=book.bonus,
         billing_url=settings.billing_url,
         packs_url=settings.packs_url,
         auto_refill_url=settings.auto_refill_url,

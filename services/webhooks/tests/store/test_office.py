@@ -2,10 +2,7 @@
 
 import hashlib
 import hmac
-import socket
 import threading
-import time
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -14,9 +11,8 @@ from cryptography.fernet import Fernet
 from structlog.testing import capture_logs
 
 from contracts import webhooks as api
-from webhooks import chores, deliveries, subscriptions
+from webhooks import chores, subscriptions
 from webhooks.house import House
-from webhooks.rules import OUR_PATIENCE_SECONDS
 from webhooks.vault import Vault
 
 
@@ -137,117 +133,6 @@ def test_a_name_that_leads_to_a_private_address_is_not_called(desk: Any, receive
     assert receiver.got == []
 
 
-def without_names(desk: Any, receiver: Any, until: Callable[[], bool]) -> str:
-    """A subscription to a host whose name the resolver has no answer for, until it is so."""
-
-    def resolve(host: str, port: int) -> list[str]:
-        if not until():
-            raise socket.gaierror(socket.EAI_AGAIN, "try again")
-        return ["127.0.0.1"]
-
-    desk.house.office.close()
-    vault = Vault(desk.house.settings.secret_keys)
-    desk.house = House(desk.database, desk.house.settings, vault, desk.quota, resolve)
-    return str(desk.subscribe(f"http://hooks.example.com:{receiver.server_port}/").id)
-
-
-def go_on(desk: Any) -> None:
-    """With what was put off, at once."""
-    for lane in desk.house.office._lanes.values():
-        lane.held_until = time.monotonic()
-
-
-def test_a_resolver_that_is_silent_disables_nobody(desk: Any, receiver: Any) -> None:
-    over = threading.Event()
-    settings = msgspec.structs.replace(desk.house.settings, timeout_seconds=0.05)
-
-    def resolve(host: str, port: int) -> list[str]:
-        over.wait(10)
-        return ["127.0.0.1"]
-
-    desk.house.office.close()
-    desk.house = House(desk.database, settings, Vault(settings.secret_keys), desk.quota, resolve)
-    made = [desk.subscribe(f"http://{name}.example.com:{receiver.server_port}/").id for name in "ab"]
-    desk.arrive(30)
-    put_off: set[float] = set()
-
-    def were_enough() -> bool:
-        """To disable both."""
-        held = [lane.held_until for lane in desk.house.office._lanes.values()]
-        put_off.update(until for until in held if until > time.monotonic())
-        go_on(desk)
-        return len(put_off) > 40
-
-    try:
-        desk.work(were_enough)
-        shown = [desk.show(one) for one in made]
-        tried = [delivery for one in made for delivery in desk.log(one) if delivery.attempts]
-    finally:
-        over.set()
-    assert [(one.status, one.consecutive_failures) for one in shown] == [("active", 0)] * 2
-    assert not tried
-
-
-def test_who_alone_has_no_name_is_put_off_for_a_while_and_then_disabled(desk: Any, receiver: Any) -> None:
-    def resolve(host: str, port: int) -> list[str]:
-        if host == "lame.example.com":
-            raise socket.gaierror(socket.EAI_AGAIN, "try again")
-        return ["127.0.0.1"]
-
-    desk.house.office.close()
-    vault = Vault(desk.house.settings.secret_keys)
-    desk.house = House(desk.database, desk.house.settings, vault, desk.quota, resolve)
-    lame, good = (
-        desk.subscribe(f"http://{name}.example.com:{receiver.server_port}/").id for name in ("lame", "good")
-    )
-    desk.arrive(25)
-    lanes = desk.house.office._lanes
-    with capture_logs() as logged:
-        for _ in range(3):
-            desk.work(lambda: lame in lanes and lanes[lame].held_until > time.monotonic())
-            go_on(desk)
-        desk.work(lambda: len(desk.log(good, status="delivered")) == 25)
-    assert [line["event"] for line in logged].count("attempts_put_off") == 1
-    assert (desk.show(lame).status, desk.show(lame).consecutive_failures) == ("active", 0)
-    lanes[lame].wanting_since -= 3_600
-    go_on(desk)
-    desk.work(lambda: desk.show(lame).status == "disabled")
-    assert desk.show(lame).consecutive_failures == 20
-    assert desk.show(good).status == "active"
-
-
-def test_a_shortage_of_ours_is_no_failure_of_the_receivers(desk: Any, receiver: Any) -> None:
-    there_are_names, asked = threading.Event(), []
-    made = without_names(desk, receiver, lambda: asked.append(1) or there_are_names.is_set())
-    desk.arrive(30)
-
-    def were_enough() -> bool:
-        """To disable it."""
-        go_on(desk)
-        return len(asked) > 20
-
-    desk.work(were_enough)
-    there_are_names.set()
-    assert (desk.show(made).status, desk.show(made).consecutive_failures) == ("active", 0)
-    assert all(delivery.attempts == () for delivery in desk.log(made))
-    desk.settle()
-    assert [(delivery.status, len(delivery.attempts)) for delivery in desk.log(made)] == [
-        ("delivered", 1)
-    ] * 30
-
-
-def test_a_shortage_that_does_not_end_ends_deliveries_and_disables_nobody(desk: Any, receiver: Any) -> None:
-    made = without_names(desk, receiver, lambda: False)
-    desk.arrive(25)
-    for number, wait in enumerate((*desk.house.settings.retry_seconds, 0), 1):
-        desk.shift(OUR_PATIENCE_SECONDS + 1)
-        desk.work(lambda done=number: all(len(one.attempts) == done for one in desk.log(made)))
-        desk.shift(wait + 1)
-    assert {delivery.status for delivery in desk.log(made)} == {"failed"}
-    assert {attempt.error for one in desk.log(made) for attempt in one.attempts} == {"unknown_host"}
-    assert (desk.show(made).status, desk.show(made).consecutive_failures) == ("active", 0)
-
-
 def test_no_more_attempts_run_than_there_are_places_and_everybody_has_a_turn(
     desk: Any, receiver: Any
 ) -> None:
@@ -296,61 +181,6 @@ def test_a_secret_that_no_key_reads_is_logged_now_and_then_until_it_is_rotated(
     (got,) = receiver.await_count(1)
     signature = hmac.new(rotated.secret.encode(), got.body, hashlib.sha256).hexdigest()
     assert got.headers["X-Svc-Signature"] == f"sha256={signature}"
-
-
-def replay_all(desk: Any, subscription_id: str) -> set[str]:
-    """After quota has forgotten who has a unit; who had one."""
-    charged = set(desk.quota.units)
-    desk.quota.units.clear()
-    subscriptions.enable(desk.house, desk.caller(), api.SubscriptionId(id=subscription_id))
-    for one in desk.log(subscription_id):
-        request = api.ReplayDelivery(id=subscription_id, delivery_id=one.id)
-        deliveries.replay(desk.house, desk.caller(), request)
-    desk.settle()
-    assert {one.status for one in desk.log(subscription_id)} == {"delivered"}
-    return charged
-
-
-@pytest.mark.parametrize("is_late", [False, True])
-def test_what_was_charged_and_never_tried_takes_no_other_unit_weeks_later(
-    is_late: bool, desk: Any, receiver: Any
-) -> None:
-    may_answer = threading.Event()
-
-    def respond(handler: Any, got: Any) -> None:
-        may_answer.wait(30)
-        handler.send(410)
-
-    receiver.respond = respond
-    made = desk.subscribe(receiver.url)
-    desk.arrive(1 if is_late else 30)
-    desk.work(lambda: len(receiver.got) >= 1)
-    if is_late:  # the lane ends while quota is still being asked
-        desk.quota.may_answer.clear()
-        desk.arrive(29)
-        (lane,) = desk.house.office._lanes.values()
-        desk.work(lambda: lane.is_loading)
-    may_answer.set()
-    desk.work(lambda: desk.show(made.id).disabled_reason == "gone")
-    desk.quota.may_answer.set()
-    desk.settle()
-    receiver.respond_with(200)
-    charged = replay_all(desk, made.id)
-    assert 1 < len(charged) < 30
-    assert charged.isdisjoint(desk.quota.units)
-    assert len(charged) + len(desk.quota.units) == 30
-
-
-def test_what_is_put_off_takes_no_other_unit_weeks_later(desk: Any, receiver: Any) -> None:
-    there_are_names = threading.Event()
-    made = without_names(desk, receiver, there_are_names.is_set)
-    desk.arrive(10)
-    desk.work(lambda: any(lane.held_until for lane in desk.house.office._lanes.values()))
-    desk.work(lambda: all(not lane.known for lane in desk.house.office._lanes.values()))
-    there_are_names.set()
-    charged = replay_all(desk, made)
-    assert len(charged) == 10
-    assert desk.quota.units == {}
 
 
 def test_connections_are_kept_between_deliveries(desk: Any, receiver: Any) -> None:
