@@ -24,6 +24,8 @@ class Caller(Record, omit_defaults=True):
     request_id: str = ""
     #: Unique per idempotency key; None when the request runs without protection.
     operation_id: str | None = None
+    #: Which try of its operation this call is: goes up each time that an idempotency key is taken over.
+    try_number: int = 1
 
     def reaches(self, brand_id: str) -> bool:
         """Whether a brand *of this account* lies within the token's reach."""

@@ -87,9 +87,11 @@ class Exchange:
             self.house.config.trusted_proxy_hops,
         )
 
-    def act_as(self, caller: Caller, operation_id: str | None) -> None:
-        """Sets who calls the services, and under which operation id."""
-        self.caller = msgspec.structs.replace(caller, request_id=self.request_id, operation_id=operation_id)
+    def act_as(self, caller: Caller, operation_id: str | None, try_number: int = 1) -> None:
+        """Sets who calls the services, and as which try of which operation."""
+        self.caller = msgspec.structs.replace(
+            caller, request_id=self.request_id, operation_id=operation_id, try_number=try_number
+        )
 
     def relay(self, method: Callable[..., Result], request: object) -> Result:
         """Calls like `ask` for an answer that only goes on: JSON as the service wrote it, not looked into."""

@@ -204,10 +204,10 @@ def token_of(exchange: Exchange) -> str:
 
 
 def _follow_claim(exchange: Exchange) -> None:
-    """A keyed write carries its key's operation id."""
+    """A keyed write carries its key's operation id; the claim's fence counts the tries of it."""
     claim = exchange.claim
     if claim is not None and claim.verdict is Verdict.CLAIMED:
-        exchange.act_as(exchange.caller, claim.operation_id)
+        exchange.act_as(exchange.caller, claim.operation_id, claim.fence)
 
 
 def _keep(exchange: Exchange, answer: Answer) -> None:

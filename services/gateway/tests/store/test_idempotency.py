@@ -278,6 +278,19 @@ class TestKilledGateway:
         [(caller, _)] = bus.asked("publish_post")
         assert caller.operation_id == killed.operation_id
 
+    def test_each_takeover_is_the_next_try_of_the_operation(self, client, bus, database) -> None:
+        bus.answers["publish_post"] = ApiError(errors.SERVICE_UNAVAILABLE)
+        for _ in range(3):
+            client.post(PUBLISH, json=BODY, headers=KEY)
+            run_out_locks(database)
+        tries = [(caller.operation_id, caller.try_number) for caller, _ in bus.asked("publish_post")]
+        assert [number for _, number in tries] == [1, 2, 3]
+        assert len({operation_id for operation_id, _ in tries}) == 1
+
+    def test_a_call_without_a_key_is_the_first_try(self, client, bus) -> None:
+        client.post(PUBLISH, json=BODY)
+        assert [caller.try_number for caller, _ in bus.asked("publish_post")] == [1]
+
     def test_its_answer_that_was_not_stored_yet_is_given_again_by_the_operation_s_own_service(
         self, make_gateway, keys, database
     ) -> None:
