@@ -22,5 +22,14 @@ def new_id(prefix: str) -> str:
     else:
         number = (millisecond << 80) | random >> 1  # room for 32,768 more before the next millisecond
     _last = number
+    return _written(prefix, number)
+
+
+def first_id(prefix: str, unix_seconds: float) -> str:
+    """The lowest id of the millisecond that begins then: ids made earlier are smaller, in the order of bytes."""
+    return _written(prefix, int(unix_seconds * 1_000) << 80)
+
+
+def _written(prefix: str, number: int) -> str:
     characters = [_CROCKFORD[number >> shift & 31] for shift in range(125, -1, -5)]
     return f"{prefix}_{''.join(characters)}"

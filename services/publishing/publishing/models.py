@@ -16,6 +16,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
+from chassis import operations as chassis_operations
+
 metadata = MetaData()
 _TIME = DateTime(timezone=True)
 
@@ -274,3 +276,6 @@ replies = Table(
     Index("replies_of_comment", "comment_id"),
     Index("replies_of_post", "post_id"),
 )
+
+#: What each write operation has made: the id of a post or a reply, or an answer as JSON.
+operations = chassis_operations.operations.to_metadata(metadata)

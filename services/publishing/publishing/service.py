@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from chassis.operations import forget_old
 from chassis.service import BusProvider, DatabaseProvider, finish, loop, rpc
 from contracts import publishing as contract
 from contracts.caller import Caller
@@ -216,6 +217,10 @@ class PublishingService:
     @loop(interval_seconds=60.0)
     def forget_links(self) -> int:
         return linking.forget_links(self.house)
+
+    @loop(interval_seconds=60.0)
+    def forget_operations(self) -> int:
+        return forget_old(self.database)
 
     @finish
     def finish_calls(self) -> None:
