@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 
 from chassis.posting import Line
 from webhooks import rules
-from webhooks.records import Due, Opened, Tried
+from webhooks.records import Due, Entry, Opened, Tried
 
 
 class Lane:
@@ -29,6 +29,10 @@ class Lane:
         self.url = ""
         self.secrets: tuple[str, ...] = ()
         self.standing = rules.Standing(is_active=True, consecutive_failures=0)
+        #: How often the subscription was enabled: the next time begins the standing anew.
+        self.enabled_count = 0
+        #: Answers judged so far.
+        self.judged = 0
         #: How long the endpoint takes, of late; not known yet.
         self.answer_seconds = math.inf
         #: Attempts that went well since the lane was taken.
@@ -55,8 +59,10 @@ class Lane:
         self.lines: list[Line] = []
 
     def set_up(self, opened: Opened, secrets: Collection[str]) -> None:
+        """Takes the standing only of a lane that was just taken or enabled: otherwise this holder's own is newer."""
+        if self.version is None or self.enabled_count != opened.enabled_count:
+            self.standing, self.enabled_count = opened.standing, opened.enabled_count
         self.version, self.url, self.secrets = opened.version, opened.url, tuple(secrets)
-        self.standing = opened.standing
         if self.unreadable is not None:
             self.unreadable, self.held_until = None, 0.0
 
@@ -104,7 +110,7 @@ class Lane:
         now = time.monotonic()
         self.held_until = now + rules.pause_seconds(now - self.wanting_since)
 
-    def judge(self, due: Due, tried: Tried, waits: Sequence[float]) -> rules.Verdict:
+    def judge(self, due: Due, tried: Tried, waits: Sequence[float]) -> Entry:
         """What an answer leads to; the next one is judged by how the subscription stands after it."""
         verdict = rules.judge(
             tried.status_code,
@@ -118,7 +124,8 @@ class Lane:
         seconds = tried.duration_ms / 1000
         is_first = math.isinf(self.answer_seconds)
         self.answer_seconds = seconds if is_first else 0.8 * self.answer_seconds + 0.2 * seconds
-        return verdict
+        self.judged += 1
+        return Entry(tried, verdict, self.judged, self.enabled_count)
 
     def end(self, due: Due) -> None:
         self.running -= 1

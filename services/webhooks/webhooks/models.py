@@ -92,6 +92,10 @@ lanes = Table(
     #: Real time.
     Column("lease_until", _TIME),
     Column("consecutive_failures", Integer, nullable=False, server_default="0"),
+    #: The newest outcome in that count. The holder of the fence numbers its outcomes in the order of the answers.
+    Column("outcome_number", BigInteger, nullable=False, server_default="0"),
+    #: How often the subscription was enabled: outcomes of answers from before the last time do not count.
+    Column("enabled_count", Integer, nullable=False, server_default="0"),
     #: When the receiver last acknowledged one.
     Column("last_delivery_at", _TIME),
 )

@@ -21,7 +21,7 @@ from contracts.errors import ApiError
 from webhooks import charging, measures, rules, sending
 from webhooks.config import Settings
 from webhooks.lanes import Lane
-from webhooks.records import Due, Entry, Opened, Tried
+from webhooks.records import Due, Opened, Tried
 from webhooks.scribe import Scribe
 from webhooks.store.lanes import Lanes, Looked
 from webhooks.vault import UnreadableSecret, Vault
@@ -292,10 +292,11 @@ class Office:
         is_written, unbegun = False, list[Due]()
         try:
             with self._lock:
-                verdict = lane.judge(due, tried, self._settings.retry_seconds)
+                entry = lane.judge(due, tried, self._settings.retry_seconds)
+                verdict = entry.verdict
                 if verdict.standing.disabled_reason is not None:
                     unbegun = lane.drop()
-            is_written = self._scribe.write(Entry(tried, verdict))
+            is_written = self._scribe.write(entry)
         except ApiError as error:
             log.warning("attempt_not_written", delivery_id=due.id, reason=error.message)
         finally:

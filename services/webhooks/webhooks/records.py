@@ -119,6 +119,8 @@ class Opened(NamedTuple):
     secrets: list[str]
     standing: Standing
     version: tuple[int, int]
+    #: How often it was enabled.
+    enabled_count: int
 
 
 class Tried(NamedTuple):
@@ -147,3 +149,7 @@ class Entry(NamedTuple):
 
     tried: Tried
     verdict: Verdict
+    #: Its place among the answers that the lane's holder has judged.
+    outcome_number: int
+    #: How often the subscription had been enabled, as far as its holder knew.
+    enabled_count: int

@@ -44,13 +44,13 @@ class Scribe:
 
     def _commit(self, entries: list[Entry]) -> list[bool]:
         stood: dict[str, Stood] = {}
-        for entry in entries:
+        for entry in sorted(entries, key=lambda entry: (entry.tried.fence, entry.outcome_number)):
             stood[entry.tried.subscription_id] = _stood(entry, stood.get(entry.tried.subscription_id))
         settled = [_settled(entry) for entry in entries]
         with self._database.reading() as connection:
             held = Lanes(connection).record(settled, list(stood.values()), self._lease_seconds)
         for one in stood.values():
-            if one.reason is not None and one.subscription_id in held:
+            if held.get(one.subscription_id):
                 log.info("webhook_disabled", webhook_id=one.subscription_id, reason=one.reason)
         return [entry.tried.subscription_id in held for entry in entries]
 
@@ -62,13 +62,15 @@ def _stood(entry: Entry, before: Stood | None) -> Stood:
         subscription_id=entry.tried.subscription_id,
         fence=entry.tried.fence,
         failures=standing.consecutive_failures,
+        outcome_number=entry.outcome_number,
+        enabled_count=entry.enabled_count,
         has_delivered=entry.verdict.state == "delivered" or (before is not None and before.has_delivered),
         reason=standing.disabled_reason,
     )
 
 
 def _settled(entry: Entry) -> Settled:
-    tried, verdict = entry
+    tried, verdict = entry.tried, entry.verdict
     return Settled(
         subscription_id=tried.subscription_id,
         id=tried.delivery_id,

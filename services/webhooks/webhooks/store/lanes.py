@@ -47,7 +47,8 @@ _LOOK = Compiled(
 _TAKE = Compiled(
     text(
         """
-        UPDATE lanes SET fence = fence + 1, lease_until = clock_timestamp() + make_interval(secs => :lease)
+        UPDATE lanes SET fence = fence + 1, outcome_number = 0,
+            lease_until = clock_timestamp() + make_interval(secs => :lease)
         WHERE subscription_id IN (
             SELECT subscription_id FROM lanes
             WHERE subscription_id = ANY(:ids) AND (lease_until IS NULL OR lease_until <= clock_timestamp())
@@ -59,8 +60,8 @@ _TAKE = Compiled(
 _OPEN = Compiled(
     text(
         f"""
-        SELECT s.id, s.url, s.revision, s.status = 'active' AS is_active, l.consecutive_failures, x.secrets,
-            x.secret_count
+        SELECT s.id, s.url, s.revision, s.status = 'active' AS is_active, l.consecutive_failures, l.enabled_count,
+            x.secrets, x.secret_count
         FROM subscriptions s JOIN lanes l ON l.subscription_id = s.id, LATERAL (
             SELECT (array_agg(secret ORDER BY id DESC))[1:{_SIGNATURES}] AS secrets, count(*) AS secret_count
             FROM secrets
@@ -119,6 +120,8 @@ _LOAD = Compiled(
 #: must be quick; a commit that a crash of the database loses is only an attempt that is made twice.
 #: A delivery that was replayed while the attempt was on its way is due at another time than it was: there a failure is
 #: logged and leaves the rest to the replay.
+#: Outcomes may come here in another order than their answers: one that comes after a newer one, or after the
+#: subscription was enabled, is logged and changes neither the count of failures nor the subscription.
 _RECORD = """
     WITH clock AS MATERIALIZED (
         SELECT clock_now() AS now, set_config('synchronous_commit', 'off', true)
@@ -128,13 +131,16 @@ _RECORD = """
             status_code integer, error text, answer text)
     ), stood AS MATERIALIZED (
         SELECT * FROM jsonb_to_recordset(%(stood)s::jsonb) AS v (subscription_id text, fence bigint, failures integer,
-            has_delivered boolean, reason text)
+            outcome_number bigint, enabled_count integer, has_delivered boolean, reason text)
     ), held AS (
-        UPDATE lanes l SET consecutive_failures = v.failures,
+        UPDATE lanes l SET
+            consecutive_failures = CASE WHEN v.enabled_count = l.enabled_count AND v.outcome_number > l.outcome_number
+                THEN v.failures ELSE l.consecutive_failures END,
+            outcome_number = greatest(l.outcome_number, v.outcome_number),
             lease_until = clock_timestamp() + make_interval(secs => %(lease)s),
             last_delivery_at = CASE WHEN v.has_delivered THEN now ELSE l.last_delivery_at END
         FROM stood v, clock WHERE l.subscription_id = v.subscription_id AND l.fence = v.fence
-        RETURNING l.subscription_id
+        RETURNING l.subscription_id, v.enabled_count = l.enabled_count AS counts
     ), settled AS (
         UPDATE deliveries d SET attempts = v.number,
             state = CASE WHEN v.has_failed AND d.due_at <> v.due_at THEN d.state ELSE v.state END,
@@ -147,14 +153,15 @@ _RECORD = """
     ), disabled AS (
         UPDATE subscriptions s SET status = 'disabled', disabled_reason = v.reason, revision = revision + 1
         FROM stood v JOIN held USING (subscription_id)
-        WHERE s.id = v.subscription_id AND v.reason IS NOT NULL AND s.status = 'active'
+        WHERE s.id = v.subscription_id AND v.reason IS NOT NULL AND s.status = 'active' AND held.counts
+        RETURNING s.id
     ), logged AS (
         INSERT INTO attempts (delivery_id, number, at, duration_ms, status_code, error, answer)
         SELECT v.id, v.number, date_trunc('milliseconds', now - make_interval(secs => v.ago)), v.duration_ms,
             v.status_code, v.error, v.answer
         FROM tried v JOIN settled USING (id), clock ON CONFLICT DO NOTHING
     )
-    SELECT subscription_id FROM held
+    SELECT subscription_id, EXISTS (SELECT FROM disabled WHERE id = subscription_id) AS is_disabled FROM held
 """
 _BACKLOG = text(
     """
@@ -214,6 +221,8 @@ class Stood(NamedTuple):
     subscription_id: str
     fence: int
     failures: int
+    outcome_number: int
+    enabled_count: int
     has_delivered: bool
     reason: str | None
 
@@ -251,6 +260,7 @@ class Lanes:
                 secrets=row.secrets or [],
                 standing=Standing(row.is_active, row.consecutive_failures),
                 version=(row.revision, row.secret_count),
+                enabled_count=row.enabled_count,
             )
             for row in rows
         ]
@@ -275,13 +285,17 @@ class Lanes:
         rows = _LOAD.run(self._connection, parameters)
         return [Due._make(row)._replace(body=bytes(row.body)) for row in rows]
 
-    def record(self, settled: Sequence[Settled], stood: Sequence[Stood], lease_seconds: float) -> set[str]:
-        """Writes attempts and what they change, and renews their lanes; gives the lanes that are still ours.
+    def record(
+        self, settled: Sequence[Settled], stood: Sequence[Stood], lease_seconds: float
+    ) -> dict[str, bool]:
+        """Writes attempts and what they change, and renews their lanes.
+
+        Returns the lanes that this process still holds, with whether the statement disabled the subscription.
 
         An attempt that was written before, by a commit that seemed to fail, changes nothing. Needs no transaction.
         """
         parameters = {"tried": _json(settled), "stood": _json(stood), "lease": lease_seconds}
-        return {row[0] for row in self._connection.exec_driver_sql(_RECORD, parameters)}
+        return dict(tuple(row) for row in self._connection.exec_driver_sql(_RECORD, parameters))
 
     def skip(self, pairs: Sequence[tuple[str, str]]) -> None:
         """These (subscription, delivery) found the month used up."""

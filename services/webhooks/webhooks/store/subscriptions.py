@@ -117,7 +117,8 @@ class Subscriptions:
     def enable(self, subscription_id: str) -> None:
         self.change(subscription_id, status="active", disabled_reason=None)
         statement = update(lanes).where(lanes.c.subscription_id == subscription_id)
-        self._connection.execute(statement.values(consecutive_failures=0))
+        counted = {"consecutive_failures": 0, "enabled_count": lanes.c.enabled_count + 1}
+        self._connection.execute(statement.values(counted))
 
     def delete(self, subscription_id: str, operation_id: str | None) -> None:
         self.change(subscription_id, deleted_at=clock_now(), delete_operation_id=operation_id)
