@@ -275,6 +275,15 @@ def recording() -> "Iterator[Collector]":
 
 
 @pytest.fixture
+def seeds() -> range:
+    """Seeds for `chassis.interleaving`: 100, with FULL_SIZE=1 2,000; with INTERLEAVING_SEED=7 the one that is named."""
+    only = os.environ.get("INTERLEAVING_SEED")
+    if only:
+        return range(int(only), int(only) + 1)
+    return range(2_000 if os.environ.get("FULL_SIZE") else 100)
+
+
+@pytest.fixture
 def free_port() -> int:
     """A port of the loopback that nobody listens on."""
     with socket.socket() as probe:
