@@ -162,6 +162,9 @@ class AttachMedia(Record):
 
     post_id: str
     media_ids: MediaIds
+    #: The revision of the post (`post.media`) that will hold the files. An event about an earlier revision that arrives
+    #: late leaves them attached. 0: a publishing service of the release before, which does not say; they stay as well.
+    revision: int = 0
 
 
 class AttachedMedia(Record):
@@ -171,10 +174,11 @@ class AttachedMedia(Record):
 
 
 class DetachMedia(Record):
-    """A post needs its files no more: cancelled, or never stored. The same again changes nothing."""
+    """A post no longer needs its files: it was cancelled, or never stored. The same call again changes nothing."""
 
     post_id: str
-    #: Of its newest word (`post.media`), if it has said one: an older one that comes late changes nothing.
+    #: The newest revision of the post (`post.media`), 0 if it was never stored. Events about earlier revisions that
+    #: arrive late are ignored, and files attached for a later revision stay attached.
     revision: int = 0
 
 

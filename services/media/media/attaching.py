@@ -1,7 +1,5 @@
 """Which posts have which media: said provisionally before a post is stored, for good by the event `post.media`."""
 
-from datetime import datetime
-
 from contracts.caller import Caller
 from contracts.events import PostMedia
 from contracts.media import AttachedMedia, AttachMedia, DetachMedia
@@ -23,12 +21,13 @@ def attach(house: House, caller: Caller, request: AttachMedia) -> AttachedMedia:
         found = files.many(request.media_ids, lock=True)
         for media_id in request.media_ids:
             reachable(caller, found.get(media_id), "media_ids")
-        attachments.detach_others(request.post_id, request.media_ids, confirmed=False)
+        attachments.detach_provisional(request.post_id, keep=request.media_ids)
         attachments.attach(
             caller.account_id,
             request.post_id,
             found,
             confirmed=False,
+            revision=request.revision,
             operation_id=caller.operation_id,
         )
         found = files.many(request.media_ids)
@@ -36,31 +35,32 @@ def attach(house: House, caller: Caller, request: AttachMedia) -> AttachedMedia:
 
 
 def detach(house: House, request: DetachMedia) -> Nothing:
-    """At once; the post's own word comes later, and those it said before may still be on their way."""
+    """Detaches a post's files at once. The event about it comes later; earlier events may still be on their way."""
     with house.database.transaction() as connection:
         attachments = Attachments(connection)
-        if request.revision:
-            attachments.detach_earlier_tries(request.post_id)
+        if not request.revision:
+            attachments.detach(request.post_id)
+            return Nothing()
+        attachments.detach_earlier_tries(request.post_id)
         if request.revision > 1:
             attachments.is_news(request.post_id, request.revision - 1)
-        attachments.detach(request.post_id)
+        attachments.release(request.post_id, request.revision)
     return Nothing()
 
 
-def on_post_media(connection: Connection, account_id: str, word: PostMedia, at: datetime) -> None:
-    """The post's own word, said `at` then; an older word that comes late changes nothing."""
+def on_post_media(connection: Connection, account_id: str, word: PostMedia) -> None:
+    """Applies what a post says of its files. An older revision that arrives late changes nothing."""
     files, attachments = Files(connection), Attachments(connection)
     if not attachments.is_news(word.post_id, word.revision):
         return
     attachments.detach_earlier_tries(word.post_id)
     held = [row.id for row in files.many(word.media_ids, lock=True).values() if row.account_id == account_id]
     if word.state == "pending":
-        attachments.detach_others(word.post_id, held, confirmed=True)
-        attachments.attach(account_id, word.post_id, held, confirmed=True)
+        attachments.release(word.post_id, word.revision, keep=held)
+        attachments.attach(account_id, word.post_id, held, confirmed=True, revision=word.revision)
         files.mark_attached(held)
         return
-    # What was attached after this word was said belongs to a later one.
-    attachments.detach(word.post_id, until=at)
+    attachments.release(word.post_id, word.revision)
     if word.state == "published":
         files.mark_attached(held)
         files.mark_published(held)

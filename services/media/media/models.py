@@ -97,6 +97,8 @@ attachments = Table(
     Column("created_at", _TIME, nullable=False),
     #: That it was attached by first; none: it was the post's own word.
     Column("operation_id", Text),
+    #: The revision of the post that holds the file; 0: the release before attached it, which did not say.
+    Column("revision", BigInteger, nullable=False, server_default=text("0")),
     Index("attachments_of_post", "post_id"),
     Index("attachments_of_account", "account_id"),
     Index("attachments_provisional", "created_at", postgresql_where=text("NOT confirmed")),

@@ -76,7 +76,7 @@ class MediaService:
     @on_event("post.media")
     def on_post_media(self, connection: Connection, event: Event) -> None:
         word = msgspec.convert(event.data, PostMedia)
-        attaching.on_post_media(connection, event.account_id, word, event.created_at)
+        attaching.on_post_media(connection, event.account_id, word)
 
     @loop(interval_seconds=5.0)
     def remove_objects(self) -> int:

@@ -30,16 +30,20 @@ _DETACH_SECONDS = 1.0
 class Attachment:
     """The files of a post that is about to be stored. A context: a post refused inside it gives them back at once."""
 
-    def __init__(self, house: House, caller: Caller, post_id: str, *, is_new: bool = True) -> None:
+    def __init__(
+        self, house: House, caller: Caller, post_id: str, *, revision: int = 1, is_new: bool = True
+    ) -> None:
         self._house, self._caller = house, caller
         self.post_id = post_id
+        #: The post's `media_revision` once it is stored with these files.
+        self._revision = revision
         #: Whether nobody else knows the post's id yet.
         self._is_new = is_new
         self.files: tuple[Attached, ...] = ()
 
     def attach(self, media_ids: Sequence[str]) -> tuple[Attached, ...]:
         """The files, attached to the post. Raises NOT_FOUND, SERVICE_UNAVAILABLE."""
-        self.files = attach(self._house, self._caller, self.post_id, media_ids)
+        self.files = attach(self._house, self._caller, self.post_id, media_ids, self._revision)
         return self.files
 
     def kept_by(self, post: Post) -> None:
@@ -62,12 +66,15 @@ class Attachment:
             _detach(self._house, self._caller, self.post_id)
 
 
-def attach(house: House, caller: Caller, post_id: str, media_ids: Sequence[str]) -> tuple[Attached, ...]:
-    """Holds these for a post, provisionally, beside those an event has confirmed; the files in their order.
+def attach(
+    house: House, caller: Caller, post_id: str, media_ids: Sequence[str], revision: int
+) -> tuple[Attached, ...]:
+    """Attaches files provisionally for this `media_revision` of a post, beside those that an event has confirmed.
+    Returns them in their order.
 
     Raises NOT_FOUND, SERVICE_UNAVAILABLE.
     """
-    request = api.AttachMedia(post_id=post_id, media_ids=_plausible(media_ids))
+    request = api.AttachMedia(post_id=post_id, media_ids=_plausible(media_ids), revision=revision)
     answer = _asked(house.media.attach_media, caller, request)
     known = {media.media_id: Attached.of(media) for media in answer.media}
     return tuple(known[media_id] for media_id in media_ids)
@@ -89,7 +96,7 @@ def settle(house: House, post: Post, revision: int = 0) -> None:
     """
     if post.state in PENDING and post.media_ids:
         try:
-            attach(house, post.owner, post.id, post.media_ids)
+            attach(house, post.owner, post.id, post.media_ids, post.media_revision)
         except ApiError as error:
             log.warning("attach_put_off", post_id=post.id, code=error.code)
     else:

@@ -50,6 +50,8 @@ def edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledPo
         raise
     if current.media_ids and not changed.media_ids:
         attachments.settle(house, changed, revision)
+    elif files and current.media_revision != post.media_revision:  # attached for what another edit has become
+        attachments.restore(house, post.id)
     return changed.scheduled_view()
 
 
@@ -59,7 +61,7 @@ def _new_files(
     """The files an edit asks for, attached beside those the post has; None when it leaves them as they are."""
     if request.media_ids is UNSET:
         return None
-    attachment = Attachment(house, caller, post.id, is_new=False)
+    attachment = Attachment(house, caller, post.id, revision=post.media_revision + 1, is_new=False)
     check_content(house, _edited(post, request), post.platform, attachment.attach)
     return attachment.files
 

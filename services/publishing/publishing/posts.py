@@ -166,7 +166,7 @@ def retry(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPos
         assert page is not None
         check_page(house, page)
         if post.media_ids:
-            attachments.attach(house, post.owner, post.id, post.media_ids)
+            attachments.attach(house, post.owner, post.id, post.media_ids, post.media_revision + 1)
     with house.database.transaction() as connection:
         store = Posts(connection)
         again = store.requeue(post.id, caller.operation_id) or left_by(store, caller, post.id)

@@ -40,7 +40,8 @@ def publish(
     check_connected(house, page)
     post_id = new_id("pst") if repeated is None else repeated.id
     answer = answer or Answer()
-    with Attachment(house, caller, post_id, is_new=repeated is None) as attachment:
+    revision = 1 if repeated is None else repeated.media_revision + 1
+    with Attachment(house, caller, post_id, revision=revision, is_new=repeated is None) as attachment:
         check_content(house, request, page.platform, attachment.attach)
         answer.concerns(post_id)
         post = _claim(house, caller, page, request, attachment)

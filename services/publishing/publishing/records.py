@@ -155,6 +155,7 @@ class Post(Row):
     comment_fence: int
     traceparent: str | None = None
     last_operation_id: str | None = None
+    media_revision: int = 0
 
     @classmethod
     def new(cls, values: Mapping[str, Any]) -> Self:

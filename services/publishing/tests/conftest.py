@@ -24,6 +24,8 @@ class FakeMedia:
     files: dict[str, api.MediaFile] = field(default_factory=dict)
     held: dict[str, dict[str, bool]] = field(default_factory=dict)
     heard: dict[str, int] = field(default_factory=dict)
+    #: By post, the revision that files were attached for last.
+    attached_for: dict[str, int] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     is_away: bool = False
 
@@ -59,6 +61,7 @@ class FakeMedia:
     ) -> api.AttachedMedia:
         self._called("attach")
         found = tuple(self._media(caller, media_id) for media_id in request.media_ids)
+        self.attached_for[request.post_id] = request.revision
         confirmed = {
             media_id: True for media_id, is_sure in self.held.get(request.post_id, {}).items() if is_sure
         }

@@ -4,10 +4,10 @@ What is not confirmed is shown and counted for minutes, then only held: the post
 """
 
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, case, delete, func, or_, select
+from sqlalchemy import Connection, and_, case, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.clock import clock_now
@@ -35,9 +35,10 @@ class Attachments:
         media_ids: Collection[str],
         *,
         confirmed: bool,
+        revision: int,
         operation_id: str | None = None,
     ) -> None:
-        """A confirmed attachment stays confirmed; one that is not begins anew."""
+        """Attaches files for a revision of a post. A confirmed attachment stays confirmed; another one begins anew."""
         if not media_ids:
             return
         statement = insert(attachments).values(
@@ -49,6 +50,7 @@ class Attachments:
                     "confirmed": confirmed,
                     "created_at": clock_now(),
                     "operation_id": operation_id,
+                    "revision": revision,
                 }
                 for media_id in media_ids
             ]
@@ -57,16 +59,35 @@ class Attachments:
         begun_at = case((merged, attachments.c.created_at), else_=statement.excluded.created_at)
         self._connection.execute(
             statement.on_conflict_do_update(
-                index_elements=["media_id", "post_id"], set_={"confirmed": merged, "created_at": begun_at}
+                index_elements=["media_id", "post_id"],
+                set_={
+                    "confirmed": merged,
+                    "created_at": begun_at,
+                    "revision": func.greatest(attachments.c.revision, statement.excluded.revision),
+                },
             )
         )
 
-    def detach(self, post_id: str, *, until: datetime | None = None) -> None:
-        """All of the post's; of provisional ones those made `until` then, or all."""
-        statement = delete(attachments).where(attachments.c.post_id == post_id)
-        if until is not None:
-            statement = statement.where(or_(attachments.c.confirmed, attachments.c.created_at <= until))
-        self._connection.execute(statement)
+    def detach(self, post_id: str) -> None:
+        """Detaches all files of a post."""
+        self._connection.execute(delete(attachments).where(attachments.c.post_id == post_id))
+
+    def release(self, post_id: str, revision: int, keep: Collection[str] = ()) -> None:
+        """Ends what a post holds up to a revision, except for the media ids in `keep`.
+
+        A file that was attached for a later revision stays, as a provisional attachment. So does a provisional one
+        whose revision is not known.
+        """
+        others = and_(attachments.c.post_id == post_id, attachments.c.media_id.not_in(keep))
+        is_known = or_(attachments.c.confirmed, attachments.c.revision > 0)
+        self._connection.execute(
+            delete(attachments).where(others, is_known, attachments.c.revision <= revision)
+        )
+        self._connection.execute(
+            update(attachments)
+            .where(others, attachments.c.confirmed)
+            .values(confirmed=False, created_at=clock_now())
+        )
 
     def detach_earlier_tries(self, post_id: str) -> None:
         """Of a post that is stored: what the operation that made it had attached to others, which never will be."""
@@ -80,13 +101,13 @@ class Attachments:
             )
         )
 
-    def detach_others(self, post_id: str, media_ids: Collection[str], *, confirmed: bool) -> None:
-        """Those of the post, confirmed or provisional, that are not among `media_ids`."""
+    def detach_provisional(self, post_id: str, keep: Collection[str]) -> None:
+        """Detaches a post's provisional files, except for the media ids in `keep`."""
         self._connection.execute(
             delete(attachments).where(
                 attachments.c.post_id == post_id,
-                attachments.c.confirmed == confirmed,
-                attachments.c.media_id.not_in(media_ids),
+                ~attachments.c.confirmed,
+                attachments.c.media_id.not_in(keep),
             )
         )
 

@@ -58,8 +58,11 @@ class World:
         caller, data = caller or self.caller(), self.make.picture("image/png")
         return self.commit(self.put(data, caller, **fields), len(data), caller)
 
-    def attach(self, post_id: str, *media: api.Media, caller: Caller | None = None) -> api.AttachedMedia:
-        request = api.AttachMedia(post_id=post_id, media_ids=tuple(it.media_id for it in media))
+    def attach(
+        self, post_id: str, *media: api.Media, caller: Caller | None = None, revision: int = 1
+    ) -> api.AttachedMedia:
+        media_ids = tuple(it.media_id for it in media)
+        request = api.AttachMedia(post_id=post_id, media_ids=media_ids, revision=revision)
         return attaching.attach(self.house, caller or self.caller(), request)
 
     def tell(self, post_id: str, state: str, revision: int, *media: api.Media) -> None:
@@ -68,7 +71,7 @@ class World:
             post_id=post_id, media_ids=tuple(it.media_id for it in media), state=state, revision=revision
         )
         with self.database.transaction() as connection:
-            attaching.on_post_media(connection, ACCOUNT, word, clock.now(connection))
+            attaching.on_post_media(connection, ACCOUNT, word)
 
     def used(self, account_id: str = ACCOUNT) -> int:
         with self.database.reading() as connection:

@@ -2,7 +2,6 @@
 
 import pytest
 
-from chassis import clock
 from contracts import media as api
 from contracts.errors import ApiError
 from media import attaching, files
@@ -179,19 +178,57 @@ def test_an_older_word_that_comes_late_changes_nothing(world):
     assert post_of(world, media) == "pst_1"
 
 
-def test_a_word_of_a_post_leaves_what_was_attached_after_it_was_said(world):
-    media = world.media()
+def test_an_event_that_arrives_late_leaves_what_was_attached_for_a_later_revision(world):
+    media, other = world.media(), world.media()
     world.tell("pst_1", "pending", 1, media)
-    with world.database.transaction() as connection:
-        said_at = clock.now(connection)
-    world.shift(seconds=1)
-    other = world.media()
-    world.attach("pst_1", other)
-    word = attaching.PostMedia(post_id="pst_1", media_ids=(media.media_id,), state="released", revision=2)
-    with world.database.transaction() as connection:
-        attaching.on_post_media(connection, "usr_a", word, said_at)
+    world.attach("pst_1", other, revision=3)
+    world.tell("pst_1", "released", 2, media)
     assert post_of(world, media) is None
     assert post_of(world, other) == "pst_1"
+
+
+@pytest.mark.parametrize("clock_is", ["ahead", "behind"])
+def test_a_retry_keeps_its_file_whatever_the_clocks_of_the_services_say(world, clock_is):
+    media = world.media()
+    world.tell("pst_1", "pending", 1, media)
+    world.attach("pst_1", media, revision=3)  # the retry of a post that failed as its revision 2
+    world.shift(minutes=5 if clock_is == "ahead" else -5)
+    world.tell("pst_1", "released", 2, media)
+    assert post_of(world, media) == "pst_1"
+    world.tell("pst_1", "pending", 3, media)
+    world.shift(hours=25)
+    world.sweep()
+    assert post_of(world, media) == "pst_1"
+
+
+@pytest.mark.parametrize("state", ["released", "pending"])
+def test_a_retry_that_never_stores_its_post_keeps_a_confirmed_file_for_a_day_only(world, state):
+    media, other = world.media(), world.media()
+    world.tell("pst_1", "pending", 1, media)
+    world.attach("pst_1", media, revision=3)
+    world.tell("pst_1", state, 2, other)
+    with pytest.raises(ApiError, match="MEDIA_IN_USE"):
+        delete(world, media)
+    world.shift(hours=25)
+    world.sweep()
+    assert delete(world, media).success
+
+
+def test_what_an_edit_attached_is_given_up_when_the_post_ends_as_that_revision(world):
+    old, new = world.media(), world.media()
+    world.tell("pst_1", "pending", 1, old)
+    world.attach("pst_1", new, revision=2)
+    world.tell("pst_1", "published", 2, old)
+    assert delete(world, new).success
+
+
+def test_an_edit_begun_before_a_cancel_is_not_given_up_by_the_detach_of_an_earlier_revision(world):
+    old, new = world.media(), world.media()
+    world.tell("pst_1", "pending", 1, old)
+    world.attach("pst_1", new, revision=3)
+    attaching.detach(world.house, api.DetachMedia(post_id="pst_1", revision=2))
+    assert delete(world, old).success
+    assert post_of(world, new) == "pst_1"
 
 
 def test_detaching_is_at_once_and_may_be_said_again(world):

@@ -264,6 +264,46 @@ def test_a_refused_publish_lets_go_and_the_same_operation_holds_again(
     ]  # fmt: skip
 
 
+def test_files_are_attached_for_the_revision_that_the_event_about_the_change_has(
+    world: Any, media: Any, house: House, platform: Any, edit: Any
+) -> None:
+    old, new = media.add(), media.add()
+    post = world.schedule(world.page(), world.in_minutes(11), media_ids=(old,))
+    assert media.attached_for == {post.id: 1}
+    edit(post, media_ids=(new,))
+    assert media.attached_for == {post.id: 2}
+    platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no")]
+    world.shift(12 * 60)
+    world.send()
+    posts.retry(house, world.caller(), api.PostId(id=post.id))
+    assert media.attached_for == {post.id: 4}
+    assert [(state, revision) for state, _, revision in words(world)] == [
+        ("pending", 1),
+        ("pending", 2),
+        ("released", 3),
+        ("pending", 4),
+    ]
+
+
+def test_of_two_edits_at_once_the_later_attaches_its_files_for_its_own_revision(
+    world: Any, media: Any, monkeypatch: pytest.MonkeyPatch, edit: Any
+) -> None:
+    first, second, third = media.add(), media.add(), media.add()
+    post = world.schedule(world.page(), world.in_minutes(11), media_ids=(first,))
+    attach = media.attach_media
+
+    def attach_and_be_overtaken(*arguments: Any, **named: Any) -> Any:
+        monkeypatch.undo()
+        attached = attach(*arguments, **named)
+        edit(post, media_ids=(second,))
+        return attached
+
+    monkeypatch.setattr(media, "attach_media", attach_and_be_overtaken)
+    edit(post, media_ids=(third,))
+    assert media.attached_for == {post.id: 3}
+    assert words(world)[-1] == ("pending", (third,), 3)
+
+
 def test_a_failed_post_lets_go_and_a_retry_holds_again(
     world: Any, media: Any, house: House, platform: Any
 ) -> None:

@@ -1,0 +1,10 @@
+"""An attachment names the revision of its post, so that no clocks of two services are compared."""
+
+from alembic import op
+
+revision = "0007"
+down_revision = "0006"
+
+
+def upgrade() -> None:
+    op.execute("ALTER TABLE attachments ADD COLUMN revision bigint NOT NULL DEFAULT 0")
