@@ -1,4 +1,4 @@
-"""Requests: the floors, GET /pages, and POST /posts/schedule with a key."""
+"""Requests at 1, 16 and 64 connections: the floors, two lists, and POST /posts/schedule with a key."""
 
 import json
 from collections import Counter, defaultdict
@@ -15,46 +15,65 @@ from bench.table import Row
 #: Each load runs so often, in turn with the others, and its middle run counts: a machine wanders by a third within a
 #: minute, and with it a ratio of what ran a minute apart. The gateway's callers are known again after the warm-up.
 _ROUNDS, _SECONDS, _WARM_UP_SECONDS = 3, 2.5, 1.5
+#: One request at a time says how long it takes; the others how many there can be.
+_CONNECTIONS = (1, 16, 64)
+#: As many as all these loads need: a round sends up to 40,000 requests a minute, and each may send 300.
+_TENANTS = 200
+#: Goals of each load beside F1 at the same number of connections: at most so many times its median with one connection,
+#: else at least such a part of its rate. "F1 / F0" has one of its own.
+_GOALS = {
+    "GET /pages (25)": {1: 3.0, 16: 0.5, 64: 0.5},
+    "GET /posts/scheduled (25)": {1: 4.0, 16: 0.3, 64: 0.3},
+    "POST /posts/schedule with a key": {1: 8.0, 16: 0.23, 64: 0.2},
+}
+_PAGES, _LIST, _SCHEDULE = _GOALS
+_F0, _F1 = "F0", "F1"
 
 
 def measure(stack: Stack) -> list[Row]:
-    tenants = stack.make_tenants()
+    tenants = stack.make_tenants(_TENANTS)
+    stack.schedule_posts(tenants, datetime.now(UTC) + timedelta(days=3))
     tokens = tuple(Variant(headers={"Authorization": f"Bearer {tenant.token}"}) for tenant in tenants)
     schedules = tuple(_schedules(tenants))
-    pages_url = f"{stack.base_url}/pages?limit=25"
-    runs: dict[str, list[Measured]] = defaultdict(list)
+    keyed: dict[str, Any] = {
+        "method": "POST",
+        "headers": {"Idempotency-Key": "bench-{n}"},
+        "variants": schedules,
+    }
+    runs: dict[tuple[str, int], list[Measured]] = defaultdict(list)
     with floors(stack) as address:
-        loads = {
-            "f0": _load(f"{address}/f0?text=hello", 64),
-            "f1": _load(f"{address}/f1?text=hello", 64),
-            "pages": _load(pages_url, 64, variants=tokens),
-            "f1 alone": _load(f"{address}/f1?text=hello", 1),
-            "pages alone": _load(pages_url, 1, variants=tokens),
-            "f1 at 16": _load(f"{address}/f1?text=hello", 16),
-            "schedule": _load(
-                f"{stack.base_url}/posts/schedule",
-                16,
-                method="POST",
-                headers={"Idempotency-Key": "bench-{n}"},
-                variants=schedules,
-            ),
-        }
+        loads = {(_F0, 64): _load(f"{address}/f0?text=hello", 64)}
+        for count in _CONNECTIONS:
+            loads |= {
+                (_F1, count): _load(f"{address}/f1?text=hello", count),
+                (_PAGES, count): _load(f"{stack.base_url}/pages?limit=25", count, variants=tokens),
+                (_LIST, count): _load(f"{stack.base_url}/posts/scheduled?limit=25", count, variants=tokens),
+                (_SCHEDULE, count): _load(f"{stack.base_url}/posts/schedule", count, **keyed),
+            }
+        share = len(schedules) // (_ROUNDS * len(_CONNECTIONS))
         for number in range(_ROUNDS):
-            first = number * len(schedules) // _ROUNDS
-            for name, load in loads.items():
-                runs[name].append(run(msgspec.structs.replace(load, first=first)))
-    f0, f1, pages, f1_alone, pages_alone, f1_at_16, schedule = (_middle(runs[name]) for name in loads)
-    return [
-        Row.ratio("F1 / F0 at 64 connections", f1.per_second, f0.per_second, at_least=0.4, unit="/s"),
-        Row.ratio("GET /pages (25) at 64 / F1", pages.per_second, f1.per_second, at_least=0.5, unit="/s")
-        .noting(_statuses(pages)),
-        Row.ratio("GET /pages median at 1 / F1's", pages_alone.median_ms, f1_alone.median_ms, at_most=3, unit=" ms")
-        .noting(_statuses(pages_alone)),
-        Row.ratio(
-            "POST /posts/schedule with a key at 16 / F1 at 16",
-            schedule.per_second, f1_at_16.per_second, at_least=0.2, unit="/s",
-        ).noting(_statuses(schedule)),
-    ]  # fmt: skip
+            for key, load in loads.items():
+                # no two runs of schedules use the same page and time, or the same key
+                part = number * len(_CONNECTIONS) + _CONNECTIONS.index(key[1])
+                runs[key].append(run(msgspec.structs.replace(load, first=part * share)))
+    found = {key: _middle(runs[key]) for key in loads}
+    f1, f0 = found[_F1, 64], found[_F0, 64]
+    rows = [Row.ratio("F1 / F0 at 64 connections", f1.per_second, f0.per_second, at_least=0.4, unit="/s")]
+    for name, goals in _GOALS.items():
+        for count, goal in goals.items():
+            rows.append(_row(name, count, goal, found[name, count], found[_F1, count]))
+    return rows
+
+
+def _row(name: str, connections: int, goal: float, measured: Measured, floor: Measured) -> Row:
+    if connections == 1:
+        row = Row.ratio(
+            f"{name} median at 1 / F1's", measured.median_ms, floor.median_ms, at_most=goal, unit=" ms"
+        )
+    else:
+        label = f"{name} at {connections} / F1 at {connections}"
+        row = Row.ratio(label, measured.per_second, floor.per_second, at_least=goal, unit="/s")
+    return row.noting(_statuses(measured))
 
 
 def _load(url: str, connections: int, **more: Any) -> Load:

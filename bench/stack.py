@@ -1,6 +1,8 @@
 """The running stack a benchmark measures: where it is, and tenants on it made through the bus."""
 
 import os
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 import requests
@@ -9,8 +11,8 @@ from sqlalchemy import create_engine, text
 from chassis.ids import new_id
 from chassis.rpc import Bus, connect
 from contracts.accounts import CreateBrand, CreateToken, CreateUser
-from contracts.caller import operator
-from contracts.publishing import LinkPage
+from contracts.caller import Caller, operator
+from contracts.publishing import LinkPage, SchedulePost
 from contracts.record import Record
 
 #: A tenant may send 300 requests a minute (Elite): this many carry 36,000.
@@ -22,6 +24,7 @@ _OPERATOR = operator("req_bench")
 class Tenant(Record):
     """One Elite account with one brand."""
 
+    account_id: str
     token: str
     page_ids: tuple[str, ...]
 
@@ -65,8 +68,19 @@ class Stack:
                     username=account.get("username"),
                 )
                 ids.append(publishing.link_page(_OPERATOR, link).id)
-            tenants.append(Tenant(token=token, page_ids=tuple(ids)))
+            tenants.append(Tenant(account_id=user.id, token=token, page_ids=tuple(ids)))
         return tenants
+
+    def schedule_posts(self, tenants: Sequence[Tenant], at: datetime) -> None:
+        """A post on each page of each tenant, through the bus: what a list of scheduled posts shows."""
+        publishing = self.bus.service("publishing")
+        for tenant in tenants:
+            caller = Caller(
+                account_id=tenant.account_id, user_id=tenant.account_id, scopes=("*",), tier="elite"
+            )
+            for page_id in tenant.page_ids:
+                planned = SchedulePost(page_id=page_id, message="Fresh bread at eight", scheduled_at=at)
+                publishing.schedule_post(caller, planned)
 
     def query(self, service: str, sql: str) -> list[tuple[object, ...]]:
         """Looks into one service's database: for figures that the API does not give."""

@@ -86,8 +86,11 @@ def worst(*codes: int) -> int:
 
 
 def bench(arguments: Sequence[str], tell: Tell) -> int:
-    """Run the benchmarks on a stack with the settings of `./dev up`."""
+    """Run the benchmarks on a stack with the settings of `./dev up`; `scale` on a PostgreSQL of its own alone."""
     with run_directory("bench", tell) as run:
+        if arguments[:1] == ["scale"]:
+            argv = [sys.executable, "-W", "ignore", "-m", "bench.scale", *arguments[1:]]
+            return child(argv, {"TEST_RUN_DIR": str(run)})
         return child([sys.executable, "-m", "bench", *arguments], whole(run, tell, durable=True))
 
 

@@ -1,0 +1,1 @@
+"""`./dev bench scale`: what each operation costs with five million posts, beside the same on small tables."""

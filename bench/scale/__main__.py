@@ -1,0 +1,137 @@
+"""`./dev bench scale [--scale 0.1]`: what each operation costs with everything full, beside the same on small tables.
+
+Two sets of databases in one PostgreSQL of the bench's own (`server.py`), filled by COPY and then analyzed: one full
+(`sizes.py`: five million posts, 300,000 of them due), one with just enough rows for each operation to do the same work.
+The use cases run in this process, as their services call them, on each set in turn; only the platforms are played.
+
+Prints for each operation the full and the small set's medians, their ratio, and the blocks that one run of it looks at;
+then due posts per second with all due posts beside 5,000, and row versions written for each published post. The exit
+code is 1 when a bar is missed.
+
+To be done in twelve minutes on two cores, the seeding runs without waiting for the disk (fsync, full_page_writes and
+synchronous_commit are off for both sets), with indexes built after COPY, triggers off and autovacuum off. Tables are
+logged ones, as in production.
+"""
+
+import argparse
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import structlog
+from cryptography.fernet import Fernet
+
+from bench.scale import publishing_operations, quota_world, webhooks_world
+from bench.scale.comparing import Operation, compare
+from bench.scale.publishing_world import Publishing
+from bench.scale.quota_world import Quota
+from bench.scale.server import SETS, running
+from bench.scale.sizes import FULL, SMALL
+from bench.scale.webhooks_world import Webhooks
+from bench.table import Row, render
+
+#: Due posts sent in one round on each set, of 5,001 in the small one; and rounds.
+_SENT, _ROUNDS = 4_500, 5
+#: No further round begins after so long: where sending has become slow, one round says so.
+_SENDING_SECONDS = 90.0
+#: docs/scale.md counts them by table.
+_ROW_VERSIONS = 8.0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="./dev bench scale")
+    parser.add_argument("--scale", type=float, default=1.0, help="a part of the full sizes, for a quick look")
+    scale: float = parser.parse_args().scale
+    for name in ("CREDENTIAL_KEYS", "WEBHOOK_SECRET_KEYS"):
+        os.environ.setdefault(name, Fernet.generate_key().decode())
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    run = Path(os.environ["TEST_RUN_DIR"])
+    with running(run, tell):
+        rows = measure(run, scale)
+    print(render(rows))
+    missed = [row for row in rows if not row.met]
+    print(f"\n{len(rows) - len(missed)} of {len(rows)} bars are met")
+    return int(bool(missed))
+
+
+def measure(run: Path, scale: float) -> list[Row]:
+    began, sizes = time.monotonic(), (SMALL, FULL.times(scale))
+    posts = [Publishing(run, each, size) for each, size in zip(SETS, sizes, strict=True)]
+    units = [Quota(run, each, size) for each, size in zip(SETS, sizes, strict=True)]
+    hooks = [Webhooks(run, each, size) for each, size in zip(SETS, sizes, strict=True)]
+    worlds: list[Any] = [*posts, *units, *hooks]
+    try:
+        for world in worlds:
+            _seed(world)
+        tell(f"all are filled: {time.monotonic() - began:.0f} s")
+        return [
+            *_compare(publishing_operations.lists(), posts),
+            *_compare(publishing_operations.loops(), posts),
+            *_compare(publishing_operations.writes(), posts),
+            *_compare(quota_world.operations(), units),
+            *_compare(webhooks_world.operations(), hooks),
+            *_sending(*posts),
+        ]
+    finally:
+        for world in worlds:
+            world.close()
+
+
+def _seed(world: Any) -> None:
+    began = time.monotonic()
+    world.seed()
+    tell(f"{world.name} is filled: {time.monotonic() - began:.0f} s")
+
+
+def _compare(operations: Sequence[Operation[Any]], sides: Sequence[Any]) -> list[Row]:
+    rows = []
+    for operation in operations:
+        row = compare(operation, *sides).row
+        tell(f"{row.name}: {row.figure} ({row.made_of})")
+        rows.append(row)
+    return rows
+
+
+def _sending(small: Publishing, full: Publishing) -> list[Row]:
+    """Due posts per second on both sets in turn, and the row versions of the full one."""
+    rates: dict[Publishing, list[float]] = {small: [], full: []}
+    versions: list[float] = []
+    give_up_at = time.monotonic() + _SENDING_SECONDS
+    for number in range(_ROUNDS):
+        if number and time.monotonic() > give_up_at:
+            break
+        for world in (small, full) if number % 2 else (full, small):
+            world.requeue_due()
+            before, sent = world.row_versions(), world.platform.count
+            rates[world].append(world.send(_SENT))
+            if world is full:
+                versions.append((world.row_versions() - before) / (world.platform.count - sent))
+            tell(f"due posts on {world.name}: {rates[world][-1]:.0f}/s")
+    # A round's two sides ran one after the other: a machine that wanders changes both.
+    nearest = sorted(zip(rates[full], rates[small], strict=True), key=lambda pair: pair[0] / pair[1])
+    name = f"due posts with {full.sizes.due:,} due / with {small.sizes.due:,}"
+    rate = Row.ratio(name, *nearest[len(nearest) // 2], at_least=0.9, unit="/s")
+    scheduled, sent_with = _versions_of_schedule(full), median(versions)
+    written = Row.limit("row versions of a published post", scheduled + sent_with, _ROW_VERSIONS, "")
+    return [rate, written.noting(f"{scheduled:.1f} to schedule it, {sent_with:.1f} from due to published")]
+
+
+def _versions_of_schedule(world: Publishing, count: int = 100) -> float:
+    run: Callable[[Publishing, int], object] = publishing_operations.schedule_any
+    before = world.row_versions()
+    for number in range(count):
+        run(world, 100 + number)
+    return (world.row_versions() - before) / count
+
+
+def tell(line: str) -> None:
+    print(f"· {line}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

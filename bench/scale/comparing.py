@@ -1,0 +1,89 @@
+"""Times an operation on two sets of databases in turn, and judges the ratio."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Generic, Protocol, TypeVar
+
+from bench.table import Row
+
+#: Runs of each operation on each side, and seconds after which it is not run again: other work on the machine comes in
+#: bursts, and a median over both sides in turn does not see them.
+ROUNDS, SECONDS = 41, 12.0
+#: Runs that are not counted: they prepare statements and read what is not cached yet.
+WARM_UPS = 3
+BAR = 1.5
+
+
+class World(Protocol):
+    """One set of databases."""
+
+    def blocks(self, work: Callable[[], object]) -> int:
+        """Blocks that PostgreSQL looks at for this work."""
+
+
+W = TypeVar("W", bound=World)
+
+
+def nothing(world: object, number: int) -> None:
+    """For operations that need no preparation."""
+
+
+@dataclass(frozen=True)
+class Operation(Generic[W]):
+    """What is timed; `run` gets the number of its run, so that each works on rows of its own."""
+
+    name: str
+    run: Callable[[W, int], object]
+    #: Not timed.
+    before: Callable[[W, int], object] = nothing
+    after: Callable[[W, int], object] = nothing
+    rounds: int = ROUNDS
+
+
+@dataclass(frozen=True)
+class Compared:
+    """An operation's times in milliseconds, and the blocks that one run looked at."""
+
+    name: str
+    small: Sequence[float]
+    full: Sequence[float]
+    small_blocks: int = 0
+    full_blocks: int = 0
+
+    @property
+    def row(self) -> Row:
+        row = Row.ratio(self.name, median(self.full), median(self.small), at_most=BAR, unit=" ms")
+        return row.noting(f"blocks {self.full_blocks:,} / {self.small_blocks:,}")
+
+
+def compare(
+    operation: Operation[W], small: W, full: W, *, clock: Callable[[], float] = time.perf_counter
+) -> Compared:
+    """Runs it on both sides in turn, the side that goes first changing with each round."""
+    times: dict[int, list[float]] = {id(small): [], id(full): []}
+    give_up_at = clock() + SECONDS
+    for number in range(WARM_UPS + operation.rounds):
+        if number > WARM_UPS and clock() > give_up_at:
+            break
+        for world in (small, full) if number % 2 else (full, small):
+            milliseconds = _timed(operation, world, number, clock)
+            if number >= WARM_UPS:
+                times[id(world)].append(milliseconds)
+    blocks = []
+    for world in (small, full):
+        number = WARM_UPS + operation.rounds
+        operation.before(world, number)
+        blocks.append(world.blocks(lambda world=world, number=number: operation.run(world, number)))  # type: ignore[misc]
+        operation.after(world, number)
+    return Compared(operation.name, times[id(small)], times[id(full)], *blocks)
+
+
+def _timed(operation: Operation[W], world: W, number: int, clock: Callable[[], float]) -> float:
+    operation.before(world, number)
+    began = clock()
+    operation.run(world, number)
+    ended = clock()
+    operation.after(world, number)
+    return (ended - began) * 1000

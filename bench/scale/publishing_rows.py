@@ -1,0 +1,190 @@
+"""publishing's rows: pages, posts, attempts and polls. Posts lie in the order of their time, as in production."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from bench.scale.copying import Copier, ago, id_of, line, spread, stamp
+from bench.scale.sizes import DUE_EACH, Sizes
+
+TABLES = ("pages", "posts", "attempts", "comment_polls")
+_PAGE = (
+    "id", "account_id", "brand_id", "brand_name", "platform", "remote_account_id", "access_token", "name",
+    "followers", "created_at",
+)  # fmt: skip
+_POST = (
+    "id", "operation_id", "account_id", "brand_id", "page_id", "platform", "origin", "message", "media_ids",
+    "media_urls", "created_at", "scheduled_at", "state", "out_at", "attempts", "fence", "remote_id", "permalink",
+)  # fmt: skip
+_ATTEMPT = ("post_id", "number", "fence", "began_at", "ended_at", "outcome")
+_POLL = ("post_id", "page_id", "wake_at", "since", "is_full", "full_at")
+
+#: Pages of one brand: few enough posts a day for the brand's cap.
+_BRAND_PAGES = {"many": 100, "other": 10}
+_MESSAGE = "Fresh bread at eight, and the first plum cake of this year"
+#: Of the posts that are neither due nor published: planned, failed, cancelled.
+_REST = 25
+#: How long back the posts of all pages go, and those of the page with a long history: one each 45 minutes.
+_HISTORY, _GAP = timedelta(days=60), timedelta(minutes=45)
+#: The platforms of due posts: all of them take text alone.
+_PLATFORMS = ("FB", "FB", "FB", "LN", "TW")
+
+
+def due_created_at(now: datetime) -> datetime:
+    """When the due posts were made, and no others."""
+    return ago(now, hours=3, milliseconds=1)
+
+
+class Pages:
+    """Which page is which: numbers, and the ids, accounts and brands that follow from them.
+
+    0 is the page with the long history; 1 is the quiet page of the account with many, which has three old posts; then
+    come the others of that account, those of other accounts, and at the end the idle ones, on which nothing is due.
+    """
+
+    LONG, QUIET = 0, 1
+
+    def __init__(self, sizes: Sizes) -> None:
+        self._many = sizes.account_pages
+        #: The account with many pages keeps some of them free of due posts.
+        self.first_due = 2 + min(50, self._many // 2)
+        self.first_idle = self.first_due + sizes.due_pages
+        self.count = self.first_idle + sizes.idle_pages
+        self._owned: dict[int, str] = {}
+
+    def due(self) -> range:
+        return range(self.first_due, self.first_idle)
+
+    def idle(self, number: int) -> int:
+        """For the nth run of an operation: a page of its own."""
+        return self.count - 1 - number % (self.count - self.first_idle)
+
+    def id(self, page: int) -> str:
+        return id_of("pag", page)
+
+    def account_id(self, page: int) -> str:
+        return id_of("usr", self._account(page))
+
+    def brand_id(self, page: int) -> str:
+        return id_of("brd", self._brand(page))
+
+    def platform(self, page: int) -> str:
+        return "FB" if page in (self.LONG, self.QUIET) else _PLATFORMS[page % len(_PLATFORMS)]
+
+    def owned(self, page: int) -> str:
+        """Account, brand, page and platform as a post's row has them."""
+        found = self._owned.get(page)
+        if found is None:
+            found = line(self.account_id(page), self.brand_id(page), self.id(page), self.platform(page))
+            self._owned[page] = found
+        return found
+
+    def _is_of_many(self, page: int) -> bool:
+        return self.QUIET <= page <= self._many
+
+    def _account(self, page: int) -> int:
+        if page == self.LONG:
+            return 0
+        return 1 if self._is_of_many(page) else 2 + page // _BRAND_PAGES["other"]
+
+    def _brand(self, page: int) -> int:
+        if page == self.LONG:
+            return 0
+        if self._is_of_many(page):
+            return 1 + (page - 1) // _BRAND_PAGES["many"]
+        return 1_000_000 + page // _BRAND_PAGES["other"]
+
+
+def fill(copier: Copier, sizes: Sizes, now: datetime, token: str) -> None:
+    """`token`: what every page's credentials are, encrypted."""
+    pages = Pages(sizes)
+    copier.fill("pages", _PAGE, _pages(pages, now, token))
+    copier.fill("posts", _POST, post_rows(pages, sizes, now))
+    copier.execute(
+        f"INSERT INTO attempts ({', '.join(_ATTEMPT)})"
+        " SELECT id, 1, 1, out_at, out_at, 'published' FROM posts WHERE state = 'published' ORDER BY id"
+    )
+    copier.execute(
+        f"INSERT INTO comment_polls ({', '.join(_POLL)})"
+        # past the end of the run: only what an operation wakes is due
+        " SELECT id, page_id, clock_timestamp() + interval '1 hour' * (1 + random()), out_at, false, out_at FROM ("
+        f"  SELECT * FROM posts WHERE state = 'published' ORDER BY id DESC LIMIT {sizes.polls}) newest ORDER BY id"
+    )
+
+
+def _pages(pages: Pages, now: datetime, token: str) -> Iterator[str]:
+    created_at = stamp(ago(now, days=200))
+    for page in range(pages.count):
+        yield line(
+            pages.id(page), pages.account_id(page), pages.brand_id(page), "Brand", pages.platform(page),
+            f"remote{page}", token, f"Page {page}", 100, created_at,
+        )  # fmt: skip
+
+
+def post_rows(pages: Pages, sizes: Sizes, now: datetime) -> Iterator[str]:
+    """The oldest first; ids and operation ids rise with them."""
+    rest = sizes.posts // _REST
+    history = sizes.posts - sizes.due - sizes.page_history - rest - DUE_EACH
+    yield from _merged_history(pages, history, sizes.page_history, now)
+    number = sizes.posts
+    for at in spread(rest, ago(now, days=2), now):
+        number += 1
+        yield _unsent(pages, number, at, now)
+    for place in range(sizes.due):
+        number += 1
+        page = pages.first_due + place // DUE_EACH
+        # an hour's worth of due times, so that the longest waiting pages lie anywhere
+        due_at = ago(now, minutes=2 + (page * 7919 % 3_400) / 60 - place % DUE_EACH / 60)
+        yield _post(pages, number, page, due_created_at(now), due_at, "queued", due_at)
+
+
+def _merged_history(pages: Pages, history: int, of_long: int, now: datetime) -> Iterator[str]:
+    """Published posts: those of the page with the long history lie among those of all pages."""
+    first, every, number = now - _HISTORY, max(history // max(of_long, 1), 1), 0
+    long_at = now - _GAP * of_long
+    for at in spread(DUE_EACH, ago(now, days=50), ago(now, days=40)):
+        number += 1
+        yield _published(pages, number, pages.QUIET, at)
+    for place, at in enumerate(spread(history, first, ago(now, minutes=5))):
+        number += 1
+        yield _published(pages, number, 2 + place % (pages.count - 2), at)
+        if place % every == 0 and of_long:
+            of_long -= 1
+            number, long_at = number + 1, long_at + _GAP
+            yield _published(pages, number, pages.LONG, long_at, created_at=at)
+    for _ in range(of_long):
+        number, long_at = number + 1, long_at + _GAP
+        yield _published(pages, number, pages.LONG, long_at, created_at=now)
+
+
+def _published(pages: Pages, number: int, page: int, at: datetime, created_at: datetime | None = None) -> str:
+    return _post(pages, number, page, created_at or at, at, "published", at)
+
+
+def _unsent(pages: Pages, number: int, at: datetime, now: datetime) -> str:
+    """Planned for the next 30 days, failed or cancelled, of any page but the two special ones."""
+    page = 2 + number * 31 % (pages.count - 2)
+    if number % 2:
+        later = now + timedelta(days=2, minutes=number % 40_000)
+        return _post(pages, number, page, at, later, "queued", later)
+    return _post(pages, number, page, at, at, "failed" if number % 4 else "cancelled", None)
+
+
+def _post(
+    pages: Pages,
+    number: int,
+    page: int,
+    created_at: datetime,
+    at: datetime,
+    state: str,
+    out_at: datetime | None,
+) -> str:
+    """Written out: millions of them are made."""
+    post_id, created, planned = id_of("pst", number, created_at), created_at.isoformat(), at.isoformat()
+    out = "\\N" if out_at is None else planned if out_at is at else out_at.isoformat()
+    sent = "0\t0\t\\N\t\\N"
+    if state == "published":
+        sent = f"1\t1\tremote{page}_{number}\thttps://platform.test/remote{page}_{number}"
+    return (
+        f"{post_id}\top{post_id[3:]}\t{pages.owned(page)}\tscheduled\t{_MESSAGE} {number}\t{{}}\t{{}}\t"
+        f"{created}\t{planned}\t{state}\t{out}\t{sent}"
+    )

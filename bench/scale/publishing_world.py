@@ -1,0 +1,145 @@
+"""publishing's use cases over one database, in one process; only the platforms are played."""
+
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from bench.scale.copying import copying
+from bench.scale.publishing_rows import TABLES, Pages, due_created_at, fill
+from bench.scale.server import Opened
+from bench.scale.sizes import Sizes
+from chassis.ids import new_id
+from contracts import publishing as api
+from contracts.caller import Caller
+from publishing import due
+from publishing.config import Settings
+from publishing.house import House
+from publishing.platforms.base import CommentPage, Connector, Counts, Profile, Published, RemoteReply
+
+#: A round of sending that takes longer counts what is out by then.
+_PATIENCE_SECONDS = 60.0
+
+
+class InstantPlatform(Connector):
+    """Takes every post at once, and has every post that it is asked for."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.count = 0
+
+    def publish(self, *_given: Any, **_more: Any) -> Published:
+        with self._lock:
+            self.count += 1
+        return Published(new_id("remote"), "https://platform.test/post")
+
+    def look_up(self, *_given: Any, **_more: Any) -> Published:
+        return Published(new_id("remote"), "https://platform.test/post")
+
+    def comment(self, *_given: Any, **_more: Any) -> RemoteReply:
+        return RemoteReply(new_id("remote"), "")
+
+    reply = comment
+
+    def find_comment(self, *_given: Any, **_more: Any) -> None:
+        return None
+
+    find_reply = find_comment
+
+    def list_comments(self, *_given: Any, **_more: Any) -> CommentPage:
+        return CommentPage(())
+
+    def engagement(self, *_given: Any, **_more: Any) -> Counts:
+        return Counts(0, 0, 0)
+
+    def profile(self, *_given: Any, **_more: Any) -> Profile:
+        return Profile("Page", None, 0, None)
+
+
+class _OnePlatform:
+    """A registry in which every platform is the same."""
+
+    def __init__(self, platform: InstantPlatform) -> None:
+        self._platform = platform
+
+    def connector(self, _code: str) -> InstantPlatform:
+        return self._platform
+
+
+class Publishing(Opened):
+    """One set's publishing database with its use cases."""
+
+    def __init__(self, run: Path, each: str, sizes: Sizes) -> None:
+        super().__init__(run, "publishing", each)
+        self.sizes, self.pages = sizes, Pages(sizes)
+        self.platform = InstantPlatform()
+        #: What the last preparation scheduled.
+        self.scheduled_id = ""
+        self.house = self._make_house()
+        self.seeded_at = datetime.now(UTC)
+        #: The beginning of the times that operations schedule for; nothing seeded is near it.
+        self.first_slot = datetime.now(UTC).replace(microsecond=0) + timedelta(days=40)
+
+    def _make_house(self) -> House:
+        registry: Any = _OnePlatform(self.platform)
+        return House(self.database, Settings.from_env(), None, registry)
+
+    def seed(self) -> None:
+        token = self.house.vault.encrypt("token")
+        with copying(self.url, TABLES) as copier:
+            fill(copier, self.sizes, self.seeded_at, token)
+
+    def caller(self, page: int) -> Caller:
+        """The account that owns the page, with an operation of its own."""
+        account_id = self.pages.account_id(page)
+        return Caller(account_id=account_id, user_id=account_id, operation_id=new_id("op"))
+
+    def schedule_request(self, page: int, number: int) -> api.SchedulePost:
+        """Each number at a time of its own, two hours apart."""
+        at = self.first_slot + timedelta(hours=2 * (number % 300))
+        return api.SchedulePost(page_id=self.pages.id(page), message=f"Number {number}", scheduled_at=at)
+
+    def wait_side(self) -> None:
+        """Until no look-up runs."""
+        assert self.house.side.wait_free(self.house.side.size, 30)
+
+    def end_sending(self) -> None:
+        """What is claimed counts as published."""
+        self.run_sql(
+            "UPDATE posts SET state = 'published', attempts = attempts + 1, remote_id = id WHERE state = 'sending'"
+        )
+
+    def requeue_due(self) -> None:
+        """The posts that were seeded as due are due again, as a manual retry leaves them."""
+        self.run_sql(
+            "WITH again AS (UPDATE posts SET state = 'queued', out_at = scheduled_at, remote_id = NULL,"
+            " attempts_before = attempts, lease_until = NULL WHERE state IN ('published', 'sending')"
+            f" AND created_at = '{due_created_at(self.seeded_at).isoformat()}' RETURNING id)"
+            " DELETE FROM comment_polls p USING again WHERE p.post_id = again.id"
+        )
+
+    def send(self, count: int) -> float:
+        """Runs the due worker until so many posts are out; posts per second."""
+        house, stop = self._make_house(), threading.Event()
+        until, give_up_at = self.platform.count + count, time.monotonic() + _PATIENCE_SECONDS
+        renewing = threading.Thread(target=_renew, args=(house, stop))
+        renewing.start()
+        began = time.perf_counter()
+        try:
+            while self.platform.count < until and time.monotonic() < give_up_at:
+                if not due.publish_due_posts(house):
+                    time.sleep(0.005)
+            sent, seconds = count - max(until - self.platform.count, 0), time.perf_counter() - began
+        finally:
+            house.finish()
+            stop.set()
+            renewing.join()
+            house.lanes.close()
+        return sent / seconds
+
+
+def _renew(house: House, stop: threading.Event) -> None:
+    """As the service's loop does."""
+    while not stop.wait(2.0):
+        house.scribe.renew()

@@ -1,0 +1,111 @@
+"""A PostgreSQL of the bench's own, sized for the full databases, and a migrated database for each set and service."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg2
+
+from chassis.database import Database
+from chassis.migrate import migrate
+from local import postgres
+from local.processes import start_supervisor, stop_supervisor, wait_ready, write_table
+
+SERVICES = ("publishing", "quota", "webhooks")
+SETS = ("small", "full")
+#: A production server's memory in place of the local stack's; the rest makes seeding quick. Autovacuum would start at
+#: some moment of one side's measurement; VACUUM and ANALYZE run once after seeding.
+_SIZES = {
+    "shared_buffers": "1GB",
+    "maintenance_work_mem": "512MB",
+    "max_wal_size": "8GB",
+    "checkpoint_timeout": "30min",
+    "autovacuum": "off",
+}
+_START_SECONDS = 60.0
+
+
+@contextmanager
+def running(run: Path, tell: Callable[[str], None]) -> Iterator[None]:
+    """The server while the block runs, with empty databases `<service>_<set>`."""
+    run.mkdir(parents=True, exist_ok=True)
+    names = [name_of(service, each) for service in SERVICES for each in SETS]
+    postgres.prepare(run, durable=False, sizes=_SIZES)
+    write_table(run, postgres.processes(run, names))
+    start_supervisor(run, owner_pid=os.getpid())
+    try:
+        wait_ready(run, seconds=_START_SECONDS, tell=tell)
+        for service in SERVICES:
+            for each in SETS:
+                migrate(service, postgres.url(run, name_of(service, each)))
+        yield
+    finally:
+        stop_supervisor(run)
+
+
+def name_of(service: str, each: str) -> str:
+    return f"{service}_{each}"
+
+
+class Opened:
+    """One service's database of one set: what the worlds of all services share."""
+
+    def __init__(self, run: Path, service: str, each: str) -> None:
+        self.name = name_of(service, each)
+        self.url = postgres.url(run, self.name)
+        self.database = Database(self.url)
+        self._statistics = Statistics(postgres.url(run, "postgres"), self.name)
+
+    def close(self) -> None:
+        self.database.close()
+        self._statistics.close()
+
+    def run_sql(self, statement: str) -> list[tuple[object, ...]]:
+        """For preparing rows and counting them; not timed."""
+        with self.database.reading() as connection:
+            result = connection.exec_driver_sql(statement)
+            return [tuple(row) for row in result] if result.returns_rows else []
+
+    def blocks(self, work: Callable[[], object]) -> int:
+        """Of work on one connection, which is the pool's last used one: the one that tells what it has counted."""
+        self._flush()
+        before = self._statistics.blocks()
+        work()
+        self._flush()
+        return self._statistics.blocks() - before
+
+    def row_versions(self) -> int:
+        """Rows inserted and updated so far, in all tables; the pool's connections are closed for it."""
+        self.database.engine.dispose()
+        self._statistics.wait_alone()
+        return int(str(self.run_sql("SELECT sum(n_tup_ins + n_tup_upd) FROM pg_stat_user_tables")[0][0]))
+
+    def _flush(self) -> None:
+        self.run_sql("SELECT pg_stat_force_next_flush()")
+
+
+class Statistics:
+    """What PostgreSQL counts of one database, read from another one."""
+
+    def __init__(self, admin_url: str, name: str) -> None:
+        self._connection = psycopg2.connect(admin_url.replace("+psycopg2", ""))
+        self._connection.autocommit = True
+        self._name = name
+
+    def blocks(self) -> int:
+        return self._count("SELECT blks_hit + blks_read FROM pg_stat_database WHERE datname = %s")
+
+    def wait_alone(self) -> None:
+        """Returns when nobody is connected to the database: a session that ends tells the rest of its counts."""
+        while self._count("SELECT count(*) FROM pg_stat_activity WHERE datname = %s"):
+            time.sleep(0.02)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _count(self, statement: str) -> int:
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement, (self._name,))
+            return int(cursor.fetchone()[0])  # type: ignore[index]

@@ -1,0 +1,64 @@
+"""How many rows each database gets. Pure."""
+
+from typing import NamedTuple
+
+
+class Sizes(NamedTuple):
+    """Rows of one set of databases; the small set holds just enough for each operation to do the same work."""
+
+    #: All posts of publishing, and those of them that are due now, `DUE_EACH` on a page.
+    posts: int
+    due: int
+    polls: int
+    #: Posts of the one page with a long history, and pages of the one account with many.
+    page_history: int
+    account_pages: int
+    #: Pages of other accounts on which nothing is due: what schedules, links and the like work on.
+    idle_pages: int
+    #: webhooks.
+    deliveries: int
+    endpoints: int
+    #: Endpoints that fail: their deliveries wait for the next attempt.
+    dead_endpoints: int
+    #: quota: accounts with a counters row, and month units held by operations of the last three days.
+    accounts: int
+    charges: int
+
+    @property
+    def due_pages(self) -> int:
+        return self.due // DUE_EACH
+
+    def times(self, scale: float) -> "Sizes":
+        """A quicker look: the full sizes times `scale`, none of them below the small ones."""
+        return Sizes(*(max(int(full * scale), small) for full, small in zip(self, SMALL, strict=True)))
+
+
+#: Due posts of one page: all of them fit the hourly cap of every platform used here.
+DUE_EACH = 3
+#: The sizes for which docs/scale.md promises that nothing grows.
+FULL = Sizes(
+    posts=5_000_000,
+    due=300_000,
+    polls=2_000_000,
+    page_history=200_000,
+    account_pages=50_000,
+    idle_pages=20_000,
+    deliveries=1_000_000,
+    endpoints=20_000,
+    dead_endpoints=5_000,
+    accounts=200_000,
+    charges=1_000_000,
+)
+SMALL = Sizes(
+    posts=7_500,
+    due=5_001,
+    polls=600,
+    page_history=600,
+    account_pages=100,
+    idle_pages=400,
+    deliveries=2_000,
+    endpoints=40,
+    dead_endpoints=10,
+    accounts=400,
+    charges=400,
+)

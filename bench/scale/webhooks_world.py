@@ -1,0 +1,167 @@
+"""webhooks' statements over one database: a tenth of the endpoints have something due, some fail and wait."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from bench.scale.comparing import Operation
+from bench.scale.copying import ago, copying, id_of, line, spread, stamp
+from bench.scale.server import Opened
+from bench.scale.sizes import Sizes
+from chassis.database import Database
+from chassis.ids import new_id
+from contracts import webhooks as api
+from contracts.caller import Caller
+from contracts.events import Event
+from webhooks import arriving, chores, deliveries, subscriptions
+from webhooks.config import Settings
+from webhooks.house import House
+from webhooks.store.lanes import Lanes
+from webhooks.vault import Vault
+
+TABLES = ("accounts", "subscriptions", "secrets", "lanes", "events", "deliveries", "attempts", "asks")
+_SUBSCRIPTION = ("id", "account_id", "name", "url", "events", "brand_ids", "created_at")
+_DELIVERY = (
+    "subscription_id", "id", "event_id", "event", "state", "due_at", "attempts", "failures", "created_at",
+)  # fmt: skip
+_EVENT = "post.published"
+#: Subscriptions of one account, deliveries of one event.
+_EACH = 2
+#: Endpoints with something due in either set: a look finds the same.
+_DUE = 10
+
+
+class Webhooks(Opened):
+    """One set's webhooks database with its use cases."""
+
+    def __init__(self, run: Path, each: str, sizes: Sizes) -> None:
+        super().__init__(run, "webhooks", each)
+        self.sizes = sizes
+        settings = Settings.from_env()
+        self.house = House(self.database, settings, Vault(settings.secret_keys), None)
+
+    def close(self) -> None:
+        self.house.office.close()
+        super().close()
+
+    def seed(self) -> None:
+        now, sizes = datetime.now(UTC), self.sizes
+        made_at, secret = stamp(ago(now, days=100)), self.house.vault.encrypt("whsec_secret")
+        endpoints = range(sizes.endpoints)
+        with copying(self.url, TABLES) as copier:
+            accounts = range(0, sizes.endpoints, _EACH)
+            copier.fill("accounts", ("id", "tier"), (line(_account(n), "elite") for n in accounts))
+            rows = (
+                line(
+                    _endpoint(n),
+                    _account(n),
+                    "Shop",
+                    "https://shop.test/hook",
+                    f"{{{_EVENT}}}",
+                    "{}",
+                    made_at,
+                )
+                for n in endpoints
+            )
+            copier.fill("subscriptions", _SUBSCRIPTION, rows)
+            rows = (line(id_of("sec", n), _endpoint(n), secret, made_at) for n in endpoints)
+            copier.fill("secrets", ("id", "subscription_id", "secret", "created_at"), rows)
+            rows = (line(_endpoint(n), self._is_dead(n) * 5) for n in endpoints)
+            copier.fill("lanes", ("subscription_id", "consecutive_failures"), rows)
+            columns = ("id", "event", "body", "received_at")
+            copier.fill("events", columns, self._events(now))
+            copier.fill("deliveries", _DELIVERY, self._deliveries(now))
+            copier.execute(
+                "INSERT INTO attempts (delivery_id, number, at, duration_ms, status_code)"
+                " SELECT id, 1, created_at, 20, CASE state WHEN 'pending' THEN 500 ELSE 200 END FROM deliveries"
+            )
+
+    def _is_dead(self, endpoint: int) -> bool:
+        """Every fourth in the full set, so that the ones with something due lie among them."""
+        return endpoint % (self.sizes.endpoints // self.sizes.dead_endpoints) == 1
+
+    def _events(self, now: datetime) -> Iterator[str]:
+        body = "\\\\x" + b'{"id":"evt","event":"post.published","data":{"text":"bread"}}'.hex() * 8
+        for n, at in enumerate(spread(self.sizes.deliveries // _EACH, ago(now, days=29), now)):
+            yield line(id_of("evt", n), _EVENT, body, stamp(at))
+
+    def _deliveries(self, now: datetime) -> Iterator[str]:
+        """What a dead endpoint gets stays pending, and the newest of the ones that have something due."""
+        later = stamp(now + timedelta(hours=2))
+        count, endpoints = self.sizes.deliveries, self.sizes.endpoints
+        first_due = count - endpoints
+        for n, at in enumerate(spread(count, ago(now, days=29), now)):
+            endpoint = n % endpoints
+            state, due_at = "delivered", stamp(at)
+            if self._is_dead(endpoint):
+                state, due_at = "pending", later
+            elif n >= first_due and endpoint % (endpoints // _DUE) == 0:
+                state = "pending"
+            failures = int(state == "pending")
+            yield line(
+                _endpoint(endpoint), id_of("dlv", n, at), id_of("evt", n // _EACH), _EVENT, state, due_at, 1,
+                failures, stamp(at),
+            )  # fmt: skip
+
+
+def _endpoint(number: int) -> str:
+    return id_of("whk", number)
+
+
+def _account(endpoint: int) -> str:
+    return id_of("usr", endpoint // _EACH)
+
+
+def _caller(endpoint: int) -> Caller:
+    account = _account(endpoint)
+    return Caller(account_id=account, user_id=account, tier="elite", operation_id=new_id("op"))
+
+
+def operations() -> list[Operation[Webhooks]]:
+    return [
+        Operation(f"webhooks' look, {_DUE} endpoints with something due", _look),
+        Operation("an event arrives for two endpoints", _arrive),
+        Operation("GET /webhooks/ID/deliveries", _list_deliveries),
+        Operation("GET /webhooks", _list_subscriptions),
+        Operation("webhooks' chores with nothing to do", _chores),
+    ]
+
+
+def _look(world: Webhooks, number: int) -> object:
+    with world.database.reading() as connection:
+        found = Lanes(connection).look(())
+    assert len(found) >= _DUE
+    return found
+
+
+def _arrive(world: Webhooks, number: int) -> None:
+    """Each time of another account."""
+    account = _account((3 + _EACH * number) % world.sizes.endpoints)
+    event = Event(
+        id=new_id("evt"),
+        event=_EVENT,
+        created_at=datetime.now(UTC),
+        account_id=account,
+        brand_id="brd_1",
+        data={"userId": account},
+    )
+    _commit(world.database, event)
+
+
+def _commit(database: Database, event: Event) -> None:
+    with database.transaction() as connection:
+        arriving.on_events(connection, [event])
+
+
+def _list_deliveries(world: Webhooks, number: int) -> object:
+    request = api.ListDeliveries(id=_endpoint(2), limit=25)
+    return deliveries.show_list(world.house, _caller(2), request)
+
+
+def _list_subscriptions(world: Webhooks, number: int) -> object:
+    return subscriptions.show_list(world.house, _caller(2), api.ListSubscriptions(limit=25))
+
+
+def _chores(world: Webhooks, number: int) -> object:
+    chores.end_deliveries(world.house)
+    return chores.remove_old(world.house)
