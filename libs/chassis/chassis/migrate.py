@@ -2,24 +2,29 @@
 each under its DATABASE_URL_<SERVICE>.
 
 The versions lie beside the service's package, in `migrations/`; an installed service has them inside it.
-Replicas may start it at the same time: an advisory lock lets one go first. Each statement gives up after 10 s
-of waiting for a lock.
+Replicas may start it at the same time: an advisory lock lets one go first. Each statement of a migration gives up after
+10 s of waiting for a lock; indexes on large tables are built before, without closing them (`chassis.indexes`).
 """
 
 import importlib.util
 import sys
+import time
 from pathlib import Path
 
 import structlog
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import create_engine, text
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, create_engine, text
 
-from chassis import config, logs
+from chassis import config, indexes, logs
 
 log = structlog.get_logger()
 
 _LOCK = 0x706F7374  # any constant of ours
+#: How often a process asks whether it is its turn: short beside any migration.
+_TURN_SECONDS = 0.2
 
 
 def migrations_of(service: str) -> Path:
@@ -40,12 +45,34 @@ def migrate(service: str, url: str) -> None:
     alembic.set_main_option("path_separator", "os")
     engine = create_engine(config.database_url(url), connect_args={"options": "-c lock_timeout=10000"})
     try:
-        with engine.begin() as connection:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-            alembic.attributes["connection"] = connection
-            command.upgrade(alembic, "head")
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as session:
+            _take_turn(session)
+            _build_indexes(session, alembic)
+            with engine.begin() as connection:
+                alembic.attributes["connection"] = connection
+                command.upgrade(alembic, "head")
     finally:
         engine.dispose()
+
+
+def _take_turn(session: Connection) -> None:
+    """Waits until no other process migrates this database; the turn lasts as long as the session.
+
+    Asks again and again: a statement that waits holds a snapshot, which building an index would wait for in turn."""
+    while not session.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _LOCK}).scalar_one():
+        time.sleep(_TURN_SECONDS)
+
+
+def _build_indexes(session: Connection, alembic: Config) -> None:
+    """Builds the indexes of the pending migrations, as far as their tables and columns are there."""
+    scripts = ScriptDirectory.from_config(alembic)
+    here = MigrationContext.configure(session).get_current_heads()
+    if not here:
+        return
+    session.execute(text("SET lock_timeout = 0; SET statement_timeout = 0"))
+    for revision in reversed(list(scripts.iterate_revisions("head", here))):
+        if not indexes.build(session, getattr(revision.module, "INDEXES", {})):
+            return
 
 
 def main() -> None:

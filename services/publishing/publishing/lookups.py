@@ -24,6 +24,7 @@ from publishing.platforms.base import (
 )
 from publishing.pool import Task
 from publishing.records import PageRow
+from publishing.rivals import may_be_anothers
 from publishing.store.looks import Look, Looks
 from publishing.store.pages import Pages
 from publishing.store.sending import Claim, Recorded, Sending
@@ -64,16 +65,23 @@ def _settle(house: House, page: PageRow, look: Look) -> None:
     outcome = _look(house, page, look)
     if isinstance(outcome, Published):
         await_name(house, look.post, outcome)
-    record = conclude(house, look, outcome)
     with house.database.transaction() as connection:
         looks = Looks(connection)
-        if record.state == "published" and looks.is_doubtful(look.post.id, record.remote_id or ""):
-            record = _again(house, look)
+        if isinstance(outcome, Published) and _may_be_anothers(looks, look, outcome):
+            outcome = StillUnknown()
+        record = conclude(house, look, outcome)
         ended = Sending(connection).record([record])
         if Checkpoint(look.post.checkpoint).restored_at is not None:
             looks.doubt_first_comments([post.id for post in ended], look.began_at)
         telling.tell(connection, ended, after_answer=True)
     log.info("outcome_looked_up", post_id=look.post.id, state=record.state)
+
+
+def _may_be_anothers(looks: Looks, look: Look, found: Published) -> bool:
+    """Whether what was found is, or may be, another post of ours: then it says nothing yet."""
+    if looks.is_anothers(look.post, found.remote_id):
+        return True
+    return found.guess is not None and may_be_anothers(look.post, found.guess, looks.open_others(look))
 
 
 def conclude(house: House, look: Look, outcome: Outcome) -> Recorded:

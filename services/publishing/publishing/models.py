@@ -20,6 +20,7 @@ from chassis import operations as chassis_operations
 
 metadata = MetaData()
 _TIME = DateTime(timezone=True)
+_OPEN = "state IN ('sending', 'unknown') OR error_code = 'PLATFORM_OUTCOME_UNKNOWN'"
 
 pages = Table(
     "pages",
@@ -153,6 +154,8 @@ posts = Table(
     Index("posts_queued_of_page", "page_id", "scheduled_at", "id", postgresql_where=text("state = 'queued'")),
     Index("posts_held", "lease_until", postgresql_where=text("state IN ('sending', 'unknown')")),
     Index("posts_sending_of_page", "page_id", postgresql_where=text("state = 'sending'")),
+    #: Posts that may be on the platform without our knowing their remote ids (`store/looks.py`).
+    Index("posts_open_of_page", "page_id", postgresql_where=text(_OPEN)),
     Index("posts_out_of_page", "page_id", "out_at", postgresql_where=text("out_at IS NOT NULL")),
     Index("posts_out_of_brand", "brand_id", "out_at", postgresql_where=text("out_at IS NOT NULL")),
     Index(
@@ -239,6 +242,7 @@ comment_polls = Table(
     #: Real time: when it was last read from end to end.
     Column("full_at", _TIME),
     Index("comment_polls_due", "wake_at"),
+    Index("comment_polls_of_page", "page_id"),
 )
 
 #: Posts that are out and whose platform names them only later.

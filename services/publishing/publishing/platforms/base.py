@@ -155,6 +155,17 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Guess:
+    """How a look-up chose a post that carries no id of the attempt (staged photo, video, container): it looks like
+    this content, and so may be another post's."""
+
+    #: How many posts of the platform look like it, the chosen one included.
+    candidates: int
+    #: Whether the texts agree; False: only the kind of post does.
+    by_text: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Published:
     """It is out. Permalink and time are None when the platform would not tell them now."""
 
@@ -163,6 +174,8 @@ class Published:
     published_at: datetime | None = None
     #: `remote_id` is not the post's own yet: `Connector.named` will tell.
     is_named_later: bool = False
+    #: None where an id of the attempt proves that the post is its own.
+    guess: Guess | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +271,7 @@ class Connector(ABC):
 
         `began_at` is when the attempt was stored, in real time (SQL clock_timestamp(), never the shifted clock).
         `known_remote_ids` are the page's posts that belong to other attempts: two equal texts are not confused.
+        What is found by its looks alone is a `Guess`; the caller weighs it against the page's other open posts.
         A PlatformRefusal says nothing about the attempt, only that looking did not work: ask again.
         """
 

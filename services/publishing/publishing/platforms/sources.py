@@ -1,8 +1,7 @@
 """Files in our own storage on their way to a platform. Strangers' files come through chassis.guarded_http instead."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache, partial
 
 import certifi
@@ -36,18 +35,6 @@ def exactly(chunks: Iterator[bytes], size_bytes: int) -> Iterator[bytes]:
         )
 
 
-def asked_for(source: MediaSource, ask: Callable[[], None]) -> MediaSource:
-    """The same file; `ask` is called when all of it has left, but not yet the end of the form around it: a platform
-    cannot have taken it before that. What it raises breaks the call off."""
-
-    @contextmanager
-    def opened() -> Iterator[Iterator[bytes]]:
-        with source.open() as chunks:
-            yield _and_then(chunks, ask)
-
-    return replace(source, body=None, size_bytes=source.length_bytes, opener=opened)
-
-
 def check_bytes(source: MediaSource) -> None:
     """For a platform that takes bytes alone, and wants to know how many. Raises PlatformRefusal."""
     if not source.has_bytes:
@@ -69,11 +56,6 @@ def _open(source_url: str, size_bytes: int) -> Iterator[Iterator[bytes]]:
         yield exactly(_chunks(response), size_bytes)
     finally:
         response.close()
-
-
-def _and_then(chunks: Iterator[bytes], ask: Callable[[], None]) -> Iterator[bytes]:
-    yield from chunks
-    ask()
 
 
 def _chunks(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+from contracts.errors import PLATFORM_OUTCOME_UNKNOWN
 from publishing.records import Post
 
 #: A claim whose holder is gone: never called, it goes back; called, nobody knows.
@@ -37,15 +38,23 @@ _CLAIM_LOOKS = text(
 )
 _OF_OTHERS = text(
     """
-    SELECT remote_id FROM posts WHERE page_id = :page_id AND id <> :id AND remote_id IS NOT NULL
-    ORDER BY out_at DESC NULLS LAST LIMIT 500
+    SELECT remote_id FROM posts
+    WHERE page_id = :page_id AND id <> :id AND out_at IS NOT NULL AND remote_id IS NOT NULL
+    ORDER BY out_at DESC LIMIT 500
     """
 )
-#: Found on the platform, yet perhaps another post of ours with the same words, which is on its way or recorded.
-_DOUBTFUL = text(
+_IS_ANOTHERS = text(
     """
-    SELECT EXISTS (SELECT FROM posts o, posts p WHERE p.id = :id AND o.page_id = p.page_id AND o.id <> p.id
-        AND (o.remote_id = :remote_id OR o.state = 'sending' AND o.message IS NOT DISTINCT FROM p.message))
+    SELECT EXISTS (SELECT FROM posts WHERE page_id = :page_id AND remote_id = :remote_id AND id <> :id)
+    """
+)
+#: The page's other posts that may be on the platform without our knowing their remote ids. The index
+#: `posts_open_of_page` holds them alone.
+_OPEN_OTHERS = text(
+    f"""
+    SELECT * FROM posts p WHERE page_id = :page_id AND id <> :id AND (state IN ('sending', 'unknown')
+        OR error_code = '{PLATFORM_OUTCOME_UNKNOWN.code}' AND EXISTS (SELECT FROM attempts a WHERE a.post_id = p.id
+            AND a.number = p.attempts AND a.outcome = 'given_up' AND a.ended_at > :began_at))
     """
 )
 #: Of posts that were out before a restore: so may be what was said under them.
@@ -85,6 +94,12 @@ class Looks:
         """First comments that are due are looked for before they are made, from `began_at` on."""
         self._connection.execute(_DOUBT_FIRST_COMMENTS, {"ids": list(post_ids), "began_at": began_at})
 
-    def is_doubtful(self, post_id: str, remote_id: str) -> bool:
-        """Whether what was found may belong to another post of ours."""
-        return bool(self._connection.execute(_DOUBTFUL, {"id": post_id, "remote_id": remote_id}).scalar_one())
+    def is_anothers(self, post: Post, remote_id: str) -> bool:
+        """Whether another post of the page has this remote id."""
+        values = {"page_id": post.page_id, "id": post.id, "remote_id": remote_id}
+        return bool(self._connection.execute(_IS_ANOTHERS, values).scalar_one())
+
+    def open_others(self, look: Look) -> list[Post]:
+        """The page's other posts whose outcome is open, or was given up since the attempt that is looked up began."""
+        values = {"page_id": look.post.page_id, "id": look.post.id, "began_at": look.began_at}
+        return [Post.of(row) for row in self._connection.execute(_OPEN_OTHERS, values).mappings()]

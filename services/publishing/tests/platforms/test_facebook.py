@@ -11,6 +11,7 @@ import pytest
 from publishing.platforms.base import (
     Checkpoint,
     Content,
+    Guess,
     MediaSource,
     NotPublished,
     OutcomeUnknown,
@@ -235,6 +236,70 @@ def test_two_equal_texts_are_told_apart_by_what_is_known(page: Any, simulator: A
     assert found.remote_id == simulator.posts(page.account)[1]["id"]
 
 
+@pytest.fixture
+def twin(page: Any) -> Any:
+    """Another post of the same page."""
+    return type(page)(page.connector, page.account)
+
+
+@pytest.mark.parametrize("message", ["With pictures", ""])
+@pytest.mark.parametrize("which", ["photo", "album"])
+def test_of_two_posts_with_one_text_and_other_pictures_each_finds_its_own(
+    which: str, message: str, page: Any, twin: Any, simulator: Any
+) -> None:
+    names = ["photo-300x200.png", "photo-400x200.jpg", "photo-500x200.jpg", "photo-600x200.jpg"]
+    lost, kept = (names[:1], names[1:2]) if which == "photo" else (names[:2], names[2:])
+    first, second = (replace(_photos(*chosen), message=message) for chosen in (lost, kept))
+    for attempt, content, mode in ((page, first, "server_error"), (twin, second, "drop_after_accept")):
+        simulator.fault(page.account, "publish", mode)
+        with pytest.raises(OutcomeUnknown):
+            attempt.publish(content)
+    assert page.look_up(first) == NotPublished(settled=False), "the post on the page is the second one's"
+    found = twin.look_up(second)
+    assert isinstance(found, Published)
+    assert (found.remote_id, found.guess) == (simulator.posts(page.account)[0]["id"], None)
+    page.publish(first)
+    assert [len(post["media"]) for post in simulator.posts(page.account)] == [len(kept), len(lost)]
+
+
+def test_a_photo_of_the_release_before_is_found_by_its_looks_and_said_to_be_a_guess(
+    page: Any, twin: Any
+) -> None:
+    ours = page.publish(PHOTO)
+    page.stored = {}
+    twin.publish(PHOTO)
+    found = page.look_up(PHOTO)
+    assert isinstance(found, Published)
+    assert (found.remote_id, found.guess) == (ours.remote_id, Guess(2))
+
+
+def test_where_facebook_names_no_photos_a_post_is_found_by_its_looks(
+    page: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published = page.publish(PHOTO)
+    rows = list(page.connector._graph.rows(
+        page.account, page.account.remote_account_id, "published_posts",
+        fields="id,message,created_time,attachments{type,media_type,target}",
+    ))  # fmt: skip
+    for row in rows:
+        row["attachments"]["data"][0].pop("target")
+    monkeypatch.setattr(page.connector._graph, "rows", lambda *args, **params: iter(rows))
+    found = page.look_up(PHOTO)
+    assert (found.remote_id, found.guess) == (published.remote_id, Guess(1))
+
+
+def test_photos_that_an_earlier_call_may_have_posted_are_never_deleted(page: Any, simulator: Any) -> None:
+    simulator.fault(page.account, "publish", "drop_after_accept")
+    with pytest.raises(OutcomeUnknown):
+        page.publish(PHOTO)
+    [photo_id] = page.stored["photo_ids"]
+    simulator.fault(page.account, "publish", "reject")
+    with pytest.raises(PlatformRefusal):
+        page.publish(PHOTO)
+    shown = page.connector._graph.read(page.account, photo_id, fields="id,page_story_id")
+    assert shown["page_story_id"] == simulator.posts(page.account)[0]["id"]
+
+
 @KINDS
 def test_a_post_of_another_kind_or_text_is_not_taken_for_ours(content: Content, page: Any) -> None:
     for other in (TEXT, PHOTO, ALBUM, VIDEO):
@@ -275,10 +340,10 @@ def test_a_look_that_fails_is_no_answer(page: Any, simulator: Any) -> None:
     assert refusal.value.kind is Refusal.TRANSIENT
 
 
-def test_details_that_cannot_be_read_do_not_fail_a_publish(page: Any, simulator: Any) -> None:
+def test_details_that_cannot_be_read_do_not_hide_that_a_post_is_out(page: Any, simulator: Any) -> None:
+    remote_id = page.publish(TEXT).remote_id
     simulator.fault(page.account, "status", "server_error")
-    published = page.publish(PHOTO)
-    assert published == Published(simulator.posts(page.account)[0]["id"])
+    assert page.connector._described(page.account, remote_id) == Published(remote_id)
 
 
 def test_a_video_that_fails_in_processing_is_rejected_with_its_reason(page: Any, simulator: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 from publishing.platforms.base import (
     Checkpoint,
     Content,
+    Guess,
     MediaSource,
     NotPublished,
     OutcomeUnknown,
@@ -273,6 +274,55 @@ def test_two_equal_posts_are_told_apart_by_what_is_known(user: Any, simulator: A
     second = user.publish(PHOTO)
     assert isinstance(user.look_up(PHOTO, first.remote_id), Published)
     assert second.remote_id != first.remote_id
+
+
+@pytest.fixture
+def twin(user: Any) -> Any:
+    """Another post of the same account."""
+    return type(user)(user.connector, user.account)
+
+
+OTHER = _content("photo-900x900.jpg")
+
+
+@pytest.mark.parametrize("message", [PHOTO.message, ""])
+def test_the_post_of_an_equal_caption_is_not_taken_while_the_container_is_not_published(
+    message: str, user: Any, twin: Any, simulator: Any
+) -> None:
+    first, second = (replace(content, message=message) for content in (PHOTO, OTHER))
+    for attempt, content, mode in ((user, first, "server_error"), (twin, second, "drop_after_accept")):
+        simulator.fault(user.account, "publish", mode)
+        with pytest.raises(OutcomeUnknown):
+            attempt.publish(content)
+    assert user.look_up(first) == NotPublished(settled=False), "the post there is the second one's"
+    found = twin.look_up(second)
+    assert isinstance(found, Published)
+    assert (found.remote_id, found.guess) == (simulator.posts(user.account)[0]["id"], Guess(1))
+    user.publish(first)
+    assert len(simulator.posts(user.account)) == 2
+
+
+def test_which_of_two_published_containers_a_post_came_from_is_a_guess(
+    user: Any, twin: Any, simulator: Any
+) -> None:
+    for attempt, content in ((user, PHOTO), (twin, OTHER)):
+        simulator.fault(user.account, "publish", "drop_after_accept")
+        with pytest.raises(OutcomeUnknown):
+            attempt.publish(content)
+    found = user.look_up(PHOTO)
+    assert (found.remote_id, found.guess) == (simulator.posts(user.account)[0]["id"], Guess(2))
+    last = twin.look_up(OTHER, found.remote_id)
+    assert (last.remote_id, last.guess) == (simulator.posts(user.account)[1]["id"], Guess(1))
+
+
+def test_a_published_container_whose_caption_was_changed_is_found_by_its_kind(
+    user: Any, simulator: Any
+) -> None:
+    simulator.fault(user.account, "publish", "drop_after_accept")
+    with pytest.raises(OutcomeUnknown):
+        user.publish(PHOTO)
+    found = user.look_up(replace(PHOTO, message="as it was meant"))
+    assert found.guess == Guess(1, by_text=False)
 
 
 def test_a_post_of_another_kind_or_caption_is_not_taken_for_ours(user: Any, simulator: Any) -> None:

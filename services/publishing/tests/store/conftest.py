@@ -24,6 +24,7 @@ from publishing.platforms.base import (
     CommentPage,
     Connector,
     Counts,
+    Guess,
     NotConnected,
     NotPublished,
     Profile,
@@ -78,10 +79,14 @@ class FakePlatform(Connector):
         return self.search(account, content, known_remote_ids=known_remote_ids)
 
     def search(self, account: Any, content: Any, *, known_remote_ids: Any = (), **times: Any) -> Any:
-        for remote_id, message in self.posts:
-            if message == content.message and remote_id not in known_remote_ids:
-                return Published(remote_id, f"https://platform/{remote_id}")
-        return NotPublished(settled=False)
+        alike = [
+            remote_id
+            for remote_id, message in self.posts
+            if message == content.message and remote_id not in known_remote_ids
+        ]
+        if not alike:
+            return NotPublished(settled=False)
+        return Published(alike[0], f"https://platform/{alike[0]}", guess=Guess(len(alike)))
 
     def comment(self, account: Any, remote_id: str, text: str) -> RemoteReply:
         return self.reply(account, remote_id, text)

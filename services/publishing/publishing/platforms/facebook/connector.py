@@ -3,12 +3,14 @@
 import json
 import re
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from publishing.platforms.base import (
     Account,
     Checkpoint,
     Content,
+    Guess,
     MediaSource,
     NotPublished,
     Outcome,
@@ -23,7 +25,6 @@ from publishing.platforms.facebook.upload import Upload
 from publishing.platforms.likeness import fingerprint, same_text, window_start
 from publishing.platforms.meta.errors import MISSING, PHOTOS_ALREADY_POSTED
 from publishing.platforms.meta.graph import Answer, graph_time, is_within, rows_of
-from publishing.platforms.sources import asked_for
 from publishing.platforms.wire import poll
 
 _URL = re.compile(r"https?://[^\s<>\"]+")
@@ -41,10 +42,8 @@ class FacebookConnector(FacebookReading):
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
         if any(source.type == "video" for source in content.media):
             return self._publish_video(account, content, checkpoint)
-        if len(content.media) > 1:
-            return self._publish_album(account, content, checkpoint)
         if content.media:
-            return self._publish_photo(account, content, checkpoint)
+            return self._publish_photos(account, content, checkpoint)
         data = {"message": content.message, "link": _link(content)}
         return self._publish_feed(account, {name: value for name, value in data.items() if value})
 
@@ -65,7 +64,8 @@ class FacebookConnector(FacebookReading):
         if checkpoint.get("session") and not checkpoint.get("is_handed_over"):
             return self._upload_outcome(account, content, checkpoint, began_at, known_remote_ids)
         if len(content.media) > 1 and not photo_ids:
-            # The ids are stored before the post is sent: it never was.
+            # The ids are stored before the post is sent: it never was. (The release before this one sent a single
+            # photo without staging it: that one is looked for.)
             return NotPublished(settled=True)
         outcome = self._find(account, content, photo_ids, began_at, known_remote_ids)
         may_be_in_processing = checkpoint.get("is_handed_over") and datetime.now(UTC) - began_at < _PROCESSING
@@ -90,18 +90,12 @@ class FacebookConnector(FacebookReading):
             self._graph.create(account, account.remote_account_id, "feed", data, fields=_TOLD_OF_A_POST)
         )
 
-    def _publish_photo(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
-        """A file may be minutes on its way, and its claim be lost meanwhile: then it is not handed over whole."""
-        source, file = _handed(content.media[0], "url")
-        file = file and asked_for(file, checkpoint.save)
-        data = {"message": content.message, **source}
-        answer = self._graph.create(account, account.remote_account_id, "photos", data, file)
-        # The photo has an id of its own; what people see and answer is the post.
-        return self._described(account, str(answer.get("post_id") or answer["id"]))
-
-    def _publish_album(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
+    def _publish_photos(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
+        """One photo is sent like several: its staged id, stored before the post is made, tells the post from every
+        other one with the same text."""
         mark = fingerprint(content)
-        if checkpoint.get("content") != mark or not checkpoint.get("photo_ids"):
+        is_resumed = checkpoint.get("content") == mark and bool(checkpoint.get("photo_ids"))
+        if not is_resumed:
             checkpoint.save(content=mark, photo_ids=self._staged_photos(account, content))
         photo_ids: list[str] = checkpoint.get("photo_ids")
         attached = json.dumps([{"media_fbid": photo_id} for photo_id in photo_ids])
@@ -112,7 +106,8 @@ class FacebookConnector(FacebookReading):
                 raise OutcomeUnknown("an earlier call has posted the photos") from refusal
             if not refusal.retryable:
                 checkpoint.save(photo_ids=None)
-                self._remove(account, photo_ids)
+                if not is_resumed:  # an earlier call with these photos may have come through after all
+                    self._remove(account, photo_ids)
             raise
 
     def _staged_photos(self, account: Account, content: Content) -> list[str]:
@@ -216,7 +211,9 @@ class FacebookConnector(FacebookReading):
         began_at: datetime,
         known: Collection[str],
     ) -> Outcome:
-        """The oldest post of the page's that can only be this one."""
+        """The post that shows a staged photo; of posts whose photos have no ids, the oldest that looks like this one.
+
+        `photo_ids` None: nothing is known of what was handed over, types included."""
         start = window_start(began_at)
         rows = self._graph.rows(
             account,
@@ -225,14 +222,19 @@ class FacebookConnector(FacebookReading):
             since=int(start.timestamp()),
             fields=f"{_TOLD_OF_A_POST},message,attachments{{type,media_type,target,subattachments}}",
         )
-        ours = [
-            row
-            for row in rows
-            if row.get("id") not in known
-            and is_within(row, "created_time", start)
-            and _is_like(row, content, photo_ids)
-        ]
-        return _published(ours[-1]) if ours else NotPublished(settled=False)
+        alike = []
+        for row in rows:
+            if not is_within(row, "created_time", start):
+                continue
+            shown_ids = {str(shown["target"]["id"]) for shown in _attachments(row) if shown.get("target")}
+            if photo_ids and photo_ids & shown_ids:
+                return _published(row)
+            is_another = bool(photo_ids and shown_ids)
+            if row.get("id") not in known and not is_another and _is_like(row, content, photo_ids is None):
+                alike.append(row)
+        if not alike:
+            return NotPublished(settled=False)
+        return replace(_published(alike[-1]), guess=Guess(len(alike)))
 
     def _described(self, account: Account, remote_id: str) -> Published:
         """What can be told of a post; that it is out is certain already, so that nothing here may fail."""
@@ -273,22 +275,16 @@ def _video_problem(status: Answer) -> tuple[str, str]:
     return "VIDEO_ERROR", "Facebook could not process the video."
 
 
-def _is_like(post: Answer, content: Content, photo_ids: set[str] | None) -> bool:
-    """Whether a post can be this content's. The staged photos prove it; else text and media must agree.
-
-    None: nothing is known of what was handed over, so that the number of the media has to do.
-    """
-    shown = _attachments(post)
-    if photo_ids and photo_ids & {str((row.get("target") or {}).get("id")) for row in shown}:
-        return True
+def _is_like(post: Answer, content: Content, by_number: bool) -> bool:
+    """Whether text and media agree; `by_number`: the types of the media are not known, so that their number has to do."""
     if not same_text(content.message, post.get("message")):
         return False
     # What a link shows is Facebook's affair: it may even be a photo of Facebook's own.
     if not content.media and _link(content):
         return True
-    own = [row for row in shown if row.get("type") not in _SHARED_TYPES]
+    own = [row for row in _attachments(post) if row.get("type") not in _SHARED_TYPES]
     kinds = sorted(row["media_type"] for row in own if row.get("media_type") in ("photo", "video"))
-    if photo_ids is None:
+    if by_number:
         return len(kinds) == len(content.media)
     return kinds == sorted(source.type for source in content.media)
 

@@ -6,12 +6,14 @@ is stored before, and an attempt that comes after takes the same container again
 
 import re
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 
 from publishing.platforms.base import (
     Account,
     Checkpoint,
     Content,
+    Guess,
     MediaSource,
     NotPublished,
     Outcome,
@@ -69,14 +71,17 @@ class InstagramConnector(InstagramReading):
             # The id is stored before anything is published: nothing was.
             return NotPublished(settled=True)
         status, _ = self._status(account, container_id)
+        if status == "MISSING":
+            # Instagram no longer tells what became of the container: all that is left is to look for its post.
+            return self.search(account, content, began_at=began_at, ended_at=began_at, known_remote_ids=known_remote_ids)
+        if status != "PUBLISHED":
+            return NotPublished(settled=status in ("ERROR", "EXPIRED"))
         candidates = self._candidates(account, (_media_type(content),), began_at, known_remote_ids)
         same = [row for row in candidates if same_text(content.message, row.get("caption"))]
         if same:
-            return _published(same[-1])
-        if status == "PUBLISHED":
-            # It is out for certain: the only new one of its kind is it, whatever became of its caption.
-            return _published(candidates[0]) if len(candidates) == 1 else StillUnknown()
-        return NotPublished(settled=status in ("ERROR", "EXPIRED"))
+            return _guessed(same)
+        # It is out for certain: the only new one of its kind is it, whatever became of its caption.
+        return _guessed(candidates, by_text=False) if len(candidates) == 1 else StillUnknown()
 
     def search(
         self,
@@ -90,7 +95,7 @@ class InstagramConnector(InstagramReading):
         kinds = ("CAROUSEL_ALBUM",) if len(content.media) > 1 else ("IMAGE", "VIDEO")
         candidates = self._candidates(account, kinds, began_at, known_remote_ids)
         same = [row for row in candidates if same_text(content.message, row.get("caption"))]
-        return _published(same[-1]) if same else NotPublished(settled=False)
+        return _guessed(same) if same else NotPublished(settled=False)
 
     def _publish_container(self, account: Account, container_id: str) -> Published:
         data = {"creation_id": container_id}
@@ -198,6 +203,11 @@ class InstagramConnector(InstagramReading):
 
 def _published(media: Answer) -> Published:
     return Published(str(media["id"]), media.get("permalink"), graph_time(media.get("timestamp")))
+
+
+def _guessed(alike: list[Answer], by_text: bool = True) -> Published:
+    """The oldest of posts that look like this one: Instagram does not tell which container a post came from."""
+    return replace(_published(alike[-1]), guess=Guess(len(alike), by_text))
 
 
 def _unfinished(status: str, text: str) -> PlatformRefusal:

@@ -9,6 +9,7 @@ from publishing.platforms.base import (
     Account,
     Checkpoint,
     Content,
+    Guess,
     NotPublished,
     Outcome,
     OutcomeUnknown,
@@ -66,7 +67,7 @@ class LinkedInConnector(LinkedInReading):
         if not sent_at:
             return NotPublished(settled=True)
         if named and named not in known_remote_ids:
-            return Published(named, _permalink(named))
+            return Published(named, _permalink(named), guess=Guess(1))
         since = min(began_at, datetime.fromtimestamp(sent_at, UTC))
         urns = {str(upload["urn"]) for upload in uploads_of(checkpoint)}
         return self._find(account, content, urns, since, known_remote_ids)
@@ -90,7 +91,7 @@ class LinkedInConnector(LinkedInReading):
         since: datetime,
         known: Collection[str],
     ) -> Outcome:
-        """The oldest post of the page's that can only be this one."""
+        """The post with these images or this film; where their urns are not known, the oldest that looks like it."""
         try:
             ours = [
                 post
@@ -104,8 +105,9 @@ class LinkedInConnector(LinkedInReading):
             raise
         if not ours:
             return NotPublished(settled=False)
-        remote_id = str(ours[-1]["id"])
-        return Published(remote_id, _permalink(remote_id), from_milliseconds(ours[-1].get("publishedAt")))
+        remote_id, made_at = str(ours[-1]["id"]), from_milliseconds(ours[-1].get("publishedAt"))
+        guess = None if content.media and urns is not None else Guess(len(ours))
+        return Published(remote_id, _permalink(remote_id), made_at, guess=guess)
 
     def _create(self, account: Account, post: Answer) -> str:
         """The call; again after a while if all that LinkedIn lacks is the file. Raises OutcomeUnknown."""

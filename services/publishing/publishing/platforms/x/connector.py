@@ -9,6 +9,7 @@ from publishing.platforms.base import (
     Account,
     Checkpoint,
     Content,
+    Guess,
     NotPublished,
     Outcome,
     OutcomeUnknown,
@@ -85,7 +86,7 @@ class XConnector(XReading):
         since: datetime,
         known: Collection[str],
     ) -> Outcome:
-        """The oldest post of the account's that can only be this one."""
+        """The post with these media; where their ids are not known, the oldest that looks like it."""
         ours = [
             post
             for post in self._calls.own_posts(account, window_start(since), POST_FIELDS)
@@ -93,8 +94,9 @@ class XConnector(XReading):
         ]
         if not ours:
             return NotPublished(settled=False)
-        remote_id = str(ours[-1]["id"])
-        return Published(remote_id, _permalink(account, remote_id), post_time(ours[-1].get("created_at")))
+        remote_id, made_at = str(ours[-1]["id"]), post_time(ours[-1].get("created_at"))
+        guess = None if content.media and media_ids is not None else Guess(len(ours))
+        return Published(remote_id, _permalink(account, remote_id), made_at, guess=guess)
 
     def _describe(self, account: Account, media_ids: list[str], settings: XPostSettings) -> None:
         """Alternative texts, before anybody sees what they describe."""

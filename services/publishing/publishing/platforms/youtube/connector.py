@@ -1,12 +1,14 @@
 """YouTube: making a video and finding out what became of one. Comments and counts are in `reading`."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 
 from publishing.platforms.base import (
     Account,
     Checkpoint,
     Content,
+    Guess,
     MediaSource,
     NotPublished,
     Outcome,
@@ -126,7 +128,7 @@ class YouTubeConnector(YouTubeReading):
     def _find(
         self, account: Account, content: Content, began_at: datetime, known: Collection[str]
     ) -> Outcome:
-        """Where no session tells anything: the oldest upload that can only be this one."""
+        """Where no session tells anything: the oldest upload that looks like this one."""
         channel = items_of(self._api.read(account, "channels", part="contentDetails", mine="true"))
         if not channel:
             raise PlatformRefusal(Refusal.PERMISSION, "NO_CHANNEL", "The account has no YouTube channel.")
@@ -144,7 +146,7 @@ class YouTubeConnector(YouTubeReading):
             alike = all(same_text(asked[name], shown.get(name)) for name in ("title", "description"))
             if video_id and video_id not in known and alike:
                 found.append(Published(video_id, _permalink(video_id), made_at))
-        return found[-1] if found else NotPublished(settled=False)
+        return replace(found[-1], guess=Guess(len(found))) if found else NotPublished(settled=False)
 
 
 def _video_in(content: Content) -> MediaSource:

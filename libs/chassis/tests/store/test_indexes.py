@@ -1,0 +1,100 @@
+"""Indexes of pending migrations: built beside the writing, taken up again where the building was cut off."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.engine import make_url
+
+from chassis import migrate as migrating
+from chassis.ids import new_id
+from chassis.migrate import migrate
+
+TABLE = 'op.execute("CREATE TABLE things (id int PRIMARY KEY, colour text)")'
+INDEX = "from chassis.indexes import create_missing\nINDEXES = {'things_by': 'things (%s)'}"
+
+
+@pytest.fixture
+def versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Adds a migration to the service under test."""
+    monkeypatch.setattr(migrating, "migrations_of", lambda service: tmp_path)
+
+    def add(number: int, upgrade: str, head: str = "") -> None:
+        before = f"'{number - 1}'" if number > 1 else None
+        source = f"from alembic import op\n{head}\nrevision, down_revision = '{number}', {before}\n"
+        (tmp_path / f"{number}.py").write_text(f"{source}\ndef upgrade():\n    {upgrade}\n")
+
+    return add
+
+
+@pytest.fixture
+def engine(admin: Engine) -> Iterator[Engine]:
+    """An empty database."""
+    name = new_id("t")
+    with admin.connect() as connection:
+        connection.execute(text(f'CREATE DATABASE "{name}"'))
+    engine = create_engine(make_url(admin.url).set(database=name))
+    yield engine
+    engine.dispose()
+    with admin.connect() as connection:
+        connection.execute(text(f'DROP DATABASE "{name}" WITH (FORCE)'))
+
+
+def run(engine: Engine) -> None:
+    migrate("things", engine.url.render_as_string(hide_password=False))
+
+
+def is_valid(engine: Engine) -> Any:
+    found = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('things_by')"
+    with engine.connect() as connection:
+        return connection.execute(text(found)).scalar()
+
+
+def test_a_table_is_written_to_while_its_index_is_built(engine: Engine, versions: Any) -> None:
+    versions(1, TABLE)
+    run(engine)
+    versions(2, "create_missing(op, INDEXES)", INDEX % "colour")
+    with engine.connect() as earlier, engine.connect() as later:
+        earlier.execute(text("INSERT INTO things VALUES (1)"))
+        building = threading.Thread(target=run, args=[engine])
+        building.start()
+        waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'CREATE INDEX%'"
+        until = time.monotonic() + 10
+        while not later.execute(text(waits)).scalar() and time.monotonic() < until:
+            later.rollback()
+            time.sleep(0.01)
+        later.execute(text("SET lock_timeout = '2s'"))
+        later.execute(text("INSERT INTO things VALUES (2)"))
+        later.commit()
+        assert building.is_alive(), "it waits for the transaction that is open"
+        earlier.commit()
+    building.join(20)
+    assert is_valid(engine)
+
+
+def test_an_index_whose_building_was_cut_off_is_built_again(engine: Engine, versions: Any) -> None:
+    versions(1, TABLE)
+    run(engine)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE INDEX things_by ON things (colour)"))
+        connection.execute(text("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'things_by'::regclass"))
+    versions(2, "create_missing(op, INDEXES)", INDEX % "colour")
+    run(engine)
+    assert is_valid(engine)
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_what_is_not_there_yet_is_indexed_by_the_migration(
+    is_new: bool, engine: Engine, versions: Any
+) -> None:
+    versions(1, TABLE)
+    if not is_new:
+        run(engine)
+    versions(2, 'op.execute("ALTER TABLE things ADD COLUMN size int")')
+    versions(3, "create_missing(op, INDEXES)", INDEX % "size")
+    run(engine)
+    assert is_valid(engine)

@@ -1,0 +1,18 @@
+"""Find a page's open posts, and its polls for comments, without reading the page's or the table's whole history."""
+
+from alembic import op
+
+from chassis.indexes import create_missing
+
+revision = "0011"
+down_revision = "0010"
+
+INDEXES = {
+    "posts_open_of_page": "posts (page_id) WHERE state IN ('sending', 'unknown')"
+    " OR error_code = 'PLATFORM_OUTCOME_UNKNOWN'",
+    "comment_polls_of_page": "comment_polls (page_id)",
+}
+
+
+def upgrade() -> None:
+    create_missing(op, INDEXES)

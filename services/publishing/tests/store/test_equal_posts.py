@@ -1,0 +1,101 @@
+"""Posts of one page that a look-up cannot tell apart: none goes out twice, and none is left open for ever."""
+
+from typing import Any
+
+import pytest
+
+from publishing import lookups
+from publishing.lookups import GIVE_UP_SECONDS
+from publishing.platforms.base import OutcomeUnknown, Published
+
+LOST = OutcomeUnknown("no answer")
+
+
+@pytest.fixture
+def unknown(world: Any, platform: Any) -> Any:
+    """Makes posts of one page with one text whose calls came to no answer; `kept` says which of them arrived."""
+
+    def make(*kept: bool, same_picture: bool = False) -> list[str]:
+        page = world.page()
+        for number in range(len(kept)):
+            world.schedule(page, world.in_minutes(11 + number), media_urls=[])
+        platform.script = [platform.keep(OutcomeUnknown("no answer")) if one else LOST for one in kept]
+        world.shift(60 * (11 + len(kept)))
+        world.send()
+        picture = "'https://a.example/1.jpg'" if same_picture else "'https://a.example/' || id"
+        world.run(f"UPDATE posts SET media_urls = ARRAY[{picture}]")
+        return [row.id for row in world.ask("SELECT id FROM posts ORDER BY scheduled_at")]
+
+    return make
+
+
+def states(world: Any) -> list[str]:
+    return [row.state for row in world.ask("SELECT state FROM posts ORDER BY scheduled_at")]
+
+
+@pytest.mark.parametrize("kept", [(True, False), (False, True), (True, False, False)])
+def test_a_post_that_could_be_either_ones_is_nobodys_and_none_is_sent_again(
+    kept: tuple[bool, ...], world: Any, platform: Any, unknown: Any
+) -> None:
+    unknown(*kept)
+    for _ in range(2):
+        world.look(after_seconds=120)
+        world.send()
+    assert (states(world), len(platform.posts)) == (["unknown"] * len(kept), 1)
+    for _ in range(2):
+        world.look(after_seconds=GIVE_UP_SECONDS)
+    world.shift(3_600)
+    world.send()
+    assert (states(world), len(platform.posts)) == (["failed"] * len(kept), 1)
+    assert {row.outcome for row in world.ask("SELECT outcome FROM attempts")} == {"given_up"}
+
+
+def test_one_that_was_given_up_may_still_own_what_is_found(world: Any, platform: Any, unknown: Any) -> None:
+    first, second = unknown(True, False)
+    later = "UPDATE posts SET lease_until = clock_timestamp() + interval '1 hour' WHERE id = :id"
+    world.run("UPDATE posts SET unknown_since = clock_timestamp() WHERE true")
+    world.run(later, id=second)
+    world.run(
+        "UPDATE posts SET unknown_since = clock_timestamp() - make_interval(secs => :s),"
+        " lease_until = clock_timestamp() WHERE id = :id",
+        s=GIVE_UP_SECONDS,
+        id=first,
+    )
+    lookups.look_up_posts(world.house)
+    assert world.house.side.wait_free(world.house.side.size, 5)
+    assert states(world) == ["failed", "unknown"]
+    world.look(after_seconds=120)
+    assert states(world) == ["failed", "unknown"]
+
+
+def test_where_all_of_them_are_out_each_gets_one(world: Any, platform: Any, unknown: Any) -> None:
+    unknown(True, True, True)
+    for _ in range(3):
+        world.look(after_seconds=120)
+    assert states(world) == ["published"] * 3
+    assert len({row.remote_id for row in world.ask("SELECT remote_id FROM posts")}) == 3
+    assert len(platform.posts) == 3
+
+
+def test_posts_that_ask_for_the_same_need_not_be_told_apart(
+    world: Any, platform: Any, unknown: Any
+) -> None:
+    unknown(False, True, same_picture=True)
+    for _ in range(4):
+        world.look(after_seconds=120)
+        world.run("UPDATE posts SET media_urls = '{}'")
+        world.shift(3_600)
+        world.send()
+    assert states(world) == ["published"] * 2
+    assert len(platform.posts) == 2
+
+
+def test_what_an_id_of_the_attempt_proves_is_concluded_at_once(
+    world: Any, platform: Any, unknown: Any, monkeypatch: Any
+) -> None:
+    unknown(True, False)
+    proven = Published(platform.posts[0][0])
+    monkeypatch.setattr(platform, "look_up", lambda *args, **options: proven)
+    world.run("UPDATE posts SET lease_until = NULL, state = 'sending' WHERE id = (SELECT max(id) FROM posts)")
+    world.look(after_seconds=5)
+    assert sorted(states(world)) == ["published", "sending"]

@@ -1,0 +1,109 @@
+"""Whether a post that was found by its looks may be another one's; and that nothing goes out twice because of it."""
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from publishing.platforms.base import Guess
+from publishing.records import Post
+from publishing.rivals import may_be_anothers
+
+AT = datetime(2026, 11, 20, tzinfo=UTC)
+_EMPTY = {name: None for name in Post.__struct_fields__}
+
+
+def post(number: int = 0, message: str | None = "hello", photo: str | None = "a", **fields: Any) -> Post:
+    media = [photo] if photo else []
+    given = {"id": f"pst_{number}", "message": message, "media_ids": media, "media_urls": [], "state": "unknown"}
+    return Post(**_EMPTY | given | fields)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "others", "is_open"),
+    [
+        (1, [], False),
+        (1, [post(1, photo="b")], True),
+        (1, [post(1, message=" hello ", photo="b")], True),
+        (1, [post(1, message="another", photo="b")], False),
+        (1, [post(1, photo=None)], False),
+        (2, [post(1, photo="b")], False),
+        (2, [post(1, photo="b"), post(2, photo="c")], True),
+        (1, [post(1, settings={"facebook_settings": {"link": "https://example.com"}})], True),
+        (1, [post(1)], False),
+        (1, [post(1, state="sending")], True),
+        (1, [post(1, photo="b", state="failed")], True),
+    ],
+)
+def test_what_could_be_another_posts_is_not_concluded_from(
+    candidates: int, others: list[Post], is_open: bool
+) -> None:
+    assert may_be_anothers(post(), Guess(candidates), others) is is_open
+
+
+def test_without_texts_that_agree_every_open_post_of_the_kind_may_be_meant() -> None:
+    other = [post(1, message="another")]
+    assert may_be_anothers(post(), Guess(1, by_text=False), other)
+    assert not may_be_anothers(post(), Guess(1), other)
+
+
+@dataclass
+class Page:
+    """A page whose posts show text and pictures and no ids: what was sent is found by its text alone."""
+
+    posts: list[Post]
+    #: (text, picture) in the order of arrival; the index is the remote id.
+    shown: list[Any] = field(default_factory=list)
+    owners: dict[int, str] = field(default_factory=dict)
+
+    def set(self, post: Post, **fields: Any) -> None:
+        self.posts = [msgspec.structs.replace(one, **fields) if one.id == post.id else one for one in self.posts]
+
+    def send(self, post: Post, arrives: bool, answers: bool) -> None:
+        if arrives:
+            self.shown.append((post.message, post.media_ids[0]))
+        if arrives and answers:
+            self.owners[len(self.shown) - 1] = post.id
+        self.set(post, state="published" if arrives and answers else "unknown")
+
+    def look(self, post: Post, is_last: bool) -> None:
+        found = [n for n, (text, _) in enumerate(self.shown) if n not in self.owners and text == post.message]
+        others = [one for one in self.posts if one.id != post.id and one.state in ("sending", "unknown", "failed")]
+        if not found:
+            self.set(post, state="queued")
+        elif not may_be_anothers(post, Guess(len(found)), others):
+            self.owners[found[0]] = post.id
+            self.set(post, state="published")
+        elif is_last:
+            self.set(post, state="failed")
+
+
+def test_in_2000_orders_of_looks_at_equal_texts_nothing_is_shown_more_often_than_asked_for() -> None:
+    ends: Counter[str] = Counter()
+    for seed in range(2_000):
+        chance = random.Random(seed)
+        asked = [
+            post(number, chance.choice(["hello", ""]), chance.choice("abc"))
+            for number in range(chance.randint(2, 5))
+        ]
+        page = Page(asked)
+        for one in asked:
+            page.send(one, arrives=chance.random() < 0.6, answers=chance.random() < 0.2)
+        for step in range(60):
+            open_posts = [one for one in page.posts if one.state in ("queued", "unknown")]
+            if not open_posts:
+                break
+            one = chance.choice(open_posts)
+            if one.state == "unknown":
+                page.look(one, is_last=step >= 30)
+            else:
+                page.send(one, arrives=chance.random() < 0.9, answers=chance.random() < 0.7)
+        wanted = Counter((one.message, one.media_ids[0]) for one in asked)
+        assert Counter(page.shown) <= wanted, f"seed {seed}"
+        assert all(one.state in ("published", "failed") for one in page.posts), f"seed {seed}: never decided"
+        ends.update(one.state for one in page.posts)
+    assert ends["published"] > ends["failed"] > 0
