@@ -67,8 +67,10 @@ def _settle(house: House, page: PageRow, look: Look) -> None:
         await_name(house, look.post, outcome)
     with house.database.transaction() as connection:
         looks = Looks(connection)
-        if isinstance(outcome, Published) and _may_be_anothers(looks, look, outcome):
-            outcome = StillUnknown()
+        if isinstance(outcome, Published):
+            looks.lock_conclusions(page)
+            if _may_be_anothers(looks, look, outcome):
+                outcome = StillUnknown()
         record = conclude(house, look, outcome)
         ended = Sending(connection).record([record])
         if Checkpoint(look.post.checkpoint).restored_at is not None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN
-from publishing.records import Post
+from publishing.records import PageRow, Post
 
 #: A claim whose holder is gone: never called, it goes back; called, nobody knows.
 _LAPSE = text(
@@ -43,6 +43,8 @@ _OF_OTHERS = text(
     ORDER BY out_at DESC LIMIT 500
     """
 )
+#: One conclusion of a platform's page at a time: of two looks that found the same post, the later sees the earlier's.
+_LOCK_CONCLUSIONS = text("SELECT pg_advisory_xact_lock(hashtextextended(:remote_page, 1))")
 _IS_ANOTHERS = text(
     """
     SELECT EXISTS (SELECT FROM posts WHERE page_id = :page_id AND remote_id = :remote_id AND id <> :id)
@@ -93,6 +95,11 @@ class Looks:
     def doubt_first_comments(self, post_ids: Collection[str], began_at: datetime) -> None:
         """First comments that are due are looked for before they are made, from `began_at` on."""
         self._connection.execute(_DOUBT_FIRST_COMMENTS, {"ids": list(post_ids), "began_at": began_at})
+
+    def lock_conclusions(self, page: PageRow) -> None:
+        """Until the end of the transaction nobody else concludes what was found on this page of the platform."""
+        remote_page = f"{page.platform}:{page.remote_account_id}"
+        self._connection.execute(_LOCK_CONCLUSIONS, {"remote_page": remote_page})
 
     def is_anothers(self, post: Post, remote_id: str) -> bool:
         """Whether another post of the page has this remote id."""
