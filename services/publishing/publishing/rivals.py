@@ -36,7 +36,13 @@ def _is_equal(other: Post, post: Post) -> bool:
 
 
 def _asked(post: Post) -> tuple[object, ...]:
-    return (post.message or "", post.media_ids, post.media_urls, post.settings or {}, post.first_comment or "")
+    return (
+        post.message or "",
+        post.media_ids,
+        post.media_urls,
+        post.settings or {},
+        post.first_comment or "",
+    )
 
 
 def _media_count(post: Post) -> int:

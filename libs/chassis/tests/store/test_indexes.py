@@ -81,7 +81,9 @@ def test_an_index_whose_building_was_cut_off_is_built_again(engine: Engine, vers
     run(engine)
     with engine.begin() as connection:
         connection.execute(text("CREATE INDEX things_by ON things (colour)"))
-        connection.execute(text("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'things_by'::regclass"))
+        connection.execute(
+            text("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'things_by'::regclass")
+        )
     versions(2, "create_missing(op, INDEXES)", INDEX % "colour")
     run(engine)
     assert is_valid(engine)

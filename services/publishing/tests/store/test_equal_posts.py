@@ -77,9 +77,7 @@ def test_where_all_of_them_are_out_each_gets_one(world: Any, platform: Any, unkn
     assert len(platform.posts) == 3
 
 
-def test_posts_that_ask_for_the_same_need_not_be_told_apart(
-    world: Any, platform: Any, unknown: Any
-) -> None:
+def test_posts_that_ask_for_the_same_need_not_be_told_apart(world: Any, platform: Any, unknown: Any) -> None:
     unknown(False, True, same_picture=True)
     for _ in range(4):
         world.look(after_seconds=120)

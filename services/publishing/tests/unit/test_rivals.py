@@ -19,7 +19,13 @@ _EMPTY = {name: None for name in Post.__struct_fields__}
 
 def post(number: int = 0, message: str | None = "hello", photo: str | None = "a", **fields: Any) -> Post:
     media = [photo] if photo else []
-    given = {"id": f"pst_{number}", "message": message, "media_ids": media, "media_urls": [], "state": "unknown"}
+    given = {
+        "id": f"pst_{number}",
+        "message": message,
+        "media_ids": media,
+        "media_urls": [],
+        "state": "unknown",
+    }
     return Post(**_EMPTY | given | fields)
 
 
@@ -61,7 +67,9 @@ class Page:
     owners: dict[int, str] = field(default_factory=dict)
 
     def set(self, post: Post, **fields: Any) -> None:
-        self.posts = [msgspec.structs.replace(one, **fields) if one.id == post.id else one for one in self.posts]
+        self.posts = [
+            msgspec.structs.replace(one, **fields) if one.id == post.id else one for one in self.posts
+        ]
 
     def send(self, post: Post, arrives: bool, answers: bool) -> None:
         if arrives:
@@ -72,7 +80,9 @@ class Page:
 
     def look(self, post: Post, is_last: bool) -> None:
         found = [n for n, (text, _) in enumerate(self.shown) if n not in self.owners and text == post.message]
-        others = [one for one in self.posts if one.id != post.id and one.state in ("sending", "unknown", "failed")]
+        others = [
+            one for one in self.posts if one.id != post.id and one.state in ("sending", "unknown", "failed")
+        ]
         if not found:
             self.set(post, state="queued")
         elif not may_be_anothers(post, Guess(len(found)), others):

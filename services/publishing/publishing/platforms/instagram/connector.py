@@ -73,7 +73,9 @@ class InstagramConnector(InstagramReading):
         status, _ = self._status(account, container_id)
         if status == "MISSING":
             # Instagram no longer tells what became of the container: all that is left is to look for its post.
-            return self.search(account, content, began_at=began_at, ended_at=began_at, known_remote_ids=known_remote_ids)
+            return self.search(
+                account, content, began_at=began_at, ended_at=began_at, known_remote_ids=known_remote_ids
+            )
         if status != "PUBLISHED":
             return NotPublished(settled=status in ("ERROR", "EXPIRED"))
         candidates = self._candidates(account, (_media_type(content),), began_at, known_remote_ids)

@@ -140,7 +140,9 @@ def test_a_large_file_is_never_in_memory_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    "serve", [lambda line: line.connection.recv(100), lambda line: line.drain() and None], ids=["early", "late"]
+    "serve",
+    [lambda line: line.connection.recv(100), lambda line: line.drain() and None],
+    ids=["early", "late"],
 )
 def test_a_platform_that_breaks_off_while_a_photo_is_staged_has_published_nothing(serve: Any) -> None:
     with far_side(serve) as url, pytest.raises(PlatformRefusal) as refusal:
