@@ -1,9 +1,9 @@
 """Indexes that a migration adds to a large table, built before the migration so that writing goes on meanwhile.
 
 A migration names them: `INDEXES = {"posts_open": "posts (page_id) WHERE state = 'open'"}`, and calls
-`create_missing(op, INDEXES)` in its `upgrade`. Before the migrations run, `chassis.migrate` builds those of every pending
-one with CREATE INDEX CONCURRENTLY, which no transaction may hold. Where that is not possible (a new database, or a column
-that a pending migration adds), `create_missing` builds them with the table closed to writing.
+`create_missing(op, INDEXES)` in its `upgrade`. Before the migrations run, `chassis.migrate` builds those of every
+pending one with CREATE INDEX CONCURRENTLY, which cannot run in a transaction. Where that is not possible (a new
+database, or a column that a pending migration adds), `create_missing` builds them with the table closed to writing.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Whether a post that a look-up found by its looks may be another post of ours. Pure.
 
-An outcome is concluded only if no other open post could own what was found. Wrong the other way, the one post would take
-the other's, and the other would be sent again.
+An outcome is concluded only if no other open post could own what was found. Otherwise one post could take the other's,
+and the other would be sent again.
 """
 
 from collections.abc import Collection

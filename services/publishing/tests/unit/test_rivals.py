@@ -14,7 +14,7 @@ from publishing.records import Post
 from publishing.rivals import may_be_anothers
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
-_EMPTY = {name: None for name in Post.__struct_fields__}
+_EMPTY = dict.fromkeys(Post.__struct_fields__)
 
 
 def post(number: int = 0, message: str | None = "hello", photo: str | None = "a", **fields: Any) -> Post:

@@ -276,7 +276,7 @@ def _video_problem(status: Answer) -> tuple[str, str]:
 
 
 def _is_like(post: Answer, content: Content, by_number: bool) -> bool:
-    """Whether text and media agree; `by_number`: the types of the media are not known, so that their number has to do."""
+    """Whether text and media agree; `by_number`: the types of the media are not known, only their number."""
     if not same_text(content.message, post.get("message")):
         return False
     # What a link shows is Facebook's affair: it may even be a photo of Facebook's own.

@@ -4,8 +4,8 @@ from alembic import op
 
 from chassis.indexes import create_missing
 
-revision = "0011"
-down_revision = "0010"
+revision = "0012"
+down_revision = "0011"
 
 INDEXES = {
     "posts_open_of_page": "posts (page_id) WHERE state IN ('sending', 'unknown')"
