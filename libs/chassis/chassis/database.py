@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg2
-from psycopg2.errors import UniqueViolation
+from psycopg2.errors import LockNotAvailable, UniqueViolation
 from sqlalchemy import Connection, CursorResult, create_engine, event, text
 from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError
@@ -21,7 +21,7 @@ from chassis.addresses import is_address
 from chassis.telemetry import tracing
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
-__all__ = ["Compiled", "Database", "Prepared", "UniqueViolation", "end_with", "fetch"]
+__all__ = ["Compiled", "Database", "LockTimeout", "Prepared", "UniqueViolation", "end_with", "fetch"]
 
 #: A statement or a wait for a lock never outlasts a caller's patience (10 s by default). Our choice.
 #: Times come in UTC, whatever the server's own zone.
@@ -44,6 +44,11 @@ _MADE_NOW = "made_now"
 #: In `connection.info`: the statements that its session has prepared.
 _PREPARED = "prepared"
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
+
+
+class LockTimeout(ApiError):
+    """SERVICE_UNAVAILABLE because another transaction held a row for longer than `lock_timeout`. The connection is
+    kept; the transaction has failed."""
 
 
 class Database:
@@ -126,7 +131,9 @@ class Database:
 
 def fetch(connection: Connection, statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
     """A statement in the driver's own words, and all its rows: for the busiest, since SQLAlchemy's way costs as much as
-    a small query. Values go to the driver as they are. Raises ApiError SERVICE_UNAVAILABLE, psycopg2.Error.
+    a small query. Values go to the driver as they are.
+
+    Raises LockTimeout, ApiError SERVICE_UNAVAILABLE, psycopg2.Error.
     """
     if connection.info.get(_STATE) == _ASKED:
         connection.info[_STATE] = _OPEN
@@ -135,6 +142,8 @@ def fetch(connection: Connection, statement: str, parameters: Any = None) -> lis
     try:
         cursor.execute(statement, parameters)
         return list(cursor.fetchall()) if cursor.description else []
+    except LockNotAvailable as error:
+        raise LockTimeout(SERVICE_UNAVAILABLE, retry_after_seconds=1) from error
     except (psycopg2.OperationalError, psycopg2.InterfaceError) as error:
         connection.invalidate(error)
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1) from error

@@ -114,9 +114,24 @@ class AccountChanged(Record):
 
 
 class UnitReturned(Record):
-    """A publish or reply whose outcome was unknown turned out not to have happened: its month unit goes back."""
+    """The tries of an operation up to `try_number` published nothing and never will: they hold no month unit."""
 
     operation_id: str
+    try_number: int = 1
+
+
+class UnconfirmedUnit(Record):
+    """A charged month unit; `try_number`: the last try of the operation that was charged."""
+
+    account_id: str
+    operation_id: str
+    try_number: int
+
+
+class UnitsUnconfirmed(Record):
+    """Month units whose calls must have ended: publishing returns those of the operations that made nothing."""
+
+    charges: tuple[UnconfirmedUnit, ...]
 
 
 class Route(Record):
@@ -138,6 +153,7 @@ EVENTS: dict[str, Route] = {
     "ai.job.completed": Route(sender="ai", receivers=("webhooks",)),
     "ai.job.failed": Route(sender="ai", receivers=("webhooks",)),
     "unit.returned": Route(sender="publishing", receivers=("quota",)),
+    "units.unconfirmed": Route(sender="quota", receivers=("publishing",)),
     "account.changed": Route(sender="accounts", receivers=("webhooks",)),
     "caller.changed": Route(sender="accounts", broadcast=True),
 }

@@ -36,48 +36,56 @@ class Arrival(Record, omit_defaults=True):
 
     caller: Caller
     meter: str = ""
-    units: int = 1
 
 
 class Arrivals(Record):
-    """Requests that a gateway process brings together, each judged by itself."""
+    """Requests that a gateway process brings together, each judged by itself.
+
+    may_defer: the sender asks again for the requests that get no verdict, because another transaction holds their
+    account's counters; without it, all wait for that account and fail with it.
+    """
 
     arrivals: tuple[Arrival, ...]
+    may_defer: bool = False
 
 
 class Verdicts(Record):
-    """One verdict per arrival, in order."""
+    """One verdict per arrival, in order; None: to be asked for again (see `Arrivals`)."""
 
-    verdicts: tuple[Admitted, ...]
+    verdicts: tuple[Admitted | None, ...]
 
 
 class Refund(Record):
-    """Gives back the month units of a call that failed. `year_month` as admission returned it."""
+    """Gives back the month unit of a call that was refused: that of the caller's operation, as of its try.
 
-    meter: str
-    year_month: str
-    units: int = 1
+    Both fields are read by the previous release alone.
+    """
+
+    meter: str = ""
+    year_month: str = ""
 
 
 class ChargeUnit(Record):
-    """Takes one unit of a bucket outside a request (webhook deliveries). Idempotent per operation id."""
+    """Takes one unit of a bucket outside a request (webhook deliveries, further pages). Once per operation id."""
 
     account_id: str
     tier: str
     bucket: str
     operation_id: str
+    try_number: int = 1
 
 
 class ChargeUnits(Record):
-    """Several at once, of any accounts, each judged by itself."""
+    """Several at once, of any accounts, each judged by itself. may_defer: as of `Arrivals`."""
 
     units: tuple[ChargeUnit, ...]
+    may_defer: bool = False
 
 
 class ChargedUnits(Record):
-    """One answer per unit, in order."""
+    """One answer per unit, in order; None: to be asked for again (see `Arrivals`)."""
 
-    allowed: tuple[bool, ...]
+    allowed: tuple[bool | None, ...]
 
 
 class BucketUse(Record):

@@ -2,6 +2,10 @@
 
 One call is on its way at a time, and those who come meanwhile go together in the next: no timer, and a lone
 request leaves at once. Each gets its own verdict. Answers are handed out in the bus's I/O thread.
+
+A request that quota defers, because another transaction holds its account's counters, asks again in the second of two
+queues, together with what comes for the same account: there it waits for nobody but other deferred requests, and the
+others do not wait for it.
 """
 
 import threading
@@ -19,24 +23,50 @@ from contracts.quota import Admitted, Arrival, Arrivals
 MOST_TOGETHER = 128
 #: How long quota may think about one call before the next is sent. Our choice: half a request's deadline.
 _FLIGHT_SECONDS = 5.0
+#: How long a request is asked for again while quota defers it; quota holds a row for about a millisecond. Our choice.
+DEFER_SECONDS = 1.0
 _GATEWAY = Caller(account_id="", user_id="gateway")
+
+
+class _Queue:
+    """Requests that wait, and the call that is on its way with those before them."""
+
+    __slots__ = ("flight", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting: list[Ticket] = []
+        self.flight: list[Ticket] | None = None
+
+    def has(self, account_id: str) -> bool:
+        return any(ticket.account_id == account_id for ticket in (*self.waiting, *(self.flight or ())))
 
 
 class Ticket:
     """A request's place at the door; `result()` waits for its verdict."""
 
-    __slots__ = ("_admitted", "_deadline", "_done", "_door", "_error", "arrival", "cause", "flight")
+    __slots__ = (
+        *("_admitted", "_deadline", "_done", "_door", "_error"),
+        *("arrival", "cause", "defer_until", "flight", "has_left", "queue"),
+    )
 
     def __init__(self, door: "Door", arrival: Arrival, deadline: float) -> None:
         self.arrival = arrival
         self.cause = tracing.traceparent()
         self.flight: object = None
+        self.queue: _Queue | None = None
+        #: When quota deferring it ends in an error; set at the first time.
+        self.defer_until: float | None = None
+        self.has_left = False
         self._door = door
         self._deadline = deadline
         self._done = threading.Lock()
         self._done.acquire()
         self._admitted: Admitted | None = None
         self._error: ApiError | None = None
+
+    @property
+    def account_id(self) -> str:
+        return self.arrival.caller.account_id
 
     def settle(self, admitted: Admitted | None, error: ApiError | None = None) -> None:
         self._admitted, self._error = admitted, error
@@ -59,42 +89,48 @@ class Door:
     def __init__(self, admit_all: Any) -> None:
         self._admit_all = admit_all
         self._lock = threading.Lock()
-        self._waiting: list[Ticket] = []
-        self._flight: list[Ticket] | None = None
+        self._prompt = _Queue()
+        self._deferred = _Queue()
 
     def enter(self, caller: Caller, meter: str, timeout_seconds: float) -> Ticket:
         """Asks for admission. `meter`: see contracts.quota.Arrival."""
         ticket = Ticket(self, Arrival(caller=caller, meter=meter), time.monotonic() + timeout_seconds)
         with self._lock:
-            self._waiting.append(ticket)
-            flight = self._take_off() if self._flight is None else None
-        self._send(flight)
+            queue = self._deferred if self._deferred.has(ticket.account_id) else self._prompt
+            ticket.queue = queue
+            queue.waiting.append(ticket)
+            flight = self._take_off(queue) if queue.flight is None else None
+        self._send(queue, flight)
         return ticket
 
     def leave(self, ticket: Ticket) -> None:
         """The ticket's time is up: it waits no longer, nor do others wait for its call to come back."""
         with self._lock:
-            if ticket in self._waiting:
-                self._waiting.remove(ticket)
-        if ticket.flight is not None:
-            self._next(ticket.flight)
+            ticket.has_left = True
+            queue, flight = ticket.queue, ticket.flight
+            assert queue is not None
+            if ticket in queue.waiting:
+                queue.waiting.remove(ticket)
+        if flight is not None:
+            self._next(queue, flight)
 
-    def _take_off(self) -> list[Ticket] | None:
-        """With the lock held: whoever waits, as the call that is on its way from now on."""
-        flight, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
-        self._flight = flight or None
+    def _take_off(self, queue: _Queue) -> list[Ticket] | None:
+        """With the lock held: the requests that wait, as the call that is on its way from now on."""
+        flight, queue.waiting = queue.waiting[:MOST_TOGETHER], queue.waiting[MOST_TOGETHER:]
+        queue.flight = flight or None
         for ticket in flight:
             ticket.flight = flight
-        return self._flight
+        return queue.flight
 
-    def _send(self, flight: list[Ticket] | None) -> None:
+    def _send(self, queue: _Queue, flight: list[Ticket] | None) -> None:
         if flight:
-            request = Arrivals(arrivals=tuple(ticket.arrival for ticket in flight))
-            landed = partial(self._landed, flight)
+            request = Arrivals(arrivals=tuple(ticket.arrival for ticket in flight), may_defer=True)
+            landed = partial(self._landed, queue, flight)
             with tracing.on_behalf(flight):
                 self._admit_all.start(_GATEWAY, request, timeout_seconds=_FLIGHT_SECONDS, then=landed)
 
-    def _landed(self, flight: list[Ticket], answer: Any) -> None:
+    def _landed(self, queue: _Queue, flight: list[Ticket], answer: Any) -> None:
+        deferred = []
         try:
             verdicts = answer.result().verdicts
         except ApiError as error:
@@ -102,10 +138,27 @@ class Door:
                 ticket.settle(None, error)
         else:
             for ticket, verdict in zip(flight, verdicts, strict=True):
-                ticket.settle(verdict)
-        self._next(flight)
+                if verdict is not None:
+                    ticket.settle(verdict)
+                elif ticket.defer_until is None or time.monotonic() < ticket.defer_until:
+                    deferred.append(ticket)
+                else:
+                    ticket.settle(None, unavailable("another transaction holds the account's counters"))
+        self._defer(deferred)
+        self._next(queue, flight)
+        self._next(self._deferred, None)
 
-    def _next(self, flight: object) -> None:
+    def _defer(self, tickets: list[Ticket]) -> None:
+        """Puts them before those of the deferred queue that came later; requests that have given up go no further."""
+        queue = self._deferred
         with self._lock:
-            following = self._take_off() if self._flight is flight else None
-        self._send(following)
+            again = [ticket for ticket in tickets if not ticket.has_left]
+            for ticket in again:
+                ticket.queue, ticket.flight = queue, None
+                ticket.defer_until = ticket.defer_until or time.monotonic() + DEFER_SECONDS
+            queue.waiting = again + queue.waiting
+
+    def _next(self, queue: _Queue, flight: object) -> None:
+        with self._lock:
+            following = self._take_off(queue) if queue.flight is flight else None
+        self._send(queue, following)

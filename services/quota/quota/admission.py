@@ -2,22 +2,30 @@
 
 Lock the counters rows of all that ask, decide in Python by the pure rule, write what changed: two round
 trips for as many as come in one call. The row locks make it exact over any number of callers and replicas.
+A row that another transaction holds for longer than a moment is left out: its account's requests get no decision,
+and everybody else's are decided without it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import structlog
 
-from chassis.database import Database
+from chassis.database import Database, LockTimeout
 from contracts import errors, plans
 from contracts.events import QuotaWarning
 from contracts.quota import Admitted, Arrival, ChargeUnit
 from quota import measures, windows
 from quota.config import QuotaConfig
 from quota.decision import TIER_LIMITS, Decision, Demand, decide_all, demand_of
-from quota.store import Locked, Store, UnitCharge
+from quota.store import Locked, Store
 
 log = structlog.get_logger()
+
+#: How long a call waits for a row that another transaction holds before it decides without it: a row is held for
+#: about a millisecond, and everybody in the call waits.
+MOMENT_SECONDS = 0.05
+#: How long a call waits whose sender does not ask again.
+PATIENCE_SECONDS = 1.0
 
 
 class Admissions:
@@ -27,13 +35,16 @@ class Admissions:
         self._database = database
         self._config = config
 
-    def admit_all(self, arrivals: Iterable[Arrival]) -> tuple[Admitted, ...]:
+    def admit_all(
+        self, arrivals: Iterable[Arrival], *, may_defer: bool = False
+    ) -> tuple[Admitted | None, ...]:
         """Lets requests through that come together, or says which limit each hit: one after the other, in order.
 
-        Raises ApiError VALIDATION_ERROR, SERVICE_UNAVAILABLE.
+        `may_defer`: those whose account's row is held get None. Raises ApiError VALIDATION_ERROR, SERVICE_UNAVAILABLE.
         """
-        demands = [demand_of(one.caller, one.meter, one.units) for one in arrivals]
-        return tuple(map(self._verdict, self._decide_together(demands))) if demands else ()
+        demands = [demand_of(one.caller, one.meter) for one in arrivals]
+        decisions = self._decide_together(demands, may_defer=may_defer)
+        return tuple(None if decision is None else self._verdict(decision) for decision in decisions)
 
     def _verdict(self, decision: Decision) -> Admitted:
         measures.note(decision)
@@ -47,31 +58,56 @@ class Admissions:
             refused_extras=extras,
         )
 
-    def charge_units(self, requests: Iterable[ChargeUnit]) -> tuple[bool, ...]:
+    def charge_units(
+        self, requests: Iterable[ChargeUnit], *, may_defer: bool = False
+    ) -> tuple[bool | None, ...]:
         """Takes one unit of a month bucket each, outside a request; the same operation never takes a second one.
 
-        Raises ApiError VALIDATION_ERROR, SERVICE_UNAVAILABLE.
+        `may_defer` and errors: as of `admit_all`.
         """
         demands = [_demand_of_unit(request) for request in requests]
-        decisions = self._decide_together(demands) if demands else []
-        for decision in decisions:
+        decisions = self._decide_together(demands, may_defer=may_defer)
+        for decision in filter(None, decisions):
             measures.note(decision)
-        return tuple(decision.refused is None for decision in decisions)
+        return tuple(None if decision is None else decision.refused is None for decision in decisions)
 
-    def _decide_together(self, demands: list[Demand]) -> list[Decision]:
+    def _decide_together(self, demands: list[Demand], *, may_defer: bool) -> Sequence[Decision | None]:
+        if not demands:
+            return []
+        try:
+            return self._decide_all(demands, MOMENT_SECONDS if may_defer else PATIENCE_SECONDS)
+        except LockTimeout:
+            if not may_defer:
+                raise
+        return self._decide_free(demands)
+
+    def _decide_all(self, demands: list[Demand], wait_seconds: float) -> list[Decision]:
         subjects = {demand.subject for demand in demands}
-        operation_ids = {demand.operation_id for demand in demands if demand.operation_id}
         while True:
             with self._database.transaction() as connection:
                 store = Store(connection)
-                if locked := store.lock(subjects, operation_ids):
-                    held_units = {charge.operation_id: charge.units for charge in locked.charges.values()}
-                    decisions = decide_all(locked.counters, demands, held_units, locked.now)
-                    _warn(store, zip(demands, decisions, strict=True))
-                    _write(store, locked, demands, decisions, held_units)
-                    return decisions
-            with self._database.transaction() as connection:
+                locked = store.lock(subjects, _operations_of(demands), wait_seconds=wait_seconds)
+                if locked is not None:
+                    return _decide(store, locked, demands)
+            with self._database.reading() as connection:
                 Store(connection).add(subjects)
+
+    def _decide_free(self, demands: list[Demand]) -> list[Decision | None]:
+        """Decides for the accounts whose rows nobody holds."""
+        subjects = {demand.subject for demand in demands}
+        with self._database.reading() as connection:
+            Store(connection).add(subjects)
+        with self._database.transaction() as connection:
+            store = Store(connection)
+            free = store.lock_free(subjects)
+            mine = [demand for demand in demands if demand.subject in free]
+            locked = store.lock(free, _operations_of(mine)) if mine else None
+            decisions = iter(_decide(store, locked, mine) if locked is not None else [])
+        return [next(decisions, None) if demand.subject in free else None for demand in demands]
+
+
+def _operations_of(demands: list[Demand]) -> set[str]:
+    return {demand.operation_id for demand in demands if demand.operation_id}
 
 
 def _demand_of_unit(request: ChargeUnit) -> Demand:
@@ -83,30 +119,18 @@ def _demand_of_unit(request: ChargeUnit) -> Demand:
         bucket=request.bucket,
         is_request=False,
         operation_id=request.operation_id,
+        try_number=request.try_number,
     )
 
 
-def _write(
-    store: Store,
-    locked: Locked,
-    demands: list[Demand],
-    decisions: list[Decision],
-    held_units: dict[str, int],
-) -> None:
-    """Writes what changed; the transaction is over with it."""
+def _decide(store: Store, locked: Locked, demands: list[Demand]) -> list[Decision]:
+    """Decides and writes what changed; the transaction is over with it."""
+    decisions = decide_all(locked.counters, demands, locked.charges, locked.now)
+    _warn(store, zip(demands, decisions, strict=True))
     after = {decision.counters.subject: decision.counters for decision in decisions}
-    charges: dict[str, UnitCharge] = {}
-    for demand, decision in zip(demands, decisions, strict=True):
-        if demand.operation_id and decision.units_taken:
-            held_units[demand.operation_id] = held_units.get(demand.operation_id, 0) + decision.units_taken
-            charges[demand.operation_id] = UnitCharge(
-                operation_id=demand.operation_id,
-                account_id=demand.subject,
-                year_month=decision.counters.year_month,
-                bucket=demand.bucket,
-                units=held_units[demand.operation_id],
-            )
+    charges = {one.charge.operation_id: one.charge for one in decisions if one.charge is not None}
     store.write(locked.counters, after.values(), charges.values(), commit=True)
+    return decisions
 
 
 def _warn(store: Store, decided: Iterable[tuple[Demand, Decision]]) -> None:

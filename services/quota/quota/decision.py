@@ -15,6 +15,7 @@ from contracts.errors import ErrorRow
 from contracts.quota import RateWindow
 from contracts.record import Record
 from quota import windows
+from quota.charges import UnitCharge
 
 
 class Limits(Record):
@@ -58,12 +59,13 @@ class Demand(Record):
     #: The account, or the sandbox token, that is counted.
     subject: str
     limits: Limits
-    #: The month counter it takes `units` of, or "" for none.
+    #: The month counter it takes a unit of, or "" for none.
     bucket: str = ""
-    units: int = 1
     #: False for units taken outside a request: they use neither minute nor day and do not count in `total`.
     is_request: bool = True
     operation_id: str | None = None
+    #: Which try of the operation asks.
+    try_number: int = 1
 
 
 class Counters(Record):
@@ -95,29 +97,27 @@ class Decision(Record):
     window: RateWindow
     refused: ErrorRow | None = None
     extras: dict[str, object] = msgspec.field(default_factory=dict)
-    #: Month units taken now: none when the operation held them already.
-    units_taken: int = 0
+    #: What its operation holds after it; None without an operation, and where nothing changed.
+    charge: UnitCharge | None = None
     #: The bucket crossed the warning line with this demand.
     warns: bool = False
 
 
-def demand_of(caller: Caller, meter: str, units: int) -> Demand:
+def demand_of(caller: Caller, meter: str) -> Demand:
     """A request's demand. A sandbox token is counted by itself and uses no month (spec "Authentication" 7).
 
-    Raises ApiError VALIDATION_ERROR for a meter there is none of, or units below 1.
+    Raises ApiError VALIDATION_ERROR for an unknown meter.
     """
     if meter not in _ALSO_COUNTS:
         raise errors.invalid("meter", "is not one of " + ", ".join(filter(None, _ALSO_COUNTS)))
-    if units < 1:
-        raise errors.invalid("units", "must be at least 1")
     if caller.sandbox:
         return Demand(subject=caller.token_id, limits=SANDBOX_LIMITS)
     return Demand(
         subject=caller.account_id,
         limits=TIER_LIMITS[caller.tier],
         bucket=meter,
-        units=units,
         operation_id=caller.operation_id if meter in ("publishes", "replies") else None,
+        try_number=caller.try_number,
     )
 
 
@@ -134,11 +134,11 @@ def roll(counters: Counters, now: datetime) -> Counters:
     return msgspec.structs.replace(counters, **changes) if changes else counters
 
 
-def decide(before: Counters, demand: Demand, held_units: int, now: datetime) -> Decision:
-    """Whether `demand` may go on. `held_units`: what its operation took in an earlier try."""
+def decide(before: Counters, demand: Demand, charge: UnitCharge | None, now: datetime) -> Decision:
+    """Whether `demand` may go on. `charge`: what its operation holds; None without an operation."""
     counters, limits = roll(before, now), demand.limits
-    units = max(0, demand.units - held_units) if demand.bucket else 0
-    refusal = _refusal(counters, demand, units, now)
+    takes_unit = bool(demand.bucket) and (charge is None or charge.takes_unit(demand.try_number))
+    refusal = _refusal(counters, demand, now, takes_unit=takes_unit)
     if refusal:
         row, extras = refusal
         window = _window(counters, limits, now)
@@ -146,7 +146,7 @@ def decide(before: Counters, demand: Demand, held_units: int, now: datetime) -> 
 
     changes: dict[str, int] = {}
     if demand.bucket:
-        changes[demand.bucket] = getattr(counters, demand.bucket) + units
+        changes[demand.bucket] = getattr(counters, demand.bucket) + takes_unit
     if demand.is_request:
         changes["minute_count"] = counters.minute_count + 1
         changes["day_count"] = counters.day_count + 1
@@ -158,29 +158,43 @@ def decide(before: Counters, demand: Demand, held_units: int, now: datetime) -> 
     if warns:
         changes["warned"] = counters.warned | _warned_bit(demand.bucket)
     after = msgspec.structs.replace(counters, **changes)
+    charged = charge and charge.charged(demand.try_number, demand.bucket, after.year_month)
     return Decision(
-        counters=after, now=now, window=_window(after, limits, now), units_taken=units, warns=warns
+        counters=after,
+        now=now,
+        window=_window(after, limits, now),
+        charge=charged if charged != charge else None,
+        warns=warns,
     )
 
 
 def decide_all(
-    counters: Mapping[str, Counters], demands: Iterable[Demand], held_units: Mapping[str, int], now: datetime
+    counters: Mapping[str, Counters],
+    demands: Iterable[Demand],
+    charges: Mapping[str, UnitCharge],
+    now: datetime,
 ) -> list[Decision]:
-    """Decides demands in their order, each seeing what those before it used."""
-    counters, held_units = dict(counters), dict(held_units)
+    """Decides demands in their order, each seeing what those before it used. `charges`: by operation id."""
+    counters, charges = dict(counters), dict(charges)
     decisions = []
     for demand in demands:
-        held = held_units.get(demand.operation_id, 0) if demand.operation_id else 0
-        decision = decide(counters[demand.subject], demand, held, now)
+        decision = decide(counters[demand.subject], demand, _charge_of(demand, charges), now)
         counters[demand.subject] = decision.counters
-        if demand.operation_id:
-            held_units[demand.operation_id] = held + decision.units_taken
+        if decision.charge is not None:
+            charges[decision.charge.operation_id] = decision.charge
         decisions.append(decision)
     return decisions
 
 
+def _charge_of(demand: Demand, charges: Mapping[str, UnitCharge]) -> UnitCharge | None:
+    if demand.operation_id is None:
+        return None
+    known = charges.get(demand.operation_id)
+    return known or UnitCharge(operation_id=demand.operation_id, account_id=demand.subject)
+
+
 def _refusal(
-    counters: Counters, demand: Demand, units: int, now: datetime
+    counters: Counters, demand: Demand, now: datetime, *, takes_unit: bool
 ) -> tuple[ErrorRow, dict[str, object]] | None:
     """The first limit that is hit: lifetime, minute, day, month (decisions "Sandbox order")."""
     limits = demand.limits
@@ -192,7 +206,7 @@ def _refusal(
         if counters.day_count >= limits.per_day:
             return errors.DAILY_LIMIT_EXCEEDED, _wait(windows.day_ends_at(now), now)
     limit = limits.monthly.get(demand.bucket)
-    if limit is not None and units and getattr(counters, demand.bucket) + units > limit:
+    if limit is not None and takes_unit and getattr(counters, demand.bucket) >= limit:
         resets_at = windows.month_ends_at(now)
         extras = {"bucket": demand.bucket, "limit": limit, "resets_at": resets_at, **_wait(resets_at, now)}
         return errors.MONTHLY_QUOTA_EXCEEDED, extras

@@ -1,6 +1,6 @@
 """The quota service's tables, as its statements see them; the migrations make them."""
 
-from sqlalchemy import Boolean, Column, Date, DateTime, Integer, MetaData, String, Table
+from sqlalchemy import Column, Date, DateTime, Integer, MetaData, String, Table
 
 metadata = MetaData()
 
@@ -26,7 +26,7 @@ counters = Table(
     Column("lifetime", Integer),
 )
 
-#: Month units an operation holds: taken once however often it is tried, given back at most once.
+#: The month unit an operation holds (`quota.charges`). The release before this one also writes `units` and `refunded`.
 unit_charges = Table(
     "unit_charges",
     metadata,
@@ -34,8 +34,16 @@ unit_charges = Table(
     Column("account_id", String),
     Column("year_month", String),
     Column("bucket", String),
-    Column("units", Integer),
-    #: The call itself gave units back already; what is left went out, or is not known yet.
-    Column("refunded", Boolean),
+    Column("try_number", Integer),
+    Column("returned_to_try", Integer),
+    #: Of the last charge, or the return that came before any; real time, like the age of the call behind it.
     Column("created_at", DateTime(timezone=True)),
+)
+
+#: One row: the last charge that publishing was asked about, in the order of (created_at, operation_id).
+confirmation = Table(
+    "confirmation",
+    metadata,
+    Column("created_at", DateTime(timezone=True)),
+    Column("operation_id", String),
 )

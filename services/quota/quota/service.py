@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import msgspec
+
+from chassis import clock
 from chassis.service import DatabaseProvider, loop, on_event, rpc
 from contracts.caller import Caller
-from contracts.events import Event
+from contracts.events import Event, UnitReturned
 from contracts.quota import (
     Arrivals,
     ChargedUnits,
@@ -31,16 +34,18 @@ class QuotaService:
 
     @rpc
     def admit_all(self, caller: Caller, request: Arrivals) -> Verdicts:
-        return Verdicts(verdicts=Admissions(self.database, _CONFIG).admit_all(request.arrivals))
+        admissions = Admissions(self.database, _CONFIG)
+        return Verdicts(verdicts=admissions.admit_all(request.arrivals, may_defer=request.may_defer))
 
     @rpc
     def charge_units(self, caller: Caller, request: ChargeUnits) -> ChargedUnits:
-        return ChargedUnits(allowed=Admissions(self.database, _CONFIG).charge_units(request.units))
+        admissions = Admissions(self.database, _CONFIG)
+        return ChargedUnits(allowed=admissions.charge_units(request.units, may_defer=request.may_defer))
 
     @rpc
     def refund(self, caller: Caller, request: Refund) -> Nothing:
         with self.database.transaction() as connection:
-            usage.refund(Store(connection), caller.account_id, caller.operation_id, request.units)
+            usage.refund(Store(connection), caller.account_id, caller.operation_id, caller.try_number)
         return Nothing()
 
     @rpc
@@ -56,9 +61,23 @@ class QuotaService:
 
     @on_event("unit.returned")
     def on_unit_returned(self, connection: Any, event: Event) -> None:
-        usage.return_unit(Store(connection), event.account_id, str(event.data["operation_id"]))
+        returned = msgspec.convert(event.data, UnitReturned)
+        usage.return_unit(
+            Store(connection), event.account_id, returned.operation_id, to_try=returned.try_number
+        )
+
+    @loop(interval_seconds=10.0)
+    def ask_about_charges(self) -> bool:
+        with self.database.transaction() as connection:
+            count = usage.ask_about_charges(Store(connection), _CONFIG.unconfirmed_after)
+        return count >= usage.ASK_BATCH  # fewer are gathered until the next tick
 
     @loop(interval_seconds=60.0)
     def forget_charges(self) -> int:
         with self.database.transaction() as connection:
             return usage.forget_charges(Store(connection))
+
+    @loop(interval_seconds=3600.0)
+    def forget_counters(self) -> int:
+        with self.database.transaction() as connection:
+            return usage.forget_counters(Store(connection), clock.now(connection))

@@ -5,30 +5,27 @@ Whoever changes an account's units locks its counters row first: one order of lo
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Dialect, delete, func, select, text
+from sqlalchemy import Connection, Dialect, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis import clock, outbox
 from chassis.database import Prepared, end_with, fetch
-from contracts.events import QuotaWarning
+from contracts.events import QuotaWarning, UnconfirmedUnit, UnitsUnconfirmed
 from contracts.record import Record
+from quota.charges import UnitCharge
 from quota.decision import Counters
-from quota.models import counters, unit_charges
+from quota.models import confirmation, counters, unit_charges
 
 
-class UnitCharge(Record):
-    """The month units an operation holds."""
+class Asked(NamedTuple):
+    """A place in the order of charges."""
 
+    created_at: datetime
     operation_id: str
-    account_id: str
-    year_month: str
-    bucket: str
-    units: int
-    refunded: bool = False
 
 
 class Locked(Record):
@@ -46,6 +43,7 @@ _COLUMNS = ", ".join(_NAMES)
 #: `Store.wait_for_disk`.
 _WITHOUT_DISK = "set_config('synchronous_commit', 'off', true)"
 #: The time is read once the rows are locked: a row's windows never go back, whichever replica comes first.
+_WAIT_AT_MOST = "SET LOCAL lock_timeout = {milliseconds}"
 _LOCK = Prepared(
     f"""
     WITH locked AS MATERIALIZED (
@@ -68,15 +66,23 @@ _READ_WITH_CHARGES = Prepared(
     FROM counters WHERE subject = ANY(%(subjects)s) AND current_setting('quota.locked')::integer = %(count)s
     """
 )
+#: Those that no other transaction has locked.
+_LOCK_FREE = Prepared(
+    "SELECT subject FROM counters WHERE subject = ANY(%(subjects)s) ORDER BY subject FOR UPDATE SKIP LOCKED"
+)
 _CHARGE_NAMES = UnitCharge.__struct_fields__
 _CHARGE_COLUMNS = ", ".join(_CHARGE_NAMES)
 _HOLD = Prepared(
     f"""
-    INSERT INTO unit_charges ({_CHARGE_COLUMNS}, created_at)
-    SELECT *, clock_now()
+    INSERT INTO unit_charges ({_CHARGE_COLUMNS}, units, created_at)
+    SELECT *, (new.try_number > new.returned_to_try)::integer, clock_timestamp()
     FROM unnest(%(charge_operation_id)s::text[], %(charge_account_id)s::text[], %(charge_year_month)s::text[],
-        %(charge_bucket)s::text[], %(charge_units)s::integer[], %(charge_refunded)s::boolean[])
-    ON CONFLICT (operation_id) DO UPDATE SET units = excluded.units, refunded = excluded.refunded
+        %(charge_bucket)s::text[], %(charge_try_number)s::integer[], %(charge_returned_to_try)s::integer[])
+        AS new ({_CHARGE_COLUMNS})
+    ON CONFLICT (operation_id) DO UPDATE SET year_month = excluded.year_month, bucket = excluded.bucket,
+        try_number = excluded.try_number, returned_to_try = excluded.returned_to_try, units = excluded.units,
+        created_at = CASE WHEN unit_charges.try_number < excluded.try_number THEN excluded.created_at
+            ELSE unit_charges.created_at END
     """
 )
 
@@ -101,18 +107,22 @@ class Store:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def lock(self, subjects: Collection[str], operation_ids: Collection[str] = ()) -> Locked | None:
+    def lock(
+        self, subjects: Collection[str], operation_ids: Collection[str] = (), *, wait_seconds: float = 1.0
+    ) -> Locked | None:
         """Locks the rows of all subjects, in their order; None when one of them has no row yet (see `add`).
 
         The commit of this transaction does not wait for the disk: counters that a crash of the database loses
-        are under a second's worth. See `wait_for_disk`.
+        are under a second's worth. See `wait_for_disk`. Raises LockTimeout when another transaction holds a row for
+        longer than `wait_seconds`.
         """
+        patience = _WAIT_AT_MOST.format(milliseconds=round(wait_seconds * 1000))
         values = {"subjects": list(subjects), "operation_ids": list(operation_ids), "count": len(subjects)}
         if operation_ids:  # one round trip: every request passes here
-            both = f"{_LOCK_FIRST.on(self._connection)}; {_READ_WITH_CHARGES.on(self._connection)}"
-            rows = fetch(self._connection, both, values)
+            asked = f"{_LOCK_FIRST.on(self._connection)}; {_READ_WITH_CHARGES.on(self._connection)}"
         else:
-            rows = _LOCK.fetch(self._connection, values)
+            asked = _LOCK.on(self._connection)
+        rows = fetch(self._connection, f"{patience}; {asked}", values)
         if len(rows) < len(subjects):
             return None
         charges = msgspec.convert((operation_ids and rows[0][-1]) or [], list[UnitCharge])
@@ -121,6 +131,10 @@ class Store:
             now=rows[-1][len(_NAMES)].astimezone(UTC),
             charges={charge.operation_id: charge for charge in charges},
         )
+
+    def lock_free(self, subjects: Collection[str]) -> set[str]:
+        """Locks the rows that no other transaction holds, without waiting; returns their subjects."""
+        return {row[0] for row in _LOCK_FREE.fetch(self._connection, {"subjects": list(subjects)})}
 
     def wait_for_disk(self) -> None:
         """Makes this transaction's commit durable: for events, which unlike counts must not be lost."""
@@ -164,15 +178,59 @@ class Store:
         row = self._connection.execute(select(counters, time.c.now).select_from(joined)).one()
         return (_counters(row) if row.subject else Counters(subject=subject)), row.now.astimezone(UTC)
 
-    def release(self, operation_id: str) -> None:
-        """The operation holds nothing any more."""
-        self._connection.execute(delete(unit_charges).where(unit_charges.c.operation_id == operation_id))
+    def lock_confirmation(self) -> Asked | None:
+        """Up to where publishing has been asked about charges; None while another replica asks."""
+        row = self._connection.execute(select(confirmation).with_for_update(skip_locked=True)).one_or_none()
+        return Asked(row.created_at, row.operation_id) if row else None
+
+    def unconfirmed(self, after: Asked, older_than: timedelta, limit: int) -> list[tuple[UnitCharge, Asked]]:
+        """The charges that follow `after` and are older than `older_than`, oldest first, and where each stands."""
+        columns = [unit_charges.c[name] for name in _CHARGE_NAMES]
+        place = tuple_(unit_charges.c.created_at, unit_charges.c.operation_id)
+        statement = (
+            select(*columns, unit_charges.c.created_at)
+            .where(place > tuple(after), unit_charges.c.created_at < func.now() - older_than)
+            .order_by(unit_charges.c.created_at, unit_charges.c.operation_id)
+            .limit(limit)
+        )
+        return [
+            (
+                UnitCharge(**dict(zip(_CHARGE_NAMES, row, strict=False))),
+                Asked(row.created_at, row.operation_id),
+            )
+            for row in self._connection.execute(statement)
+        ]
+
+    def ask(self, charges: Sequence[UnitCharge], to: Asked) -> None:
+        """Stages the question about these charges; those up to `to` are not asked about again."""
+        if charges:
+            question = UnitsUnconfirmed(
+                charges=tuple(
+                    UnconfirmedUnit(
+                        account_id=one.account_id, operation_id=one.operation_id, try_number=one.try_number
+                    )
+                    for one in charges
+                )
+            )
+            outbox.stage(self._connection, "units.unconfirmed", question, account_id="")
+        self._connection.execute(update(confirmation).values(**to._asdict()))
+
+    def forget_counters(self, before_month: str, limit: int) -> int:
+        """Removes rows of accounts last used before this month, at most `limit`; returns how many."""
+        idle = (
+            select(counters.c.subject)
+            .where(counters.c.year_month < before_month, counters.c.lifetime == 0)
+            .order_by(counters.c.year_month)
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+        return self._connection.execute(delete(counters).where(counters.c.subject.in_(idle))).rowcount
 
     def forget_charges(self, older_than: timedelta, limit: int) -> int:
-        """Forgets charges that nobody will give back any more, at most `limit`; returns how many."""
+        """Removes charges older than `older_than`, at most `limit`; returns how many."""
         old = (
             select(unit_charges.c.operation_id)
-            .where(unit_charges.c.created_at < func.clock_now() - older_than)
+            .where(unit_charges.c.created_at < func.now() - older_than)
             .order_by(unit_charges.c.created_at)
             .limit(limit)
             .with_for_update(skip_locked=True)

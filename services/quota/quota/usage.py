@@ -1,6 +1,6 @@
 """What was used: the month's counters, units given back, a sandbox token's use."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -8,14 +8,19 @@ from contracts import errors
 from contracts.caller import Caller
 from contracts.quota import BucketUse, SetSandboxUse, Usage
 from quota import windows
+from quota.charges import UnitCharge
 from quota.decision import TIER_LIMITS, roll
 from quota.store import Store
 
-#: How long an operation's units can be given back and are not taken again. An idempotency key lives a day
+#: How long an operation's unit can be given back and is not taken again. An idempotency key lives a day
 #: (spec "Authentication" 10), an unknown outcome is settled sooner; the rest is room for outages. Our choice.
 CHARGES_KEPT = timedelta(days=3)
-#: Charges forgotten in one transaction. Our choice.
+#: Rows forgotten in one transaction. Our choice.
 FORGET_BATCH = 500
+#: Charges asked about in one event, some 50 KB of the 256 KiB that a message may have. Our choice.
+ASK_BATCH = 500
+#: The buckets whose calls publishing knows of.
+_CONFIRMED = ("publishes", "replies")
 #: What the column holds.
 _MAX_COUNT = 2**31 - 1
 
@@ -41,41 +46,63 @@ def get_usage(store: Store, caller: Caller) -> Usage:
     )
 
 
-def refund(store: Store, account_id: str, operation_id: str | None, units: int) -> None:
-    """Gives back up to `units` of a call that failed or failed in part; a repetition gives nothing more."""
-    _give_back(store, account_id, operation_id, units, by_call=True)
+def refund(store: Store, account_id: str, operation_id: str | None, try_number: int) -> None:
+    """Gives back the unit of a call that was refused, unless a later try of its operation has been charged."""
+    if operation_id is not None:
+        _give_back(store, account_id, operation_id, try_number)
 
 
-def return_unit(store: Store, account_id: str, operation_id: str) -> None:
-    """Gives back the unit of a publish that, as is known only now, did not happen."""
-    _give_back(store, account_id, operation_id, 1, by_call=False)
+def return_unit(store: Store, account_id: str, operation_id: str, to_try: int) -> None:
+    """Gives back the unit of tries that, as is known only now, published nothing."""
+    _give_back(store, account_id, operation_id, to_try)
     store.wait_for_disk()  # an event that was acknowledged does not come again
 
 
-def _give_back(store: Store, account_id: str, operation_id: str | None, units: int, *, by_call: bool) -> None:
-    """Units of a month that is over are gone with it."""
-    if operation_id is None or (locked := store.lock([account_id], [operation_id])) is None:
+def _give_back(store: Store, account_id: str, operation_id: str, to_try: int) -> None:
+    """Also notes that these tries are over, for charges that come later. A unit of a past month has gone with it."""
+    locked = store.lock([account_id], [operation_id])
+    if locked is None:
+        store.add([account_id])
+        locked = store.lock([account_id], [operation_id])
+    assert locked is not None, "the row was there, or was added by this transaction"
+    before = locked.charges.get(operation_id) or UnitCharge(operation_id=operation_id, account_id=account_id)
+    after = before.returned(to_try)
+    if before.account_id != account_id or after is before:
         return
-    charge = locked.charges.get(operation_id)
-    if charge is None or charge.account_id != account_id or (by_call and charge.refunded):
-        return
-    given = min(max(units, 0), charge.units)
     counters = locked.counters[account_id]
-    changed, held = [], []
-    if counters.year_month == charge.year_month:
-        left = max(0, getattr(counters, charge.bucket) - given)
-        changed = [msgspec.structs.replace(counters, **{charge.bucket: left})]
-    if given == charge.units:
-        store.release(operation_id)
-    else:
-        left = charge.units - given
-        held = [msgspec.structs.replace(charge, units=left, refunded=charge.refunded or by_call)]
-    store.write(locked.counters, changed, held)
+    changed = []
+    if before.is_held and not after.is_held and counters.year_month == before.year_month:
+        left = max(0, getattr(counters, before.bucket) - 1)
+        changed = [msgspec.structs.replace(counters, **{before.bucket: left})]
+    store.write(locked.counters, changed, [after])
+
+
+def ask_about_charges(store: Store, older_than: timedelta) -> int:
+    """Asks publishing about one batch of units that are still held; returns how many charges there were.
+
+    Each charge is passed once, in the order of their times: the event and the place reached are committed together.
+    A charge commits within seconds of its time, so none can appear behind the place.
+    """
+    reached = store.lock_confirmation()
+    found = store.unconfirmed(reached, older_than, ASK_BATCH) if reached is not None else []
+    if found:
+        held = [charge for charge, _ in found if charge.is_held and charge.bucket in _CONFIRMED]
+        store.ask(held, to=found[-1][1])
+    return len(found)
 
 
 def forget_charges(store: Store) -> int:
     """One small batch of charges too old to be given back; returns how many there were."""
     return store.forget_charges(CHARGES_KEPT, FORGET_BATCH)
+
+
+def forget_counters(store: Store, now: datetime) -> int:
+    """One small batch of accounts that did nothing in this month and the last; returns how many there were.
+
+    Without a row all windows are at zero, as they are with one whose month is over.
+    """
+    last_month = windows.month_of(now.replace(day=1) - timedelta(days=1))
+    return store.forget_counters(last_month, FORGET_BATCH)
 
 
 def set_sandbox_use(store: Store, caller: Caller, request: SetSandboxUse) -> None:

@@ -19,7 +19,7 @@ _PATIENCE_SECONDS = 5.0
 
 
 def charge(quota: Any, due: Sequence[Due]) -> dict[str, bool]:
-    """Whether each delivery has its unit, by its id; those that quota did not answer for are missing.
+    """Whether each delivery has its unit, by its id; those that quota did not answer for, or deferred, are missing.
 
     All ask together. When quota stumbles over one of them, each subscription asks for itself.
     """
@@ -30,7 +30,7 @@ def charge(quota: Any, due: Sequence[Due]) -> dict[str, bool]:
     try:
         with tracing.on_behalf(due):
             answer = quota.charge_units(
-                operator(), ChargeUnits(units=units), timeout_seconds=_PATIENCE_SECONDS
+                operator(), ChargeUnits(units=units, may_defer=True), timeout_seconds=_PATIENCE_SECONDS
             )
     except ApiError as error:
         lanes = [list(lane) for _, lane in groupby(due, key=lambda one: one.subscription_id)]
@@ -38,4 +38,5 @@ def charge(quota: Any, due: Sequence[Due]) -> dict[str, bool]:
             log.warning("deliveries_wait", reason=error.message, count=len(due))
             return {}
         return {id_: has_unit for lane in lanes for id_, has_unit in charge(quota, lane).items()}
-    return {one.id: has_unit for one, has_unit in zip(due, answer.allowed, strict=True)}
+    answers = zip(due, answer.allowed, strict=True)
+    return {one.id: has_unit for one, has_unit in answers if has_unit is not None}

@@ -8,7 +8,7 @@ import pytest
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.quota import Admitted, RateWindow, Verdicts
-from gateway.door import MOST_TOGETHER, Door
+from gateway.door import DEFER_SECONDS, MOST_TOGETHER, Door
 
 
 class Quota:
@@ -20,15 +20,25 @@ class Quota:
     def start(self, _caller, request, *, timeout_seconds, then):
         self.flights.append(([one.caller.account_id for one in request.arrivals], then))
 
-    def land(self, error: ApiError | None = None) -> None:
-        accounts, then = self.flights.pop(0)
-        then(SimpleNamespace(result=lambda: self._verdicts(accounts, error)))
+    def land(self, error: ApiError | None = None, *, held: str = "", number: int = 0) -> None:
+        """A call comes back. `held`: the accounts that quota defers."""
+        accounts, then = self.flights.pop(number)
+        then(SimpleNamespace(result=lambda: self._verdicts(accounts, error, held)))
 
-    def _verdicts(self, accounts, error):
+    def _verdicts(self, accounts, error, held):
         if error is not None:
             raise error
         window = RateWindow(limit=1, remaining=0, resets_at=datetime(2026, 11, 20, tzinfo=UTC))
-        return Verdicts(verdicts=tuple(Admitted(window=window, year_month=account) for account in accounts))
+        return Verdicts(
+            verdicts=tuple(
+                None if account in held else Admitted(window=window, year_month=account)
+                for account in accounts
+            )
+        )
+
+    @property
+    def on_their_way(self) -> list[list[str]]:
+        return [names for names, _ in self.flights]
 
 
 @pytest.fixture
@@ -97,3 +107,60 @@ def test_who_gives_up_before_his_call_left_is_not_counted(door, quota):
         impatient.result()
     quota.land()
     assert quota.flights == []
+
+
+class TestDeferred:
+    def test_requests_go_apart_with_what_comes_for_their_account_and_hold_up_nobody(self, door, quota):
+        first = enter(door, "x")
+        tickets = [enter(door, name) for name in "abc"]
+        quota.land()
+        quota.land(held="b")
+        assert [
+            first.result().year_month,
+            tickets[0].result().year_month,
+            tickets[2].result().year_month,
+        ] == [*"xac"]
+        assert quota.on_their_way == [["b"]]
+        others = [enter(door, name) for name in "bad"]
+        assert quota.on_their_way == [["b"], ["a"]]
+        quota.land(number=1)
+        assert quota.on_their_way == [["b"], ["d"]]
+        quota.land(number=1)
+        assert [others[1].result().year_month, others[2].result().year_month] == ["a", "d"]
+        quota.land()
+        assert quota.on_their_way == [["b"]]
+        quota.land()
+        assert [tickets[1].result().year_month, others[0].result().year_month] == ["b", "b"]
+
+    def test_they_are_asked_for_again_in_their_order_until_quota_decides(self, door, quota):
+        first = enter(door, "a")
+        quota.land(held="a")
+        second = enter(door, "a")
+        for _ in range(3):
+            quota.land(held="a")
+        assert quota.on_their_way == [["a", "a"]]
+        quota.land()
+        assert first.result().year_month == second.result().year_month == "a"
+        enter(door, "a")
+        enter(door, "b")
+        assert quota.on_their_way == [["a"]]
+
+    def test_they_are_refused_after_a_second(self, door, quota, monkeypatch):
+        now = [100.0]
+        monkeypatch.setattr("gateway.door.time", SimpleNamespace(monotonic=lambda: now[0]))
+        ticket = enter(door, "a")
+        quota.land(held="a")
+        now[0] += DEFER_SECONDS - 0.1
+        quota.land(held="a")
+        now[0] += 0.2
+        quota.land(held="a")
+        with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
+            ticket.result()
+        assert quota.flights == []
+
+    def test_one_that_gave_up_meanwhile_is_not_asked_for_again(self, door, quota):
+        ticket = enter(door, "a", timeout_seconds=0.0)
+        with pytest.raises(ApiError):
+            ticket.result()
+        quota.land(held="a")
+        assert quota.flights == []

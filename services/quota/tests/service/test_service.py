@@ -53,7 +53,7 @@ def test_a_request_is_admitted_counted_and_given_back_over_the_bus(running_servi
     admitted = admit(quota, CALLER, "publishes")
     assert (admitted.refused_code, admitted.window.limit) == (None, 300)
     assert quota.get_usage(CALLER, Nothing()).publishes.used == 1
-    quota.refund(CALLER, Refund(meter="publishes", year_month=admitted.year_month))
+    quota.refund(CALLER, Refund())
     assert quota.get_usage(CALLER, Nothing()).publishes.used == 0
     request = ChargeUnit(account_id="usr_1", tier="elite", bucket="webhooks", operation_id="dlv_1")
     assert quota.charge_units(CALLER, ChargeUnits(units=(request,))).allowed == (True,)

@@ -31,6 +31,7 @@ SANDBOX = Caller(account_id="usr_elite", user_id="usr_elite", token_id="tok_s", 
 def admit(door: Admissions, caller: Caller, meter: str = "reads") -> Admitted:
     """A request that comes alone."""
     (verdict,) = door.admit_all([Arrival(caller=caller, meter=meter)])
+    assert verdict is not None
     return verdict
 
 
@@ -271,7 +272,7 @@ def test_requests_that_come_together_are_judged_one_after_the_other(
     groups = [[Arrival(caller=free, meter="reads")] * 3, [Arrival(caller=ELITE, meter="reads")] * 3] * 4
     barrier = threading.Barrier(len(groups))
 
-    def together(index: int) -> tuple[Admitted, ...]:
+    def together(index: int) -> tuple[Admitted | None, ...]:
         barrier.wait()
         return replicas[index % 2].admit_all(groups[index])
 

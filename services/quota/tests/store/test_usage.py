@@ -4,7 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
-from sqlalchemy import func, select
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import delete, select, update
 
 from chassis import clock
 from chassis.database import Database
@@ -13,15 +15,16 @@ from contracts.errors import MISSING_SCOPE, VALIDATION_ERROR, ApiError, ErrorRow
 from contracts.quota import Admitted, Arrival, SetSandboxUse
 from quota import usage
 from quota.admission import Admissions
-from quota.models import unit_charges
+from quota.models import counters, unit_charges
 from quota.store import Store
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1", tier="pro", operation_id="op_1")
 
 
-def admit(door: Admissions, caller: Caller, meter: str = "publishes", units: int = 1) -> Admitted:
+def admit(door: Admissions, caller: Caller, meter: str = "publishes") -> Admitted:
     """A request that comes alone."""
-    (verdict,) = door.admit_all([Arrival(caller=caller, meter=meter, units=units)])
+    (verdict,) = door.admit_all([Arrival(caller=caller, meter=meter)])
+    assert verdict is not None
     return verdict
 
 
@@ -31,15 +34,19 @@ def publishes_used(database: Database) -> int:
 
 
 def refund(
-    database: Database, units: int = 1, account_id: str = "usr_1", operation_id: str | None = "op_1"
+    database: Database, try_number: int = 1, account_id: str = "usr_1", operation_id: str | None = "op_1"
 ) -> None:
     with database.transaction() as connection:
-        usage.refund(Store(connection), account_id, operation_id, units)
+        usage.refund(Store(connection), account_id, operation_id, try_number)
 
 
-def return_unit(database: Database) -> None:
+def return_unit(database: Database, to_try: int = 1) -> None:
     with database.transaction() as connection:
-        usage.return_unit(Store(connection), "usr_1", "op_1")
+        usage.return_unit(Store(connection), "usr_1", "op_1", to_try)
+
+
+def tried(number: int) -> Caller:
+    return msgspec.structs.replace(CALLER, try_number=number)
 
 
 def set_clock(database: Database, moment: datetime) -> None:
@@ -65,38 +72,72 @@ def test_writes_and_total_are_not_given_back(door: Admissions, database: Databas
 
 
 def test_a_call_tried_again_after_its_refund_takes_a_unit_again(door: Admissions, database: Database) -> None:
-    for _ in range(2):
-        admit(door, CALLER)
-        refund(database)
-    admit(door, CALLER)
+    for number in (1, 2):
+        admit(door, tried(number))
+        refund(database, number)
+    admit(door, tried(3))
     assert publishes_used(database) == 1
 
 
-def test_a_call_that_failed_in_part_gives_back_that_part_once(door: Admissions, database: Database) -> None:
-    admit(door, CALLER, units=5)
-    refund(database, units=2)
-    refund(database, units=2)
-    assert publishes_used(database) == 3
-    return_unit(database)  # one whose outcome became known later
-    assert publishes_used(database) == 2
+def test_a_unit_taken_again_in_the_next_month_is_that_month_s(door: Admissions, database: Database) -> None:
+    set_clock(database, datetime(2026, 11, 30, 23, 59, 30, tzinfo=UTC))
+    admit(door, CALLER)
+    refund(database)
+    set_clock(database, datetime(2026, 12, 1, 0, 0, 5, tzinfo=UTC))
+    admit(door, tried(2))
+    assert publishes_used(database) == 1
+    refund(database, 2)
+    assert publishes_used(database) == 0
 
 
 def test_a_unit_returned_by_event_and_by_refund_is_given_back_once(
     door: Admissions, database: Database
 ) -> None:
     admit(door, CALLER)
+    admit(door, msgspec.structs.replace(CALLER, operation_id="op_2"))
     return_unit(database)
     refund(database)
-    assert publishes_used(database) == 0
-    with database.reading() as connection:
-        assert connection.execute(select(func.count()).select_from(unit_charges)).scalar_one() == 0
-
-
-def test_more_than_was_taken_is_never_given_back(door: Admissions, database: Database) -> None:
-    admit(door, CALLER)
-    admit(door, msgspec.structs.replace(CALLER, operation_id="op_2"))
-    refund(database, units=20)
     assert publishes_used(database) == 1
+
+
+def test_a_refund_that_overtakes_its_charge_leaves_it_nothing_to_take(
+    door: Admissions, database: Database
+) -> None:
+    refund(database)
+    assert admit(door, CALLER).refused_code is None
+    assert publishes_used(database) == 0
+
+
+def test_a_unit_that_a_later_try_uses_is_not_given_back_by_an_event_about_an_earlier_one(
+    door: Admissions, database: Database
+) -> None:
+    admit(door, CALLER)
+    admit(door, tried(2))
+    return_unit(database, to_try=1)
+    assert publishes_used(database) == 1
+    return_unit(database, to_try=2)
+    assert publishes_used(database) == 0
+
+
+step = st.tuples(st.sampled_from(["charge", "return"]), st.integers(1, 4))
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(step, max_size=12))
+def test_in_any_order_a_unit_is_held_if_and_only_if_the_last_try_charged_was_not_returned(
+    door: Admissions, database: Database, steps: list[tuple[str, int]]
+) -> None:
+    with database.transaction() as connection:
+        connection.execute(delete(unit_charges))
+        connection.execute(delete(counters))
+    for what, number in steps:
+        if what == "charge":
+            admit(door, tried(number))
+        else:
+            return_unit(database, number)
+    charged = max((number for what, number in steps if what == "charge"), default=0)
+    returned = max((number for what, number in steps if what == "return"), default=0)
+    assert publishes_used(database) == (charged > returned)
 
 
 @pytest.mark.parametrize("wrong", [{"operation_id": "op_x"}, {"operation_id": None}, {"account_id": "usr_2"}])
@@ -120,17 +161,40 @@ def test_a_unit_of_last_month_does_not_lower_this_months_count(door: Admissions,
 
 
 def test_charges_are_forgotten_after_three_days_and_not_before(door: Admissions, database: Database) -> None:
-    start = datetime(2026, 11, 20, 12, 0, 5, tzinfo=UTC)
-    set_clock(database, start)
     admit(door, CALLER)
-    set_clock(database, start + timedelta(days=2, hours=23))
+    age(database, timedelta(days=2, hours=23))
     with database.transaction() as connection:
         assert usage.forget_charges(Store(connection)) == 0
-    set_clock(database, start + timedelta(days=3, hours=1))
+    age(database, timedelta(hours=2))
     with database.transaction() as connection:
         assert usage.forget_charges(Store(connection)) == 1
     refund(database)
     assert publishes_used(database) == 1
+
+
+def test_counters_are_forgotten_after_a_whole_month_without_use(door: Admissions, database: Database) -> None:
+    set_clock(database, datetime(2026, 10, 31, 12, tzinfo=UTC))
+    admit(door, msgspec.structs.replace(CALLER, account_id="usr_idle"), "reads")
+    admit(door, msgspec.structs.replace(CALLER, sandbox=True, token_id="tok_1"), "reads")
+    set_clock(database, datetime(2026, 11, 30, 12, tzinfo=UTC))
+    admit(door, CALLER, "reads")
+    assert forget_counters(database) == 0
+    set_clock(database, datetime(2026, 12, 1, 12, tzinfo=UTC))
+    assert forget_counters(database) == 1
+    with database.reading() as connection:
+        left = connection.execute(select(counters.c.subject).order_by(counters.c.subject)).scalars().all()
+    assert left == ["tok_1", "usr_1"]
+
+
+def forget_counters(database: Database) -> int:
+    with database.transaction() as connection:
+        return usage.forget_counters(Store(connection), clock.now(connection))
+
+
+def age(database: Database, by: timedelta) -> None:
+    """Makes all charges older, in real time."""
+    with database.transaction() as connection:
+        connection.execute(update(unit_charges).values(created_at=unit_charges.c.created_at - by))
 
 
 def test_the_operator_sets_how_much_a_sandbox_token_has_used(door: Admissions, database: Database) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from contracts import errors, plans
 from contracts.caller import Caller
 from contracts.errors import ApiError
+from quota.charges import UnitCharge
 from quota.decision import (
     SANDBOX_LIMITS,
     TIER_LIMITS,
@@ -37,7 +38,6 @@ demands = st.builds(
     subject=st.just("usr_1"),
     limits=st.just(SMALL),
     bucket=st.sampled_from(["", "reads", "writes", "publishes", "replies"]),
-    units=st.integers(1, 3),
 )
 gaps = st.integers(0, 90).map(lambda seconds: timedelta(seconds=seconds))
 
@@ -49,7 +49,7 @@ def demand(bucket: str = "reads", limits: Limits = SMALL, **more: Any) -> Demand
 def decide_in_turn(
     demands: list[Demand],
     counters: Counters = EMPTY,
-    held: dict[str, int] | None = None,
+    held: dict[str, UnitCharge] | None = None,
     now: datetime = NOON,
 ) -> list[Decision]:
     return decide_all({counters.subject: counters}, demands, held or {}, now)
@@ -70,26 +70,26 @@ def test_no_window_ever_lets_through_more_than_its_limit_nor_refuses_below_it(
     for gap, asked in steps:
         now += gap
         minute, day, month = (now.date(), now.hour, now.minute), now.date(), (now.month, asked.bucket)
-        decision = decide(counters, asked, 0, now)
+        decision = decide(counters, asked, None, now)
         counters = decision.counters
         monthly = SMALL.monthly.get(asked.bucket)
         fits = (
             minutes[minute] < SMALL.per_minute
             and days[day] < SMALL.per_day
-            and (monthly is None or months[month] + asked.units <= monthly)
+            and (monthly is None or months[month] < monthly)
         )
         assert (decision.refused is None) == fits
         if fits:
             minutes[minute] += 1
             days[day] += 1
-            months[month] += asked.units
+            months[month] += 1
 
 
 @given(st.lists(demands, max_size=40))
 def test_a_batch_is_decided_as_its_demands_would_be_one_by_one(batch: list[Demand]) -> None:
     counters, alone = EMPTY, []
     for asked in batch:
-        alone.append(decide(counters, asked, 0, NOON))
+        alone.append(decide(counters, asked, None, NOON))
         counters = alone[-1].counters
     assert decide_in_turn(batch) == alone
 
@@ -98,14 +98,14 @@ def test_a_batch_is_decided_as_its_demands_would_be_one_by_one(batch: list[Deman
 def test_a_refused_request_uses_nothing_at_all(batch: list[Demand], last: Demand) -> None:
     counters = EMPTY
     for asked in [*batch, last]:
-        decision = decide(counters, asked, 0, NOON)
+        decision = decide(counters, asked, None, NOON)
         assert decision.refused is None or decision.counters == counters
         counters = decision.counters
 
 
 @given(demands, st.integers(0, 10**7))
 def test_windows_that_are_over_begin_anew_and_others_go_on(asked: Demand, later_seconds: int) -> None:
-    used = decide(EMPTY, asked, 0, NOON).counters
+    used = decide(EMPTY, asked, None, NOON).counters
     later = NOON + timedelta(seconds=later_seconds)
     rolled = roll(used, later)
     assert rolled.minute_count == (1 if later < NOON + timedelta(seconds=30) else 0)
@@ -128,7 +128,7 @@ def test_every_tier_lets_through_exactly_its_minute_limit(tier: str) -> None:
 def test_a_used_up_day_says_when_it_ends() -> None:
     counters = roll(EMPTY, NOON)
     counters = msgspec.structs.replace(counters, day_count=SMALL.per_day)
-    decision = decide(counters, demand(), 0, NOON)
+    decision = decide(counters, demand(), None, NOON)
     assert decision.refused is errors.DAILY_LIMIT_EXCEEDED
     assert decision.extras == {"retry_after_seconds": 12 * 3600 - 30}
     assert decision.window.remaining == SMALL.per_minute
@@ -147,11 +147,11 @@ def test_a_used_up_bucket_refuses_itself_alone_and_says_when_it_ends() -> None:
 
 def test_the_minute_is_looked_at_before_the_day_and_the_day_before_the_month() -> None:
     full = msgspec.structs.replace(roll(EMPTY, NOON), minute_count=5, day_count=9, reads=7)
-    assert decide(full, demand(), 0, NOON).refused is errors.RATE_LIMITED
+    assert decide(full, demand(), None, NOON).refused is errors.RATE_LIMITED
     next_minute = NOON + timedelta(minutes=1)
-    assert decide(full, demand(), 0, next_minute).refused is errors.DAILY_LIMIT_EXCEEDED
+    assert decide(full, demand(), None, next_minute).refused is errors.DAILY_LIMIT_EXCEEDED
     next_day = NOON + timedelta(days=1)
-    assert decide(full, demand(), 0, next_day).refused is errors.MONTHLY_QUOTA_EXCEEDED
+    assert decide(full, demand(), None, next_day).refused is errors.MONTHLY_QUOTA_EXCEEDED
 
 
 @pytest.mark.parametrize(
@@ -166,21 +166,21 @@ def test_the_minute_is_looked_at_before_the_day_and_the_day_before_the_month() -
 )
 def test_each_meter_counts_its_own(meter: str, counted: dict[str, int]) -> None:
     caller = Caller(account_id="usr_1", user_id="usr_1", tier="pro")
-    after = decide(EMPTY, demand_of(caller, meter, 1), 0, NOON).counters
+    after = decide(EMPTY, demand_of(caller, meter), None, NOON).counters
     names = (*plans.BUCKETS, "writes", "total")
     assert {name: getattr(after, name) for name in names if getattr(after, name)} == counted
     assert (after.minute_count, after.day_count) == (1, 1)
 
 
 def test_units_taken_outside_a_request_use_the_month_alone() -> None:
-    after = decide(EMPTY, demand("webhooks", is_request=False), 0, NOON).counters
+    after = decide(EMPTY, demand("webhooks", is_request=False), None, NOON).counters
     assert (after.webhooks, after.minute_count, after.day_count, after.total) == (1, 0, 0, 0)
 
 
 def test_the_hundredth_sandbox_request_works_and_then_every_answer_is_exhausted() -> None:
     asked = demand("", SANDBOX_LIMITS)
     counters, now, let_through = EMPTY, NOON, 0
-    while not (decision := decide(counters, asked, 0, now)).refused:
+    while not (decision := decide(counters, asked, None, now)).refused:
         counters, let_through = decision.counters, let_through + 1
         now += timedelta(days=1) if let_through % 50 == 0 else timedelta(minutes=1)
     assert let_through == 100
@@ -189,20 +189,28 @@ def test_the_hundredth_sandbox_request_works_and_then_every_answer_is_exhausted(
 
 def test_an_exhausted_sandbox_token_is_told_so_even_with_its_minute_and_day_used_up() -> None:
     full = msgspec.structs.replace(roll(EMPTY, NOON), minute_count=5, day_count=50, lifetime=100)
-    assert decide(full, demand("", SANDBOX_LIMITS), 0, NOON).refused is errors.SANDBOX_EXHAUSTED
+    assert decide(full, demand("", SANDBOX_LIMITS), None, NOON).refused is errors.SANDBOX_EXHAUSTED
 
 
 def test_a_sandbox_request_is_counted_for_its_token_and_uses_no_month() -> None:
     caller = Caller(account_id="usr_1", user_id="usr_1", token_id="tok_1", tier="elite", sandbox=True)
-    asked = demand_of(caller, "reads", 1)
+    asked = demand_of(caller, "reads")
     assert (asked.subject, asked.bucket, asked.limits) == ("tok_1", "", SANDBOX_LIMITS)
 
 
 @given(st.lists(st.sampled_from(["op_1", "op_2", "op_3"]), max_size=30))
 def test_an_operation_takes_its_units_once_however_often_it_is_tried(tries: list[str]) -> None:
-    decisions = decide_in_turn([demand("publishes", OPEN, operation_id=tried, units=2) for tried in tries])
-    assert sum(decision.units_taken for decision in decisions) == 2 * len(set(tries))
-    assert not decisions or decisions[-1].counters.publishes == 2 * len(set(tries))
+    decisions = decide_in_turn([demand("publishes", OPEN, operation_id=tried) for tried in tries])
+    assert not decisions or decisions[-1].counters.publishes == len(set(tries))
+
+
+def test_a_try_that_is_over_takes_no_unit_and_passes_an_exhausted_month() -> None:
+    full = msgspec.structs.replace(roll(EMPTY, NOON), publishes=10)
+    over = UnitCharge(operation_id="op_1", account_id="usr_1", returned_to_try=2)
+    asked = [demand("publishes", OPEN, operation_id="op_1", try_number=number) for number in (2, 3)]
+    decisions = decide_in_turn(asked, counters=full, held={"op_1": over})
+    assert codes(decisions) == [None, "MONTHLY_QUOTA_EXCEEDED"]
+    assert [decision.charge for decision in decisions] == [None, None]
 
 
 def test_a_retry_that_holds_its_unit_passes_an_exhausted_month() -> None:
@@ -210,15 +218,15 @@ def test_a_retry_that_holds_its_unit_passes_an_exhausted_month() -> None:
     decisions = decide_in_turn(
         [demand("publishes", OPEN, operation_id="op_held"), demand("publishes", OPEN, operation_id="op_new")],
         counters=full,
-        held={"op_held": 1},
+        held={"op_held": UnitCharge(operation_id="op_held", account_id="usr_1", try_number=1)},
     )
     assert codes(decisions) == [None, "MONTHLY_QUOTA_EXCEEDED"]
     assert decisions[0].counters.publishes == 10
 
 
-@given(st.lists(st.integers(1, 3), max_size=20))
-def test_a_bucket_warns_once_at_the_first_use_that_reaches_80_percent(sizes: list[int]) -> None:
-    decisions = decide_in_turn([demand("publishes", OPEN, units=units) for units in sizes])
+@given(st.integers(0, 20))
+def test_a_bucket_warns_once_at_the_first_use_that_reaches_80_percent(count: int) -> None:
+    decisions = decide_in_turn([demand("publishes", OPEN)] * count)
     reached = [decision.refused is None and decision.counters.publishes >= 8 for decision in decisions]
     assert [decision.warns for decision in decisions] == [
         reaches and not any(reached[:index]) for index, reaches in enumerate(reached)
@@ -229,7 +237,7 @@ def test_a_unit_given_back_and_taken_again_does_not_warn_twice() -> None:
     warned = decide_in_turn([demand("publishes", OPEN)] * 8)[-1]
     assert warned.warns
     given_back = msgspec.structs.replace(warned.counters, publishes=7)
-    assert not decide(given_back, demand("publishes", OPEN), 0, NOON).warns
+    assert not decide(given_back, demand("publishes", OPEN), None, NOON).warns
 
 
 def test_every_bucket_warns_for_itself_and_again_in_the_next_month() -> None:
@@ -241,8 +249,8 @@ def test_every_bucket_warns_for_itself_and_again_in_the_next_month() -> None:
     assert [decision.warns for decision in later] == [False] * 7 + [True]
 
 
-@pytest.mark.parametrize(("meter", "units"), [("likes", 1), ("webhooks", 1), ("reads", 0), ("publishes", -1)])
-def test_a_request_with_a_made_up_meter_or_no_units_is_invalid(meter: str, units: int) -> None:
+@pytest.mark.parametrize("meter", ["likes", "webhooks"])
+def test_a_request_with_a_made_up_meter_is_invalid(meter: str) -> None:
     with pytest.raises(ApiError) as refused:
-        demand_of(Caller(account_id="usr_1", user_id="usr_1"), meter, units)
+        demand_of(Caller(account_id="usr_1", user_id="usr_1"), meter)
     assert refused.value.row is errors.VALIDATION_ERROR

@@ -1,0 +1,133 @@
+"""A counters row that another transaction holds costs its own account some patience, and nobody else any time."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection
+
+from chassis import database as chassis_database
+from chassis.database import Database, fetch
+from contracts.caller import Caller
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.quota import Admitted, Arrival, ChargeUnit
+from quota import store as quota_store
+from quota import usage
+from quota.admission import MOMENT_SECONDS, PATIENCE_SECONDS, Admissions
+from quota.store import Store
+
+#: What waiting for a row and going on without it may cost everybody else.
+SOON_SECONDS = MOMENT_SECONDS + 0.25
+
+
+@contextmanager
+def holding(database: Database, *accounts: str) -> Iterator[None]:
+    """Another transaction holds these rows, as that of a process that was stopped does."""
+    with database.transaction() as connection:
+        Store(connection).add(accounts)
+    with database.transaction() as connection:
+        Store(connection).lock(accounts)
+        yield
+
+
+def arrival(account_id: str, meter: str = "reads") -> Arrival:
+    caller = Caller(account_id=account_id, user_id=account_id, tier="pro", operation_id=f"op_{account_id}")
+    return Arrival(caller=caller, meter=meter)
+
+
+def verdicts(door: Admissions, *arrivals: Arrival) -> list[str]:
+    found = door.admit_all(arrivals, may_defer=True)
+    return ["deferred" if one is None else one.refused_code or "admitted" for one in found]
+
+
+def used(database: Database, account_id: str) -> tuple[int, int]:
+    with database.reading() as connection:
+        counters, _ = Store(connection).usage(account_id)
+    return counters.reads, counters.publishes
+
+
+def test_everybody_else_is_decided_at_once(door: Admissions, database: Database) -> None:
+    batch = [arrival(f"usr_{number}", "publishes" if number % 2 else "reads") for number in range(6)]
+    with holding(database, "usr_2", "usr_3"):
+        began = time.monotonic()
+        found = verdicts(door, *batch)
+        assert time.monotonic() - began < SOON_SECONDS
+    assert found == ["admitted", "admitted", "deferred", "deferred", "admitted", "admitted"]
+    assert [used(database, f"usr_{number}") for number in range(4)] == [(1, 0), (0, 1), (0, 0), (0, 0)]
+
+
+def test_the_account_itself_is_decided_once_its_row_is_free(door: Admissions, database: Database) -> None:
+    with holding(database, "usr_1"):
+        assert verdicts(door, arrival("usr_1")) == ["deferred"]
+    assert verdicts(door, arrival("usr_1")) == ["admitted"]
+    assert used(database, "usr_1") == (1, 0)
+
+
+def test_an_account_without_a_row_gets_one_beside_a_held_one(door: Admissions, database: Database) -> None:
+    with holding(database, "usr_1"):
+        assert verdicts(door, arrival("usr_1"), arrival("usr_new")) == ["deferred", "admitted"]
+
+
+def test_a_sender_that_does_not_ask_again_waits_a_second_at_most(
+    door: Admissions, database: Database
+) -> None:
+    with holding(database, "usr_1"):
+        began = time.monotonic()
+        with pytest.raises(ApiError) as refused:
+            door.admit_all([arrival("usr_1")])
+        assert PATIENCE_SECONDS <= time.monotonic() - began < PATIENCE_SECONDS + 0.5
+    assert refused.value.row is SERVICE_UNAVAILABLE
+
+
+def test_units_of_other_accounts_are_charged_at_once(door: Admissions, database: Database) -> None:
+    units = [
+        ChargeUnit(account_id=account, tier="pro", bucket="webhooks", operation_id=f"dlv_{account}")
+        for account in ("usr_1", "usr_2")
+    ]
+    with holding(database, "usr_1"):
+        assert door.charge_units(units, may_defer=True) == (None, True)
+
+
+def test_a_refund_waits_a_second_at_most(door: Admissions, database: Database) -> None:
+    with holding(database, "usr_1"):
+        began = time.monotonic()
+        with pytest.raises(ApiError) as refused, database.transaction() as connection:
+            usage.refund(Store(connection), "usr_1", "op_1", 1)
+        assert time.monotonic() - began < PATIENCE_SECONDS + 0.5
+    assert refused.value.row is SERVICE_UNAVAILABLE
+
+
+def test_a_connection_that_waited_in_vain_is_used_again(door: Admissions, database: Database) -> None:
+    def backend() -> set[object]:
+        with database.reading() as connection:
+            return {connection.connection.dbapi_connection}
+
+    with holding(database, "usr_1"):
+        before = backend()
+        assert verdicts(door, arrival("usr_1")) == ["deferred"]
+        assert backend() == before
+
+
+def test_in_the_ordinary_case_a_decision_takes_two_round_trips(
+    door: Admissions, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verdicts(door, arrival("usr_1"), arrival("usr_2", "publishes"))  # prepares the statements, adds the rows
+    sent: list[str] = []
+
+    def counting(connection: Connection, statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
+        sent.append(statement)
+        return fetch(connection, statement, parameters)
+
+    monkeypatch.setattr(chassis_database, "fetch", counting)
+    monkeypatch.setattr(quota_store, "fetch", counting)
+    assert verdicts(door, arrival("usr_1"), arrival("usr_2", "publishes")) == ["admitted"] * 2
+    assert len(sent) == 2
+
+
+def test_verdicts_come_in_the_order_of_the_requests(door: Admissions, database: Database) -> None:
+    batch = [arrival(account) for account in ("usr_3", "usr_1", "usr_2", "usr_1")]
+    with holding(database, "usr_1"):
+        found = door.admit_all(batch, may_defer=True)
+    assert [isinstance(one, Admitted) for one in found] == [True, False, True, False]
