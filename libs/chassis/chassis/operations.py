@@ -58,6 +58,7 @@ _LOCK = Prepared(
     RETURNING result, voided_to_try >= %(try_number)s::int
     """
 )
+_FIND = Prepared("SELECT result FROM operations WHERE id = %(operation_id)s")
 _END = Prepared("UPDATE operations SET result = %(result)s::text WHERE id = %(operation_id)s")
 #: In the order of ids: two that void the same operations must not wait for each other.
 _VOID = Prepared(
@@ -76,10 +77,8 @@ _FORGET = text(
     """
 )
 
-#: After these errors nobody knows what the operation has made, so they refuse nothing.
-_OPEN = frozenset(
-    row.code for row in (PLATFORM_OUTCOME_UNKNOWN, SERVICE_UNAVAILABLE, IDEMPOTENCY_IN_PROGRESS)
-)
+#: These errors say themselves how the operation stands.
+_OPEN = frozenset(row.code for row in (PLATFORM_OUTCOME_UNKNOWN, IDEMPOTENCY_IN_PROGRESS))
 
 
 class Operation(NamedTuple):
@@ -89,6 +88,21 @@ class Operation(NamedTuple):
     result: str | None
     #: Whether this try may store nothing any more.
     is_void: bool
+
+    def check(self, own: str | None = None) -> None:
+        """Returns if this try is to do the work. Raises Done for a result that is not its own, IDEMPOTENCY_IN_PROGRESS
+        for a voided try."""
+        if self.result not in (None, own):
+            raise Done(self.result)
+        if self.is_void:
+            raise voided()
+
+
+class Effect(NamedTuple):
+    """What a try is about to make, where its id is known beforehand."""
+
+    caller: Caller
+    result: str
 
 
 class Done(Exception):
@@ -108,8 +122,8 @@ def once(database: Database, caller: Caller, work: Callable[[], T], again: Calla
     """What `work` returns; if another try of the caller's operation was first, what `again` makes of its result.
 
     A refusal is recorded before it is raised: from then on no earlier try of the operation stores anything. If one has
-    stored something by then, its result takes the refusal's place. `again` returns None where a result counts for
-    nothing, as a post that its platform refused.
+    stored something by then, its result takes the refusal's place, as it does after a commit whose answer was lost.
+    `again` returns None where a result counts for nothing, as a post that its platform refused.
     """
     try:
         return work()
@@ -119,15 +133,26 @@ def once(database: Database, caller: Caller, work: Callable[[], T], again: Calla
             raise voided() from done
         return answer
     except ApiError as error:
-        # An operator repeats a command as the same try, and may after a refusal.
-        if caller.operation_id is None or caller.is_operator or error.code in _OPEN:
-            raise
-        with database.reading() as connection:
-            [result] = Operations(connection).void([(caller.operation_id, caller.try_number)]).values()
+        result = _result_despite(database, caller, error)
         answer = None if result is None else again(result)
         if answer is None:
             raise
         return answer
+
+
+def _result_despite(database: Database, caller: Caller, error: ApiError) -> str | None:
+    """What the operation has made although this try failed; None: nothing, and after a refusal it stays so.
+
+    Raises ApiError SERVICE_UNAVAILABLE.
+    """
+    if caller.operation_id is None or error.code in _OPEN:
+        return None
+    with database.reading() as connection:
+        operations = Operations(connection)
+        # An operator repeats a command as the same try, and may do so after a refusal.
+        if error.row is SERVICE_UNAVAILABLE or caller.is_operator:
+            return operations.find(caller.operation_id)
+        return operations.void([(caller.operation_id, caller.try_number)])[caller.operation_id]
 
 
 class Operations:
@@ -146,11 +171,7 @@ class Operations:
 
     def begin(self, caller: Caller) -> None:
         """Locks the operation; this try goes on alone. Raises Done, IDEMPOTENCY_IN_PROGRESS for a voided try."""
-        operation = self.lock(caller)
-        if operation.result is not None:
-            raise Done(operation.result)
-        if operation.is_void:
-            raise voided()
+        self.lock(caller).check()
 
     def end(self, caller: Caller, result: str) -> None:
         """Leaves what the operation has made, and commits. Nothing may follow in the transaction."""
@@ -168,6 +189,11 @@ class Operations:
         ids, numbers = zip(*tries, strict=True)
         rows = _VOID.fetch(self._connection, {"ids": list(ids), "tries": list(numbers)})
         return dict(rows)
+
+    def find(self, operation_id: str) -> str | None:
+        """What an operation has made; None: nothing, as far as is committed."""
+        rows = _FIND.fetch(self._connection, {"operation_id": operation_id})
+        return rows[0][0] if rows else None
 
     def forget(self, before: str, limit: int) -> int:
         """Removes operations with ids below `before`, at most `limit`; returns how many."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import structlog
 
+from chassis.operations import Done
 from contracts import media as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
@@ -28,7 +29,8 @@ _DETACH_SECONDS = 1.0
 
 
 class Attachment:
-    """The files of a post that is about to be stored. A context: a post refused inside it gives them back at once."""
+    """The files of a post that is about to be stored. A context: they are given back at once if the post is refused
+    inside it, or another try has made one instead."""
 
     def __init__(
         self, house: House, caller: Caller, post_id: str, *, revision: int = 1, is_new: bool = True
@@ -38,18 +40,13 @@ class Attachment:
         #: The post's `media_revision` once it is stored with these files.
         self._revision = revision
         #: Whether nobody else knows the post's id yet.
-        self._is_new = is_new
+        self.is_new = is_new
         self.files: tuple[Attached, ...] = ()
 
     def attach(self, media_ids: Sequence[str]) -> tuple[Attached, ...]:
         """The files, attached to the post. Raises NOT_FOUND, SERVICE_UNAVAILABLE."""
         self.files = attach(self._house, self._caller, self.post_id, media_ids, self._revision)
         return self.files
-
-    def kept_by(self, post: Post) -> None:
-        """Gives the files back if another post was stored instead: a repeated operation's own."""
-        if post.id != self.post_id:
-            self._give_back()
 
     def __enter__(self) -> "Attachment":
         return self
@@ -58,11 +55,12 @@ class Attachment:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         # After SERVICE_UNAVAILABLE the post may have been stored all the same.
-        if isinstance(problem, ApiError) and problem.row is not SERVICE_UNAVAILABLE:
+        is_refused = isinstance(problem, ApiError) and problem.row is not SERVICE_UNAVAILABLE
+        if is_refused or isinstance(problem, Done):
             self._give_back()
 
     def _give_back(self) -> None:
-        if self.files and self._is_new:
+        if self.files and self.is_new:
             _detach(self._house, self._caller, self.post_id)
 
 

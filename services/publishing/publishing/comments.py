@@ -7,6 +7,7 @@ import structlog
 
 from chassis import outbox
 from chassis.cursor import decode_cursor, encode_cursor
+from chassis.operations import Done, Operations, once
 from chassis.telemetry import tracing
 from contracts import publishing as api
 from contracts.caller import Caller
@@ -90,25 +91,23 @@ def reply(
     Raises NOT_FOUND, UNSUPPORTED_PLATFORM, VALIDATION_ERROR, PAGE_EXPIRED, PLATFORM_REJECTED,
     PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the same operation is on its way or being looked up.
     """
+    work = partial(_reply, house, caller, request, answer or Answer())
+    return once(house.database, caller, work, partial(_repeat, house, caller))
+
+
+def _reply(house: House, caller: Caller, request: api.ReplyToComment, answer: Answer) -> api.Reply:
     with house.database.reading() as connection:
         page = reach.page(caller, Pages(connection).get(request.page_id))
         comment = Comments(connection).get(request.comment_id)
         post = Posts(connection).get(comment.post_id) if comment else None
-        repeated = Comments(connection).reply_of(caller.operation_id)
     _check_platform(page)
     if comment is None or post is None or post.page_id != page.id:
         raise ApiError(NOT_FOUND, field="comment_id")
-    if repeated is not None and repeated.state != "failed":
-        return _repeat(repeated)
     _check_message(page, request.message)
     check_page(house, page)
-    answer = answer or Answer()
     answer.concerns(post.id)
     with house.database.transaction() as connection:
-        lease = _ROOM_SECONDS + _CALL_SECONDS * PARTS[page.platform].reply_calls
-        row = Comments(connection).begin_reply(comment, request.message, caller.operation_id, lease)
-    if row is None:
-        raise ApiError(POST_IN_PROGRESS, post_id=post.id)
+        row = _begin(connection, caller, page, comment, request.message)
     sent = _send(house, page, comment, row)
     ended = _record(house, page, post, row, sent, answer)
     if sent.error is not None:
@@ -228,9 +227,36 @@ def _fetch(house: House, caller: Caller, page: PageRow, post: Post, request: api
         raise unreadable(house, caller, page, error) from error
 
 
-def _repeat(row: ReplyRow) -> api.Reply:
+def _begin(
+    connection: Connection, caller: Caller, page: PageRow, comment: CommentRow, message: str
+) -> ReplyRow:
+    """The reply, claimed by this try. One that its platform refused is taken up again. Raises Done for any other that
+    the operation has made, IDEMPOTENCY_IN_PROGRESS for a voided try, POST_IN_PROGRESS."""
+    operations, comments = Operations(connection), Comments(connection)
+    operation = operations.lock(caller)
+    made = comments.get_reply(operation.result) if operation.result is not None else None
+    operation.check(own=made.id if made is not None and made.state == "failed" else None)
+    lease = _ROOM_SECONDS + _CALL_SECONDS * PARTS[page.platform].reply_calls
+    row = comments.begin_reply(comment, message, caller.operation_id, lease)
+    if row is None and (earlier := comments.reply_of(caller.operation_id)) is not None:
+        raise Done(earlier.id)
+    assert row is not None
+    operations.end(caller, row.id)
+    return row
+
+
+def _repeat(house: House, caller: Caller, reply_id: str) -> api.Reply | None:
+    """What the same operation gets again; None for a reply that its platform refused: it may be sent again."""
+    with house.database.reading() as connection:
+        row = Comments(connection).get_reply(reply_id)
+        post = Posts(connection).get(row.post_id) if row is not None else None
+    assert row is not None
+    assert post is not None
+    caller.check_reach(post.account_id, post.brand_id)
     if row.state == "done":
         return _view(row)
+    if row.state == "failed":
+        return None
     raise ApiError(POST_IN_PROGRESS, post_id=row.post_id)
 
 

@@ -1,28 +1,41 @@
 """Edits of a queued post: a new time, other content, other files. The rules are asked again for what changes."""
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
+from chassis.operations import Done, Operations, once
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, POST_IN_PROGRESS, SERVICE_UNAVAILABLE, ApiError
 from publishing import attachments, content, limiting, telling
 from publishing.attachments import Attachment
 from publishing.house import House
-from publishing.posts import check_content, check_page, check_time, get_scheduled, instant, left_by
-from publishing.records import Attached, PageRow, Post, is_repeated
+from publishing.posts import (
+    check_content,
+    check_page,
+    check_time,
+    get_scheduled,
+    instant,
+    shown,
+    unchangeable,
+)
+from publishing.records import Attached, PageRow, Post
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 
 
 def edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
     """Changes a queued post; the rules are asked again for what changes. The same operation again gets the post."""
+    work = partial(_edit, house, caller, request)
+    return once(house.database, caller, work, partial(shown, house, caller))
+
+
+def _edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
     post = get_scheduled(house, caller, request.id)
-    if is_repeated(caller, post.last_operation_id):
-        return post.scheduled_view()
     if post.state != "queued":  # whatever else is wrong with the edit
         raise ApiError(POST_IN_PROGRESS if post.status == "queued" else NOT_FOUND)
     with house.database.reading() as connection:
@@ -32,20 +45,22 @@ def edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledPo
     try:
         files = _new_files(house, caller, post, request)
         with house.database.transaction() as connection:
-            store = Posts(connection)
+            store, operations = Posts(connection), Operations(connection)
+            operations.begin(caller)
             time = _new_time(store, page, post, request, now)
             current = store.lock(post.id)
             if current is None or current.state != "queued":
-                return left_by(store, caller, post.id).scheduled_view()
+                unchangeable(store, post.id)
             values = time | _new_content(house, current, request, files)
-            noted = {"last_operation_id": caller.operation_id}
-            changed = store.change(post.id, values | noted) if values else current
+            changed = store.change(post.id, values) if values else current
             assert changed is not None
             revision = 0
             if changed.media_ids != current.media_ids:
                 revision = telling.tell_media(connection, changed)
-    except ApiError as error:
-        if request.media_ids and error.row is not SERVICE_UNAVAILABLE:
+            operations.end(caller, post.id)
+    except (ApiError, Done) as error:
+        is_open = isinstance(error, ApiError) and error.row is SERVICE_UNAVAILABLE
+        if request.media_ids and not is_open:
             attachments.restore(house, post.id)
         raise
     if current.media_ids and not changed.media_ids:
@@ -79,7 +94,7 @@ def _new_time(
         return {}
     scheduled_at = instant(request.scheduled_at)
     check_time(scheduled_at, now)
-    breach, _ = limiting.breach_of_schedule(store, page, scheduled_at, without=post.id)
+    breach = limiting.breach_of_schedule(store, page, scheduled_at, without=post.id)
     if breach is not None:
         raise limiting.refusal(breach, scheduled_at)
     return {"scheduled_at": scheduled_at, "out_at": scheduled_at}

@@ -3,7 +3,8 @@
 import math
 from datetime import datetime, timedelta
 
-from contracts.errors import ApiError
+from chassis.operations import Effect
+from contracts.errors import NOT_FOUND, ApiError
 from contracts.platforms import BRAND_PER_24H
 from publishing.guardrails import REACH, Breach, judge
 from publishing.records import PageRow
@@ -11,34 +12,41 @@ from publishing.store.posts import COUNTED_FOR_PUBLISH, COUNTED_FOR_SCHEDULE, Ne
 
 
 def breach_of_schedule(
-    store: Posts, page: PageRow, at: datetime, *, operation_id: str | None = None, without: str = ""
-) -> tuple[Breach | None, str | None]:
-    """The rule that a post scheduled for `at` would break, if any, and the post this operation has already made.
+    store: Posts, page: PageRow, at: datetime, *, effect: Effect | None = None, without: str = ""
+) -> Breach | None:
+    """The rule that a post scheduled for `at` would break, if any; `effect`: the post is going to be stored.
 
-    Holds the brand's lock until the transaction ends: what follows cannot make the answer wrong.
+    Holds the brand's lock until the transaction ends: what follows cannot make the answer wrong. Raises Done for an
+    operation that has made another post, IDEMPOTENCY_IN_PROGRESS for a voided try, NOT_FOUND for an unlinked page.
     """
     near = store.lock_around(
-        page.id, page.brand_id, at, states=COUNTED_FOR_SCHEDULE, operation_id=operation_id, without=without
+        page.id, page.brand_id, at, states=COUNTED_FOR_SCHEDULE, effect=effect, without=without
     )
-    breach = _judge(page, at, near)
-    if breach is None or near.repeated_id is not None:
-        return None, near.repeated_id
+    _check_effect(near, effect)
+    if _judge(page, at, near) is None:
+        return None
     later = store.all_later(page.id, page.brand_id, at - REACH, states=COUNTED_FOR_SCHEDULE, without=without)
-    return judge(at, page.platform, page=later.page, brand=later.brand, scheduled=later.scheduled), None
+    return judge(at, page.platform, page=later.page, brand=later.brand, scheduled=later.scheduled)
 
 
 def breach_of_publish(
-    store: Posts, page: PageRow, now: datetime, *, operation_id: str | None = None
-) -> tuple[Breach | None, str | None]:
+    store: Posts, page: PageRow, now: datetime, *, effect: Effect | None = None
+) -> Breach | None:
     """The same for a publish at once, which counts what went out or may have; no minimum gap (decisions)."""
-    near = store.lock_around(
-        page.id, page.brand_id, now, states=COUNTED_FOR_PUBLISH, operation_id=operation_id
-    )
-    near = Neighbours(near.page, [], [], near.brand_count, near.repeated_id)
-    if _judge(page, now, near) is None or near.repeated_id is not None:
-        return None, near.repeated_id
+    near = store.lock_around(page.id, page.brand_id, now, states=COUNTED_FOR_PUBLISH, effect=effect)
+    _check_effect(near, effect)
+    if _judge(page, now, Neighbours(near.page, [], [], near.brand_count)) is None:
+        return None
     later = store.all_later(page.id, page.brand_id, now - REACH, states=COUNTED_FOR_PUBLISH)
-    return judge(now, page.platform, page=later.page, brand=later.brand), None
+    return judge(now, page.platform, page=later.page, brand=later.brand)
+
+
+def _check_effect(near: Neighbours, effect: Effect | None) -> None:
+    if effect is None:
+        return
+    near.operation.check(effect.result)
+    if near.is_unlinked:
+        raise ApiError(NOT_FOUND, field="page_id")
 
 
 def refusal(breach: Breach, asked_at: datetime) -> ApiError:

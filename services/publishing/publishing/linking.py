@@ -6,11 +6,13 @@ Pages of the brand that were linked before get their new credentials at once, wh
 
 import secrets
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 import structlog
 
 from chassis.ids import new_id
+from chassis.operations import Operations, once
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, POST_IN_PROGRESS, UNSUPPORTED_PLATFORM, ApiError, invalid
@@ -116,7 +118,24 @@ def choose(house: House, caller: Caller, request: api.ChooseAccounts) -> api.Pag
     Raises NOT_FOUND (with field account_ids for an account that was not found), BRAND_NOT_AUTHORIZED,
     POST_IN_PROGRESS before anybody came back.
     """
+    work = partial(_choose, house, caller, request)
+    return once(house.database, caller, work, partial(_chosen, house, caller))
+
+
+def _chosen(house: House, caller: Caller, result: str) -> api.PagesLinked:
+    """What the same operation gets again: the pages as they are by now."""
+    page_ids = msgspec.json.decode(result, type=list[str])
+    with house.database.reading() as connection:
+        rows = Pages(connection).many(page_ids)
+    for row in rows.values():
+        caller.check_reach(row.account_id, row.brand_id)
+    return api.PagesLinked(pages=tuple(rows[page_id].view() for page_id in page_ids))
+
+
+def _choose(house: House, caller: Caller, request: api.ChooseAccounts) -> api.PagesLinked:
     with house.database.transaction() as connection:
+        operations = Operations(connection)
+        operations.begin(caller)
         link = _reached(caller, Links(connection).get(request.session_id, lock=True))
         if link.state != "found":
             raise ApiError(
@@ -128,10 +147,10 @@ def choose(house: House, caller: Caller, request: api.ChooseAccounts) -> api.Pag
             raise ApiError(NOT_FOUND, "There is no such account in this session.", field="account_ids")
         linked = _linked(house, connection, link, finds, set(request.account_ids))
         found = [find.page_id for find in linked if find.account_id in request.account_ids]
-        rows = Pages(connection).many([page_id for page_id in found if page_id])
+        result = msgspec.json.encode([page_id for page_id in found if page_id]).decode()
+        operations.end(caller, result)
     pages.wake_linked()
-    views = (rows[page_id].view() for page_id in found if page_id)
-    return api.PagesLinked(pages=tuple(views))
+    return _chosen(house, caller, result)
 
 
 def forget_links(house: House) -> int:

@@ -48,7 +48,7 @@ pages = Table(
     Column("subscribe_tries", Integer, nullable=False, server_default=text("0")),
     #: Its owner took it away: shown to nobody, kept for the posts that were made. Linked again it is the same page.
     Column("unlinked_at", _TIME),
-    #: Of the operation that unlinked it last.
+    #: Of the operation that unlinked it last: the release before this one reads it. To be dropped in the next.
     Column("unlink_operation_id", Text),
     #: What the platform knows the permission by: pages with the same one were given by the same person.
     Column("grant_id", Text),
@@ -148,7 +148,7 @@ posts = Table(
     Column("comment_fence", BigInteger, nullable=False, server_default=text("0")),
     #: W3C's, of the call that made it, then of its last attempt; null where nothing was traced.
     Column("traceparent", Text),
-    #: Of the operation that changed it last: an edit, a cancellation, a retry, the operator's.
+    #: Of the operation that changed it last: the release before this one reads it. To be dropped in the next.
     Column("last_operation_id", Text),
     Index("posts_due", "out_at", postgresql_where=text("state = 'queued'")),
     Index("posts_queued_of_page", "page_id", "scheduled_at", "id", postgresql_where=text("state = 'queued'")),

@@ -2,11 +2,12 @@
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from chassis import clock
 from chassis.ids import new_id
 from chassis.loops import wake
+from chassis.operations import Effect, Operations, once
 from chassis.telemetry import tracing
 from contracts import publishing as api
 from contracts.caller import Caller
@@ -22,7 +23,7 @@ from publishing import attachments, content, limiting, reach, telling
 from publishing.attachments import Attachment
 from publishing.house import House
 from publishing.platforms.base import NotConnected
-from publishing.records import PageRow, Post, is_repeated
+from publishing.records import PageRow, Post
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 
@@ -34,45 +35,42 @@ SOONEST, LATEST = timedelta(minutes=10), timedelta(days=75)
 
 def schedule(house: House, caller: Caller, request: api.SchedulePost) -> api.ScheduledPost:
     """Queues a post; the same operation again gets the post it made, whatever would be refused by now."""
+    work = partial(_schedule, house, caller, request)
+    return once(house.database, caller, work, partial(shown, house, caller))
+
+
+def _schedule(house: House, caller: Caller, request: api.SchedulePost) -> api.ScheduledPost:
     scheduled_at = instant(request.scheduled_at)
     with house.database.reading() as connection:
         found, now = Pages(connection).get_with_time(request.page_id)
     page = reach.page(caller, found)
-    try:
-        check_page(house, page)
-        check_time(scheduled_at, now)
-        with Attachment(house, caller, new_id("pst")) as attachment:
-            check_content(house, request, page.platform, attachment.attach)
-            row = new_post(caller, page, request, attachment, now, scheduled_at)
-            post = _queue(house, caller, page, row)
-            attachment.kept_by(post)
-    except ApiError:
-        with house.database.reading() as connection:
-            repeated = Posts(connection).of_operation(caller.operation_id)
-        if repeated is None:
-            raise
-        post = repeated
-    return post.scheduled_view()
+    check_page(house, page)
+    check_time(scheduled_at, now)
+    with Attachment(house, caller, new_id("pst")) as attachment:
+        check_content(house, request, page.platform, attachment.attach)
+        row = new_post(caller, page, request, attachment, now, scheduled_at)
+        return _queue(house, caller, page, row).scheduled_view()
+
+
+def shown(house: House, caller: Caller, post_id: str) -> api.ScheduledPost:
+    """What the same operation gets again: the post as it is by now."""
+    return get_post(house, caller, post_id, by_operator=True).scheduled_view()
 
 
 def _queue(house: House, caller: Caller, page: PageRow, row: dict[str, Any]) -> Post:
     """Asks the guardrails and stores the post, in one transaction."""
     with house.database.transaction() as connection:
         store, scheduled_at = Posts(connection), row["scheduled_at"]
-        breach, repeated_id = limiting.breach_of_schedule(
-            store, page, scheduled_at, operation_id=caller.operation_id
-        )
+        breach = limiting.breach_of_schedule(store, page, scheduled_at, effect=Effect(caller, row["id"]))
         if breach is not None:
             raise limiting.refusal(breach, scheduled_at)
-        if repeated_id is not None:
-            post = store.get(repeated_id)
-        elif not row["media_ids"]:
+        if not row["media_ids"]:
             post = store.add_last(row)
         else:
             post = store.add(row)
             if post is not None:
                 telling.tell_media(connection, post)
-    if post is None:  # the same operation on another page, at the same moment
+    if post is None:  # by the release before this one, at the same moment
         raise ApiError(POST_IN_PROGRESS)
     return post
 
@@ -121,9 +119,9 @@ def validate(house: House, caller: Caller, request: api.ValidatePost) -> api.Val
     with house.database.transaction() as connection:
         store = Posts(connection)
         if request.scheduled_at is None:
-            breach, _ = limiting.breach_of_publish(store, page, now)
+            breach = limiting.breach_of_publish(store, page, now)
         else:
-            breach, _ = limiting.breach_of_schedule(store, page, at) if at else (None, None)
+            breach = limiting.breach_of_schedule(store, page, at) if at else None
     if breach is not None:
         errors.append(limiting.refusal(breach, at or now))
     return api.Validation(
@@ -144,11 +142,22 @@ def show(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost
 
 def cancel(house: House, caller: Caller, request: api.PostId) -> api.Cancelled:
     """Also answered to the operation that has cancelled it before, as its first answer may be lost."""
+    work = partial(_cancel, house, caller, request)
+    return once(house.database, caller, work, partial(_cancelled, house, caller))
+
+
+def _cancelled(house: House, caller: Caller, post_id: str) -> api.Cancelled:
+    return api.Cancelled(success=True, id=get_post(house, caller, post_id).id)
+
+
+def _cancel(house: House, caller: Caller, request: api.PostId) -> api.Cancelled:
     post = get_scheduled(house, caller, request.id)
     with house.database.transaction() as connection:
-        store = Posts(connection)
-        cancelled = store.cancel(post.id, caller.operation_id) or left_by(store, caller, post.id)
+        store, operations = Posts(connection), Operations(connection)
+        operations.begin(caller)
+        cancelled = store.cancel(post.id) or unchangeable(store, post.id)
         revision = telling.tell_media(connection, cancelled) if cancelled.media_ids else 0
+        operations.end(caller, post.id)
     if cancelled.media_ids:
         attachments.settle(house, cancelled, revision)
     return api.Cancelled(success=True, id=post.id)
@@ -159,8 +168,13 @@ def retry(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPos
 
     The same operation again gets the post, and tries it no second time.
     """
+    work = partial(_retry, house, caller, request)
+    return once(house.database, caller, work, partial(shown, house, caller))
+
+
+def _retry(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost:
     post = get_scheduled(house, caller, request.id)
-    if post.state == "failed" and not is_repeated(caller, post.last_operation_id):
+    if post.state == "failed":
         with house.database.reading() as connection:
             page = Pages(connection).get(post.page_id)
         assert page is not None
@@ -168,10 +182,12 @@ def retry(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPos
         if post.media_ids:
             attachments.attach(house, post.owner, post.id, post.media_ids, post.media_revision + 1)
     with house.database.transaction() as connection:
-        store = Posts(connection)
-        again = store.requeue(post.id, caller.operation_id) or left_by(store, caller, post.id)
+        store, operations = Posts(connection), Operations(connection)
+        operations.begin(caller)
+        again = store.requeue(post.id) or unchangeable(store, post.id)
         if again.media_ids:
             telling.tell_media(connection, again)
+        operations.end(caller, post.id)
     wake("publish_due_posts")
     return again.scheduled_view()
 
@@ -179,11 +195,19 @@ def retry(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPos
 def bring_due(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost:
     """Operator: a queued post's time becomes now. The same operation again gets it, also when it has gone out."""
     caller.check_operator()
+    work = partial(_bring_due, house, caller, request)
+    return once(house.database, caller, work, partial(shown, house, caller))
+
+
+def _bring_due(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost:
     with house.database.transaction() as connection:
-        store = Posts(connection)
+        store, operations = Posts(connection), Operations(connection)
+        operations.begin(caller)
         now = clock.now(connection)
-        values = {"scheduled_at": now, "out_at": now, "last_operation_id": caller.operation_id}
-        post = store.change(request.id, values) or left_by(store, caller, request.id)
+        post = store.change(request.id, {"scheduled_at": now, "out_at": now}) or unchangeable(
+            store, request.id
+        )
+        operations.end(caller, post.id)
     wake("publish_due_posts")
     return post.scheduled_view()
 
@@ -252,14 +276,9 @@ def instant(value: datetime) -> datetime:
     return value.replace(microsecond=value.microsecond // 1000 * 1000)
 
 
-def left_by(store: Posts, caller: Caller, post_id: str) -> Post:
-    """A post that cannot be changed so any more, as this very operation did. Raises POST_IN_PROGRESS, NOT_FOUND.
-
-    Locked: what is said of it next is of the state it is in.
-    """
-    post = store.lock(post_id)
-    if post is not None and is_repeated(caller, post.last_operation_id):
-        return post
+def unchangeable(store: Posts, post_id: str) -> NoReturn:
+    """Refuses the change of a post that is not in the state for it. Raises POST_IN_PROGRESS, NOT_FOUND."""
+    post = store.get(post_id)
     raise ApiError(POST_IN_PROGRESS if post is not None and post.status == "queued" else NOT_FOUND)
 
 

@@ -1,8 +1,11 @@
 """Publish at once: claim, call, record; and what a repeat of the same operation gets."""
 
+from functools import partial
+
 from chassis import clock
 from chassis.ids import new_id
 from chassis.loops import wake
+from chassis.operations import Done, Effect, once
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN, PLATFORM_REJECTED, POST_IN_PROGRESS, ApiError
@@ -12,7 +15,7 @@ from publishing.attachments import Attachment
 from publishing.delivery import ClaimLost, Delivered, deliver
 from publishing.house import House
 from publishing.platforms.base import PlatformRefusal, Refusal
-from publishing.posts import check_connected, check_content, check_page, new_post
+from publishing.posts import check_connected, check_content, check_page, get_post, new_post
 from publishing.records import PageRow, Post
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
@@ -30,24 +33,25 @@ def publish(
     Raises what schedule does without the time's rules, and UNSUPPORTED_PLATFORM, PLATFORM_REJECTED, PAGE_EXPIRED,
     PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the same operation is on its way or being looked up.
     """
+    work = partial(_publish, house, caller, request, answer or Answer())
+    return once(house.database, caller, work, partial(_repeat, house, caller))
+
+
+def _publish(house: House, caller: Caller, request: api.PublishPost, answer: Answer) -> api.PublishResult:
     with house.database.reading() as connection:
         found = Pages(connection).get(request.page_id)
         repeated = Posts(connection).of_operation(caller.operation_id)
     page = reach.page(caller, found)
     if repeated is not None and repeated.state != "failed":
-        return _repeat(repeated)
+        raise Done(repeated.id)
     check_page(house, page)
     check_connected(house, page)
     post_id = new_id("pst") if repeated is None else repeated.id
-    answer = answer or Answer()
     revision = 1 if repeated is None else repeated.media_revision + 1
     with Attachment(house, caller, post_id, revision=revision, is_new=repeated is None) as attachment:
         check_content(house, request, page.platform, attachment.attach)
         answer.concerns(post_id)
         post = _claim(house, caller, page, request, attachment)
-        attachment.kept_by(post)
-    if post.state == "published":
-        return post.result_view()
     claim = Claim(post.id, post.fence)
     house.scribe.hold(claim)
     try:
@@ -67,24 +71,12 @@ def _claim(
     with house.database.transaction() as connection:
         store, sending = Posts(connection), Sending(connection)
         now = clock.now(connection)
-        breach, repeated_id = limiting.breach_of_publish(store, page, now, operation_id=caller.operation_id)
-        earlier = store.get(repeated_id) if repeated_id else None
-        if earlier is not None and earlier.state != "failed":
-            _repeat(earlier)
-            return earlier
-        if earlier is not None and earlier.id != attachment.post_id and attachment.files:
-            raise ApiError(
-                POST_IN_PROGRESS
-            )  # made and refused since we looked: the files are attached to no post
-        if earlier is not None:
-            breach, _ = limiting.breach_of_publish(store, page, now)
+        breach = limiting.breach_of_publish(store, page, now, effect=Effect(caller, attachment.post_id))
         if breach is not None:
             raise limiting.refusal(breach, now)
-        if earlier is None:
-            earlier = store.add(new_post(caller, page, request, attachment, now))
-        post = (
-            sending.send_at_once(earlier.id, earlier.state, house.settings.lease_seconds) if earlier else None
-        )
+        is_added = attachment.is_new and store.add(new_post(caller, page, request, attachment, now))
+        state = "queued" if is_added else "failed"
+        post = sending.send_at_once(attachment.post_id, state, house.settings.lease_seconds)
         if post is not None and post.media_ids:
             telling.tell_media(connection, post)
     if post is None:
@@ -110,10 +102,13 @@ def _record(house: House, page: PageRow, delivered: Delivered, answer: Answer) -
     return recorded
 
 
-def _repeat(post: Post) -> api.PublishResult:
-    """What the same operation gets for a post that has not failed."""
+def _repeat(house: House, caller: Caller, post_id: str) -> api.PublishResult | None:
+    """What the same operation gets again; None for a post that its platform refused: it may be sent again."""
+    post = get_post(house, caller, post_id)
     if post.state == "published":
         return post.result_view()
+    if post.state == "failed":
+        return None
     raise ApiError(POST_IN_PROGRESS, post_id=post.id)
 
 

@@ -99,7 +99,6 @@ class PageRow(Row):
     created_at: datetime
     unlinked_at: datetime | None = None
     grant_id: str | None = None
-    unlink_operation_id: str | None = None
 
     def view(self) -> api.Page:
         return api.Page(
@@ -154,7 +153,6 @@ class Post(Row):
     comment_attempts: int
     comment_fence: int
     traceparent: str | None = None
-    last_operation_id: str | None = None
     media_revision: int = 0
 
     @classmethod
@@ -260,11 +258,6 @@ class Post(Row):
             published_at=self.out_at,
             permalink=self.permalink,
         )
-
-
-def is_repeated(caller: Caller, operation_id: str | None) -> bool:
-    """Whether what this operation did is asked for again: its first answer may have been lost."""
-    return operation_id is not None and operation_id == caller.operation_id
 
 
 def is_id(value: str) -> bool:

@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 import structlog
 
+from chassis.operations import Operations
 from contracts import publishing as api
 from contracts.caller import Caller
-from contracts.errors import SERVER_ERROR, ApiError
+from contracts.errors import SERVER_ERROR, SERVICE_UNAVAILABLE, ApiError
 from contracts.platforms import PLATFORMS
 from publishing import answering, attachments, posts, reach
 from publishing import publish as at_once
@@ -122,9 +123,24 @@ def _run(
     with house.database.reading() as connection:
         is_repeat = Posts(connection).has_any_of([page.operation_id for page in going])
     if not is_repeat:
-        check()
+        _check_once(house, caller, going, check)
     ended = answering.run([_part(one, caller, page, pages[page.page_id]) for page in going])
     return api.PageResults(results=tuple(map(_result, going, ended)))
+
+
+def _check_once(
+    house: House, caller: Caller, going: Sequence[api.PlannedPage], check: Callable[[], None]
+) -> None:
+    """Raises what `check` does, unless another try has made a post meanwhile; if not, no earlier one will."""
+    try:
+        check()
+    except ApiError as error:
+        if error.row is SERVICE_UNAVAILABLE:
+            raise
+        with house.database.reading() as connection:
+            made = Operations(connection).void([(page.operation_id, caller.try_number) for page in going])
+        if not any(made.values()):
+            raise
 
 
 def _part(

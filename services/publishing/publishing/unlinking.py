@@ -1,12 +1,17 @@
 """A page's owner takes it away: its queued posts are cancelled with it, what was posted stays."""
 
+from functools import partial
+
+import msgspec
+
 from chassis.loops import wake
+from chassis.operations import Operations, once
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import PAGE_IN_USE, POST_IN_PROGRESS, ApiError
 from publishing import attachments, reach, telling
 from publishing.house import House
-from publishing.records import PageRow, Post, is_repeated
+from publishing.records import Post
 from publishing.store import Connection
 from publishing.store.pages import Pages
 from publishing.store.polls import Polls
@@ -19,30 +24,37 @@ _SETTLED_AT_ONCE = 5
 def unlink(house: House, caller: Caller, request: api.UnlinkPage) -> api.PageUnlinked:
     """Once per operation. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED, PAGE_IN_USE; POST_IN_PROGRESS while a post of it is
     being sent."""
+    work = partial(_unlink, house, caller, request)
+    return once(house.database, caller, work, partial(_answered_again, house, caller))
+
+
+def _unlink(house: House, caller: Caller, request: api.UnlinkPage) -> api.PageUnlinked:
     with house.database.transaction() as connection:
-        found = Pages(connection).lock(request.id)
-        if found is not None and is_repeated(caller, found.unlink_operation_id):
-            return _answered_again(connection, caller, found)
-        page = reach.page(caller, found, field=None)
-        cancelled, revisions = _cancel_queued(connection, caller, page.id, may=request.cancel_queued)
+        operations = Operations(connection)
+        operations.begin(caller)
+        page = reach.page(caller, Pages(connection).lock(request.id), field=None)
+        cancelled, revisions = _cancel_queued(connection, page.id, may=request.cancel_queued)
         Polls(connection).end_page(page.id)
-        Pages(connection).unlink(page.id, caller.operation_id)
+        Pages(connection).unlink(page.id)
+        cancelled_ids = tuple(post.id for post in cancelled)
+        unlinked = api.PageUnlinked(success=True, id=page.id, cancelled_posts=cancelled_ids)
+        operations.end(caller, msgspec.json.encode(unlinked).decode())
     wake("renew_credentials")
     for post in [post for post in cancelled if post.media_ids][:_SETTLED_AT_ONCE]:
         attachments.settle(house, post, revisions[post.id])
-    return api.PageUnlinked(success=True, id=page.id, cancelled_posts=tuple(post.id for post in cancelled))
+    return unlinked
 
 
-def _answered_again(connection: Connection, caller: Caller, page: PageRow) -> api.PageUnlinked:
+def _answered_again(house: House, caller: Caller, result: str) -> api.PageUnlinked:
+    unlinked = msgspec.json.decode(result, type=api.PageUnlinked)
+    with house.database.reading() as connection:
+        page = Pages(connection).get(unlinked.id)
+    assert page is not None
     caller.check_reach(page.account_id, page.brand_id)
-    assert caller.operation_id is not None, "the page knows it"
-    cancelled = Posts(connection).cancelled_by(caller.operation_id, page.account_id, page.id)
-    return api.PageUnlinked(success=True, id=page.id, cancelled_posts=tuple(cancelled))
+    return unlinked
 
 
-def _cancel_queued(
-    connection: Connection, caller: Caller, page_id: str, *, may: bool
-) -> tuple[list[Post], dict[str, int]]:
+def _cancel_queued(connection: Connection, page_id: str, *, may: bool) -> tuple[list[Post], dict[str, int]]:
     """The posts, and the revisions of what media is told of them."""
     store = Posts(connection)
     pending = store.pending_of_page(page_id)
@@ -50,6 +62,6 @@ def _cancel_queued(
         raise ApiError(PAGE_IN_USE, queued_posts=len(pending))
     if any(post.state != "queued" for post in pending):
         raise ApiError(POST_IN_PROGRESS)
-    changed = (store.cancel(post.id, caller.operation_id) for post in pending)
+    changed = (store.cancel(post.id) for post in pending)
     cancelled = [post for post in changed if post is not None]
     return cancelled, telling.tell(connection, cancelled)

@@ -95,6 +95,14 @@ def test_an_error_that_leaves_the_outcome_open_voids_nothing(database: Database)
     assert write(database, a_try(1)) == "made"
 
 
+def test_a_commit_whose_answer_was_lost_is_answered_with_its_result(database: Database) -> None:
+    def work() -> str:
+        store(database, a_try(1), "one")
+        raise ApiError(SERVICE_UNAVAILABLE)
+
+    assert once(database, a_try(1), work, str.upper) == "ONE"
+
+
 def test_an_operator_s_refused_command_may_be_given_again(database: Database) -> None:
     caller = replace(operator(), operation_id="op_1")
     with pytest.raises(ApiError, match="NOT_FOUND"):

@@ -70,6 +70,9 @@ _END_FIRST = text(
 )
 
 
+_REPLIES = select(replies, text("NULL AS unknown_seconds"))
+
+
 class CommentRow(Row):
     """Our id of a platform's comment."""
 
@@ -115,14 +118,12 @@ class Comments:
         row = self._connection.execute(select(comments).where(comments.c.id == comment_id)).mappings().first()
         return CommentRow.of(row) if row else None
 
+    def get_reply(self, reply_id: str) -> ReplyRow | None:
+        return self._reply(_REPLIES.where(replies.c.id == reply_id), {})
+
     def reply_of(self, operation_id: str | None) -> ReplyRow | None:
-        if operation_id is None:
-            return None
-        statement = select(replies, text("NULL AS unknown_seconds")).where(
-            replies.c.operation_id == operation_id
-        )
-        row = self._connection.execute(statement).mappings().first()
-        return ReplyRow.of(row) if row else None
+        """The reply of an operation that the release before this one has made without a row in `operations`."""
+        return self._reply(_REPLIES.where(replies.c.operation_id == operation_id), {})
 
     def begin_reply(
         self, comment: CommentRow, message: str, operation_id: str | None, lease_seconds: float

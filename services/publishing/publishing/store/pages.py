@@ -138,12 +138,12 @@ class Pages:
         row = self._connection.execute(_ONE.with_for_update(), {"id": page_id}).mappings().first()
         return PageRow.of(row) if row else None
 
-    def unlink(self, page_id: str, operation_id: str | None) -> None:
+    def unlink(self, page_id: str) -> None:
         """Nobody sees it any more, nothing is sent to it; its credentials are due to be revoked."""
         values = {
             "unlinked_at": clock_now(), "expired": True, "subscribed": False, "subscribe_at": None,
             "renew_at": clock_now(), "renew_lease_until": None, "renew_tries": 0,
-            "renew_fence": pages.c.renew_fence + 1, "unlink_operation_id": operation_id,
+            "renew_fence": pages.c.renew_fence + 1,
         }  # fmt: skip
         self._connection.execute(update(pages).where(pages.c.id == page_id).values(values))
 

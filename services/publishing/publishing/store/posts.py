@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from chassis.clock import clock_now
 from chassis.database import Prepared, UniqueViolation, end_with, fetch
+from chassis.operations import CLAIM, Effect, Operation
 from contracts.platforms import DAY_SECONDS, MIN_SCHEDULE_GAP_SECONDS
 from publishing.models import posts
 from publishing.records import OUT, PENDING, Post, column_names, is_id
@@ -26,13 +27,20 @@ GIVEN = (
     "traceparent",
 )  # fmt: skip
 
-#: Sent before `_AROUND`, in one message with it, which then sees what the lock's last holder committed.
+#: Sent before `_AROUND`, in one message with it, which then sees what the locks' last holders committed. The page is
+#: locked against being unlinked alone.
+_LOCK_PAGE = Prepared("SELECT FROM pages WHERE id = %(page_id)s FOR KEY SHARE")
 _LOCK_BRAND = Prepared("SELECT pg_advisory_xact_lock(hashtextextended(%(brand_id)s, 0))")
-#: A page's posts are among its brand's, so that one look at the brand's day answers all.
+#: A page's posts are among its brand's, so that one look at the brand's day answers all. The release before this one
+#: makes posts without a row in `operations`: they are found by their own operation id.
 _AROUND = Prepared(
     """
     SELECT
-        (SELECT id FROM posts WHERE operation_id = %(operation_id)s) AS repeated_id,
+        coalesce((SELECT id FROM posts WHERE operation_id = %(operation_id)s),
+            (SELECT result FROM operations WHERE id = %(operation_id)s)) AS result,
+        coalesce((SELECT voided_to_try >= %(try_number)s::int FROM operations WHERE id = %(operation_id)s), false)
+            AS is_void,
+        (SELECT unlinked_at IS NOT NULL FROM pages WHERE id = %(page_id)s) AS is_unlinked,
         array_agg(out_at) FILTER (WHERE page_id = %(page_id)s) AS page,
         array_agg(out_at) FILTER (WHERE page_id = %(page_id)s AND state = 'queued' AND origin = 'scheduled'
             AND out_at > %(gap_after)s AND out_at < %(gap_before)s) AS scheduled,
@@ -82,7 +90,9 @@ class Neighbours:
     scheduled: list[datetime]
     brand: list[datetime]
     brand_count: int = 0
-    repeated_id: str | None = None
+    #: How the operation stands that is to store something here.
+    operation: Operation = Operation(None, is_void=False)  # noqa: RUF009 - immutable
+    is_unlinked: bool = False
 
 
 class Posts:
@@ -112,7 +122,7 @@ class Posts:
         return self._one(_OF_OPERATION, {"operation_id": operation_id})
 
     def has_any_of(self, operation_ids: Collection[str]) -> bool:
-        """Whether one of these operations has created something."""
+        """Whether one of these operations has created a post."""
         statement = select(posts.c.id).where(posts.c.operation_id.in_(operation_ids)).limit(1)
         return self._connection.execute(statement).first() is not None
 
@@ -123,18 +133,21 @@ class Posts:
         at: datetime,
         *,
         states: Collection[str],
-        operation_id: str | None = None,
+        effect: Effect | None = None,
         without: str = "",
     ) -> Neighbours:
         """Takes the brand's lock until the end of the transaction, then reads what lies a day around `at`.
 
+        With an `effect` it takes the locks of its operation and of the page first, and says how both stand.
         All that changes what the guardrails count does it under this lock: their answers are exact.
         """
         gap, day = timedelta(seconds=MIN_SCHEDULE_GAP_SECONDS), timedelta(seconds=DAY_SECONDS)
         values = {
             "page_id": page_id,
             "brand_id": brand_id,
-            "operation_id": operation_id,
+            "operation_id": effect.caller.operation_id if effect else None,
+            "try_number": effect.caller.try_number if effect else 0,
+            "result": effect.result if effect else None,
             "without": without,
             "states": list(states),
             "after": at - day,
@@ -142,9 +155,15 @@ class Posts:
             "gap_after": at - gap,
             "gap_before": at + gap,
         }
-        both = f"{_LOCK_BRAND.on(self._connection)}; {_AROUND.on(self._connection)}"
-        repeated_id, page, scheduled, brand_count = fetch(self._connection, both, values)[0]
-        return Neighbours(_times(page), _times(scheduled), [], brand_count, repeated_id)
+        locks = [_LOCK_PAGE, _LOCK_BRAND] if effect else [_LOCK_BRAND]
+        if values["operation_id"] is not None:
+            locks.insert(0, CLAIM)
+        all_at_once = "; ".join(one.on(self._connection) for one in (*locks, _AROUND))
+        [row] = fetch(self._connection, all_at_once, values)
+        result, is_void, is_unlinked, page, scheduled, brand_count = row
+        return Neighbours(
+            _times(page), _times(scheduled), [], brand_count, Operation(result, is_void), bool(is_unlinked)
+        )
 
     def all_later(
         self, page_id: str, brand_id: str, after: datetime, *, states: Collection[str], without: str = ""
@@ -163,7 +182,7 @@ class Posts:
         return Neighbours(_times(row.page), _times(row.scheduled), _times(row.brand))
 
     def add(self, values: dict[str, Any]) -> Post | None:
-        """Adds a queued post; None when its operation has already made one."""
+        """Adds a queued post; None when the release before this one has already made one by its operation."""
         rows = _ADD.fetch(self._connection, _as_text(values))
         return Post(*rows[0]) if rows else None
 
@@ -189,42 +208,26 @@ class Posts:
         rows = self._connection.execute(_NEXT_MEDIA_REVISIONS, {"ids": list(post_ids)})
         return {row.id: row.media_revision for row in rows}
 
-    def cancel(self, post_id: str, operation_id: str | None) -> Post | None:
-        return self.change(post_id, {"state": "cancelled", "out_at": None, "last_operation_id": operation_id})
-
-    def cancelled_by(self, operation_id: str, account_id: str, page_id: str) -> list[str]:
-        """The ids of a page's posts that this operation cancelled, in their order."""
-        statement = select(posts.c.id).where(
-            posts.c.account_id == account_id,
-            posts.c.origin == "scheduled",
-            posts.c.page_id == page_id,
-            posts.c.state == "cancelled",
-            posts.c.last_operation_id == operation_id,
-        )
-        return list(self._connection.execute(statement.order_by(posts.c.id)).scalars())
+    def cancel(self, post_id: str) -> Post | None:
+        """Cancels a queued post; None when it no longer is."""
+        return self.change(post_id, {"state": "cancelled", "out_at": None})
 
     def pending_of_page(self, page_id: str) -> list[Post]:
         """Posts of a page that have neither gone out nor ended, as they stay until the transaction ends."""
         statement = select(*_POST).where(posts.c.page_id == page_id, posts.c.state.in_(PENDING))
         return self._all(statement.order_by(posts.c.id).with_for_update())
 
-    def requeue(self, post_id: str, operation_id: str | None) -> Post | None:
-        """A failed post is due now, with a fresh budget of attempts; None when it has not failed, or has failed again
-        since this operation."""
+    def requeue(self, post_id: str) -> Post | None:
+        """A failed post is due now, with a fresh budget of attempts; None when it has not failed."""
         return self._one(
             update(posts)
-            .where(
-                posts.c.id == post_id,
-                posts.c.state == "failed",
-                posts.c.last_operation_id.is_distinct_from(operation_id or ""),
-            )
+            .where(posts.c.id == post_id, posts.c.state == "failed")
             .values(
                 state="queued",
                 out_at=clock_now(),
                 attempts_before=posts.c.attempts,
                 error_code=None,
                 error_message=None,
-                last_operation_id=operation_id,
             )
             .returning(posts)
         )

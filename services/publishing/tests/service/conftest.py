@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import requests
 from cryptography.fernet import Fernet
+from msgspec.structs import replace
 
 from chassis.ids import new_id
 from contracts import publishing as api
@@ -89,10 +90,13 @@ class Publishing:
         )
         return self.service.link_page(operator(), request)
 
-    def publish(self, page: api.Page, operation_id: str | None = None, **fields: Any) -> api.PublishResult:
+    def publish(
+        self, page: api.Page, operation_id: str | None = None, try_number: int = 1, **fields: Any
+    ) -> api.PublishResult:
         fields.setdefault("message", "hello")
         request = api.PublishPost(page_id=page.id, **fields)
-        return self.service.publish_post(self.caller(operation_id), request, timeout_seconds=60.0)
+        caller = replace(self.caller(operation_id), try_number=try_number)
+        return self.service.publish_post(caller, request, timeout_seconds=60.0)
 
     def show(self, post_id: str) -> api.ScheduledPost:
         return self.service.get_scheduled_post(self.caller(), api.PostId(id=post_id))

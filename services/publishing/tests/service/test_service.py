@@ -38,16 +38,14 @@ def test_a_photo_goes_to_instagram_by_its_checked_url(publishing: Any, simulator
     assert [medium["type"] for medium in post["media"]] == ["photo"]
 
 
-def test_a_refusal_of_the_platform_is_told_and_the_same_operation_may_run_again(
-    publishing: Any, simulator: Any
-) -> None:
+def test_a_refusal_of_the_platform_is_told_and_the_next_try_may_run(publishing: Any, simulator: Any) -> None:
     page, operation = publishing.page(), new_id("op")
     simulator.fault("publish", "reject")
     with pytest.raises(ApiError) as refusal:
         publishing.publish(page, operation)
     assert refusal.value.code == "PLATFORM_REJECTED"
     assert refusal.value.extras["platform_error"]["retryable"] is False
-    assert publishing.publish(page, operation).was_published
+    assert publishing.publish(page, operation, try_number=2).was_published
     assert len(simulator.posts(page.account_id)) == 1
 
 

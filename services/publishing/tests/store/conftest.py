@@ -252,8 +252,9 @@ class World:
     house: House
     database: Database
 
-    def caller(self, operation_id: str | None = None) -> Caller:
-        return Caller(account_id=ACCOUNT, user_id=ACCOUNT, operation_id=operation_id or new_id("op"))
+    def caller(self, operation_id: str | None = None, try_number: int = 1) -> Caller:
+        operation_id = operation_id or new_id("op")
+        return Caller(account_id=ACCOUNT, user_id=ACCOUNT, operation_id=operation_id, try_number=try_number)
 
     def page(self, platform: str = "FB", brand: str = BRAND) -> api.Page:
         request = api.LinkPage(

@@ -1,6 +1,5 @@
 """Posts with media_ids: attached before they are stored, told of with every change, given back when they let go."""
 
-import threading
 from collections.abc import Callable
 from datetime import timedelta
 from itertools import permutations
@@ -160,11 +159,14 @@ def test_killed_between_storing_and_answering_the_post_holds_its_files(
     photo, caller = media.add(), world.caller("op_1")
     request = api.SchedulePost(page_id=world.page().id, scheduled_at=world.in_minutes(11), media_ids=(photo,))
 
+    queue = posts._queue
+
     def die(*args: Any) -> None:
+        queue(*args)
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("publishing.attachments.Attachment.kept_by", die)
+        patch.setattr(posts, "_queue", die)
         with pytest.raises(Killed):
             posts.schedule(house, caller, request)
     hear(world, media)
@@ -177,10 +179,13 @@ def test_a_commit_that_may_have_happened_gives_nothing_back(
 ) -> None:
     photo, page = media.add(), world.page()
 
+    queue = posts._queue
+
     def lose(*args: Any) -> None:
+        queue(*args)
         raise ApiError(SERVICE_UNAVAILABLE)
 
-    monkeypatch.setattr("publishing.attachments.Attachment.kept_by", lose)
+    monkeypatch.setattr(posts, "_queue", lose)
     post = world.schedule(page, world.in_minutes(11), media_ids=(photo,))
     assert media.calls == ["attach"]
     hear(world, media)
@@ -343,17 +348,9 @@ def test_a_retry_repeated_as_its_post_goes_out_tells_media_of_no_earlier_state(
     posts.retry(house, caller, asked)
     [(_, [claimed])], _ = due.claim_lanes(house, 1)
     out = Recorded(id=post.id, fence=claimed.fence, state="published", outcome="published", remote_id="r")
-    repeated = threading.Thread(target=posts.retry, args=(house, caller, asked))
-    blocked = (
-        "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-    )
     with world.database.transaction() as connection:
         telling.tell(connection, Sending(connection).record([out]))
-        repeated.start()
-        while not world.ask(blocked):
-            repeated.join(0.01)
-            assert repeated.is_alive()
-    repeated.join(10)
+        assert posts.retry(house, caller, asked).status == "queued"
     assert {state for state, _, revision in words(world) if revision > 3} == {"published"}
 
 

@@ -20,15 +20,21 @@ def planned(pages: list[api.Page], operation: str = "op") -> tuple[api.PlannedPa
     )
 
 
-def publish(world: Any, pages: list[api.Page], operation: str = "op", **fields: Any) -> api.PageResults:
+def publish(
+    world: Any, pages: list[api.Page], operation: str = "op", try_number: int = 1, **fields: Any
+) -> api.PageResults:
     request = api.PublishPosts(pages=planned(pages, operation), **{"message": "hello", **fields})
-    return several.publish(world.house, world.caller(operation), request)
+    return several.publish(world.house, world.caller(operation, try_number), request)
 
 
-def schedule(world: Any, pages: list[api.Page], minutes: float = 20, **fields: Any) -> api.PageResults:
+def schedule(
+    world: Any, pages: list[api.Page], minutes: float = 20, operation: str = "op", **fields: Any
+) -> api.PageResults:
     at = world.in_minutes(minutes)
-    request = api.SchedulePosts(pages=planned(pages), scheduled_at=at, **{"message": "hello", **fields})
-    return several.schedule(world.house, world.caller("op"), request)
+    request = api.SchedulePosts(
+        pages=planned(pages, operation), scheduled_at=at, **{"message": "hello", **fields}
+    )
+    return several.schedule(world.house, world.caller(operation), request)
 
 
 def codes(results: api.PageResults) -> list[str | None]:
@@ -48,7 +54,7 @@ def test_a_repeat_sends_nothing_again_and_sends_what_is_missing(world: Any, plat
     pages = [world.page(), world.page()]
     platform.script = [PlatformRefusal(Refusal.REJECTED, "1", "no")]
     first = publish(world, pages)
-    again = publish(world, pages)
+    again = publish(world, pages, try_number=2)
     assert sorted(map(str, codes(first))) == ["None", "PLATFORM_REJECTED"]
     assert codes(again) == [None, None]
     assert len(platform.posts) == 2
@@ -102,7 +108,7 @@ def test_settings_go_to_their_own_platform_and_strangers_are_refused(world: Any)
     with pytest.raises(ApiError, match="tiktok_settings"):
         schedule(world, pages, media_urls=(PHOTO,), tiktok_settings={"a": 1})
     facebook, instagram = schedule(
-        world, pages, media_urls=(PHOTO,), facebook_settings={}, instagram_settings={}
+        world, pages, operation="other", media_urls=(PHOTO,), facebook_settings={}, instagram_settings={}
     ).results
     assert facebook.scheduled_post is not None
     assert (facebook.scheduled_post.facebook_settings, facebook.scheduled_post.instagram_settings) == (
