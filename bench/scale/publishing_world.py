@@ -121,10 +121,9 @@ class Publishing(Opened):
 
     def send(self, count: int) -> float:
         """Runs the due worker until so many posts are out; posts per second."""
-        house, stop = self._make_house(), threading.Event()
+        house = self._make_house()
         until, give_up_at = self.platform.count + count, time.monotonic() + _PATIENCE_SECONDS
-        renewing = threading.Thread(target=_renew, args=(house, stop))
-        renewing.start()
+        house.lease.keep()
         began = time.perf_counter()
         try:
             while self.platform.count < until and time.monotonic() < give_up_at:
@@ -133,13 +132,5 @@ class Publishing(Opened):
             sent, seconds = count - max(until - self.platform.count, 0), time.perf_counter() - began
         finally:
             house.finish()
-            stop.set()
-            renewing.join()
             house.lanes.close()
         return sent / seconds
-
-
-def _renew(house: House, stop: threading.Event) -> None:
-    """As the service's loop does."""
-    while not stop.wait(2.0):
-        house.scribe.renew()

@@ -1,6 +1,7 @@
 """One attempt at one post: the call to the platform, and what its answer means. Nothing is stored here."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
@@ -24,6 +25,7 @@ from publishing.platforms.base import (
 )
 from publishing.platforms.limits import check_content
 from publishing.platforms.media_limits import check_files
+from publishing.platforms.permission import permission
 from publishing.records import PageRow, Post
 from publishing.renewing import softened
 from publishing.retries import wait_before_next
@@ -41,7 +43,7 @@ FIRST_NAME_SECONDS = 10.0
 
 
 class ClaimLost(Exception):
-    """The claim lapsed and somebody else has it: nothing further may be sent, nothing recorded."""
+    """The claim has lapsed, or may have: nothing further may be sent. Raised and caught in here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +65,24 @@ class Delivered:
 
 
 def deliver(house: House, page: PageRow, post: Post) -> Delivered:
-    """Sends a post whose attempt is written. Raises ClaimLost; anything unforeseen counts as unknown."""
+    """Sends a post whose attempt is written; anything unforeseen counts as unknown.
+
+    So does a claim that was lost on the way: something may have been sent before. If another process has the post now,
+    its higher fence makes the record void.
+    """
     try:
         connector, account = house.registry.connector(page.platform), house.account(page)
         sources = _checked_media(house, post)
-        published = connector.publish(account, content_of(post, sources), checkpoint_of(house, post))
+        with permission(partial(_check_claim, house, post)):
+            published = connector.publish(account, content_of(post, sources), checkpoint_of(house, post))
         await_name(house, post, published)
     except PlatformRefusal as refusal:
         return refused(post, softened(house, page, refusal))
     except NotConnected as error:
         return refused(post, PlatformRefusal(Refusal.REJECTED, "UNSUPPORTED_PLATFORM", str(error)))
     except ClaimLost:
-        raise
+        log.warning("claim_lost", post_id=post.id, page_id=page.id)
+        return unknown(house, post)
     except OutcomeUnknown as error:
         log.warning("outcome_unknown", post_id=post.id, page_id=page.id, reason=str(error))
         return unknown(house, post)
@@ -103,8 +111,15 @@ def checkpoint_of(house: House, post: Post) -> Checkpoint:
         with house.database.transaction() as connection:
             if not Sending(connection).save_checkpoint(claim, values):
                 raise ClaimLost(post.id)
+        _check_claim(house, post)  # the commit may have taken longer than the lease had left
 
     return Checkpoint(post.checkpoint, store)
+
+
+def _check_claim(house: House, post: Post) -> None:
+    """Raises ClaimLost when this process was frozen, or cut off from the database, for nearly as long as its lease."""
+    if not house.lease.holds(post.worker_id):
+        raise ClaimLost(post.id)
 
 
 def _checked_media(house: House, post: Post) -> tuple[MediaSource, ...]:

@@ -15,7 +15,7 @@ from chassis.loops import wake
 from chassis.telemetry import tracing
 from contracts.errors import PAGE_EXPIRED
 from publishing import measures, telling
-from publishing.delivery import RECONNECT, ClaimLost, Delivered, deliver
+from publishing.delivery import RECONNECT, Delivered, deliver
 from publishing.house import House
 from publishing.planning import Plan, plan_lane
 from publishing.records import PageRow, Post
@@ -50,25 +50,23 @@ def publish_due_posts(house: House) -> int:
 
 def claim_lanes(house: House, lanes: int) -> tuple[list[tuple[PageRow, list[Post]]], int]:
     """Claims up to so many lanes in one transaction: (page with its posts to send, posts settled without sending)."""
-    settings = house.settings
-    with house.database.transaction() as connection:
+    with house.scribe.claiming() as (connection, note):
         store = Sending(connection)
-        due = store.lock_due_lanes(lanes, settings.posts_per_lane)
+        due = store.lock_due_lanes(lanes, house.settings.posts_per_lane)
         if not due:
             return [], 0
         now = clock.now(connection)
         plans = _plan(house, store, due, now)
         _settle(connection, due, plans)
-        taken = store.take(
-            [post_id for plan in plans.values() for post_id in plan.send], settings.lease_seconds
-        )
+        sent = [post_id for plan in plans.values() for post_id in plan.send]
+        taken = store.take(sent, house.lease.lock(connection))
+        note(*(Claim(post.id, post.fence) for post in taken))
         pages = Pages(connection).many([lane.page_id for lane in due])
-    measures.note_taken(due, taken, now)
-    house.scribe.hold(*(Claim(post.id, post.fence) for post in taken))
-    lanes_of: dict[str, list[Post]] = {}
-    for post in sorted(taken, key=lambda post: (post.scheduled_at, post.id)):
-        lanes_of.setdefault(post.page_id, []).append(post)
-    claimed = [(pages[page_id], posts) for page_id, posts in lanes_of.items()]
+        measures.note_taken(due, taken, now)
+        lanes_of: dict[str, list[Post]] = {}
+        for post in sorted(taken, key=lambda post: (post.scheduled_at, post.id)):
+            lanes_of.setdefault(post.page_id, []).append(post)
+        claimed = [(pages[page_id], posts) for page_id, posts in lanes_of.items()]
     return claimed, sum(len(lane.due) for lane in due) - len(taken)
 
 
@@ -98,9 +96,29 @@ def run_lane(house: House, page: PageRow, posts: Sequence[Post]) -> None:
 
 
 def recover_claims(house: House) -> int:
-    """Takes up what a dead process left claimed; how many posts."""
+    """Lapses what dead processes had claimed: not begun, a post is queued again; begun, it is unknown. How many."""
+    first_look = house.settings.reconcile_first_seconds
+    lapsed = house.lease.reap(
+        lambda connection, worker_id: Looks(connection).lapse_of_worker(worker_id, first_look)
+    )
     with house.database.transaction() as connection:
-        return Looks(connection).lapse(house.settings.reconcile_first_seconds)
+        return lapsed + Looks(connection).lapse_unrenewed(first_look)
+
+
+def recover_lost_claims(house: House) -> int:
+    """Lapses claims of this process that nobody here works on: their commit's answer was lost, or their work ended
+    without an outcome. How many."""
+    worker_id = house.lease.worker_id
+    if worker_id is None:
+        return 0
+    with house.database.transaction() as connection:
+        looks = Looks(connection)
+        # Noted before they are committed: what is read here and not noted now will not be.
+        lost = [claim for claim in looks.claims_of(worker_id) if not house.scribe.holds(claim)]
+        count = looks.lapse_claims(lost, house.settings.reconcile_first_seconds)
+    if count:
+        log.warning("claims_lost_sight_of", posts=count)
+    return count
 
 
 def _rest(house: House, page: PageRow, seconds: float) -> None:
@@ -110,15 +128,10 @@ def _rest(house: House, page: PageRow, seconds: float) -> None:
     log.info("page_rests", page_id=page.id, wait_seconds=seconds, posts=waiting)
 
 
-def _deliver(house: House, page: PageRow, post: Post) -> Delivered | None:
-    """None when the claim was lost on the way: somebody else has the post now."""
+def _deliver(house: House, page: PageRow, post: Post) -> Delivered:
     named: dict[str, str | int] = {"post_id": post.id, "platform": post.platform, "attempt": post.attempts}
-    try:
-        with tracing.working("publish post", post.traceparent, "publishing", post.account_id, **named):
-            return deliver(house, page, post)
-    except ClaimLost:
-        log.warning("claim_lost", post_id=post.id, page_id=page.id)
-        return None
+    with tracing.working("publish post", post.traceparent, "publishing", post.account_id, **named):
+        return deliver(house, page, post)
 
 
 def _plan(house: House, store: Sending, due: Sequence[DueLane], now: datetime) -> dict[str, Plan]:

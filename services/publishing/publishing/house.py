@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from chassis.database import Database
+from chassis.leases import WorkerLease
 from chassis.loops import FINISH_SECONDS
 from chassis.rpc import Bus
 from chassis.telemetry.watching import watch_pool
@@ -46,6 +47,8 @@ class House:
         self.vault = Vault(settings.credential_keys)
         self.registry = registry or Registry(settings.platforms)
         self.logins = logins(settings.platforms)
+        #: Nobody renews it until `keep` is called.
+        self.lease = WorkerLease(database, settings.lease_seconds)
         self.scribe = Scribe(database, settings.lease_seconds)
         self.is_stopping = False
         #: By account: those that have turns.
@@ -66,7 +69,8 @@ class House:
         return Pool("polling", self.settings.poll_calls)
 
     def finish(self) -> None:
-        """No further due post is begun. Returns when no call to a platform is on its way, or takes too long.
+        """No further due post is begun. Returns when no call to a platform is on its way, or takes too long; what goes
+        on even so has lost its claim, and sends nothing any more.
 
         Live calls count: one may go on behind its answer.
         """
@@ -76,6 +80,7 @@ class House:
             pool.wait_free(pool.size, max(end - time.monotonic(), 0.0))
         with self._live_changed:
             self._live_changed.wait_for(lambda: not self._live, max(end - time.monotonic(), 0.0))
+        self.lease.end()
 
     @contextmanager
     def live_call(self, account_id: str) -> Iterator[None]:
@@ -132,6 +137,7 @@ class House:
 def house_of(database: Database, bus: Bus) -> House:
     """The house of this process's database, with the settings of the environment. Raises ConfigError."""
     house = House(database, Settings.from_env(), bus.service("media", MediaApi))
+    house.lease.keep()
     measures.watch_backlog(database)
     for name, pool in (("lanes", house.lanes), ("side", house.side), ("polling", house.polling)):
         _watch(name, pool)

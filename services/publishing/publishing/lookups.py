@@ -41,11 +41,11 @@ def look_up_posts(house: House) -> int:
 
 
 def _claim(house: House, places: int) -> list[Task]:
-    with house.database.transaction() as connection:
-        looks = Looks(connection).claim_looks(places, house.settings.lease_seconds)
+    with house.scribe.claiming() as (connection, note):
+        looks = Looks(connection).claim_looks(places, house.lease.lock(connection))
+        note(*(Claim(look.post.id, look.post.fence) for look in looks))
         pages = Pages(connection).many([look.post.page_id for look in looks])
-    house.scribe.hold(*(Claim(look.post.id, look.post.fence) for look in looks))
-    return [partial(run_look, house, pages[look.post.page_id], look) for look in looks]
+        return [partial(run_look, house, pages[look.post.page_id], look) for look in looks]
 
 
 def run_look(house: House, page: PageRow, look: Look) -> None:

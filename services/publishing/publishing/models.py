@@ -125,8 +125,11 @@ posts = Table(
     Column("attempts_before", Integer, nullable=False, server_default=text("0")),
     #: Goes up with every claim: what an earlier holder still wants to write is void.
     Column("fence", BigInteger, nullable=False, server_default=text("0")),
-    #: Real time. sending: the claim lapses. unknown: the next look-up.
+    #: Real time. unknown: the next look-up. Infinity while a worker process has claimed the post: the claim lasts as
+    #: long as its worker's lease (`chassis.leases`). Another time with `sending`: a claim of the release before.
     Column("lease_until", _TIME),
+    #: The worker process that has claimed the post; null when none has.
+    Column("worker_id", Text),
     #: Real time.
     Column("unknown_since", _TIME),
     #: What the connector has staged on the platform so far.

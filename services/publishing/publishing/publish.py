@@ -12,7 +12,7 @@ from contracts.errors import PLATFORM_OUTCOME_UNKNOWN, PLATFORM_REJECTED, POST_I
 from publishing import limiting, reach, telling
 from publishing.answering import Answer
 from publishing.attachments import Attachment
-from publishing.delivery import ClaimLost, Delivered, deliver
+from publishing.delivery import Delivered, deliver
 from publishing.house import House
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.posts import check_connected, check_content, check_page, get_post, new_post
@@ -52,15 +52,11 @@ def _publish(house: House, caller: Caller, request: api.PublishPost, answer: Ans
         check_content(house, request, page.platform, attachment.attach)
         answer.concerns(post_id)
         post = _claim(house, caller, page, request, attachment)
-    claim = Claim(post.id, post.fence)
-    house.scribe.hold(claim)
     try:
         delivered = deliver(house, page, post)
         recorded = _record(house, page, delivered, answer)
-    except ClaimLost:
-        recorded, delivered = None, None
     finally:
-        house.scribe.let_go(claim)
+        house.scribe.let_go(Claim(post.id, post.fence))
     return _answer(house, page, post, recorded, delivered)
 
 
@@ -68,7 +64,7 @@ def _claim(
     house: House, caller: Caller, page: PageRow, request: api.PublishPost, attachment: Attachment
 ) -> Post:
     """The post with its attempt written, counted by the guardrails from now on. A failed one is taken up again."""
-    with house.database.transaction() as connection:
+    with house.scribe.claiming() as (connection, note):
         store, sending = Posts(connection), Sending(connection)
         now = clock.now(connection)
         breach = limiting.breach_of_publish(store, page, now, effect=Effect(caller, attachment.post_id))
@@ -76,7 +72,9 @@ def _claim(
             raise limiting.refusal(breach, now)
         is_added = attachment.is_new and store.add(new_post(caller, page, request, attachment, now))
         state = "queued" if is_added else "failed"
-        post = sending.send_at_once(attachment.post_id, state, house.settings.lease_seconds)
+        post = sending.send_at_once(attachment.post_id, state, house.lease.lock(connection))
+        if post is not None:
+            note(Claim(post.id, post.fence))
         if post is not None and post.media_ids:
             telling.tell_media(connection, post)
     if post is None:
@@ -113,13 +111,13 @@ def _repeat(house: House, caller: Caller, post_id: str) -> api.PublishResult | N
 
 
 def _answer(
-    house: House, page: PageRow, post: Post, recorded: Post | None, delivered: Delivered | None
+    house: House, page: PageRow, post: Post, recorded: Post | None, delivered: Delivered
 ) -> api.PublishResult:
     if recorded is not None and recorded.state == "published":
         if recorded.comment_state == "due":
             wake("send_first_comments")
         return recorded.result_view()
-    refusal = delivered.refusal if delivered is not None else None
+    refusal = delivered.refusal
     if recorded is None or refusal is None:
         raise ApiError(PLATFORM_OUTCOME_UNKNOWN, post_id=post.id)
     if refusal.kind is Refusal.EXPIRED:

@@ -154,6 +154,7 @@ class Post(Row):
     comment_fence: int
     traceparent: str | None = None
     media_revision: int = 0
+    worker_id: str | None = None
 
     @classmethod
     def new(cls, values: Mapping[str, Any]) -> Self:

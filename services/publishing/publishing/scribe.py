@@ -1,11 +1,12 @@
-"""Writes what many lanes have to write at the same moment in one transaction, and keeps their claims alive.
+"""Writes what many lanes have to write at the same moment in one transaction, and knows which claims they work on.
 
 A lane that ends one post and begins the next says both in one go. While a transaction runs, what comes next
 gathers: with one lane nothing waits, with fifty a commit is shared by all.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -54,26 +55,39 @@ class Written(NamedTuple):
 class Scribe:
     """One per process."""
 
-    def __init__(self, database: Database, lease_seconds: float) -> None:
+    def __init__(self, database: Database, patience_seconds: float) -> None:
         self._database = database
-        self._lease_seconds = lease_seconds
+        self._patience_seconds = patience_seconds
         self._entries: Batches[Entry, Written] = Batches(self._commit)
         self._held: set[Claim] = set()
 
-    def hold(self, *claims: Claim) -> None:
-        """From now on these claims are renewed."""
-        self._held.update(claims)
+    @contextmanager
+    def claiming(self) -> Iterator[tuple[Connection, Callable[..., None]]]:
+        """A transaction that claims posts for this process, and what to call with each claim before it ends.
+
+        A claim that is committed and not noted counts as lost sight of, and lapses: so does one whose commit's answer
+        was lost. Whoever works on a noted claim has to `let_go` of it in the end.
+        """
+        noted: list[Claim] = []
+
+        def note(*claims: Claim) -> None:
+            noted.extend(claims)
+            self._held.update(claims)
+
+        try:
+            with self._database.transaction() as connection:
+                yield connection, note
+        except BaseException:
+            self.let_go(*noted)
+            raise
 
     def let_go(self, *claims: Claim) -> None:
-        """Those that are not held do no harm. What is recorded is let go of by itself: its lease is the next look's."""
+        """Notes that nobody works on these claims any more; unknown ones are ignored. What is neither recorded nor
+        released by then lapses with the next look for lost claims."""
         self._held.difference_update(claims)
 
-    def renew(self) -> None:
-        """Renews all held claims."""
-        held = list(self._held)
-        if held:
-            with self._database.transaction() as connection:
-                Sending(connection).renew(held, self._lease_seconds)
+    def holds(self, claim: Claim) -> bool:
+        return claim in self._held
 
     def release(self, *claims: Claim) -> None:
         """Gives back claims that were not called."""
@@ -91,11 +105,11 @@ class Scribe:
     ) -> Written:
         """Records an outcome and begins a post; both are committed when this returns.
 
-        While the database is away it waits, as long as a claim lasts; then raises ApiError SERVICE_UNAVAILABLE.
+        While the database is away it waits for `patience_seconds`, then raises ApiError SERVICE_UNAVAILABLE.
         Where it went away in the middle of a commit, what is found written counts as written now.
         """
         entry = Entry(record, begin, expired, is_answered)
-        give_up_at = time.monotonic() + self._lease_seconds
+        give_up_at = time.monotonic() + self._patience_seconds
         while True:
             try:
                 return self._entries.submit(entry)
@@ -118,7 +132,7 @@ class Scribe:
             for found in sorted((e.expired for e in entries if e.expired), key=lambda found: found.page.id):
                 expire(connection, found)
             _tell(connection, entries, recorded, standing)
-            begun = sending.begin([e.begin for e in entries if e.begin], self._lease_seconds)
+            begun = sending.begin([e.begin for e in entries if e.begin])
         written = recorded | standing
         self.let_go(*(Claim(e.record.id, e.record.fence) for e in entries if e.record))
         measures.note_ended(written.values())

@@ -173,14 +173,13 @@ class PublishingService:
     def publish_due_posts(self) -> int:
         return due.publish_due_posts(self.house)
 
-    @loop(interval_seconds=2.0, until_the_end=True)
-    def renew_claims(self) -> int:
-        self.house.scribe.renew()
-        return 0
-
     @loop(interval_seconds=1.0)
     def recover_claims(self) -> int:
         return due.recover_claims(self.house)
+
+    @loop(interval_seconds=10.0)
+    def recover_lost_claims(self) -> int:
+        return due.recover_lost_claims(self.house)
 
     @loop(interval_seconds=1.0)
     def look_up_posts(self) -> int:

@@ -7,7 +7,7 @@ import json
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, cast
 from urllib.parse import urlsplit
@@ -22,6 +22,7 @@ from urllib3.exceptions import (
 )
 
 from chassis.telemetry import tracing
+from publishing.platforms import permission
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
 
 T = TypeVar("T")
@@ -79,24 +80,43 @@ class Wire:
         headers: Mapping[str, str],
         body: bytes | SizedBody | None = None,
         visible: bool = False,
+        completes: bool = False,
     ) -> Reply:
-        """One call. `visible`: it makes something that is seen, so that a broken call may have worked.
+        """One call. `visible`: it makes something that is seen, so that a broken call may have worked. `completes`: the
+        same, of a call that may be repeated at will. Either needs permission (`permission.py`).
 
         Raises OutcomeUnknown (visible calls alone) and PlatformRefusal when no answer came, and what the body raises.
         """
         described = dict(headers)
         if body is not None and not isinstance(body, bytes):
             described |= {"Content-Type": body.content_type, "Content-Length": str(body.length_bytes)}
+        sent = cast("Iterable[bytes] | None", body)
+        if visible or completes:
+            permission.check()
+            if isinstance(body, bytes):
+                described |= {"Content-Length": str(len(body))}
+            if body:
+                sent = _permitted(body)
         try:
             with tracing.outbound(method, urlsplit(url).hostname or "") as traced:
-                response = self._pool.urlopen(
-                    method, url, body=cast(Iterable[bytes], body), headers=described, redirect=False
-                )
+                response = self._pool.urlopen(method, url, body=sent, headers=described, redirect=False)
                 traced.got(response.status)
         except (HTTPError, OSError) as error:
             may_have_come = body is None or isinstance(body, bytes) or body.is_sent
             raise no_answer(error, visible and may_have_come) from error
         return Reply(response.status, response.headers, parsed(response))
+
+
+def _permitted(body: bytes | SizedBody) -> Iterator[bytes]:
+    """The body; whether it may still be sent is asked again before the piece that completes it, as connecting and all
+    that is sent before take their time: no platform acts on a body that is not complete."""
+    pieces = iter((body,)) if isinstance(body, bytes) else iter(body)
+    last = next(pieces, b"")
+    for piece in pieces:
+        yield last
+        last = piece
+    permission.check()
+    yield last
 
 
 def parsed(response: urllib3.BaseHTTPResponse) -> Any:

@@ -5,31 +5,59 @@ Look-ups run in real time (`clock_timestamp()`), like leases.
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN
 from publishing.records import PageRow, Post
+from publishing.store.sending import Claim, split
 
-#: A claim whose holder is gone: never called, it goes back; called, nobody knows.
+#: Claims that lapse in one transaction: it bounds how long their rows are locked. Our choice.
+_BATCH = 500
+
+#: What a reaped worker had claimed, and what a worker has claimed without knowing it (any more).
+_OF_WORKER = """
+    SELECT id, fence FROM posts
+    WHERE state IN ('sending', 'unknown') AND lease_until = 'infinity' AND worker_id = :worker
+    """
+_CLAIMED = text(_OF_WORKER)
+_LOCK_CLAIMED = text(f"{_OF_WORKER} LIMIT :limit FOR UPDATE SKIP LOCKED")
+_LOCK_CLAIMS = text(
+    """
+    SELECT p.id, p.fence FROM posts p JOIN unnest(:ids, CAST(:fences AS bigint[])) AS v(id, fence)
+        ON p.id = v.id AND p.fence = v.fence
+    WHERE p.state IN ('sending', 'unknown') AND p.lease_until = 'infinity' FOR UPDATE OF p SKIP LOCKED
+    """
+)
+_IS_CLAIMED = text(f"SELECT EXISTS ({_OF_WORKER})")
+#: Claims of the release before this one, which names no worker and renews each by itself.
+_LOCK_UNRENEWED = text(
+    """
+    SELECT id, fence FROM posts WHERE state = 'sending' AND lease_until <= clock_timestamp()
+    ORDER BY lease_until LIMIT :limit FOR UPDATE SKIP LOCKED
+    """
+)
+#: Posts whose rows this transaction has locked before: it sees every attempt that was begun, and no other can be begun.
+#: Never called, a post goes back to the queue; called, nobody knows; being looked up, it is looked up again.
 _LAPSE = text(
     """
-    WITH lapsed AS (
-        SELECT id, EXISTS (SELECT FROM attempts a WHERE a.post_id = p.id AND a.outcome IS NULL) AS called
-        FROM posts p WHERE state = 'sending' AND lease_until <= clock_timestamp()
-        ORDER BY lease_until LIMIT :limit FOR UPDATE SKIP LOCKED)
-    UPDATE posts p SET fence = p.fence + 1,
+    UPDATE posts p SET fence = p.fence + 1, worker_id = NULL,
         state = CASE WHEN called THEN 'unknown' ELSE 'queued' END,
+        attempts = coalesce(number, p.attempts),
         out_at = CASE WHEN called THEN p.out_at ELSE clock_now() END,
-        unknown_since = CASE WHEN called THEN clock_timestamp() END,
-        lease_until = CASE WHEN called THEN clock_timestamp() + make_interval(secs => :first) END
-    FROM lapsed WHERE p.id = lapsed.id RETURNING p.id
+        unknown_since = CASE WHEN called THEN coalesce(p.unknown_since, clock_timestamp()) END,
+        lease_until = CASE WHEN p.state = 'unknown' THEN clock_timestamp()
+            WHEN called THEN clock_timestamp() + make_interval(secs => :first) END
+    FROM (
+        SELECT l.id, l.state = 'unknown' OR a.post_id IS NOT NULL AS called, a.number
+        FROM posts l LEFT JOIN attempts a ON a.post_id = l.id AND a.outcome IS NULL WHERE l.id = ANY(:ids)) AS lapsed
+    WHERE p.id = lapsed.id
     """
 )
 _CLAIM_LOOKS = text(
     """
-    UPDATE posts p SET fence = fence + 1, lease_until = clock_timestamp() + make_interval(secs => :lease)
+    UPDATE posts p SET fence = fence + 1, worker_id = :worker, lease_until = 'infinity'
     WHERE id IN (SELECT id FROM posts WHERE state = 'unknown' AND lease_until <= clock_timestamp()
         ORDER BY lease_until LIMIT :limit FOR UPDATE SKIP LOCKED)
     RETURNING p.*, extract(epoch FROM clock_timestamp() - unknown_since)::float8 AS unknown_seconds,
@@ -82,11 +110,27 @@ class Looks:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def lapse(self, first_look_seconds: float, limit: int = 500) -> int:
-        return len(self._connection.execute(_LAPSE, {"first": first_look_seconds, "limit": limit}).all())
+    def lapse_unrenewed(self, first_look_seconds: float) -> int:
+        """Lapses claims without a worker whose own lease has passed; how many."""
+        return self._lapse(_LOCK_UNRENEWED, first_look_seconds, limit=_BATCH)
 
-    def claim_looks(self, limit: int, lease_seconds: float) -> list[Look]:
-        rows = self._connection.execute(_CLAIM_LOOKS, {"limit": limit, "lease": lease_seconds}).mappings()
+    def lapse_of_worker(self, worker_id: str, first_look_seconds: float) -> tuple[int, bool]:
+        """Lapses a batch of a reaped worker's claims: (how many, whether none is left)."""
+        count = self._lapse(_LOCK_CLAIMED, first_look_seconds, worker=worker_id, limit=_BATCH)
+        return count, not self._connection.execute(_IS_CLAIMED, {"worker": worker_id}).scalar_one()
+
+    def lapse_claims(self, claims: Collection[Claim], first_look_seconds: float) -> int:
+        """Lapses those of these claims that still hold; how many."""
+        if not claims:
+            return 0
+        return self._lapse(_LOCK_CLAIMS, first_look_seconds, **split(claims))
+
+    def claims_of(self, worker_id: str) -> set[Claim]:
+        """All that this worker has claimed, as far as it is committed."""
+        return {Claim(*row) for row in self._connection.execute(_CLAIMED, {"worker": worker_id})}
+
+    def claim_looks(self, limit: int, worker_id: str) -> list[Look]:
+        rows = self._connection.execute(_CLAIM_LOOKS, {"limit": limit, "worker": worker_id}).mappings()
         return [Look(Post.of(row), row["unknown_seconds"], row["began_at"]) for row in rows]
 
     def remote_ids_of_others(self, post: Post) -> set[str]:
@@ -110,3 +154,9 @@ class Looks:
         """The page's other posts whose outcome is open, or was given up since the attempt that is looked up began."""
         values = {"page_id": look.post.page_id, "id": look.post.id, "began_at": look.began_at}
         return [Post.of(row) for row in self._connection.execute(_OPEN_OTHERS, values).mappings()]
+
+    def _lapse(self, locking: Any, first_look_seconds: float, **values: Any) -> int:
+        ids = list(self._connection.execute(locking, values).scalars())
+        if ids:
+            self._connection.execute(_LAPSE, {"ids": ids, "first": first_look_seconds})
+        return len(ids)

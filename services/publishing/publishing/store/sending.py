@@ -1,8 +1,9 @@
 """Sending posts: claim, begin, record. Statements only; what becomes of claims that lapse is `looks.py`.
 
-Every claim raises the post's fence; begin and record name the fence they hold and change nothing without it.
-Leases and look-ups run in real time (`clock_timestamp()`), due times on the one clock (`clock_now()`), in whole
-milliseconds.
+Every claim raises the post's fence and names its worker process, whose lease is the claim's (`chassis.leases`). Begin
+and record name the fence they hold and change nothing without it; begin and what is stored on the way ask as well
+whether the worker's lease holds. Leases and look-ups run in real time (`clock_timestamp()`), due times on the one clock
+(`clock_now()`), in whole milliseconds.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import Connection, text
 
+from chassis.leases import held_by
 from chassis.telemetry import tracing
 from contracts.platforms import PLATFORMS
 from publishing.records import OUT, Post
@@ -54,8 +56,8 @@ _WENT_OUT = text(
 _WENT_OUT_OF_BRANDS = text(str(_WENT_OUT).replace("page_id", "brand_id"))
 _TAKE = text(
     """
-    UPDATE posts SET state = 'sending', fence = fence + 1, out_at = clock_now(),
-        lease_until = clock_timestamp() + make_interval(secs => :lease)
+    UPDATE posts SET state = 'sending', fence = fence + 1, out_at = clock_now(), worker_id = :worker,
+        lease_until = 'infinity'
     WHERE id = ANY(:ids) AND state = 'queued' AND out_at <= clock_now() RETURNING *
     """
 )
@@ -80,20 +82,21 @@ _FAIL_UNSENT = text(
 )
 #: What is said again after a commit whose answer was lost may be on its way into the database still.
 _AWAIT = text("SELECT FROM posts WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE")
-#: Said again, it holds as before: under one fence there is one attempt.
+#: Said again, it holds as before: under one fence there is one attempt. The post's row is locked and not written: what
+#: lapses claims locks it as well, and sees the attempt then. `posts.attempts` counts it with its outcome.
 _BEGIN = text(
-    """
-    WITH called AS (
-        UPDATE posts p SET attempts = attempts + (a.post_id IS NULL)::int,
-            lease_until = clock_timestamp() + make_interval(secs => :lease)
+    f"""
+    WITH held AS (
+        SELECT p.id, p.attempts, p.fence, a.post_id IS NULL AS is_new
         FROM unnest(:ids, CAST(:fences AS bigint[])) AS v(id, fence)
+            JOIN posts p ON p.id = v.id AND p.fence = v.fence
             LEFT JOIN attempts a ON a.post_id = v.id AND a.fence = v.fence AND a.outcome IS NULL
-        WHERE p.id = v.id AND p.fence = v.fence AND p.state = 'sending' AND p.lease_until > clock_timestamp()
-        RETURNING p.id, p.attempts, p.fence, a.post_id IS NULL AS is_new
+        WHERE p.state = 'sending' AND {held_by("p.worker_id")}
+        ORDER BY p.id FOR NO KEY UPDATE OF p
     ), written AS (
         INSERT INTO attempts (post_id, number, fence, began_at)
-        SELECT id, attempts, fence, clock_timestamp() FROM called WHERE is_new)
-    SELECT id FROM called
+        SELECT id, attempts + 1, fence, clock_timestamp() FROM held WHERE is_new)
+    SELECT id FROM held
     """
 )
 #: Platforms whose comments are asked for, from 5 s (our choice) after a post went out; `store/polls.py`.
@@ -112,13 +115,15 @@ _RECORD = text(
                     THEN clock_now() + make_interval(secs => ceil(v.wait_seconds * 1000) / 1000) END,
             lease_until = CASE v.state WHEN 'unknown'
                 THEN clock_timestamp() + make_interval(secs => v.wait_seconds) END,
+            worker_id = NULL, attempts = coalesce(a.number, p.attempts),
             unknown_since = CASE v.state WHEN 'unknown' THEN coalesce(p.unknown_since, clock_timestamp()) END,
             remote_id = v.remote_id, permalink = v.permalink,
             error_code = v.error_code, error_message = v.error_message,
             traceparent = coalesce(v.traceparent, p.traceparent),
             comment_state = CASE WHEN v.state = 'published' AND p.first_comment <> '' THEN 'due' END,
             comment_wake_at = CASE WHEN v.state = 'published' AND p.first_comment <> '' THEN clock_timestamp() END
-        FROM v WHERE p.id = v.id AND p.fence = v.fence AND p.state IN ('sending', 'unknown')
+        FROM v LEFT JOIN attempts a ON a.post_id = v.id AND a.outcome IS NULL
+        WHERE p.id = v.id AND p.fence = v.fence AND p.state IN ('sending', 'unknown')
         RETURNING p.*
     ), ended AS (
         UPDATE attempts a SET outcome = v.outcome, ended_at = clock_timestamp(),
@@ -141,33 +146,23 @@ _STANDING = text(
 )
 _RELEASE = text(
     """
-    UPDATE posts p SET state = 'queued', fence = p.fence + 1, out_at = clock_now(), lease_until = NULL
+    UPDATE posts p SET state = 'queued', fence = p.fence + 1, out_at = clock_now(), lease_until = NULL,
+        worker_id = NULL
     FROM unnest(:ids, CAST(:fences AS bigint[])) AS v(id, fence)
     WHERE p.id = v.id AND p.fence = v.fence AND p.state = 'sending'
         AND NOT EXISTS (SELECT FROM attempts a WHERE a.post_id = p.id AND a.outcome IS NULL)
     """
 )
-#: One that has lapsed holds again while nobody has taken it: its fence would be higher.
-#: Rows that are being written at this moment are left out: waiting for them in another order would be a deadlock.
-_RENEW = text(
-    """
-    UPDATE posts p SET lease_until = clock_timestamp() + make_interval(secs => :lease) FROM (
-        SELECT o.id FROM posts o JOIN unnest(:ids, CAST(:fences AS bigint[])) AS v(id, fence)
-            ON o.id = v.id AND o.fence = v.fence
-        WHERE o.state IN ('sending', 'unknown') FOR UPDATE OF o SKIP LOCKED) held
-    WHERE p.id = held.id
-    """
-)
 _SAVE_CHECKPOINT = text(
-    """
+    f"""
     UPDATE posts SET checkpoint = CAST(:values AS jsonb)
-    WHERE id = :id AND fence = :fence AND state = 'sending' AND lease_until > clock_timestamp()
+    WHERE id = :id AND fence = :fence AND state = 'sending' AND {held_by("posts.worker_id")}
     """
 )
 _SAVE_MEDIA_TYPES = text(
-    """
+    f"""
     UPDATE posts SET media_types = :types
-    WHERE id = :id AND fence = :fence AND state = 'sending' AND lease_until > clock_timestamp()
+    WHERE id = :id AND fence = :fence AND state = 'sending' AND {held_by("posts.worker_id")}
     """
 )
 _SEND_AT_ONCE = text(
@@ -175,7 +170,7 @@ _SEND_AT_ONCE = text(
     WITH sent AS (
         UPDATE posts SET state = 'sending', out_at = clock_now(), fence = fence + 1, attempts = attempts + 1,
             attempts_before = attempts, error_code = NULL, error_message = NULL,
-            lease_until = clock_timestamp() + make_interval(secs => :lease)
+            worker_id = :worker, lease_until = 'infinity'
         WHERE id = :id AND state = :state RETURNING *
     ), begun AS (
         INSERT INTO attempts (post_id, number, fence, began_at)
@@ -252,9 +247,9 @@ class Sending:
         count, seconds = self._connection.execute(_BACKLOG).one()
         return count, float(seconds or 0)
 
-    def take(self, post_ids: Collection[str], lease_seconds: float) -> list[Post]:
+    def take(self, post_ids: Collection[str], worker_id: str) -> list[Post]:
         """Claims queued posts; those that were cancelled or changed meanwhile are left out."""
-        return self._posts(_TAKE, {"ids": list(post_ids), "lease": lease_seconds})
+        return self._posts(_TAKE, {"ids": list(post_ids), "worker": worker_id})
 
     def put_off(self, later: dict[str, datetime]) -> None:
         if later:
@@ -269,9 +264,9 @@ class Sending:
             return []
         return self._posts(_FAIL_UNSENT, {"ids": list(post_ids), "code": code, "message": message})
 
-    def send_at_once(self, post_id: str, state: str, lease_seconds: float) -> Post | None:
+    def send_at_once(self, post_id: str, state: str, worker_id: str) -> Post | None:
         """Claims a post in `state` and writes its attempt: the platform may be called. None in another state."""
-        found = self._posts(_SEND_AT_ONCE, {"id": post_id, "state": state, "lease": lease_seconds})
+        found = self._posts(_SEND_AT_ONCE, {"id": post_id, "state": state, "worker": worker_id})
         return found[0] if found else None
 
     def await_earlier(self, post_ids: Collection[str]) -> None:
@@ -279,12 +274,11 @@ class Sending:
         if post_ids:
             self._connection.execute(_AWAIT, {"ids": list(post_ids)})
 
-    def begin(self, claims: Collection[Claim], lease_seconds: float) -> set[str]:
+    def begin(self, claims: Collection[Claim]) -> set[str]:
         """Sees that each claim that still holds has an attempt; the ids of those. Commit before calling."""
         if not claims:
             return set()
-        rows = self._connection.execute(_BEGIN, _split(claims) | {"lease": lease_seconds})
-        return set(rows.scalars())
+        return set(self._connection.execute(_BEGIN, split(claims)).scalars())
 
     def record(self, rows: Sequence[Recorded]) -> list[Post]:
         """Writes outcomes; the posts they changed. A row whose fence is passed changes nothing."""
@@ -296,17 +290,13 @@ class Sending:
         """Posts whose outcomes are written already, under the same fence: by an earlier try of `record`."""
         if not rows:
             return []
-        values = _split([Claim(row.id, row.fence) for row in rows])
+        values = split([Claim(row.id, row.fence) for row in rows])
         return self._posts(_STANDING, values | {"states": [row.state for row in rows]})
 
     def release(self, claims: Collection[Claim]) -> None:
         """Gives claims back that were not called."""
         if claims:
-            self._connection.execute(_RELEASE, _split(claims))
-
-    def renew(self, claims: Collection[Claim], lease_seconds: float) -> None:
-        if claims:
-            self._connection.execute(_RENEW, _split(claims) | {"lease": lease_seconds})
+            self._connection.execute(_RELEASE, split(claims))
 
     def save_checkpoint(self, claim: Claim, values: dict[str, Any]) -> bool:
         """False when the claim no longer holds."""
@@ -325,5 +315,6 @@ class Sending:
         return [Post.of(row) for row in self._connection.execute(statement, parameters).mappings()]
 
 
-def _split(claims: Collection[Claim]) -> dict[str, list[Any]]:
+def split(claims: Collection[Claim]) -> dict[str, list[Any]]:
+    """As two arrays of parameters."""
     return {"ids": [claim.id for claim in claims], "fences": [claim.fence for claim in claims]}

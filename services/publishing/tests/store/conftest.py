@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,6 +17,7 @@ from chassis.database import Database
 from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import Caller, operator
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.events import CommentReceived, Event, PostMedia
 from publishing import due, lookups, pages, polling, posts, publish
 from publishing.config import Settings
@@ -223,9 +225,15 @@ def database(open_database: Callable[[str], Database]) -> Database:
 
 @pytest.fixture
 def make_house(
-    database: Database, settings: Settings, media: Any, platform: FakePlatform
+    database: Database,
+    settings: Settings,
+    media: Any,
+    platform: FakePlatform,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Callable[..., House]]:
-    """`make_house()` → another process's worth of worker over the same database and platform."""
+    """`make_house()` → another process's worth of worker over the same database and platform. Its lease is renewed when
+    the test says so, and it reaps others at once."""
+    monkeypatch.setattr("chassis.leases.GRACE_SECONDS", 0.0)
     made: list[House] = []
 
     def make(**changed: Any) -> House:
@@ -238,6 +246,7 @@ def make_house(
         for pool in (house.lanes, house.side, house.polling):
             assert pool.wait_free(pool.size, 10)
             pool.close()
+        house.lease.end()
 
 
 @pytest.fixture
@@ -251,6 +260,7 @@ class World:
 
     house: House
     database: Database
+    make_house: Callable[..., House]
 
     def caller(self, operation_id: str | None = None, try_number: int = 1) -> Caller:
         operation_id = operation_id or new_id("op")
@@ -292,8 +302,15 @@ class World:
             assert house.lanes.wait_free(house.lanes.size, 10)
 
     def lapse(self) -> None:
-        """All leases and look-up times have come."""
-        self.run("UPDATE posts SET lease_until = clock_timestamp() WHERE lease_until IS NOT NULL")
+        """The leases of all workers have passed, and all look-up times have come."""
+        self.run("UPDATE workers SET lease_until = clock_timestamp()")
+        self.run("UPDATE posts SET lease_until = clock_timestamp() WHERE lease_until < 'infinity'")
+
+    def recover(self) -> int:
+        """Another process finds what dead ones had claimed; how many posts."""
+        other = self.make_house()
+        other.lease.renew()
+        return due.recover_claims(other)
 
     def look(self, after_seconds: float = 0) -> None:
         """Looks at every unknown outcome, as if it had been unknown for that long."""
@@ -359,5 +376,21 @@ class World:
 
 
 @pytest.fixture
-def world(house: House, database: Database) -> World:
-    return World(house, database)
+def world(house: House, database: Database, make_house: Callable[..., House]) -> World:
+    return World(house, database, make_house)
+
+
+@pytest.fixture
+def lose_commit(world: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From now on the next transaction is committed and its caller told that the database is away."""
+    monkeypatch.setattr("publishing.scribe._PAUSE_SECONDS", 0.0)
+    real = world.database.transaction
+
+    @contextmanager
+    def lossy() -> Iterator[Any]:
+        monkeypatch.setattr(world.database, "transaction", real)
+        with real() as connection:
+            yield connection
+        raise ApiError(SERVICE_UNAVAILABLE)
+
+    return lambda: monkeypatch.setattr(world.database, "transaction", lossy)

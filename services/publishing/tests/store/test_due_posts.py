@@ -9,9 +9,9 @@ import pytest
 
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing import due, editing, posts
-from publishing.delivery import ClaimLost
+from publishing import due, editing, lookups, posts
 from publishing.house import House
+from publishing.platforms import permission
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.platforms.meta.errors import refusal_from
 from publishing.store.sending import Claim, Recorded, Sending
@@ -261,7 +261,7 @@ def test_a_worker_that_lost_its_claim_records_nothing_and_begins_nothing(world: 
     world.shift(3600)
     [(_, claimed)], _ = due.claim_lanes(house, 1)
     world.lapse()
-    assert due.recover_claims(house) == 2
+    assert world.recover() == 2
     assert {row.state for row in world.ask("SELECT state FROM posts")} == {"queued"}
     old = Claim(claimed[0].id, claimed[0].fence)
     outcome = Recorded(id=old.id, fence=old.fence, state="published", outcome="published", remote_id="r")
@@ -270,41 +270,142 @@ def test_a_worker_that_lost_its_claim_records_nothing_and_begins_nothing(world: 
     assert world.ask("SELECT * FROM attempts") == []
 
 
-def test_a_checkpoint_is_refused_once_the_claim_is_lost(world: Any, house: House, platform: Any) -> None:
+def test_a_checkpoint_is_refused_once_the_claim_is_lost(world: Any, platform: Any) -> None:
     post = world.due_post()
 
     def lose_claim(message: str) -> None:
         world.lapse()
-        due.recover_claims(house)
-        raise ClaimLost(post.id)
+        world.recover()
 
-    platform.before = lose_claim
+    platform.before, platform.trusts_checkpoint = lose_claim, True
     world.send()
-    assert world.state(post.id).state == "unknown"
-    with world.database.transaction() as connection:
-        assert not Sending(connection).save_checkpoint(Claim(post.id, 1), {"container": "1"})
+    assert platform.posts == []
+    assert (world.state(post.id).state, world.state(post.id).checkpoint) == ("unknown", None)
 
 
-def test_a_renewed_claim_outlives_its_first_lease(world: Any, house: House) -> None:
+def test_a_claim_holds_as_long_as_its_worker_is_renewed(world: Any, house: House) -> None:
+    post = world.due_post()
+    due.claim_lanes(house, 1)
+    for _ in range(3):
+        world.lapse()
+        house.lease.renew()
+        assert world.recover() == 0
+    assert world.state(post.id).state == "sending"
+    assert len(world.ask("SELECT id FROM workers WHERE id = :id", id=house.lease.worker_id)) == 1
+
+
+def test_claims_of_the_release_before_lapse_by_their_own_lease(world: Any, house: House) -> None:
+    page = world.page()
+    old, renewed = world.fill(page, 2)
+    world.shift(3600)
+    for post, lease in ((old, "-1 second"), (renewed, "20 seconds")):
+        world.run(
+            "UPDATE posts SET state = 'sending', fence = fence + 1,"
+            f" lease_until = clock_timestamp() + interval '{lease}' WHERE id = :id",
+            id=post.id,
+        )
+    assert due.recover_claims(house) == 1
+    assert (world.state(old.id).state, world.state(renewed.id).state) == ("queued", "sending")
+
+
+def test_the_release_before_lapses_no_claim_of_a_worker(world: Any, house: House) -> None:
     world.due_post()
     due.claim_lanes(house, 1)
-    world.run("UPDATE posts SET lease_until = clock_timestamp() + interval '1 second'")
-    house.scribe.renew()
-    [row] = world.ask("SELECT lease_until - clock_timestamp() > interval '20 seconds' AS renewed FROM posts")
-    assert row.renewed
+    world.run("UPDATE workers SET lease_until = clock_timestamp() - interval '1 hour'")
+    assert (
+        world.ask("SELECT id FROM posts WHERE state = 'sending' AND lease_until <= clock_timestamp()") == []
+    )
 
 
-def test_a_claim_that_lapsed_while_the_database_was_away_holds_again_if_nobody_took_it(
-    world: Any, house: House
+def test_claims_of_a_commit_whose_answer_was_lost_are_found_again(
+    world: Any, house: House, platform: Any, lose_commit: Callable[[], None]
 ) -> None:
-    world.fill(world.page(), 2)
-    world.shift(3600)
-    [(_, [held, taken])], _ = due.claim_lanes(house, 1)
+    post = world.due_post()
+    lose_commit()
+    with pytest.raises(ApiError):
+        due.claim_lanes(house, 1)
+    assert world.state(post.id).state == "sending"
+    assert due.recover_lost_claims(house) == 1
+    world.send()
+    assert len(platform.posts) == 1
+
+
+def test_a_claim_whose_work_goes_on_is_not_lost_sight_of(world: Any, house: House, platform: Any) -> None:
+    post = world.due_post()
+    found: list[int] = []
+    platform.before = lambda message: found.append(due.recover_lost_claims(house))
+    world.send()
+    assert (found, world.state(post.id).state) == ([0], "published")
+
+
+def test_a_claim_whose_work_ended_without_an_outcome_is_looked_up(
+    world: Any, house: House, platform: Any, monkeypatch: Any
+) -> None:
+    post = world.due_post()
+    [(page, claimed)], _ = due.claim_lanes(house, 1)
+    monkeypatch.setattr(due, "deliver", _broken)
+    with pytest.raises(ZeroDivisionError):
+        due.run_lane(house, page, claimed)
+    assert due.recover_lost_claims(house) == 1
+    assert (world.state(post.id).state, world.state(post.id).attempts) == ("unknown", 1)
+
+
+def test_a_look_whose_process_died_is_taken_up_by_another(world: Any, house: House, platform: Any) -> None:
+    post = world.due_post()
+    platform.script = [platform.keep(OutcomeUnknown("dropped"))]
+    world.send()
     world.lapse()
-    world.run("UPDATE posts SET fence = fence + 1 WHERE id = :id", id=taken.id)
-    house.scribe.renew()
-    assert due.recover_claims(house) == 1
-    assert (world.state(held.id).state, world.state(taken.id).state) == ("sending", "queued")
+    tasks = lookups._claim(house, 1)
+    assert len(tasks) == 1
+    world.lapse()
+    assert world.recover() == 1
+    world.look()
+    assert world.state(post.id).state == "published"
+    tasks[0]()  # the first process was only frozen
+    assert world.events() == ["post.published"]
+
+
+@pytest.mark.parametrize("frozen", ["between begin and call", "while the call connects"])
+def test_a_process_that_was_frozen_for_longer_than_its_lease_sends_nothing(
+    world: Any, house: House, platform: Any, frozen: str
+) -> None:
+    post = world.due_post()
+
+    def freeze() -> None:
+        now = house.lease._now() + house.settings.lease_seconds
+        house.lease._now = lambda: now
+
+    def publish(account: Any, content: Any, checkpoint: Any) -> Any:
+        if frozen == "while the call connects":
+            permission.check()
+        freeze()
+        permission.check()
+        raise AssertionError("sent")
+
+    platform.publish = publish
+    world.send()
+    assert (world.state(post.id).state, world.state(post.id).attempts) == ("unknown", 1)
+
+
+def test_a_begin_that_is_committed_late_is_seen_by_who_lapses_the_claim(world: Any, house: House) -> None:
+    """Begun while the lease held, committed when another process lapses it already: unknown, never queued again."""
+    post = world.due_post()
+    [(_, [claimed])], _ = due.claim_lanes(house, 1)
+    with world.database.transaction() as connection:
+        assert Sending(connection).begin([Claim(claimed.id, claimed.fence)]) == {post.id}
+        world.lapse()
+        assert world.recover() == 0
+    assert world.recover() == 1
+    assert (world.state(post.id).state, world.state(post.id).attempts) == ("unknown", 1)
+
+
+def test_a_lapsed_worker_begins_nothing(world: Any, house: House) -> None:
+    world.due_post()
+    [(_, [claimed])], _ = due.claim_lanes(house, 1)
+    world.lapse()
+    assert house.scribe.write(begin=Claim(claimed.id, claimed.fence)) == (None, False)
+    house.lease.renew()
+    assert house.scribe.write(begin=Claim(claimed.id, claimed.fence)) == (None, True)
 
 
 def test_a_process_that_died_in_the_middle_of_a_call_leaves_a_post_that_is_looked_up(
@@ -315,7 +416,7 @@ def test_a_process_that_died_in_the_middle_of_a_call_leaves_a_post_that_is_looke
     assert house.scribe.write(begin=Claim(claimed.id, claimed.fence)) == (None, True)
     platform.posts.append(("r1", "died"))  # the platform took it; then the process died
     world.lapse()
-    assert due.recover_claims(house) == 1
+    assert world.recover() == 1
     world.send()
     assert platform.posts == [("r1", "died")]
     world.look()
@@ -343,7 +444,7 @@ def test_an_unknown_outcome_is_looked_up_in_time_while_its_lane_goes_on(
     first, _ = world.fill(world.page(), 2)
     world.shift(3600)
     platform.script = [OutcomeUnknown("dropped")]
-    platform.before = lambda message: house.scribe.renew()
+    platform.before = lambda message: house.lease.renew()
     world.send()
     assert platform.messages == [f"{first.page_id} 1"]
     [look] = world.ask("SELECT lease_until - clock_timestamp() AS wait FROM posts WHERE state = 'unknown'")
@@ -406,3 +507,7 @@ def test_a_post_on_its_way_can_be_neither_cancelled_nor_edited(world: Any, house
         with pytest.raises(ApiError) as refusal:
             change()
         assert refusal.value.code == "POST_IN_PROGRESS"
+
+
+def _broken(*args: Any) -> Any:
+    return 1 / 0

@@ -47,11 +47,13 @@ class PostingApi:
         """How far a post is."""
         return self.ask(account, "post/publish/status/fetch/", {"publish_id": publish_id})
 
-    def put(self, upload_url: str, span: str, piece: Piece) -> Reply:
-        """A chunk of a file, as TikTok's upload hosts answer it: in the status alone. The token is in the address."""
+    def put(self, upload_url: str, span: str, piece: Piece, *, completes: bool) -> Reply:
+        """A chunk of a file, as TikTok's upload hosts answer it: in the status alone. The token is in the address.
+        `completes`: it is the last one, which makes the post."""
         if not is_pinned(upload_url, self._settings.api_url, self._settings.upload_hosts):
             raise transient("STRANGE_UPLOAD", "TikTok's upload address lies somewhere else.")
-        return self._wire.send("PUT", upload_url, headers={"Content-Range": f"bytes {span}"}, body=piece)
+        headers = {"Content-Range": f"bytes {span}"}
+        return self._wire.send("PUT", upload_url, headers=headers, body=piece, completes=completes)
 
 
 def judged(reply: Reply, visible: bool) -> Answer:

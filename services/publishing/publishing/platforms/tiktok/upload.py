@@ -86,9 +86,10 @@ class Upload:
             while self._number < chunks.count:
                 first, end = chunks.first(self._number), chunks.end(self._number)
                 piece = Piece(pieces, end - first, self._source.content_type or "video/mp4")
-                if chunks.is_last(self._number):
+                span, is_last = f"{first}-{end - 1}/{chunks.size_bytes}", chunks.is_last(self._number)
+                if is_last:
                     before_last()
-                _check(self._api.put(self._url, f"{first}-{end - 1}/{chunks.size_bytes}", piece))
+                _check(self._api.put(self._url, span, piece, completes=is_last))
                 self._number += 1
                 self._breaks = 0
                 arrived(self._number)

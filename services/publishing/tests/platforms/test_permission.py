@@ -1,0 +1,87 @@
+"""What a connector may no longer send: with its permission gone nothing becomes visible, whenever that happens."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import requests
+
+from publishing.platforms.base import Content, MediaSource
+from publishing.platforms.permission import permission
+from publishing.platforms.registry import Registry, default_settings
+from publishing.platforms.tiktok.settings import TikTokSettings
+from publishing.platforms.youtube.settings import YouTubeSettings
+
+MEDIA = "http://media.posthaste.test/media"
+PHOTO = MediaSource("photo", f"{MEDIA}/photo-1080x1080.jpg", content_type="image/jpeg")
+
+
+class Gone(Exception):
+    """The claim may have lapsed."""
+
+
+class Permission:
+    """Granted so many times, then never again."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+
+    def __call__(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise Gone
+
+
+@pytest.fixture
+def media(simulator: Any, film: Callable[..., MediaSource]) -> dict[str, tuple[MediaSource, ...]]:
+    body = requests.get(f"{simulator.url}/media/photo-1080x1080.jpg", timeout=10).content
+    return {
+        "text": (),
+        "photo by address": (PHOTO,),
+        "photo": (replace(PHOTO, body=body, size_bytes=len(body)),),
+        "album": (PHOTO, PHOTO),
+        "film by address": (MediaSource("video", f"{MEDIA}/video-5s.mp4"),),
+        "film": (film(600 * 1024),),
+    }
+
+
+@pytest.mark.parametrize("times", [0, 1])
+@pytest.mark.parametrize(
+    ("platform", "kind"),
+    [
+        *(("FB", kind) for kind in ("text", "photo by address", "photo", "album", "film by address", "film")),
+        *(("IG", kind) for kind in ("photo by address", "album")),
+        ("LN", "text"),
+        ("TW", "text"),
+        *(("TT", kind) for kind in ("photo by address", "film")),
+        ("YT", "film"),
+    ],
+)
+def test_without_permission_nothing_becomes_visible(
+    attempts: Callable[[str], Any], simulator: Any, media: Any, platform: str, kind: str, times: int
+) -> None:
+    """Refused before the call, or after it was begun and before its body is complete."""
+    attempt = attempts(platform)
+    settings = default_settings(
+        TT=TikTokSettings(api_url=simulator.url, is_audited=True),
+        YT=YouTubeSettings(api_url=simulator.url, upload_url=simulator.url, chunk_bytes=256 * 1024),
+    )
+    if platform in ("TT", "YT"):
+        attempt.connector = Registry(settings).connector(platform)
+    with permission(Permission(times)), pytest.raises(Gone):
+        attempt.publish(Content("Fresh bread", media[kind]))
+    assert simulator.posts(attempt.account) == []
+    assert attempt.publish(Content("Fresh bread", media[kind])).remote_id
+    assert len(simulator.posts(attempt.account)) == 1
+
+
+@pytest.mark.parametrize("say", ["comment", "reply"])
+def test_without_permission_nothing_is_said_under_a_post(
+    attempts: Callable[[str], Any], simulator: Any, say: str
+) -> None:
+    attempt = attempts("FB")
+    remote_id = attempt.publish(Content("Fresh bread")).remote_id
+    with permission(Permission(1)), pytest.raises(Gone):
+        getattr(attempt.connector, say)(attempt.account, remote_id, "first!")
+    assert simulator.posts(attempt.account)[0]["comments"] == []
