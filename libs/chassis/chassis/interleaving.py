@@ -253,8 +253,9 @@ class _Cursor(cursor):
 
     def _between_stops(self, query: Any, action: Callable[[], None]) -> None:
         words = query.decode() if isinstance(query, bytes) else str(query)
-        if words.startswith("PREPARE "):  # changes nothing that anybody else could see
-            name, _, prepared = words.removeprefix("PREPARE ").partition(" AS ")
+        first = words.removeprefix("BEGIN; ")
+        if first.startswith("PREPARE "):  # changes nothing that anybody else could see
+            name, _, prepared = first.removeprefix("PREPARE ").partition(" AS ")
             self.process.statements[name] = prepared
             return action()
         connection = self.connection

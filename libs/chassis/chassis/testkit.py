@@ -276,10 +276,11 @@ def recording() -> "Iterator[Collector]":
 
 @pytest.fixture
 def seeds() -> range:
-    """Seeds for `chassis.interleaving`: 100, with FULL_SIZE=1 2,000; with INTERLEAVING_SEED=7 the one that is named."""
+    """Seeds for `chassis.interleaving`: 100, with FULL_SIZE=1 2,000; with INTERLEAVING_SEED=7, or 7:12, these."""
     only = os.environ.get("INTERLEAVING_SEED")
     if only:
-        return range(int(only), int(only) + 1)
+        first, _, end = only.partition(":")
+        return range(int(first), int(end or int(first) + 1))
     return range(2_000 if os.environ.get("FULL_SIZE") else 100)
 
 

@@ -1,0 +1,288 @@
+"""Publishing processes over one database, interleaved statement by statement; the platform is in this process."""
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+
+from chassis.database import Database
+from chassis.ids import new_id
+from chassis.interleaving import Ended, Interleaver, Process, Try
+from contracts import publishing as api
+from contracts.caller import Caller, operator
+from contracts.errors import ApiError
+from publishing import due, lookups, pages, publish
+from publishing.answering import Answer
+from publishing.config import Settings
+from publishing.house import House
+from publishing.platforms.base import OutcomeUnknown
+from publishing.platforms.registry import Registry, default_settings
+
+from .played_graph import GraphOf, PlayedGraph
+
+#: What a connector does on the platform. Looking is one call each.
+_CALLS = ("publish", "outcome", "comment", "reply", "find_comment", "find_reply")
+#: Rounds of all recovery loops after which nothing may be open any more.
+_ROUNDS = 8
+
+
+class AtPlatform:
+    """The platform as one process reaches it: before and after each call it may be cut."""
+
+    def __init__(self, process: Process, platform: Any) -> None:
+        self._process, self._platform = process, platform
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._platform, name)
+        return self._process.outside(call, lost=_no_answer) if name in _CALLS else call
+
+    def publish(self, *arguments: Any) -> Any:
+        with self._platform.sending:
+            return self._process.outside(self._platform.publish, lost=_no_answer)(*arguments)
+
+
+def _no_answer() -> OutcomeUnknown:
+    return OutcomeUnknown("the connection broke")
+
+
+class OneConnector:
+    def __init__(self, connector: Any) -> None:
+        self._connector = connector
+
+    def connector(self, code: str) -> Any:
+        return self._connector
+
+
+@dataclass
+class Stage:
+    """What the tests of this folder share: processes, pages, and the recovery after a run."""
+
+    world: Any
+    interleaver: Interleaver
+    settings: Settings
+    media: Any
+    platform: Any
+    database: Database
+
+    def house(self, process: Process) -> House:
+        """The context of a process that has just started."""
+        connector = self.connector_of(process)
+        return House(process.database, self.settings, self.media, OneConnector(connector))  # type: ignore[arg-type]
+
+    def connector_of(self, process: Process) -> Any:
+        return AtPlatform(process, self.platform)
+
+    def use_graph(self, graph: PlayedGraph, platform: str) -> None:
+        """From now on the processes have this platform's real connector, over a Graph API that is played."""
+        made: dict[str, Any] = {}
+
+        def connector_of(process: Process) -> Any:
+            if process.name not in made:
+                made[process.name] = connector(GraphOf(process, graph))
+            return made[process.name]
+
+        def connector(api: Any) -> Any:
+            made = Registry(default_settings()).connector(platform)
+            made._graph = api  # type: ignore[attr-defined]
+            return made
+
+        self.connector_of = connector_of  # type: ignore[method-assign]
+        self.world.house.registry = OneConnector(connector(graph))
+
+    def meanwhile(self, name: str, happens: Callable[[], Any]) -> Try:
+        """Something that happens at one moment, which the seed chooses."""
+        return Try(name, self.interleaver.process("meanwhile"), happens, cuts=())
+
+    def leases_end(self) -> Try:
+        """All claims lapse, as if their holders had been paused for longer than a lease."""
+        lapse = "UPDATE posts SET lease_until = clock_timestamp() WHERE state = 'sending'"
+        return self.meanwhile("the leases end", partial(self.world.run, lapse))
+
+    def looks_come(self) -> Try:
+        """All looks are due, and old enough to be believed."""
+        return self.meanwhile("looks are due", self._bring_looks)
+
+    def _bring_looks(self) -> None:
+        self.world.run(
+            "UPDATE posts SET lease_until = clock_timestamp(),"
+            " unknown_since = clock_timestamp() - interval '100 seconds' WHERE state = 'unknown'"
+        )
+
+    def publish_picture(self, process: Process, page: api.Page, text: str, picture: str) -> api.PublishResult:
+        request = api.PublishPost(page_id=page.id, message=text, media_ids=(picture,))
+        return publish.publish(self.house(process), self.world.caller(), request)
+
+    def brand_page(self, **fields: Any) -> api.Page:
+        """A page of a brand of its own: no example meets another's caps."""
+        return self.world.page(brand=new_id("brd"), **fields)  # type: ignore[no-any-return]
+
+    def connect_again(self, page: api.Page) -> api.Page:
+        """The same account of the platform in another brand."""
+        request = api.LinkPage(
+            owner_account_id=self.world.caller().account_id,
+            brand_id=new_id("brd"),
+            brand_name="Other brand",
+            platform=page.platform,
+            remote_account_id=page.account_id,
+            access_token="token",
+            name="Page",
+        )
+        return pages.link(self.world.house, operator(), request)
+
+    def make_due(
+        self, page: api.Page, message: str, number: int | None = None, **fields: Any
+    ) -> api.ScheduledPost:
+        """A scheduled post whose time has come; posts of a page are due in the order of these calls, or of `number`."""
+        number = len(self.posts(page)) if number is None else number
+        post = self.world.schedule(page, self.world.in_minutes(11 + 2 * number), message, **fields)
+        self.world.run("UPDATE posts SET out_at = clock_now() WHERE id = :id", id=post.id)
+        return post  # type: ignore[no-any-return]
+
+    def expire(self, page: api.Page) -> None:
+        self.world.run("UPDATE pages SET expired = true WHERE id = :id", id=page.id)
+
+    def send_due(self, process: Process) -> None:
+        """One tick of a process's due worker, page after page."""
+        house = self.house(process)
+        claimed, _ = due.claim_lanes(house, 8)
+        for page, posts in claimed:
+            due.run_lane(house, page, posts)
+
+    def recover(self, process: Process) -> None:
+        """One tick of each loop that takes up what another process left, looks included."""
+        house = self.house(process)
+        due.recover_claims(house)
+        for look in lookups._claim(house, 8):
+            look()
+
+    def recover_all(self) -> None:
+        """The same, outside of a run, as if leases and waits were over; nothing that is put off is sent."""
+        self.world.lapse()
+        due.recover_claims(self.world.house)
+        self.world.look(after_seconds=100)
+        self.world.send()
+
+    def posted(self, page: api.Page) -> list[str]:
+        """The texts that the platform holds of a page, in their order."""
+        return [
+            text for remote_id, text in self.platform.posts if remote_id.startswith(f"{page.account_id}_")
+        ]
+
+    def posts(self, page: api.Page) -> list[Any]:
+        return self.world.ask("SELECT * FROM posts WHERE page_id = :page ORDER BY id", page=page.id)  # type: ignore[no-any-return]
+
+    def told(self, page: api.Page) -> list[str]:
+        """The events about the posts of a page and their units."""
+        rows = self.world.ask(
+            "SELECT event FROM outbox WHERE convert_from(body, 'UTF8')::json -> 'data' -> 'post' ->> 'page_id' = :page"
+            " OR convert_from(body, 'UTF8')::json -> 'data' ->> 'operation_id' IN"
+            " (SELECT operation_id FROM posts WHERE page_id = :page) ORDER BY position",
+            page=page.id,
+        )
+        return [row.event for row in rows]
+
+    def settle(self, *pages: api.Page) -> None:
+        """All that the worker loops do, with time passing, until no post of these pages is open."""
+        ids = [page.id for page in pages]
+        for _ in range(_ROUNDS):
+            self.world.lapse()
+            due.recover_claims(self.world.house)
+            self.world.look(after_seconds=100)
+            self.world.run(
+                "UPDATE posts SET out_at = clock_now() WHERE page_id = ANY(:ids) AND state = 'queued'",
+                ids=ids,
+            )
+            self.world.send()
+            if not self.world.ask(
+                "SELECT FROM posts WHERE page_id = ANY(:ids) AND state IN ('queued', 'sending', 'unknown') LIMIT 1",
+                ids=ids,
+            ):
+                return
+        self.world.look(after_seconds=100_000)  # what cannot be established is given up
+        if not self.world.ask(
+            "SELECT FROM posts WHERE page_id = ANY(:ids) AND state IN ('queued', 'sending', 'unknown') LIMIT 1",
+            ids=ids,
+        ):
+            return
+        raise AssertionError(
+            f"still open after all: {[row.state for page in pages for row in self.posts(page)]}"
+        )
+
+    def publishing(
+        self, house: House, page: api.Page, caller: Caller, message: str, answer: Answer
+    ) -> api.PublishResult:
+        return publish.publish(house, caller, api.PublishPost(page_id=page.id, message=message), answer)
+
+
+class Client:
+    """Somebody who waits for the answer to a publish at once, and may stop waiting at any moment, as
+    `answering.run` does."""
+
+    def __init__(self) -> None:
+        self.answer = Answer()
+        self._has_ended = self._gave_up = False
+
+    def waits_for(self, part: Callable[[], Any]) -> Callable[[], Any]:
+        def ended() -> Any:
+            try:
+                return part()
+            finally:
+                self._has_ended = True
+
+        return ended
+
+    def stop_waiting(self) -> None:
+        if not self._has_ended:
+            self._gave_up = not self.answer.give()
+
+    def heard(self, part: Ended) -> str:
+        """`published`, `refused`, `unknown`, or `nothing`: an error that says nothing of the outcome, or none."""
+        if self._gave_up:
+            return "nothing" if self.answer.post_id is None else "unknown"
+        if part.was_killed:
+            return "nothing"
+        return "published" if part.error is None else _meaning(part.error)
+
+
+def _meaning(error: BaseException) -> str:
+    if not isinstance(error, ApiError):
+        raise error
+    if error.code == "PLATFORM_OUTCOME_UNKNOWN":
+        return "unknown"
+    return "nothing" if error.code in ("SERVICE_UNAVAILABLE", "POST_IN_PROGRESS") else "refused"
+
+
+@pytest.fixture
+def interleaver(database: Database) -> Iterator[Interleaver]:
+    with Interleaver(database.engine.url.render_as_string(hide_password=False)) as made:
+        yield made
+
+
+@pytest.fixture
+def stage(
+    world: Any,
+    interleaver: Interleaver,
+    settings: Settings,
+    media: Any,
+    platform: Any,
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Stage:
+    monkeypatch.setattr("publishing.scribe._PAUSE_SECONDS", 0.0)
+    search = platform.search
+
+    def search_page(account: Any, content: Any, **options: Any) -> Any:
+        """The page's own posts, as a platform lists them."""
+        own = f"{account.remote_account_id}_"
+        every, platform.posts = platform.posts, [one for one in platform.posts if one[0].startswith(own)]
+        try:
+            return search(account, content, **options)
+        finally:
+            platform.posts = every
+
+    monkeypatch.setattr(platform, "search", search_page)
+    platform.sending = nullcontext()
+    return Stage(world, interleaver, settings, media, platform, database)

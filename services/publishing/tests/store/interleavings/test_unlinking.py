@@ -1,0 +1,60 @@
+"""A page that is unlinked while a post of it is on its way: after the answer nothing goes out any more."""
+
+import random
+from functools import partial
+from typing import Any
+
+from chassis.interleaving import Process, Try, explore
+from contracts import publishing as api
+from publishing import unlinking
+from publishing.answering import Answer
+
+
+class Unlinking:
+    """DELETE /pages/{id}; what the platform held of the page when it was answered with success."""
+
+    def __init__(self, stage: Any, process: Process, page: api.Page) -> None:
+        self._stage, self._house, self._page = stage, stage.house(process), page
+        self.posted_before: int | None = None
+
+    def __call__(self) -> None:
+        request = api.UnlinkPage(id=self._page.id, cancel_queued=True)
+        unlinking.unlink(self._house, self._stage.world.caller(), request)
+        self.posted_before = len(self._stage.posted(self._page))
+
+    def check(self) -> None:
+        self._stage.settle(self._page)
+        after = len(self._stage.posted(self._page))
+        assert self.posted_before in (None, after), f"{after} posts, {self.posted_before} at the answer"
+
+
+def test_nothing_is_published_at_once_after_a_page_was_unlinked(stage: Any, seeds: range) -> None:
+    first, second = stage.interleaver.process("first"), stage.interleaver.process("second")
+
+    def example(seed: int) -> None:
+        page = stage.brand_page()
+        unlink = Unlinking(stage, second, page)
+        part = partial(stage.publishing, stage.house(first), page, stage.world.caller(), "hello", Answer())
+        stage.interleaver.run(seed, Try("publish", first, part), Try("unlink", second, unlink))
+        unlink.check()
+
+    explore(stage.interleaver, seeds, example)
+
+
+def test_no_due_post_is_sent_after_a_page_was_unlinked(stage: Any, seeds: range) -> None:
+    worker, second = stage.interleaver.process("worker"), stage.interleaver.process("second")
+
+    def example(seed: int) -> None:
+        page = stage.brand_page()
+        for number in range(random.Random(seed).randrange(1, 3)):
+            stage.make_due(page, f"post {number}")
+        unlink = Unlinking(stage, second, page)
+        stage.interleaver.run(
+            seed,
+            Try("send", worker, partial(stage.send_due, worker)),
+            Try("unlink", second, unlink),
+            stage.leases_end(),
+        )
+        unlink.check()
+
+    explore(stage.interleaver, seeds, example)
