@@ -91,8 +91,11 @@ def stream(
     redirects: int = MAX_REDIRECTS,
     resolve: Resolve = resolve,
     ssl_context: ssl.SSLContext | None = None,
+    counts_our_time: bool = True,
 ) -> Iterator[Stream]:
     """GET a file piece by piece. `timeout_seconds` is for everything together, from look-up to last byte.
+
+    Without `counts_our_time` the time that the reader of the body takes between its pieces does not count.
 
     `allowed_types` holds for 2xx answers; other statuses are the caller's to judge. `host_map` (host ->
     "ip:port", OUTBOUND_HOST_MAP) routes named hosts past the check. Raises UnsafeAddress and FetchFailed.
@@ -105,7 +108,7 @@ def stream(
     )
     for _ in range(redirects + 1):
         target = check_url(url, route.host_map)
-        with _answer(target, route, max_bytes, deadline) as response:
+        with _answer(target, route, max_bytes, deadline, counts_our_time) as response:
             if response.status not in _REDIRECTS or "Location" not in response.headers:
                 yield _stream(response, target.url, max_bytes, allowed_types, deadline)
                 return
@@ -147,7 +150,7 @@ class _Pinned(HTTPConnection):
 
 @contextmanager
 def _answer(
-    target: ParsedTarget, route: _Route, max_bytes: int, deadline: float
+    target: ParsedTarget, route: _Route, max_bytes: int, deadline: float, counts_our_time: bool
 ) -> Iterator[BaseHTTPResponse]:
     """The head of the answer to one GET, with a body of at most so many bytes; its connection ends with the `with`."""
     connection = _connection(target, route, deadline)
@@ -156,7 +159,7 @@ def _answer(
             headers = _HEADERS | {"Host": target.authority}
             connection.request("GET", target.target, headers=headers, preload_content=False)
             response = connection.getresponse()
-            connection.measured.allow(deadline, max_bytes)
+            connection.measured.allow(deadline, max_bytes, counts_our_time=counts_our_time)
         try:
             yield response
         finally:

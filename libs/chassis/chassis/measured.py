@@ -42,8 +42,8 @@ class MeasuredSocket(socket.socket):
         """Until the deadline (of `time.monotonic`) a head may come, and a body of so many bytes.
 
         From now on reading and writing raise TimeoutError past the deadline, and where no byte moves for
-        `read_seconds` or `send_seconds`; HTTPException past the measure. Without `counts_our_time` the deadline moves on while nobody reads
-        or writes: only the time for which the peer keeps us waiting counts.
+        `read_seconds` or `send_seconds`; HTTPException past the measure. Without `counts_our_time` the deadline moves
+        on while nobody reads or writes: only the time for which the peer keeps us waiting counts.
         """
         self._deadline, self._read_seconds, self._send_seconds = deadline, read_seconds, send_seconds
         self._counts_our_time, self._rested_at = counts_our_time, time.monotonic()

@@ -1,5 +1,6 @@
 """What the use cases share, made once per process: settings, providers, clients, turns, claims that are held."""
 
+import math
 import threading
 import time
 from collections import Counter
@@ -128,6 +129,10 @@ class House:
             yield
         finally:
             self._held.pop(claim, None)
+
+    def lapses_at(self, claim: Claim) -> float:
+        """When a held claim ends if nothing else ends it (of `time.monotonic`): what is stored later is void."""
+        return self._held.get(claim, math.inf) + self.settings.lease_seconds
 
     def renew_claims(self) -> None:
         now = time.monotonic()

@@ -60,7 +60,8 @@ def keep(
     caller = job.caller()
     ticket = house.media.begin_upload(caller, upload)
     try:
-        house.storage.put(ticket.url, ticket.headers, size_bytes, chunks)
+        deadline = house.lapses_at(job.claim)
+        house.storage.put(ticket.url, ticket.headers, size_bytes, chunks, deadline=deadline)
     except BaseException as error:
         _abort(house, caller, ticket.upload_id)
         if isinstance(error, StorageFailed):

@@ -1,15 +1,17 @@
 """Bytes to and from object storage by addresses that media has signed. What they are is media's business."""
 
+import math
 import time
 from collections.abc import Iterable, Mapping
 
-import certifi
-import urllib3
 from urllib3.exceptions import HTTPError
 
-#: Connections kept open; seconds. Our choice.
+from chassis.outbound import Limits, Outbound
+
+#: Connections kept open. Our choice.
 _POOL_SIZE = 32
-_CONNECT_SECONDS, _SILENCE_SECONDS = 5.0, 30.0
+#: Silence of the storage before it counts as away (our choice); a file's length adds to the ceiling.
+_LIMITS = Limits(connect_seconds=5.0, silence_seconds=30.0, trusts_length=True)
 _CHUNK_BYTES = 256 * 1024
 
 
@@ -20,22 +22,28 @@ class StorageFailed(Exception):
 class Storage:
     """One pool of connections for all buckets."""
 
-    def __init__(self) -> None:
-        self._pool = urllib3.PoolManager(
-            maxsize=_POOL_SIZE,
-            retries=False,
-            timeout=urllib3.Timeout(_CONNECT_SECONDS, _SILENCE_SECONDS),
-            cert_reqs="CERT_REQUIRED",
-            ca_certs=certifi.where(),
-        )
+    def __init__(self, limits: Limits = _LIMITS) -> None:
+        self._limits = limits
+        self._pool = Outbound(limits, connections=_POOL_SIZE)
 
-    def put(self, url: str, headers: Mapping[str, str], size_bytes: int, chunks: Iterable[bytes]) -> None:
-        """Sends exactly `size_bytes`, never all in memory. Raises StorageFailed, and what `chunks` raises."""
+    def put(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        size_bytes: int,
+        chunks: Iterable[bytes],
+        *,
+        deadline: float = math.inf,
+    ) -> None:
+        """Sends exactly `size_bytes`, never all in memory, and waits for the storage until the deadline at most (of
+        `time.monotonic`), or as long as suits the size. Raises StorageFailed, and what `chunks` raises."""
+        seconds = min(self._limits.ceiling(size_bytes), deadline - time.monotonic())
+        if seconds <= 0:
+            raise StorageFailed("no time is left for the file")
         sent = {**headers, "Content-Length": str(size_bytes)}
         try:
-            response = self._pool.urlopen(
-                "PUT", url, body=_exactly(chunks, size_bytes), headers=sent, redirect=False
-            )
+            body = _exactly(chunks, size_bytes)
+            response = self._pool.urlopen("PUT", url, body=body, headers=sent, ceiling_seconds=seconds)
         except (HTTPError, OSError) as error:
             raise StorageFailed(f"storage did not take the file: {type(error).__name__}") from error
         if response.status not in (200, 201, 204):
@@ -45,7 +53,10 @@ class Storage:
         """A whole file of at most `max_bytes`. Raises StorageFailed."""
         body = bytearray()
         try:
-            response = self._pool.urlopen("GET", url, redirect=False, preload_content=False)
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise StorageFailed("no time is left for the file")
+            response = self._pool.urlopen("GET", url, preload_content=False, ceiling_seconds=left)
             try:
                 while chunk := response.read1(_CHUNK_BYTES):
                     body += chunk

@@ -7,13 +7,15 @@ import structlog
 import urllib3
 from urllib3.exceptions import HTTPError
 
+from chassis.outbound import Limits, Outbound, with_system_authorities
 from chassis.rpc import unavailable
 from contracts.errors import NOT_FOUND, ApiError
 
 log = structlog.get_logger()
 
-#: To connect, for each block to be taken while a file is put, and for each to come. Our choice.
-_TIMEOUT = urllib3.Timeout(connect=20.0, read=60.0)
+#: Silence of the storage before it counts as away (our choice); a file's length adds to the ceiling. What a client
+#: takes for his own side of a transfer is not counted.
+_LIMITS = Limits(connect_seconds=20.0, silence_seconds=60.0, trusts_length=True)
 _BLOCK_BYTES = 2**18
 
 
@@ -21,13 +23,13 @@ class Storage:
     """Thread safe; keeps connections open. Raises ApiError SERVICE_UNAVAILABLE for whatever storage does not do."""
 
     def __init__(self, connections: int) -> None:
-        self._pool = urllib3.PoolManager(num_pools=4, maxsize=connections, timeout=_TIMEOUT, retries=False)
+        self._pool = Outbound(_LIMITS, connections=connections, ssl_context=with_system_authorities())
 
     def put(self, url: str, headers: Mapping[str, str], size_bytes: int, blocks: Iterable[Any]) -> None:
         """Streams `blocks`, `size_bytes` together. Whatever they raise breaks the transfer off: nothing is stored."""
         headers = {**headers, "Content-Length": str(size_bytes)}
         try:
-            answer = self._pool.request("PUT", url, body=blocks, headers=headers, redirect=False)
+            answer = self._pool.request("PUT", url, body=blocks, headers=headers)
         except (HTTPError, OSError) as error:
             raise _away("put", repr(error)) from error
         if answer.status >= 300:
@@ -37,7 +39,7 @@ class Storage:
         """The bytes from `first` to `last`, both included. Raises ApiError NOT_FOUND too."""
         headers = {"Range": f"bytes={first}-{last}"}
         try:
-            answer = self._pool.request("GET", url, headers=headers, redirect=False, preload_content=False)
+            answer = self._pool.request("GET", url, headers=headers, preload_content=False)
         except (HTTPError, OSError) as error:
             raise _away("get", repr(error)) from error
         if _is_span(answer, first, last):

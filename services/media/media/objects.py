@@ -15,9 +15,10 @@ from xml.sax.saxutils import escape
 import structlog
 from minio import Minio
 from minio.error import MinioException, S3Error
-from urllib3 import BaseHTTPResponse, PoolManager, Retry, Timeout
+from urllib3 import BaseHTTPResponse, Retry
 from urllib3.exceptions import HTTPError
 
+from chassis.outbound import Limits, Outbound, with_system_authorities
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from media.config import Settings
 from media.signing import Keys, presign_put
@@ -27,7 +28,8 @@ log = structlog.get_logger()
 PIECE_BYTES = 256 * 1024
 #: Nothing under a key ever changes once its address is known.
 FOREVER = "public, max-age=31536000, immutable"
-_TIMEOUT = Timeout(connect=3.0, read=30.0)
+#: Silence of the storage before it counts as away (our choice); a file's length adds to the ceiling.
+_LIMITS = Limits(connect_seconds=3.0, silence_seconds=30.0, trusts_length=True)
 _HOUR = timedelta(hours=1)
 #: What the client library takes as parameters of an address; dict is invariant.
 _Query = dict[str, str | list[str] | tuple[str]]
@@ -41,9 +43,10 @@ class Objects:
     """One bucket."""
 
     def __init__(self, settings: Settings) -> None:
-        self._http = PoolManager(
-            maxsize=32,
-            timeout=_TIMEOUT,
+        self._http = Outbound(
+            _LIMITS,
+            connections=32,
+            ssl_context=with_system_authorities(),
             retries=Retry(2, backoff_factor=0.1, status_forcelist=(502, 503, 504)),
         )
         self._bucket = settings.bucket

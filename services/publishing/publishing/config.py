@@ -36,7 +36,8 @@ class Settings(Record):
     posts_per_lane: int
     #: Calls to platforms with a client waiting, at once; well below MAX_WORKERS. Our choice.
     live_calls: int
-    #: Largest file a media URL may lead to, how long its beginning may take, and all of it. Our choice.
+    #: Largest file a media URL may lead to, how long its beginning may take, and how long its server may keep us
+    #: waiting in all while a platform takes it. Our choice.
     max_media_bytes: int
     media_timeout_seconds: float
     media_transfer_seconds: float

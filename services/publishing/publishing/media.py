@@ -131,7 +131,8 @@ def _open(settings: Settings, source: MediaSource) -> Iterator[Iterator[bytes]]:
     """The same file from its beginning, for a platform. Raises PlatformRefusal when it has become another one."""
     assert source.url is not None
     assert source.size_bytes is not None
-    with _stream(settings, source.url, settings.media_transfer_seconds) as answer:
+    seconds = settings.media_transfer_seconds
+    with _stream(settings, source.url, seconds, counts_our_time=False) as answer:
         head = next(answer.chunks, b"")
         if _judged(source.url, head, answer).content_type != source.content_type:
             raise PlatformRefusal(
@@ -141,7 +142,9 @@ def _open(settings: Settings, source: MediaSource) -> Iterator[Iterator[bytes]]:
 
 
 @contextmanager
-def _stream(settings: Settings, url: str, timeout_seconds: float) -> Iterator[Stream]:
+def _stream(
+    settings: Settings, url: str, timeout_seconds: float, *, counts_our_time: bool = True
+) -> Iterator[Stream]:
     with (
         _fetch_refusals(url),
         stream(
@@ -149,6 +152,7 @@ def _stream(settings: Settings, url: str, timeout_seconds: float) -> Iterator[St
             max_bytes=settings.max_media_bytes,
             timeout_seconds=timeout_seconds,
             host_map=settings.outbound_host_map,
+            counts_our_time=counts_our_time,
         ) as answer,
     ):
         if answer.status != 200:

@@ -182,7 +182,11 @@ def test_an_answer_that_comes_in_drops_ends_at_its_ceiling(serving: Any, pieces:
 
 def test_an_answer_without_end_ends_at_its_measure(serving: Any) -> None:
     flood = serving(
-        sends(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"8000\r\n" + bytes(0x8000) + b"\r\n", each_seconds=0)
+        sends(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            b"8000\r\n" + bytes(0x8000) + b"\r\n",
+            each_seconds=0,
+        )
     )
     assert get(flood, silence_seconds=20, max_answer_bytes=10_000)[0] == "failed"
 
@@ -202,7 +206,9 @@ def test_the_time_that_we_take_ourselves_does_not_count(serving: Any) -> None:
             time.sleep(0.1)
             yield bytes(BODY_BYTES // 4)
 
-    assert put(serving(reads(BODY_BYTES, 0)), ours(), silence_seconds=0.2, bytes_per_second=math.inf)[0] == "200"
+    assert (
+        put(serving(reads(BODY_BYTES, 0)), ours(), silence_seconds=0.2, bytes_per_second=math.inf)[0] == "200"
+    )
 
 
 def test_a_ceiling_of_the_callers_holds_instead_of_the_one_by_size(serving: Any) -> None:

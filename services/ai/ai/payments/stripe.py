@@ -15,8 +15,6 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-import certifi
-import urllib3
 from urllib3.exceptions import HTTPError
 
 from ai.payments.base import (
@@ -30,8 +28,11 @@ from ai.payments.base import (
     PaymentProvider,
     PaymentState,
 )
+from chassis.outbound import Limits, Outbound
 from chassis.telemetry import tracing
 
+#: The largest answer that is read: a list of ten payments has some 50 kB. Our choice.
+_MAX_ANSWER_BYTES = 2**20
 #: Answers that are about the order itself: something in it is wrong, the card was declined. All others are about our
 #: key or address, or about the moment, and leave open what became of it when it was sent before.
 _REFUSED = (400, 402)
@@ -65,11 +66,12 @@ class Stripe(PaymentProvider):
     def __init__(self, settings: StripeSettings) -> None:
         self._settings = settings
         self._base = settings.api_url.rstrip("/")
-        self._http = urllib3.PoolManager(
-            timeout=urllib3.Timeout(settings.connect_timeout_seconds, settings.read_timeout_seconds),
-            retries=False,
-            ca_certs=certifi.where(),
+        limits = Limits(
+            connect_seconds=settings.connect_timeout_seconds,
+            silence_seconds=settings.read_timeout_seconds,
+            max_answer_bytes=_MAX_ANSWER_BYTES,
         )
+        self._http = Outbound(limits, connections=1)
 
     def pay(self, order: Order) -> Payment:
         # The card alone: other methods may send the customer elsewhere, and he is not there.

@@ -3,19 +3,20 @@
 What an answer means is the provider's module.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
-import certifi
 import msgspec
 import structlog
 import urllib3
 from urllib3.exceptions import HTTPError
 
 from ai.providers.base import Clip, GenerationFailed
+from chassis.outbound import Limits, Outbound
 from chassis.service import offload
 from chassis.telemetry import tracing
 
@@ -24,7 +25,8 @@ log = structlog.get_logger()
 
 #: Our choice, all below.
 _POOL_SIZE = 64
-_CONNECT_SECONDS = 5.0
+#: A provider may think about a picture as long as its call's deadline allows.
+_LIMITS = Limits(connect_seconds=5.0, silence_seconds=math.inf)
 _CHUNK_BYTES = 256 * 1024
 #: The largest answer: a picture of 20 MB in base64, and some words.
 MAX_ANSWER_BYTES = 28 * 2**20
@@ -47,9 +49,7 @@ class Wire:
         self.base_url = base_url.rstrip("/")
         self._headers = dict(headers)
         self._explain = explain
-        self._pool = urllib3.PoolManager(
-            maxsize=_POOL_SIZE, retries=False, cert_reqs="CERT_REQUIRED", ca_certs=certifi.where()
-        )
+        self._pool = Outbound(_LIMITS, connections=_POOL_SIZE)
 
     def post(
         self,
@@ -126,8 +126,8 @@ class Wire:
                     url,
                     body=body,
                     headers={**headers, **ours, "Accept-Encoding": "identity"},
-                    timeout=urllib3.Timeout(connect=min(_CONNECT_SECONDS, left), read=left),
-                    redirect=False,
+                    timeout=urllib3.Timeout(connect=min(_LIMITS.connect_seconds, left), read=left),
+                    ceiling_seconds=left,
                     preload_content=False,
                 )
                 traced.got(response.status)

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 
-import certifi
 import urllib3
 from urllib3.exceptions import HTTPError
 
+from chassis.outbound import Limits, Outbound
 from publishing.platforms.base import MediaSource, Opener, PlatformRefusal, Refusal
 
 #: Big enough to cost little, small enough for a hundred uploads at once. Our choice.
 _CHUNK_BYTES = 256 * 1024
-#: Silence of the storage before the file counts as out of reach. Our choice.
-_CONNECT_SECONDS, _READ_SECONDS = 3.0, 15.0
+#: Silence of the storage before the file counts as out of reach (our choice); the file's length adds to the ceiling.
+_LIMITS = Limits(connect_seconds=3.0, silence_seconds=15.0, trusts_length=True)
 
 
 def stored(source_url: str, size_bytes: int) -> Opener:
@@ -45,7 +45,7 @@ def check_bytes(source: MediaSource) -> None:
 @contextmanager
 def _open(source_url: str, size_bytes: int) -> Iterator[Iterator[bytes]]:
     try:
-        response = _pool().urlopen("GET", source_url, preload_content=False, redirect=False)
+        response = _pool().urlopen("GET", source_url, preload_content=False)
     except (HTTPError, OSError) as error:
         raise _out_of_reach() from error
     try:
@@ -74,11 +74,5 @@ def _out_of_reach() -> PlatformRefusal:
 
 
 @cache
-def _pool() -> urllib3.PoolManager:
-    return urllib3.PoolManager(
-        maxsize=16,
-        retries=False,
-        timeout=urllib3.Timeout(_CONNECT_SECONDS, _READ_SECONDS),
-        cert_reqs="CERT_REQUIRED",
-        ca_certs=certifi.where(),
-    )
+def _pool() -> Outbound:
+    return Outbound(_LIMITS, connections=16)

@@ -3,6 +3,7 @@
 What an answer means is each platform's own module. Nothing is repeated here and no redirect is followed.
 """
 
+import builtins
 import json
 import socket
 import ssl
@@ -12,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, cast
 from urllib.parse import urlsplit
 
-import certifi
 import urllib3
 from urllib3.exceptions import (
     ConnectTimeoutError,
@@ -21,6 +21,7 @@ from urllib3.exceptions import (
     TimeoutError,  # noqa: A004
 )
 
+from chassis.outbound import Limits, Outbound
 from chassis.telemetry import tracing
 from publishing.platforms import permission
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
@@ -29,6 +30,8 @@ T = TypeVar("T")
 
 #: Connections kept open to one host. Our choice.
 _POOL_SIZE = 64
+#: The largest answer that is read: a page of a hundred comments with their replies has less than one. Our choice.
+_MAX_ANSWER_BYTES = 4 * 2**20
 _LONGEST_POLL_SECONDS = 5.0
 
 
@@ -57,20 +60,23 @@ class Reply:
 
 
 class Wire:
-    """Calls to platforms over connections that are kept; thread-safe. Times in seconds."""
+    """Calls to platforms over connections that are kept; thread-safe. Times in seconds.
+
+    A call ends after `read_timeout_seconds` and the time that its body needs at `chassis.outbound`'s slowest rate,
+    whether the platform is silent or sends and takes a byte now and then.
+    """
 
     def __init__(
         self, *, connect_timeout_seconds: float, read_timeout_seconds: float, pool_size: int = _POOL_SIZE
     ) -> None:
         # Not requests: most of its time per call goes to cookies, hooks and sessions that these calls do not have.
         # Proxies of the environment are not asked.
-        self._pool = urllib3.PoolManager(
-            maxsize=pool_size,
-            retries=False,
-            timeout=urllib3.Timeout(connect_timeout_seconds, read_timeout_seconds),
-            cert_reqs="CERT_REQUIRED",
-            ca_certs=certifi.where(),
+        limits = Limits(
+            connect_seconds=connect_timeout_seconds,
+            silence_seconds=read_timeout_seconds,
+            max_answer_bytes=_MAX_ANSWER_BYTES,
         )
+        self._pool = Outbound(limits, connections=pool_size)
 
     def send(
         self,
@@ -99,7 +105,7 @@ class Wire:
                 sent = _permitted(body)
         try:
             with tracing.outbound(method, urlsplit(url).hostname or "") as traced:
-                response = self._pool.urlopen(method, url, body=sent, headers=described, redirect=False)
+                response = self._pool.urlopen(method, url, body=sent, headers=described)
                 traced.got(response.status)
         except (HTTPError, OSError) as error:
             may_have_come = body is None or isinstance(body, bytes) or body.is_sent
@@ -132,7 +138,7 @@ def no_answer(error: Exception, visible: bool) -> Exception:
     """What a call without an answer says: unknown if it was sent and makes something visible, else try again."""
     if visible and not _never_sent(error):
         return OutcomeUnknown(type(error).__name__)
-    if isinstance(error, TimeoutError) and not isinstance(error, NewConnectionError):
+    if _is_timeout(error) and not isinstance(error, NewConnectionError):
         return transient("TIMED_OUT", "The platform did not answer in time.")
     return transient("UNREACHABLE", "The platform could not be reached.")
 
@@ -160,6 +166,16 @@ def _never_sent(error: BaseException) -> bool:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, (ConnectionRefusedError, socket.gaierror, ssl.SSLCertVerificationError)):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+def _is_timeout(error: BaseException) -> bool:
+    """Whether the time was over: urllib3 says so by its own exception while it reads, by any other while it sends."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, (TimeoutError, builtins.TimeoutError)):
             return True
         cause = cause.__cause__ or cause.__context__
     return False

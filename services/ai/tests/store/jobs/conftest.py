@@ -196,7 +196,7 @@ class FakeStorage:
         self.script: list[Exception] = []
         self.file = PNG
 
-    def put(self, url: str, headers: Any, size_bytes: int, chunks: Iterable[bytes]) -> None:
+    def put(self, url: str, headers: Any, size_bytes: int, chunks: Iterable[bytes], **_: Any) -> None:
         body = b"".join(chunks)
         assert len(body) == size_bytes
         if self.script:

@@ -1,20 +1,24 @@
-"""A file on its way from storage to a platform: never whole in memory, and what a break on either side means."""
+"""A file on its way from storage to a platform: never whole in memory, and what a break or slowness means."""
 
 import socket
 import threading
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
 import pytest
 
+from chassis.outbound import Limits, Outbound
+from publishing.platforms import sources
 from publishing.platforms.base import (
     Account,
     Checkpoint,
     Content,
     MediaSource,
+    OutcomeUnknown,
     PlatformRefusal,
     Refusal,
 )
@@ -55,6 +59,27 @@ class Line:
                 kept.append(piece)
         return b"".join(kept)
 
+    def take(self, bytes_per_second: float, stop_after: int | None = None) -> None:
+        """Reads the whole body at this rate; after `stop_after` bytes of it, a byte now and then."""
+        taken, began = len(self.begun), time.monotonic()
+        while taken < self.length_bytes:
+            in_drops = stop_after is not None and taken >= stop_after
+            if in_drops and time.monotonic() > began + 1:  # the caller has left, as far as anybody can tell
+                raise ConnectionError
+            piece = self.connection.recv(1 if in_drops else min(self.length_bytes - taken, 4_000))
+            if not piece:
+                raise ConnectionError
+            taken += len(piece)
+            ahead = began + taken / bytes_per_second - time.monotonic()
+            time.sleep(0.02 if in_drops else max(ahead, 0))
+
+    def drip(self) -> None:
+        """A head that never ends, a line now and then."""
+        self.connection.sendall(b"HTTP/1.1 200 OK\r\n")
+        while True:
+            self.connection.sendall(b"X-More: 1\r\n")
+            time.sleep(0.02)
+
     def answer(self, body: bytes, length_bytes: int | None = None, status: str = "200 OK") -> None:
         head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body) if length_bytes is None else length_bytes}\r\n\r\n"
         self.connection.sendall(head.encode() + body)
@@ -86,9 +111,17 @@ def far_side(serve: Callable[[Line], None]) -> Iterator[str]:
             thread.join()
 
 
-def publish(url: str, source: MediaSource, checkpoint: Checkpoint | None = None) -> Any:
-    connector = FacebookConnector(MetaSettings(facebook_url=url, read_timeout_seconds=5.0))
-    return connector.publish(ACCOUNT, Content("größer", (source,)), checkpoint or Checkpoint())
+def publish(
+    url: str,
+    *files: MediaSource,
+    checkpoint: Checkpoint | None = None,
+    connect_seconds: float = 5.0,
+    read_seconds: float = 5.0,
+) -> Any:
+    settings = MetaSettings(
+        facebook_url=url, connect_timeout_seconds=connect_seconds, read_timeout_seconds=read_seconds
+    )
+    return FacebookConnector(settings).publish(ACCOUNT, Content("größer", files), checkpoint or Checkpoint())
 
 
 def photo(size_bytes: int, opener: Any) -> MediaSource:
@@ -192,5 +225,101 @@ def test_a_photo_whose_post_somebody_else_has_taken_over_meanwhile_is_not_publis
         raise Lost
 
     with far_side(platform) as url, pytest.raises(Lost):
-        publish(url, photo(MIB, partial(made_up, 1)), Checkpoint(store=lost))
+        publish(url, photo(MIB, partial(made_up, 1)), checkpoint=Checkpoint(store=lost))
     assert [path.rpartition(b"/")[2] for path in asked] == [b"photos"]
+
+
+# -- slow, but alive: the times are small, the rates are real --------------------------------------------
+
+
+def answering(work: Callable[[Line], None]) -> Callable[[Line], None]:
+    """A platform that does this with what is posted, and is quick with everything else."""
+
+    def platform(line: Line) -> None:
+        if line.head.startswith(b"POST"):
+            work(line)
+        line.answer(ANSWER)
+
+    return platform
+
+
+def small_buffer(line: Line) -> Line:
+    """The far side takes little more than it has read."""
+    line.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    return line
+
+
+def test_a_post_whose_answer_takes_longer_than_connecting_may_take_is_published() -> None:
+    with far_side(answering(lambda line: time.sleep(0.4))) as url:
+        assert publish(url, connect_seconds=0.1, read_seconds=2).remote_id == "1_2"
+
+
+def test_a_photo_that_is_taken_at_200_kilobytes_a_second_is_published() -> None:
+    with far_side(answering(lambda line: line.take(200_000))) as url:
+        source = photo(300_000, lambda: nullcontext(iter([bytes(100_000)] * 3)))
+        began = time.monotonic()
+        assert publish(url, source, connect_seconds=0.2, read_seconds=0.5).remote_id == "1_2"
+    assert time.monotonic() - began > 1
+
+
+def test_a_film_whose_piece_is_taken_at_500_kilobytes_a_second_is_published() -> None:
+    size_bytes = 600_000
+    offsets = b'"start_offset": "%d", "end_offset": "%d"'
+
+    def platform(line: Line) -> None:
+        is_piece, is_get = b"multipart" in line.head, line.head.startswith(b"GET")
+        body = b"" if is_piece or is_get else line.drain(keep=True)
+        if is_get:
+            status = b'{"status": {"video_status": "ready"}, "post_id": "1_2", "id": "1_2"}'
+            line.answer(status)
+        elif b"upload_phase=start" in body:
+            begun = b'{"upload_session_id": "s", "video_id": "v", ' + offsets % (0, size_bytes) + b"}"
+            line.answer(begun)
+        elif b"upload_phase=finish" in body:
+            line.answer(b'{"success": true}')
+        else:
+            line.take(500_000)
+            line.answer(b"{" + offsets % (size_bytes, size_bytes) + b"}")
+
+    film = MediaSource(
+        "video",
+        content_type="video/mp4",
+        size_bytes=size_bytes,
+        opener=lambda: nullcontext(iter([bytes(size_bytes)])),
+    )
+    with far_side(platform) as url:
+        began = time.monotonic()
+        assert publish(url, film, connect_seconds=0.2, read_seconds=0.5).remote_id == "1_2"
+    assert time.monotonic() - began > 1
+
+
+def test_an_answer_in_drops_leaves_the_outcome_open_when_the_ceiling_is_reached() -> None:
+    began = time.monotonic()
+    with far_side(answering(lambda line: line.drip())) as url, pytest.raises(OutcomeUnknown):
+        publish(url, read_seconds=0.3)
+    assert time.monotonic() - began < 2
+
+
+def test_a_body_that_is_read_in_drops_has_published_nothing_when_the_ceiling_is_reached() -> None:
+    began = time.monotonic()
+    drops = answering(lambda line: small_buffer(line).take(1e9, stop_after=1000))
+    with far_side(drops) as url, pytest.raises(PlatformRefusal) as refusal:
+        publish(url, photo(8 * MIB, partial(made_up, 8)), read_seconds=0.3)
+    assert (refusal.value.kind, refusal.value.code) == (Refusal.TRANSIENT, "TIMED_OUT")
+    assert time.monotonic() - began < 2
+
+
+def test_a_file_that_storage_gives_in_drops_is_given_up_at_its_ceiling(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    quick = Outbound(Limits(connect_seconds=1, silence_seconds=0.3, trusts_length=True), connections=1)
+    monkeypatch.setattr(sources, "_pool", lambda: quick)
+    began = time.monotonic()
+    with (
+        far_side(lambda line: line.drip()) as storage,
+        far_side(answering(lambda line: line.drain() and None)) as url,
+        pytest.raises(PlatformRefusal) as refusal,
+    ):
+        publish(url, from_storage(storage, 8))
+    assert refusal.value.code == "MEDIA_UNAVAILABLE"
+    assert time.monotonic() - began < 2

@@ -1,0 +1,91 @@
+"""Files to and from object storage that is slow but alive, or never comes to an end."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from ai.storage import Storage, StorageFailed
+from chassis.outbound import Limits
+
+SIZE_BYTES = 300_000
+TAKEN = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+
+@contextmanager
+def storage(work: Callable[[socket.socket], None]) -> Iterator[str]:
+    """Serves one connection; its URL."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def run() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                try:
+                    work(connection)
+                except OSError:
+                    return
+
+        threading.Thread(target=run, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/file"
+
+
+def taking(bytes_per_second: float, answer_after_seconds: float = 0.0) -> Callable[[socket.socket], None]:
+    def work(connection: socket.socket) -> None:
+        taken, began = 0, time.monotonic()
+        while taken < SIZE_BYTES:
+            piece = connection.recv(4_000)
+            if not piece:
+                return
+            taken += len(piece)
+            time.sleep(max(began + taken / bytes_per_second - time.monotonic(), 0))
+        time.sleep(answer_after_seconds)
+        connection.sendall(TAKEN)
+
+    return work
+
+
+def put(url: str, *, silence_seconds: float = 0.6, lasts_seconds: float = 60) -> float:
+    """How long it took."""
+    began = time.monotonic()
+    quick = Limits(connect_seconds=0.2, silence_seconds=silence_seconds)
+    chunks = [bytes(100_000)] * 3
+    Storage(quick).put(url, {}, SIZE_BYTES, chunks, deadline=began + lasts_seconds)
+    return time.monotonic() - began
+
+
+def test_a_write_may_take_longer_than_connecting() -> None:
+    """As one of 20 s, with 5 s to connect and 30 s of silence."""
+    with storage(taking(10**9, answer_after_seconds=0.5)) as url:
+        assert put(url) > 0.4
+
+
+def test_a_write_at_200_kilobytes_a_second_succeeds() -> None:
+    with storage(taking(200_000)) as url:
+        assert put(url) > 1
+
+
+@pytest.mark.parametrize(
+    "limit", [{"silence_seconds": 0.3}, {"lasts_seconds": 0.3}], ids=["ceiling", "deadline"]
+)
+def test_a_write_that_is_not_answered_ends_at_its(limit: dict[str, float]) -> None:
+    began = time.monotonic()
+    with storage(taking(50_000)) as url, pytest.raises(StorageFailed):
+        put(url, **limit)
+    assert time.monotonic() - began < 5
+
+
+def test_a_file_that_comes_in_drops_ends_at_its_deadline() -> None:
+    def work(connection: socket.socket) -> None:
+        connection.recv(1000)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n")
+        while True:
+            connection.sendall(b"X-More: 1\r\n")
+            time.sleep(0.02)
+
+    began = time.monotonic()
+    with storage(work) as url, pytest.raises(StorageFailed):
+        Storage().get(url, max_bytes=1000, deadline=began + 0.3)
+    assert time.monotonic() - began < 2
