@@ -8,6 +8,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from probe.api import ProbeApi, Words
 from chassis import quarantine, topology
 from chassis.ids import new_id
 from contracts.caller import Caller
+from contracts.errors import ApiError
 from contracts.events import EVENTS
 from contracts.services import SERVICES
 from local import rabbitmq
@@ -133,6 +135,19 @@ def test_the_bus_works_on_quorum_queues(
         )
     [kept] = quarantine.list_quarantined(virtual_host)
     assert quarantine.replay(virtual_host, kept.id)
+
+
+def test_on_quorum_queues_too_a_call_to_a_service_that_is_away_is_refused_soon_and_not_run_later(
+    running_service: Callable[..., Any], virtual_host: str
+) -> None:
+    probe = running_service("probe", api=ProbeApi)
+    probe.kill()
+    began = time.monotonic()
+    with pytest.raises(ApiError):
+        probe.write(CALLER, Words(text="refused"), timeout_seconds=60.0)
+    assert time.monotonic() - began < 3.0
+    probe.restart()
+    assert probe.count(CALLER, Words(text="refused")).count == 0
 
 
 def test_what_a_retry_room_cannot_send_back_stays_in_it(virtual_host: str, rabbitmqctl: str) -> None:

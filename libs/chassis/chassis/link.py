@@ -26,6 +26,8 @@ log = structlog.get_logger()
 #: frozen link is noticed after 8 to 16 s. Shorter would drop healthy links on a busy machine. Our choice.
 HEARTBEAT_SECONDS = 3
 _RECONNECT_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.0)
+#: Between two ticks: what is noticed by them is noticed that much later.
+TICK_SECONDS = 0.25
 
 
 class NotConfirmed(Exception):
@@ -36,7 +38,8 @@ class Link:
     """A connection with one plain channel and one channel with publisher confirms.
 
     `on_open(channel)` runs in the I/O thread after every (re)connection, when the topology has been declared;
-    `on_lost()` runs in the I/O thread whenever an open connection was lost.
+    `on_lost()` runs in the I/O thread whenever an open connection was lost; `on_tick()` every TICK_SECONDS, connected
+    or not.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class Link:
         name: str,
         on_open: Callable[[Channel], None],
         on_lost: Callable[[], None] = lambda: None,
+        on_tick: Callable[[], None] = lambda: None,
     ) -> None:
         self._parameters = pika.URLParameters(url)
         self._parameters.heartbeat = HEARTBEAT_SECONDS
@@ -56,6 +60,7 @@ class Link:
         self.name = name
         self._on_open = on_open
         self._on_lost = on_lost
+        self._on_tick = on_tick
         self._connection: SelectConnection | None = None
         self._ioloop: IOLoop | None = None
         self._open = threading.Event()
@@ -102,6 +107,11 @@ class Link:
         assert self._ioloop is not None
         self._ioloop.call_later(seconds, function)
 
+    def open_channel(self, on_open: Callable[[Channel], None]) -> None:
+        """Opens a further channel, whose closing closes nothing else. From the I/O thread, while the link is open."""
+        assert self._connection is not None
+        self._connection.channel(on_open_callback=on_open)
+
     def publish_confirmed(self, messages: list["Message"], timeout_seconds: float = 5.0) -> None:
         """Publishes persistent messages and returns once the broker has all of them.
 
@@ -135,8 +145,13 @@ class Link:
             began = time.monotonic()
             self._connect_and_serve()
             failures = 0 if time.monotonic() - began > 5 else failures + 1
-            self._stopping.wait(_RECONNECT_SECONDS[min(failures, len(_RECONNECT_SECONDS) - 1)])
+            self._pause(_RECONNECT_SECONDS[min(failures, len(_RECONNECT_SECONDS) - 1)])
         self._ended.set()
+
+    def _pause(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0 and not self._stopping.wait(min(left, TICK_SECONDS)):
+            self._tick()
 
     def _connect_and_serve(self) -> None:
         ioloop = IOLoop()
@@ -151,6 +166,7 @@ class Link:
             self._soon.clear()
             self._wake_pending = False
             self._ioloop = ioloop
+            self._tick_on(ioloop)
             ioloop.start()
         except Exception as error:  # noqa: BLE001 - whatever breaks the loop, it is made anew
             log.warning("link_failed", link=self.name, error=repr(error))
@@ -165,6 +181,17 @@ class Link:
                 ioloop.close()
             except Exception as error:  # noqa: BLE001 - pika closes what it can; a new loop is made either way
                 log.debug("link_loop_close_failed", link=self.name, error=repr(error))
+
+    def _tick_on(self, ioloop: IOLoop) -> None:
+        """Ticks now and every TICK_SECONDS while this loop runs: also while a connection is being made."""
+        self._tick()
+        ioloop.call_later(TICK_SECONDS, lambda: self._tick_on(ioloop))
+
+    def _tick(self) -> None:
+        try:
+            self._on_tick()
+        except Exception:
+            log.exception("link_tick_failed", link=self.name)
 
     def _give_up(self, ioloop: IOLoop, reason: Any) -> None:
         if not self._stopping.is_set():
@@ -233,6 +260,14 @@ class Message:
         self.headers = headers or {}
         self.mandatory = mandatory
 
+    def properties(self) -> pika.BasicProperties:
+        return pika.BasicProperties(
+            delivery_mode=2,
+            content_type="application/json",
+            message_id=self.message_id,
+            headers=self.headers,
+        )
+
 
 class _Batch:
     """Waits for the confirms of several messages."""
@@ -291,14 +326,12 @@ class _Confirms:
             self._tag += 1
             self._waiting[self._tag] = (batch, message.message_id)
             self._by_id[message.message_id] = batch
-            properties = pika.BasicProperties(
-                delivery_mode=2,
-                content_type="application/json",
-                message_id=message.message_id,
-                headers=message.headers,
-            )
             self._channel.basic_publish(
-                message.exchange, message.routing_key, message.body, properties, mandatory=message.mandatory
+                message.exchange,
+                message.routing_key,
+                message.body,
+                message.properties(),
+                mandatory=message.mandatory,
             )
 
     def _on_return(self, _channel: Any, method: Any, properties: Any, _body: bytes) -> None:

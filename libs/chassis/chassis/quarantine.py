@@ -30,23 +30,33 @@ class Quarantined(Record):
     body: str
 
 
-def put(link: Link, queue: str, headers: dict[str, Any] | None, body: bytes, error: str) -> bool:
-    """Moves a message into quarantine. False when the broker did not confirm it: then keep the original."""
+def marked(queue: str, headers: dict[str, Any] | None, body: bytes, error: str) -> Message:
+    """The message for the quarantine queue, which says where it was found and what is wrong with it."""
     marks = {
         **(headers or {}),
         "x-quarantine-queue": queue,
         "x-quarantine-error": error[:500],
         "x-quarantined-at": datetime.now(UTC).isoformat(timespec="milliseconds"),
     }
-    quarantine_id = new_id("qrn")
+    return Message("", topology.QUARANTINE_QUEUE, body, message_id=new_id("qrn"), headers=marks)
+
+
+def note(message: Message) -> None:
+    """Counts and logs a message that is in quarantine."""
+    queue, error = message.headers["x-quarantine-queue"], message.headers["x-quarantine-error"]
+    QUARANTINED.add(1, {"messaging.destination.name": queue})
+    log.error("message_quarantined", quarantine_id=message.message_id, queue=queue, error=error)
+
+
+def put(link: Link, queue: str, headers: dict[str, Any] | None, body: bytes, error: str) -> bool:
+    """Moves a message into quarantine. False when the broker did not confirm it: then keep the original."""
+    message = marked(queue, headers, body, error)
     try:
-        message = Message("", topology.QUARANTINE_QUEUE, body, message_id=quarantine_id, headers=marks)
         link.publish_confirmed([message])
     except NotConfirmed as failure:
         log.error("quarantine_failed", queue=queue, error=str(failure))
         return False
-    QUARANTINED.add(1, {"messaging.destination.name": queue})
-    log.error("message_quarantined", quarantine_id=quarantine_id, queue=queue, error=error[:500])
+    note(message)
     return True
 
 

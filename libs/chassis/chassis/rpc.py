@@ -2,13 +2,18 @@
 
 `bus = connect(amqp_url)`, `publishing = bus.service("publishing")`, `publishing.schedule_post(caller, request)`.
 Works in real threads (the gateway) and in green ones (services). The only exception is ApiError:
-the service's own refusal, or SERVICE_UNAVAILABLE when no answer came in time or the broker is away.
+the service's own refusal, or SERVICE_UNAVAILABLE when no answer came in time.
+
+SERVICE_UNAVAILABLE comes before the deadline, within 2 s, when nobody can answer: when no process consumes the
+service's calls (`consumer_watch.py`), or the broker is away. Such a call was not run and never will be. While that
+lasts further calls are refused at once.
 
 Gathering is adaptive: a call leaves at once while no frame to its service is unanswered; otherwise it waits for
 that answer or 2 ms, whichever is first, and leaves with its neighbours.
 """
 
 import itertools
+import math
 import threading
 import time
 from collections import deque
@@ -22,6 +27,7 @@ from msgspec import Raw
 from pika.channel import Channel
 
 from chassis import topology
+from chassis.consumer_watch import ConsumerWatch
 from chassis.frames import (
     MAX_FRAME_BYTES,
     PING,
@@ -52,8 +58,13 @@ GATHER_SECONDS = 0.002
 #: A frame that is unanswered for longer holds up nobody: its calls are slow, or nobody will ever answer. Our choice.
 FRESH_SECONDS = 0.02
 DEFAULT_TIMEOUT_SECONDS = 10.0
-#: Between two looks for calls whose time is up while nobody waits for them. Our choice.
+#: How long after its deadline a call is ended that nobody waits for.
 _SWEEP_SECONDS = 0.5
+#: A call unanswered for so long has its service's consumers looked for. Two looks, a tick (0.25 s) apart, and the tick
+#: before them make it 1.5 s until it is refused.
+UNANSWERED_SECONDS = 1.0
+#: A lost connection is usually back in 0.1 s. Without one for so long, calls are refused.
+DISCONNECTED_SECONDS = 1.5
 _REPLY_TO = "amq.rabbitmq.reply-to"
 
 
@@ -67,14 +78,16 @@ class PendingCall:
 
     __slots__ = (
         *("_done", "_error", "_method", "_raw"),
-        *("call", "deadline", "forget", "frame_id", "sent", "service", "span", "then"),
+        *("call", "deadline", "forget", "frame_id", "has_ended", "sent_at", "service", "span", "then"),
     )
 
     def __init__(self, service: str, method: Method, call: Call, deadline: float) -> None:
         self.service = service
         self.call = call
         self.deadline = deadline
-        self.sent = False
+        #: When it left (monotonic); 0 before that.
+        self.sent_at = 0.0
+        self.has_ended = False
         self.frame_id = 0
         self.forget: Callable[[int], None] = lambda _id: None
         self.span: Any = None
@@ -87,7 +100,7 @@ class PendingCall:
         self._error: ApiError | None = None
 
     def finish(self, raw: Raw, error: ApiError | None) -> None:
-        self._raw, self._error = raw, error
+        self._raw, self._error, self.has_ended = raw, error, True
         self._done.release()
         if self.span is not None:
             tracing.called(self.span, error)
@@ -127,7 +140,9 @@ class Bus:
         self._on_reset: Callable[[], None] = lambda: None
         #: Whether replies can be received: nothing may be sent before (the broker would close the channel).
         self.ready = False
-        self.link = Link(amqp_url, name, self._on_open, self._lost)
+        #: Since when there has been no connection (monotonic). The first one may take until the calls' deadlines.
+        self._disconnected_at = math.inf
+        self.link = Link(amqp_url, name, self._on_open, self._lost, self._tick)
         self.link.start()
 
     def service(self, name: str, api: type | None = None) -> Any:
@@ -185,15 +200,23 @@ class Bus:
         self.ready = True
         for line in list(self._lines.values()):
             line.reset()
-        self._sweep()
 
-    def _sweep(self) -> None:
-        """Ends calls that nobody waits for: of a lost answer they would never hear. Goes on while the link is open."""
-        over = time.monotonic() - _SWEEP_SECONDS
+    def _tick(self) -> None:
+        """Ends the calls that nobody can answer, and those past their deadlines that nobody waits for."""
+        now = time.monotonic()
+        is_cut_off = not self.ready and self._disconnected_at < now - DISCONNECTED_SECONDS
+        unanswered: set[str] = set()
         for pending in list(self._pending.values()):
-            if pending.deadline < over:
+            if pending.deadline < now - _SWEEP_SECONDS:
                 self._fail(pending.call.id, "did not answer in time")
-        self.link.call_later(_SWEEP_SECONDS, self._sweep)
+            elif is_cut_off:
+                self._fail(pending.call.id, "there is no connection to the broker")
+            elif pending.sent_at and pending.sent_at < now - UNANSWERED_SECONDS:
+                unanswered.add(pending.service)
+        if self.ready:
+            for service, line in list(self._lines.items()):
+                if service in unanswered or line.watch.is_away:
+                    line.watch.look()
 
     def _consume_broadcasts(self) -> None:
         channel = self.link.channel
@@ -240,11 +263,15 @@ class Bus:
 
     def _lost(self) -> None:
         """Fails what was sent (its answer is lost); what was not goes out on the next connection."""
-        self.ready = False
+        self.ready, self._disconnected_at = False, time.monotonic()
         for pending in list(self._pending.values()):
-            if pending.sent:
+            if pending.sent_at:
                 self._fail(pending.call.id, "the connection to the broker was lost")
         self._on_reset()
+
+    def refuse(self, pending: PendingCall) -> None:
+        """Ends a call that was not sent: its service is away."""
+        self._fail(pending.call.id, "no process consumes its calls")
 
     def _fail(self, call_id: int, reason: str) -> None:
         pending = self._pending.pop(call_id, None)
@@ -270,6 +297,7 @@ class _Line:
         self._frame_ids = itertools.count(1)
         self._timer_set = False
         self._flush_asked = False
+        self.watch = ConsumerWatch(bus.link, service)
 
     def add(self, pending: PendingCall) -> None:
         """From any thread."""
@@ -283,6 +311,7 @@ class _Line:
 
     def reset(self) -> None:
         """On a new connection."""
+        self.watch.reset()
         self._unanswered.clear()
         self._timer_set = False
         self._flush_asked = False
@@ -311,7 +340,10 @@ class _Line:
     def flush(self) -> None:
         channel = self._bus.link.channel
         while self._waiting and self._bus.ready and channel is not None:
-            self._send(channel)
+            if self.watch.is_away:
+                self._bus.refuse(self._waiting.popleft())
+            else:
+                self._send(channel)
 
     def _send(self, channel: Channel) -> None:
         now = time.monotonic()
@@ -320,10 +352,10 @@ class _Line:
         while self._waiting and size < MAX_FRAME_BYTES:
             pending = self._waiting.popleft()
             left = pending.deadline - now
-            if left <= 0:
+            if left <= 0 or pending.has_ended:
                 continue  # its caller has given up
             pending.call.ttl = left
-            pending.sent, pending.frame_id = True, frame_id
+            pending.sent_at, pending.frame_id = now, frame_id
             calls.append(pending.call)
             longest = max(longest, left)
             size += len(bytes(pending.call.request)) + 512

@@ -3,6 +3,9 @@
 import json
 import os
 import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +45,25 @@ class Stack:
         starts = self.starts(name)
         os.kill(int((self.run / "pids" / name).read_text()), number)
         return starts
+
+    @contextmanager
+    def held_down(self, name: str) -> Iterator[None]:
+        """The process is killed, and again each time that the supervisor starts it, until the block ends."""
+        over = threading.Event()
+
+        def kill_again() -> None:
+            while not over.wait(0.05):
+                with suppress(OSError, ValueError):  # it is down
+                    os.kill(int((self.run / "pids" / name).read_text()), signal.SIGKILL)
+
+        self.kill(name)
+        killer = threading.Thread(target=kill_again)
+        killer.start()
+        try:
+            yield
+        finally:
+            over.set()
+            killer.join()
 
     def await_restart(self, name: str, starts: int, seconds: float = 30.0) -> None:
         until(lambda: self.starts(name) > starts, seconds, f"{name} is started again")

@@ -105,6 +105,21 @@ def test_a_call_in_flight_when_the_caller_s_link_is_cut_fails_at_once(faulty, fa
     answers_within(5.0, lambda: far_probe.echo(CALLER, Words(), timeout_seconds=0.5))
 
 
+def test_without_a_broker_calls_are_refused_within_two_seconds_and_then_at_once(faulty, far_probe):
+    faulty[0].refuse(True)
+    faulty[0].cut()
+    began = time.monotonic()
+    for allowed in (2.5, 0.5, 0.5):
+        with pytest.raises(ApiError) as caught:
+            far_probe.write(CALLER, Words(text="refused"), timeout_seconds=30.0)
+        assert caught.value.code == "SERVICE_UNAVAILABLE"
+        assert time.monotonic() - began < allowed
+        began = time.monotonic()
+    faulty[0].refuse(False)
+    counted = answers_within(5.0, lambda: far_probe.count(CALLER, Words(text="refused"), timeout_seconds=0.5))
+    assert counted.count == 0
+
+
 def test_a_write_whose_service_lost_its_link_in_the_middle_runs_once(faulty, probe_behind):
     pending = probe_behind.bus.service("probe", ProbeApi).write.start(
         CALLER, Words(text="once", seconds=1.0), timeout_seconds=3.0

@@ -1,0 +1,145 @@
+"""A service that no process listens for is found out within 2 s; one that is only busy is waited for."""
+
+import json
+import signal
+import time
+
+import pika
+import pytest
+from probe.api import ProbeApi, Words
+
+from chassis import quarantine, topology
+from chassis.rpc import connect
+from contracts.caller import Caller
+from contracts.errors import ApiError
+
+CALLER = Caller(account_id="usr_1", user_id="usr_1")
+#: The goal, and room for a busy machine.
+NOTICED_SECONDS, ROOM_SECONDS = 2.0, 0.5
+
+
+@pytest.fixture
+def probe(running_service):
+    return running_service("probe", api=ProbeApi)
+
+
+def refused_after(call):
+    """Seconds until the call was refused."""
+    began = time.monotonic()
+    with pytest.raises(ApiError) as caught:
+        call()
+    assert caught.value.code == "SERVICE_UNAVAILABLE"
+    return time.monotonic() - began
+
+
+def until(condition, timeout_seconds=15.0):
+    deadline = time.monotonic() + timeout_seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.1)
+
+
+def queue_of(virtual_host):
+    """Messages that are ready, and consumers."""
+    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+        method = connection.channel().queue_declare(topology.rpc_queue("probe"), passive=True).method
+        return method.message_count, method.consumer_count
+
+
+def test_a_call_to_a_service_that_is_away_is_refused_long_before_its_deadline(probe):
+    probe.kill()
+    seconds = refused_after(lambda: probe.echo(CALLER, Words(), timeout_seconds=30.0))
+    assert seconds < NOTICED_SECONDS + ROOM_SECONDS
+
+
+def test_a_write_refused_because_its_service_is_away_is_not_run_when_it_is_back(probe, virtual_host):
+    probe.kill()
+    refused_after(lambda: probe.write(CALLER, Words(text="refused"), timeout_seconds=60.0))
+    assert queue_of(virtual_host) == (0, 0)
+    probe.restart()
+    assert probe.count(CALLER, Words(text="refused")).count == 0
+
+
+def test_while_a_service_is_away_further_calls_are_refused_at_once_and_answered_when_it_is_back(probe):
+    probe.kill()
+    refused_after(lambda: probe.echo(CALLER, Words()))
+    assert max(refused_after(lambda: probe.echo(CALLER, Words())) for _ in range(20)) < ROOM_SECONDS
+    probe.restart()
+    assert probe.echo(CALLER, Words(text="back")).text == "back"
+
+
+def test_a_service_that_is_busy_is_waited_for_however_long_its_queue(running_service, virtual_host):
+    probe = running_service("probe", env={"MAX_WORKERS": "1"}, api=ProbeApi)
+    proxy = probe.bus.service("probe", ProbeApi)
+    pending = []
+    for number in range(30):
+        pending.append(proxy.wait.start(CALLER, Words(text=str(number), seconds=0.12), timeout_seconds=30.0))
+        time.sleep(0.03)  # a frame each
+    assert queue_of(virtual_host)[0] > 0
+    assert [call.result().text for call in pending] == [str(number) for number in range(30)]
+
+
+def test_a_call_is_not_refused_while_a_service_that_stops_still_works_on_it(probe, virtual_host):
+    proxy = probe.bus.service("probe", ProbeApi)
+    pending = proxy.wait.start(CALLER, Words(text="done", seconds=4.0), timeout_seconds=30.0)
+    proxy.echo(CALLER, Words(text="behind it in the queue"))
+    probe.process.send_signal(signal.SIGTERM)
+    until(lambda: queue_of(virtual_host)[1] == 0)
+    assert refused_after(lambda: proxy.echo(CALLER, Words())) < NOTICED_SECONDS + ROOM_SECONDS
+    assert pending.result().text == "done"
+
+
+def test_no_call_is_lost_while_one_of_two_replicas_restarts(running_service, virtual_host):
+    replicas = [running_service("probe", api=ProbeApi) for _ in range(2)]
+    answers = []
+    for replica in replicas:
+        until(lambda: queue_of(virtual_host)[1] == 2)
+        assert replica.terminate() == 0
+        answers += [replica.echo(CALLER, Words(text="still")).text for _ in range(20)]
+        replica.restart()
+    assert answers == ["still"] * 40
+
+
+def test_what_others_have_sent_to_a_service_that_is_away_is_answered_as_well(probe, virtual_host):
+    probe.kill()
+    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+        channel = connection.channel()
+        mailbox = channel.queue_declare("", exclusive=True).method.queue
+        call = {"id": 7, "method": "write", "ttl": 60, "caller": {}, "request": {}}
+        frame = json.dumps({"sent_at": time.time(), "calls": [call]}).encode()
+        properties = pika.BasicProperties(reply_to=mailbox)
+        channel.basic_publish("", topology.rpc_queue("probe"), frame, properties)
+        channel.basic_publish("", topology.rpc_queue("probe"), b"not json", properties)
+        refused_after(lambda: probe.echo(CALLER, Words()))
+        _, _, body = next(channel.consume(mailbox, auto_ack=True, inactivity_timeout=5))
+    [reply] = json.loads(body)["replies"]
+    assert (reply["id"], reply["error"]["code"]) == (7, "SERVICE_UNAVAILABLE")
+    until(lambda: [one.body for one in quarantine.list_quarantined(virtual_host)] == ["not json"])
+
+
+def test_a_queue_that_is_deleted_while_its_service_is_away_costs_no_other_call_its_answer(
+    probe, virtual_host
+):
+    probe.kill()
+    refused_after(lambda: probe.echo(CALLER, Words()))
+    resets = []
+    probe.bus.subscribe(lambda _event: None, lambda: resets.append("reset"))
+    until(lambda: resets)
+    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+        connection.channel().queue_delete(topology.rpc_queue("probe"))
+    assert max(refused_after(lambda: probe.echo(CALLER, Words())) for _ in range(5)) < ROOM_SECONDS
+    probe.restart()
+    assert probe.echo(CALLER, Words(text="back")).text == "back"
+    assert resets == ["reset"]  # the link was never lost
+
+
+def test_each_process_finds_out_for_itself(probe, virtual_host):
+    other = connect(virtual_host, "other")
+    probe.kill()
+    calls = [bus.service("probe", ProbeApi) for bus in (probe.bus, other)]
+    began = time.monotonic()
+    pending = [proxy.echo.start(CALLER, Words(), timeout_seconds=30.0) for proxy in calls]
+    for call in pending:
+        refused_after(call.result)
+    assert time.monotonic() - began < NOTICED_SECONDS + ROOM_SECONDS
+    other.close()

@@ -1,0 +1,88 @@
+"""With a service stopped, or the broker, every request is answered within about two seconds, not at its deadline.
+
+With `FULL_SIZE=1 ./dev test tests/e2e/test_services_away.py -rP` each service is stopped in turn. Prints how long the
+answers took.
+"""
+
+import os
+import time
+import uuid
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import pytest
+from e2e_kit.operator import Account, Accounts
+from e2e_kit.posting import from_now
+from e2e_kit.stack import Stack
+from e2e_kit.waiting import until
+
+pytestmark = pytest.mark.alone
+
+#: Until it is certain that nobody listens, and what a busy machine adds.
+NOTICED_SECONDS, BUSY_SECONDS = 2.0, 1.0
+#: From then on refusals need not wait.
+AT_ONCE_SECONDS = 1.0
+BACK_SECONDS = 60.0
+READS = ("/me", "/pages", "/media", "/ai/jobs", "/webhooks", "/posts/scheduled")
+#: The broker and three services stand for all: one that only some requests need, and two that every request needs.
+USUAL = ("accounts", "quota", "publishing", "rabbitmq")
+NAMES = (*USUAL, "media", "ai", "webhooks")
+
+
+class Answer(NamedTuple):
+    path: str
+    status: int
+    seconds: float
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_while_a_service_is_away_every_request_is_answered_within_about_two_seconds(
+    accounts: Accounts, stack: Stack, name: str
+) -> None:
+    if name not in USUAL and not os.environ.get("FULL_SIZE"):
+        pytest.skip("FULL_SIZE is not set: it goes the way of publishing")
+    known, unknown = (accounts.new(pool_size=20) for _ in range(2))
+    until(lambda: ask(known, "/pages").status == 200, BACK_SECONDS, "all is well before")
+    with stack.held_down(name):
+        first = ask_all(known, unknown)
+        again = ask_all(known)
+    stack.await_ready(BACK_SECONDS)
+    until(lambda: ask(known, "/pages").status == 200, BACK_SECONDS, "it works again")
+    for who, answers in (
+        ("a known caller", first[::2]),
+        ("an unknown caller", first[1::2]),
+        ("again", again),
+    ):
+        print(f"{name} away, {who}: {told(answers)}")
+    assert {answer.status for answer in first} <= {200, 201, 503}
+    assert 503 in {answer.status for answer in first}
+    late = [answer for answer in first if answer.seconds > NOTICED_SECONDS + BUSY_SECONDS]
+    late += [answer for answer in again if answer.seconds > AT_ONCE_SECONDS + BUSY_SECONDS]
+    assert not late
+
+
+def ask(account: Account, path: str) -> Answer:
+    begin = time.monotonic()
+    if path == "/posts/schedule":
+        body = {"page_id": account.page_id(), "message": uuid.uuid4().hex, "scheduled_at": from_now(days=2)}
+        answer = account.api.call("POST", path, json=body, key=uuid.uuid4().hex)
+    else:
+        answer = account.api.call("GET", path)
+    return Answer(path, answer.status_code, time.monotonic() - begin)
+
+
+def ask_all(*of: Account) -> list[Answer]:
+    """Everything at once: each request finds out by itself. The accounts take turns in the answers."""
+    asks = [(account, path) for path in (*READS, "/posts/schedule") for account in of]
+    with ThreadPoolExecutor(len(asks)) as pool:
+        return list(pool.map(lambda one: ask(*one), asks))
+
+
+def told(answers: list[Answer]) -> str:
+    refused = [answer for answer in answers if answer.status == 503]
+    slowest = max(answers, key=lambda answer: answer.seconds)
+    return (
+        f"{dict(Counter(answer.status for answer in answers))}, {len(refused)} refused, "
+        f"slowest {slowest.seconds:.2f} s ({slowest.path})"
+    )
