@@ -7,9 +7,10 @@ from contracts.errors import INVALID_DATE, ApiError, invalid
 from contracts.platforms import parse_platform
 from publishing import reach
 from publishing.house import House
+from publishing.records import PageRow
 from publishing.store import Connection
+from publishing.store.lists import Lists
 from publishing.store.pages import Pages
-from publishing.store.posts import Posts
 
 STATUSES = ("queued", "published", "failed", "cancelled")
 
@@ -19,7 +20,7 @@ def scheduled(house: House, caller: Caller, request: api.ListScheduledPosts) -> 
     statuses = _statuses(request.status)
     with house.database.reading() as connection:
         _check_page(connection, caller, request.page_id)
-        found = Posts(connection).scheduled(
+        found = Lists(connection).scheduled(
             caller.account_id,
             brand_ids=caller.brand_ids,
             page_id=request.page_id,
@@ -40,8 +41,10 @@ def published(house: House, caller: Caller, request: api.ListPublishedPosts) -> 
     if request.since is not None and request.since.tzinfo is None:
         raise ApiError(INVALID_DATE, field="since")
     with house.database.reading() as connection:
-        _check_page(connection, caller, request.page_id)
-        found = Posts(connection).published(
+        page = _check_page(connection, caller, request.page_id)
+        if page is not None and platform not in (None, page.platform):
+            return api.PublishedPostList(published_posts=(), next_cursor=None)
+        found = Lists(connection).published(
             caller.account_id,
             brand_ids=caller.brand_ids,
             page_id=request.page_id,
@@ -78,6 +81,5 @@ def _statuses(value: str) -> tuple[str, ...]:
     return asked
 
 
-def _check_page(connection: Connection, caller: Caller, page_id: str | None) -> None:
-    if page_id is not None:
-        reach.page(caller, Pages(connection).get(page_id))
+def _check_page(connection: Connection, caller: Caller, page_id: str | None) -> PageRow | None:
+    return None if page_id is None else reach.page(caller, Pages(connection).get(page_id))

@@ -67,7 +67,7 @@ _CLAIM_LOOKS = text(
 _OF_OTHERS = text(
     """
     SELECT remote_id FROM posts
-    WHERE page_id = :page_id AND id <> :id AND out_at IS NOT NULL AND remote_id IS NOT NULL
+    WHERE page_id = :page_id AND id <> :id AND out_at <= clock_now() AND remote_id IS NOT NULL
     ORDER BY out_at DESC LIMIT 500
     """
 )

@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from chassis.clock import clock_now
 from chassis.database import Prepared
 from contracts import publishing as api
+from contracts.platforms import PLATFORMS
 from publishing.models import pages
 from publishing.records import PageRow, column_names, is_id
 
@@ -20,6 +21,7 @@ _SHOWN = (
     "id, platform, name, username, remote_account_id, brand_id, brand_name,"
     " followers, picture, expired, created_at"
 )
+_PLATFORMS = f"ARRAY[{', '.join(repr(platform.code) for platform in PLATFORMS.values())}]"
 # Built once: composing a statement costs as much as running it.
 _ONE = _ALL.where(pages.c.id == bindparam("id"))
 _ONE_WITH_TIME = Prepared(_ONE.add_columns(clock_now().label("now")))
@@ -49,17 +51,27 @@ _END_SUBSCRIPTION = text(
 
 @cache
 def _newest(of_brands: bool, of_platform: bool, from_there: bool) -> Prepared:
-    """The busiest list of the API, with the conditions that are asked for."""
-    conditions = ["account_id = %(account_id)s AND unlinked_at IS NULL"]
-    if of_brands:
-        conditions.append("brand_id = ANY(%(brand_ids)s)")
-    if of_platform:
-        conditions.append("platform = %(platform)s")
+    """The busiest list of the API, with the conditions that are asked for.
+
+    Those of brands are read from the heads of index ranges, one for each brand and platform. The account is asked for
+    outside: inside it would lead to the account's own index, and to all of its pages.
+    """
+    own = "unlinked_at IS NULL"
     if from_there:
-        conditions.append("(created_at, id) < (%(created_at)s, %(id)s)")
+        own += " AND (created_at, id) < (%(created_at)s, %(id)s)"
+    end = "ORDER BY created_at DESC, id DESC LIMIT %(limit)s"
+    if not of_brands:
+        of_one = " AND platform = %(platform)s" if of_platform else ""
+        return Prepared(
+            f"SELECT {_SHOWN} FROM pages WHERE account_id = %(account_id)s AND {own}{of_one} {end}"
+        )
+    platforms = "ARRAY[%(platform)s::text]" if of_platform else _PLATFORMS
     return Prepared(
-        f"SELECT {_SHOWN} FROM pages WHERE {' AND '.join(conditions)}"
-        " ORDER BY created_at DESC, id DESC LIMIT %(limit)s"
+        f"""
+        SELECT {_SHOWN} FROM unnest(%(brand_ids)s::text[]) AS of_brand, unnest({platforms}) AS of_platform, LATERAL (
+            SELECT {_SHOWN}, account_id FROM pages WHERE brand_id = of_brand AND platform = of_platform AND {own} {end}
+        ) AS head WHERE account_id = %(account_id)s {end}
+        """
     )
 
 

@@ -1,4 +1,4 @@
-"""Posts as clients make, change and list them: statements. Sending them is `sending.py`."""
+"""Posts as clients make and change them: statements. Sending them is `sending.py`, lists are `lists.py`."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, RowMapping, Text, bindparam, func, select, text, tuple_, union_all, update
+from sqlalchemy import Connection, RowMapping, Text, bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from chassis.clock import clock_now
@@ -14,7 +14,7 @@ from chassis.database import Prepared, UniqueViolation, end_with, fetch
 from chassis.operations import CLAIM, Effect, Operation
 from contracts.platforms import DAY_SECONDS, MIN_SCHEDULE_GAP_SECONDS
 from publishing.models import posts
-from publishing.records import OUT, PENDING, Post, column_names, is_id
+from publishing.records import OUT, Post, column_names, is_id
 
 #: Whom the guardrails of a schedule call count, and those of a publish call (decisions "Guardrail windows").
 COUNTED_FOR_SCHEDULE = ("queued", *OUT)
@@ -74,6 +74,13 @@ _ADD_LAST = Prepared(_NEW)
 _JSON = ("media_files", "settings")
 
 
+#: Each side of the OR has a partial index of its own: the page's history is not read.
+_PENDING_OF_PAGE = text(
+    """
+    SELECT * FROM posts WHERE page_id = :page_id AND (state = 'queued' OR state IN ('sending', 'unknown'))
+    ORDER BY id FOR UPDATE
+    """
+)
 _NEXT_MEDIA_REVISIONS = (
     update(posts)
     .where(posts.c.id == func.any(bindparam("ids", type_=ARRAY(Text))))
@@ -214,8 +221,7 @@ class Posts:
 
     def pending_of_page(self, page_id: str) -> list[Post]:
         """Posts of a page that have neither gone out nor ended, as they stay until the transaction ends."""
-        statement = select(*_POST).where(posts.c.page_id == page_id, posts.c.state.in_(PENDING))
-        return self._all(statement.order_by(posts.c.id).with_for_update())
+        return self._all(_PENDING_OF_PAGE, {"page_id": page_id})
 
     def requeue(self, post_id: str) -> Post | None:
         """A failed post is due now, with a fresh budget of attempts; None when it has not failed."""
@@ -232,57 +238,6 @@ class Posts:
             .returning(posts)
         )
 
-    def scheduled(
-        self,
-        account_id: str,
-        *,
-        brand_ids: tuple[str, ...] | None,
-        page_id: str | None,
-        statuses: Collection[str],
-        after: tuple[datetime, str] | None,
-        limit: int,
-    ) -> list[Post]:
-        """Soonest first; `after` is the last row's (scheduled_at, id).
-
-        Each state's soonest, then the soonest of them: in that order the index has them.
-        """
-        states = {state for status in statuses for state in (PENDING if status == "queued" else (status,))}
-        statement = select(*_POST).where(posts.c.account_id == account_id, posts.c.origin == "scheduled")
-        if brand_ids is not None:
-            statement = statement.where(posts.c.brand_id.in_(brand_ids))
-        if page_id is not None:
-            statement = statement.where(posts.c.page_id == page_id)
-        if after is not None:
-            statement = statement.where(tuple_(posts.c.scheduled_at, posts.c.id) > after)
-        soonest = statement.order_by(posts.c.scheduled_at, posts.c.id).limit(limit)
-        found = union_all(*(soonest.where(posts.c.state == state) for state in sorted(states))).subquery()
-        return self._all(select(found).order_by(found.c.scheduled_at, found.c.id).limit(limit))
-
-    def published(
-        self,
-        account_id: str,
-        *,
-        brand_ids: tuple[str, ...] | None,
-        page_id: str | None,
-        platform: str | None,
-        since: datetime | None,
-        before: tuple[datetime, str] | None,
-        limit: int,
-    ) -> list[Post]:
-        """Newest first; `before` is the last row's (published_at, id)."""
-        statement = select(posts).where(posts.c.account_id == account_id, posts.c.state == "published")
-        if brand_ids is not None:
-            statement = statement.where(posts.c.brand_id.in_(brand_ids))
-        if page_id is not None:
-            statement = statement.where(posts.c.page_id == page_id)
-        if platform is not None:
-            statement = statement.where(posts.c.platform == platform)
-        if since is not None:
-            statement = statement.where(posts.c.out_at > since)
-        if before is not None:
-            statement = statement.where(tuple_(posts.c.out_at, posts.c.id) < before)
-        return self._all(statement.order_by(posts.c.out_at.desc(), posts.c.id.desc()).limit(limit))
-
     def set_metrics(self, post_id: str, likes: int, comments: int, shares: int) -> None:
         self._connection.execute(
             update(posts).where(posts.c.id == post_id).values(likes=likes, comments=comments, shares=shares)
@@ -292,8 +247,8 @@ class Posts:
         row: RowMapping | None = self._connection.execute(statement, parameters).mappings().first()
         return Post.of(row) if row else None
 
-    def _all(self, statement: Any) -> list[Post]:
-        return [Post.of(row) for row in self._connection.execute(statement).mappings()]
+    def _all(self, statement: Any, parameters: dict[str, Any] | None = None) -> list[Post]:
+        return [Post.of(row) for row in self._connection.execute(statement, parameters).mappings()]
 
 
 def _times(values: list[datetime] | None) -> list[datetime]:

@@ -1,0 +1,137 @@
+"""Lists of posts as clients ask for them: statements.
+
+Each list is read from the heads of a few index ranges (of an account and platform, a brand, a page, each in a state),
+so that its cost goes by what it shows and by how many such ranges there are, never by how long a history is.
+"""
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from contracts.platforms import PLATFORMS
+from publishing.records import PENDING, Post
+
+_ALL_PLATFORMS = [platform.code for platform in PLATFORMS.values()]
+_LAST, _FIRST = datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)
+
+#: Index `posts_published_of_account`.
+_OF_ACCOUNT = (
+    "unnest(CAST(:platforms AS text[])) AS own(platform)",
+    "account_id = :account_id AND platform = own.platform",
+)
+#: Indexes `posts_out_of_brand` and `posts_out_of_page` hold planned posts as well: those come after the present.
+_OF_BRANDS = (
+    "unnest(CAST(:brand_ids AS text[])) AS own(id)",
+    "brand_id = own.id AND out_at <= clock_now()",
+)
+_OF_PAGE = "(VALUES (:page_id)) AS own(id)", "page_id = own.id AND out_at <= clock_now()"
+_OF_PAGES = (
+    "(SELECT id FROM pages WHERE brand_id = ANY(:brand_ids) AND platform = ANY(:platforms)) AS own",
+    "page_id = own.id AND out_at <= clock_now()",
+)
+
+#: The account is asked for outside: inside it would lead to the account's own index, and to its whole history.
+_NEWEST = """
+    SELECT head.* FROM {ranges}, LATERAL (
+        SELECT * FROM posts WHERE {of_range} AND state = 'published' AND out_at > :since
+            AND (out_at, id) < (:before_at, :before_id)
+        ORDER BY out_at DESC, id DESC LIMIT :limit) head
+    WHERE head.account_id = :account_id ORDER BY head.out_at DESC, head.id DESC LIMIT :limit
+    """
+
+#: The state is no parameter: it names the partial index.
+_SOONEST_OF_STATE = """
+    SELECT head.* FROM {ranges}, LATERAL (
+        SELECT * FROM posts WHERE {of_range} AND origin = 'scheduled' AND state = '{state}'
+            AND (scheduled_at, id) > (:after_at, :after_id)
+        ORDER BY scheduled_at, id LIMIT :limit) head
+    WHERE head.account_id = :account_id
+    """
+_SOONEST_RANGES = {
+    "account": ("(VALUES (:account_id)) AS own(id)", "account_id = own.id"),
+    "page": ("(VALUES (:page_id)) AS own(id)", "page_id = own.id"),
+    "brands": ("(SELECT id FROM pages WHERE brand_id = ANY(:brand_ids)) AS own", "page_id = own.id"),
+}
+
+
+class Lists:
+    """Lists over an open connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def scheduled(
+        self,
+        account_id: str,
+        *,
+        brand_ids: tuple[str, ...] | None,
+        page_id: str | None,
+        statuses: Collection[str],
+        after: tuple[datetime, str] | None,
+        limit: int,
+    ) -> list[Post]:
+        """Soonest first; `after` is the last row's (scheduled_at, id). A page given is one of the caller's brands."""
+        states = {state for status in statuses for state in (PENDING if status == "queued" else (status,))}
+        ranges = "page" if page_id is not None else "account" if brand_ids is None else "brands"
+        after_at, after_id = after or (_FIRST, "")
+        values = {
+            "account_id": account_id,
+            "page_id": page_id,
+            "brand_ids": list(brand_ids or ()),
+            "after_at": after_at,
+            "after_id": after_id,
+            "limit": limit,
+        }
+        return self._posts(_soonest(ranges, tuple(sorted(states))), values)
+
+    def published(
+        self,
+        account_id: str,
+        *,
+        brand_ids: tuple[str, ...] | None,
+        page_id: str | None,
+        platform: str | None,
+        since: datetime | None,
+        before: tuple[datetime, str] | None,
+        limit: int,
+    ) -> list[Post]:
+        """Newest first; `before` is the last row's (published_at, id). A page given is one of the caller's brands, and
+        of this platform."""
+        if page_id is not None:
+            ranges = _OF_PAGE
+        elif brand_ids is None:
+            ranges = _OF_ACCOUNT
+        else:
+            ranges = _OF_BRANDS if platform is None else _OF_PAGES
+        before_at, before_id = before or (_LAST, "")
+        values = {
+            "account_id": account_id,
+            "page_id": page_id,
+            "brand_ids": list(brand_ids or ()),
+            "platforms": _ALL_PLATFORMS if platform is None else [platform],
+            "since": since or _FIRST,
+            "before_at": before_at,
+            "before_id": before_id,
+            "limit": limit,
+        }
+        return self._posts(_newest(ranges), values)
+
+    def _posts(self, statement: Any, values: dict[str, Any]) -> list[Post]:
+        return [Post.of(row) for row in self._connection.execute(statement, values).mappings()]
+
+
+@cache
+def _newest(ranges: tuple[str, str]) -> Any:
+    return text(_NEWEST.format(ranges=ranges[0], of_range=ranges[1]))
+
+
+@cache
+def _soonest(name: str, states: tuple[str, ...]) -> Any:
+    ranges, of_range = _SOONEST_RANGES[name]
+    found = " UNION ALL ".join(
+        _SOONEST_OF_STATE.format(ranges=ranges, of_range=of_range, state=state) for state in states
+    )
+    return text(f"SELECT * FROM ({found}) AS found ORDER BY scheduled_at, id LIMIT :limit")
