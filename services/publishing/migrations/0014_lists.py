@@ -8,8 +8,8 @@ from alembic import op
 
 from chassis.indexes import create_missing
 
-revision = "0013"
-down_revision = "0012"
+revision = "0014"
+down_revision = "0013"
 
 INDEXES = {
     "posts_published_of_account": "posts (account_id, platform, out_at DESC, id DESC) WHERE state = 'published'",
