@@ -107,7 +107,7 @@ def _reply(house: House, caller: Caller, request: api.ReplyToComment, answer: An
     check_page(house, page)
     answer.concerns(post.id)
     with house.database.transaction() as connection:
-        row = _begin(connection, caller, page, comment, request.message)
+        page, row = _begin(house, connection, caller, request, comment)
     sent = _send(house, page, comment, row)
     ended = _record(house, page, post, row, sent, answer)
     if sent.error is not None:
@@ -228,21 +228,27 @@ def _fetch(house: House, caller: Caller, page: PageRow, post: Post, request: api
 
 
 def _begin(
-    connection: Connection, caller: Caller, page: PageRow, comment: CommentRow, message: str
-) -> ReplyRow:
-    """The reply, claimed by this try. One that its platform refused is taken up again. Raises Done for any other that
-    the operation has made, IDEMPOTENCY_IN_PROGRESS for a voided try, POST_IN_PROGRESS."""
+    house: House, connection: Connection, caller: Caller, request: api.ReplyToComment, comment: CommentRow
+) -> tuple[PageRow, ReplyRow]:
+    """The page as it is by now, and the reply, claimed by this try. One that its platform refused is taken up again.
+
+    Raises Done for any other that the operation has made, IDEMPOTENCY_IN_PROGRESS for a voided try, NOT_FOUND for an
+    unlinked page, PAGE_EXPIRED.
+    """
     operations, comments = Operations(connection), Comments(connection)
     operation = operations.lock(caller)
     made = comments.get_reply(operation.result) if operation.result is not None else None
     operation.check(own=made.id if made is not None and made.state == "failed" else None)
+    found, _ = Pages(connection).lock_with_time(request.page_id)
+    page = reach.page(caller, found)
+    check_page(house, page)
     lease = _ROOM_SECONDS + _CALL_SECONDS * PARTS[page.platform].reply_calls
-    row = comments.begin_reply(comment, message, caller.operation_id, lease)
+    row = comments.begin_reply(comment, request.message, caller.operation_id, lease)
     if row is None and (earlier := comments.reply_of(caller.operation_id)) is not None:
         raise Done(earlier.id)
     assert row is not None
     operations.end(caller, row.id)
-    return row
+    return page, row
 
 
 def _repeat(house: House, caller: Caller, reply_id: str) -> api.Reply | None:

@@ -42,9 +42,12 @@ def _claim(house: House, places: int) -> list[Task]:
 def run(house: House, page: PageRow, first: FirstComment) -> None:
     """Makes or looks up one first comment and records the outcome."""
     post = first.post
-    if post.comment_state == "sending" and not _begin(house, post):
-        log.warning("claim_lost", post_id=post.id)
-        return
+    if post.comment_state == "sending":
+        begun = _begin(house, post)
+        if begun is None:
+            log.warning("claim_lost", post_id=post.id)
+            return
+        page = begun
     named = {"post_id": post.id, "platform": post.platform}
     with tracing.working("first comment", post.traceparent, "publishing", post.account_id, **named):
         state, wait = (
@@ -55,14 +58,20 @@ def run(house: House, page: PageRow, first: FirstComment) -> None:
     log.info("first_comment", post_id=post.id, state=state)
 
 
-def _begin(house: House, post: Post) -> bool:
-    """The call has its whole lease before it, however late it comes; False when the claim is over."""
+def _begin(house: House, post: Post) -> PageRow | None:
+    """The page as it is now: nobody unlinks it before the outcome is recorded. None when the claim is over.
+
+    The call has its whole lease before it, however late it comes.
+    """
     with house.database.transaction() as connection:
-        return Comments(connection).begin_first_comment(post, _LEASE_SECONDS)
+        page, _ = Pages(connection).lock_with_time(post.page_id)
+        return page if Comments(connection).begin_first_comment(post, _LEASE_SECONDS) else None
 
 
 def _make(house: House, page: PageRow, post: Post) -> tuple[str, float]:
-    """(state, wait) after the one call."""
+    """(state, wait) after the one call. A page that was unlinked gets none."""
+    if page.unlinked_at is not None:
+        return "failed", 0.0
     try:
         connector, account = connection_to(house, page)
         connector.comment(account, post.remote_id or "", post.first_comment or "")

@@ -184,6 +184,8 @@ def _retry(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPo
     with house.database.transaction() as connection:
         store, operations = Posts(connection), Operations(connection)
         operations.begin(caller)
+        found, _ = Pages(connection).lock_with_time(post.page_id)
+        reach.page(caller, found, field=None)
         again = store.requeue(post.id) or unchangeable(store, post.id)
         if again.media_ids:
             telling.tell_media(connection, again)

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from chassis import clock
 from chassis.ids import new_id
 from chassis.loops import wake
 from chassis.operations import Done, Effect, once
@@ -51,7 +50,7 @@ def _publish(house: House, caller: Caller, request: api.PublishPost, answer: Ans
     with Attachment(house, caller, post_id, revision=revision, is_new=repeated is None) as attachment:
         check_content(house, request, page.platform, attachment.attach)
         answer.concerns(post_id)
-        post = _claim(house, caller, page, request, attachment)
+        page, post = _claim(house, caller, request, attachment)
     try:
         delivered = deliver(house, page, post)
         recorded = _record(house, page, delivered, answer)
@@ -61,12 +60,17 @@ def _publish(house: House, caller: Caller, request: api.PublishPost, answer: Ans
 
 
 def _claim(
-    house: House, caller: Caller, page: PageRow, request: api.PublishPost, attachment: Attachment
-) -> Post:
-    """The post with its attempt written, counted by the guardrails from now on. A failed one is taken up again."""
+    house: House, caller: Caller, request: api.PublishPost, attachment: Attachment
+) -> tuple[PageRow, Post]:
+    """The post with its attempt written, counted by the guardrails from now on. A failed one is taken up again.
+
+    The page comes as it is by then, with the credentials to be used: from now on it is not unlinked.
+    """
     with house.scribe.claiming() as (connection, note):
         store, sending = Posts(connection), Sending(connection)
-        now = clock.now(connection)
+        found, now = Pages(connection).lock_with_time(request.page_id)
+        page = reach.page(caller, found)
+        check_page(house, page)
         breach = limiting.breach_of_publish(store, page, now, effect=Effect(caller, attachment.post_id))
         if breach is not None:
             raise limiting.refusal(breach, now)
@@ -79,7 +83,7 @@ def _claim(
             telling.tell_media(connection, post)
     if post is None:
         raise ApiError(POST_IN_PROGRESS)
-    return post
+    return page, post
 
 
 def _record(house: House, page: PageRow, delivered: Delivered, answer: Answer) -> Post | None:

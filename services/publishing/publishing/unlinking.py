@@ -13,6 +13,7 @@ from publishing import attachments, reach, telling
 from publishing.house import House
 from publishing.records import Post
 from publishing.store import Connection
+from publishing.store.comments import Comments
 from publishing.store.pages import Pages
 from publishing.store.polls import Polls
 from publishing.store.posts import Posts
@@ -22,8 +23,8 @@ _SETTLED_AT_ONCE = 5
 
 
 def unlink(house: House, caller: Caller, request: api.UnlinkPage) -> api.PageUnlinked:
-    """Once per operation. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED, PAGE_IN_USE; POST_IN_PROGRESS while a post of it is
-    being sent."""
+    """Once per operation. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED, PAGE_IN_USE; POST_IN_PROGRESS while a post, a first
+    comment or a reply of it is being sent."""
     work = partial(_unlink, house, caller, request)
     return once(house.database, caller, work, partial(_answered_again, house, caller))
 
@@ -60,7 +61,7 @@ def _cancel_queued(connection: Connection, page_id: str, *, may: bool) -> tuple[
     pending = store.pending_of_page(page_id)
     if pending and not may:
         raise ApiError(PAGE_IN_USE, queued_posts=len(pending))
-    if any(post.state != "queued" for post in pending):
+    if any(post.state != "queued" for post in pending) or Comments(connection).is_sending(page_id):
         raise ApiError(POST_IN_PROGRESS)
     changed = (store.cancel(post.id) for post in pending)
     cancelled = [post for post in changed if post is not None]

@@ -60,6 +60,14 @@ _BEGIN_FIRST = text(
     WHERE id = :id AND comment_fence = :fence AND comment_state = 'sending' AND comment_wake_at > clock_timestamp()
     """
 )
+#: Each by the index of what is on its way on all pages: that is little.
+_IS_SENDING = text(
+    """
+    SELECT EXISTS (SELECT FROM posts WHERE page_id = :page_id AND comment_state = 'sending')
+        OR EXISTS (SELECT FROM replies r JOIN posts p ON p.id = r.post_id
+            WHERE r.state = 'sending' AND p.page_id = :page_id)
+    """
+)
 _END_FIRST = text(
     """
     UPDATE posts SET comment_state = :state,
@@ -117,6 +125,10 @@ class Comments:
             return None
         row = self._connection.execute(select(comments).where(comments.c.id == comment_id)).mappings().first()
         return CommentRow.of(row) if row else None
+
+    def is_sending(self, page_id: str) -> bool:
+        """Whether a first comment or a reply on the page is being sent."""
+        return bool(self._connection.execute(_IS_SENDING, {"page_id": page_id}).scalar_one())
 
     def get_reply(self, reply_id: str) -> ReplyRow | None:
         return self._reply(_REPLIES.where(replies.c.id == reply_id), {})

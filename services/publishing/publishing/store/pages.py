@@ -25,6 +25,10 @@ _PLATFORMS = f"ARRAY[{', '.join(repr(platform.code) for platform in PLATFORMS.va
 # Built once: composing a statement costs as much as running it.
 _ONE = _ALL.where(pages.c.id == bindparam("id"))
 _ONE_WITH_TIME = Prepared(_ONE.add_columns(clock_now().label("now")))
+#: Against being unlinked alone: everything else may change the page meanwhile.
+_LINKED_WITH_TIME = Prepared(
+    _ONE.add_columns(clock_now().label("now")).with_for_update(read=True, key_share=True, of=pages)
+)
 _REST = text(
     """
     UPDATE pages SET rest_until = greatest(rest_until, clock_timestamp() + make_interval(secs => :wait))
@@ -94,6 +98,11 @@ class Pages:
         if not is_id(page_id):
             return None, datetime.min
         rows = _ONE_WITH_TIME.fetch(self._connection, {"id": page_id})
+        return (PageRow(*rows[0][:-1]), rows[0][-1]) if rows else (None, datetime.min)
+
+    def lock_with_time(self, page_id: str) -> tuple[PageRow | None, datetime]:
+        """The page as it is now, and the time. Nobody unlinks it until the transaction ends."""
+        rows = _LINKED_WITH_TIME.fetch(self._connection, {"id": page_id})
         return (PageRow(*rows[0][:-1]), rows[0][-1]) if rows else (None, datetime.min)
 
     def get(self, page_id: str) -> PageRow | None:

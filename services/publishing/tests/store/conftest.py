@@ -254,6 +254,30 @@ def house(make_house: Callable[..., House]) -> House:
     return make_house()
 
 
+@pytest.fixture
+def before_it_stores(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], Any]:
+    """`with before_it_stores(other):` runs `other` when the next transaction is about to begin: a try has asked every
+    rule by then. Other threads wait meanwhile."""
+    transaction, one_at_a_time = Database.transaction, threading.RLock()
+
+    @contextmanager
+    def overtaking(other: Callable[[], Any]) -> Iterator[None]:
+        to_run = [other]
+
+        def overtaken(database: Database) -> Any:
+            with one_at_a_time:
+                if to_run:
+                    to_run.pop()()
+            return transaction(database)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Database, "transaction", overtaken)
+            yield
+        assert not to_run
+
+    return overtaking
+
+
 @dataclass
 class World:
     """Short ways to what tests do again and again."""

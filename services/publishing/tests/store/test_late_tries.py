@@ -1,8 +1,6 @@
 """A try that was refused frees its client's key: an earlier try that still runs must store nothing after that."""
 
-import threading
 from collections.abc import Callable
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -22,32 +20,18 @@ def code_of(call: Callable[[], Any]) -> str:
     return refusal.value.code
 
 
-@contextmanager
-def before_it_stores(house: House, monkeypatch: pytest.MonkeyPatch, other: Callable[[], Any]) -> Any:
-    """Runs `other` when the next transaction is about to begin: the try has asked every rule by then."""
-    transaction, one_at_a_time, to_run = type(house.database).transaction, threading.RLock(), [other]
-
-    def overtaken(database: Any) -> Any:
-        with one_at_a_time:
-            if to_run:
-                to_run.pop()()
-        return transaction(database)
-
-    monkeypatch.setattr(type(house.database), "transaction", overtaken)
-    yield
-    monkeypatch.setattr(type(house.database), "transaction", transaction)
-
-
 def overtake(
-    world: Any, monkeypatch: pytest.MonkeyPatch, write: Callable[[Caller], Any], break_rule: Callable[[], Any]
+    world: Any, before_it_stores: Any, write: Callable[[Caller], Any], break_rule: Callable[[], Any]
 ) -> None:
-    """The first try has asked the rules; the second is refused by one that is broken since; the first goes on."""
+    """The first try has asked the rules; the second is refused by one that is broken; then the first goes on, when no
+    rule stands in its way."""
 
     def refused_try() -> None:
         break_rule()
         assert code_of(lambda: write(world.caller("op", 2))) == "PAGE_EXPIRED"
+        world.run("UPDATE pages SET expired = false")
 
-    with before_it_stores(world.house, monkeypatch, refused_try):
+    with before_it_stores(refused_try):
         assert code_of(lambda: write(world.caller("op"))) == "IDEMPOTENCY_IN_PROGRESS"
 
 
@@ -63,55 +47,55 @@ def expire(world: Any) -> Callable[[], None]:
 
 
 def test_a_schedule_whose_later_try_was_refused_queues_nothing(
-    world: Any, house: House, page: api.Page, expire: Any, monkeypatch: pytest.MonkeyPatch
+    world: Any, house: House, page: api.Page, expire: Any, before_it_stores: Any
 ) -> None:
     request = api.SchedulePost(page_id=page.id, scheduled_at=world.in_minutes(20), message="hello")
-    overtake(world, monkeypatch, lambda caller: posts.schedule(house, caller, request), expire)
+    overtake(world, before_it_stores, lambda caller: posts.schedule(house, caller, request), expire)
     assert world.ask("SELECT FROM posts") == []
 
 
 def test_a_publish_whose_later_try_was_refused_sends_nothing(
-    world: Any, house: House, page: api.Page, platform: Any, expire: Any, monkeypatch: pytest.MonkeyPatch
+    world: Any, house: House, page: api.Page, platform: Any, expire: Any, before_it_stores: Any
 ) -> None:
     request = api.PublishPost(page_id=page.id, message="hello")
-    overtake(world, monkeypatch, lambda caller: publish.publish(house, caller, request), expire)
+    overtake(world, before_it_stores, lambda caller: publish.publish(house, caller, request), expire)
     assert (world.ask("SELECT FROM posts"), platform.posts) == ([], [])
 
 
 def test_an_edit_whose_later_try_was_refused_changes_nothing(
-    world: Any, house: House, page: api.Page, expire: Any, monkeypatch: pytest.MonkeyPatch
+    world: Any, house: House, page: api.Page, expire: Any, before_it_stores: Any
 ) -> None:
     post = world.schedule(page, world.in_minutes(20), message="old")
     request = api.EditPost(id=post.id, message="new")
-    overtake(world, monkeypatch, lambda caller: editing.edit(house, caller, request), expire)
+    overtake(world, before_it_stores, lambda caller: editing.edit(house, caller, request), expire)
     assert world.state(post.id).message == "old"
 
 
 def test_a_retry_whose_later_try_was_refused_queues_nothing(
-    world: Any, house: House, page: api.Page, expire: Any, monkeypatch: pytest.MonkeyPatch
+    world: Any, house: House, page: api.Page, expire: Any, before_it_stores: Any
 ) -> None:
     post = world.schedule(page, world.in_minutes(20))
     world.run("UPDATE posts SET state = 'failed', out_at = NULL")
     asked = api.PostId(id=post.id)
-    overtake(world, monkeypatch, lambda caller: posts.retry(house, caller, asked), expire)
+    overtake(world, before_it_stores, lambda caller: posts.retry(house, caller, asked), expire)
     assert world.state(post.id).state == "failed"
 
 
 def test_a_reply_whose_later_try_was_refused_sends_nothing(
-    world: Any, house: House, page: api.Page, platform: Any, expire: Any, monkeypatch: pytest.MonkeyPatch
+    world: Any, house: House, page: api.Page, platform: Any, expire: Any, before_it_stores: Any
 ) -> None:
     post = world.published(page)
     with world.database.transaction() as connection:
         Received(connection).add(post.post_id, ["r1"])
         comment = Received(connection).known(post.post_id, ["r1"])["r1"]
     request = api.ReplyToComment(page_id=page.id, comment_id=comment.id, message="thanks")
-    overtake(world, monkeypatch, lambda caller: comments.reply(house, caller, request), expire)
+    overtake(world, before_it_stores, lambda caller: comments.reply(house, caller, request), expire)
     assert (world.ask("SELECT FROM replies"), platform.comments) == ([], [])
 
 
 @pytest.mark.parametrize("page_count", [1, 2])
 def test_of_several_pages_none_gets_a_post_once_a_later_try_was_refused(
-    world: Any, house: House, monkeypatch: pytest.MonkeyPatch, page_count: int
+    world: Any, house: House, before_it_stores: Any, page_count: int
 ) -> None:
     plan = tuple(api.PlannedPage(page_id=world.page().id, operation_id=f"op_{n}") for n in range(page_count))
     request = api.SchedulePosts(pages=plan, scheduled_at=world.in_minutes(11), message="hello")
@@ -121,14 +105,14 @@ def test_of_several_pages_none_gets_a_post_once_a_later_try_was_refused(
         late = lambda: several.schedule(house, world.caller("op", 2), request)  # noqa: E731
         assert code_of(late) == "SCHEDULE_OUT_OF_RANGE"
 
-    with before_it_stores(house, monkeypatch, late_try):
+    with before_it_stores(late_try):
         results = several.schedule(house, world.caller("op"), request)
     assert all(result.error for result in results.results)
     assert world.ask("SELECT FROM posts") == []
 
 
 def test_a_cancellation_whose_later_try_was_refused_cancels_nothing(
-    world: Any, house: House, page: api.Page, monkeypatch: pytest.MonkeyPatch
+    world: Any, house: House, page: api.Page, before_it_stores: Any
 ) -> None:
     post = world.schedule(page, world.in_minutes(20))
     asked = api.PostId(id=post.id)
@@ -138,14 +122,14 @@ def test_a_cancellation_whose_later_try_was_refused_cancels_nothing(
         assert code_of(lambda: posts.cancel(house, world.caller("op", 2), asked)) == "POST_IN_PROGRESS"
         world.run("UPDATE posts SET state = 'queued'")
 
-    with before_it_stores(house, monkeypatch, late_try):
+    with before_it_stores(late_try):
         first = lambda: posts.cancel(house, world.caller("op"), asked)  # noqa: E731
         assert code_of(first) == "IDEMPOTENCY_IN_PROGRESS"
     assert world.state(post.id).state == "queued"
 
 
 def test_an_unlink_whose_later_try_was_refused_takes_no_page_away(
-    world: Any, house: House, page: api.Page, monkeypatch: pytest.MonkeyPatch
+    world: Any, house: House, page: api.Page, before_it_stores: Any
 ) -> None:
     asked = api.UnlinkPage(id=page.id)
 
@@ -154,14 +138,14 @@ def test_an_unlink_whose_later_try_was_refused_takes_no_page_away(
         assert code_of(lambda: unlinking.unlink(house, world.caller("op", 2), asked)) == "PAGE_IN_USE"
         posts.cancel(house, world.caller(), api.PostId(id=post.id))
 
-    with before_it_stores(house, monkeypatch, late_try):
+    with before_it_stores(late_try):
         first = lambda: unlinking.unlink(house, world.caller("op"), asked)  # noqa: E731
         assert code_of(first) == "IDEMPOTENCY_IN_PROGRESS"
     assert world.ask("SELECT FROM pages WHERE unlinked_at IS NOT NULL") == []
 
 
 def test_a_platform_s_refusal_ends_the_operation_for_earlier_tries(
-    world: Any, house: House, page: api.Page, platform: Any, monkeypatch: pytest.MonkeyPatch
+    world: Any, house: House, page: api.Page, platform: Any, before_it_stores: Any
 ) -> None:
     platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no")]
     request = api.PublishPost(page_id=page.id, message="hello")
@@ -170,7 +154,7 @@ def test_a_platform_s_refusal_ends_the_operation_for_earlier_tries(
         later = lambda: publish.publish(house, world.caller("op", 2), request)  # noqa: E731
         assert code_of(later) == "PLATFORM_REJECTED"
 
-    with before_it_stores(house, monkeypatch, late_try):
+    with before_it_stores(late_try):
         first = lambda: publish.publish(house, world.caller("op"), request)  # noqa: E731
         assert code_of(first) == "IDEMPOTENCY_IN_PROGRESS"
     assert platform.posts == []
