@@ -1,9 +1,6 @@
 """At the door of a request: quota's verdict, and the month unit given back when a call failed."""
 
-import threading
-from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +9,16 @@ import structlog
 from contracts.caller import Caller
 from contracts.errors import ERRORS, ApiError
 from contracts.quota import Admitted, QuotaApi, Refund
+from gateway.idempotency import leaves_outcome_open
 
 if TYPE_CHECKING:
     from gateway.exchange import Exchange
 
 log = structlog.get_logger()
 
-#: Units that go back when the call failed (decisions: reads and writes count what passed limits and scope).
-_RETURNED = frozenset({"publishes", "replies"})
-#: Refunds that wait for quota to come back; the oldest give way. Our choice.
-_MOST_WAITING = 10_000
+#: Buckets whose units go back when the call failed (decisions: reads and writes count what passed limits and scope).
+RETURNED = frozenset({"publishes", "replies"})
+#: How long a request waits for its refund before it answers; quota takes some milliseconds. Our choice.
 _TIMEOUT_SECONDS = 2.0
 #: Tokens remembered as over a limit. Our choice.
 _MOST_BRAKES = 10_000
@@ -53,44 +50,29 @@ class Brakes:
         return until is not None and self._now() < until
 
 
+def makes_nothing(exchange: "Exchange", error: ApiError) -> bool:
+    """Whether this refusal is the last word on the operation, which then has made nothing and gives its unit back.
+
+    Not where the outcome is open, nor where an earlier try may have made something: quota asks publishing about those.
+    """
+    is_open = exchange.handled and leaves_outcome_open(error, sends=True)
+    return not (is_open or exchange.was_tried)
+
+
 class Refunds:
-    """Gives month units back, at once or as soon as quota answers. Idempotent by operation id."""
+    """Gives month units back. One that quota does not take is given back when quota asks what the call has made."""
 
     def __init__(self, quota: QuotaApi) -> None:
         self._quota = quota
-        self._waiting: deque[tuple[Caller, Refund]] = deque(maxlen=_MOST_WAITING)
-        self._lock = threading.Lock()
 
-    def give_back(self, caller: Caller, meter: str, year_month: str, *, at_once: bool = True) -> None:
-        """`at_once`: the request has time left for it; else, and while quota is away, it happens in the background."""
-        if meter not in _RETURNED:
-            return
-        refund = Refund(meter=meter, year_month=year_month)
-        if self._waiting or not at_once or not self._sent(caller, refund):
-            self._waiting.append((caller, refund))
-
-    @property
-    def is_behind(self) -> bool:
-        """Some wait, or are on their way out of waiting."""
-        return bool(self._waiting)
-
-    def send_waiting(self) -> bool:
-        """Sends what waits, oldest first, until quota does not answer; whether nothing waits any more."""
-        with self._lock:
-            while self._waiting:
-                oldest = self._waiting[0]
-                if not self._sent(*oldest):
-                    return False
-                with suppress(ValueError):  # it gave way
-                    self._waiting.remove(oldest)
-        return True
-
-    def _sent(self, caller: Caller, refund: Refund) -> bool:
-        try:
-            self._quota.refund(caller, refund, timeout_seconds=_TIMEOUT_SECONDS)  # type: ignore[call-arg]
-        except ApiError as error:
-            if error.row.http_status < 500:
-                log.error("refund_refused", code=error.code, operation_id=caller.operation_id)
-                return True
-            return False
-        return True
+    def give_back(self, callers: Iterable[Caller], *, waits: bool) -> None:
+        """The units of these callers' operations, as of their tries. `waits`: returns when they are back, or in 2 s."""
+        call: Any = self._quota.refund  # a proxy's: its type tells of the plain call alone
+        sent = [
+            (caller, call.start(caller, Refund(), timeout_seconds=_TIMEOUT_SECONDS)) for caller in callers
+        ]
+        for caller, refund in sent if waits else ():
+            try:
+                refund.result()
+            except ApiError as error:
+                log.warning("refund_not_confirmed", code=error.code, operation_id=caller.operation_id)

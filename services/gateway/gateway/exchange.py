@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 #: decisions "X-Request-Id of a caller"; anything else is replaced.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 
+#: With less of its time left a request has its unit and key given up in the background. Our choice.
+_TIME_TO_GIVE_UP_SECONDS = 2.0
+
 Result = TypeVar("Result")
 
 
@@ -64,8 +67,18 @@ class Exchange:
         return max(self._deadline - time.monotonic(), 0.001)
 
     @property
+    def has_time(self) -> bool:
+        """Whether it may wait for the unit and the key of a failed call to be given up, and still answer in time."""
+        return self.remaining_seconds > _TIME_TO_GIVE_UP_SECONDS
+
+    @property
     def is_write(self) -> bool:
         return self.endpoint.method not in ("GET", "HEAD")
+
+    @property
+    def was_tried(self) -> bool:
+        """Whether an earlier try of the operation may have taken effect."""
+        return self.claim is not None and self.claim.taken_over
 
     @property
     def holds_scope(self) -> bool:

@@ -92,23 +92,16 @@ class House:
             Repeating(1.0, self._measure_clock).start(),
             Repeating(INTERVAL_SECONDS, self.uses.flush).start(),
             Repeating(60.0, self.keys.forget_old).start(),
-            Repeating(0.5, self.let_go).start(),
+            Repeating(0.5, self.keys.give_up_waiting).start(),
             Repeating(_GATHER_SECONDS, self._store_answers).start(),
             Repeating(1.0, self._cut_late).start(),
         ]
-
-    def let_go(self) -> None:
-        """What failed calls could not give back themselves. Units first, keys last: `pipeline._after_error`."""
-        key_count = self.keys.waiting_count  # their units are among those that wait now, or are back
-        if self.refunds.send_waiting():
-            self.keys.give_up_waiting(key_count)
 
     def close(self) -> None:
         """Sends what waits, then lets go of bus and database."""
         for chore in self._chores:
             chore.stop()
         self.uses.flush()
-        self.refunds.send_waiting()
         with suppress(ApiError):  # then repetitions take the keys over, and find the operations done
             self.keys.store_answers()
         self.bus.close()

@@ -195,14 +195,9 @@ class IdempotencyKeys:
         if self._waiting or not at_once or not self._has_given_up(claim, outcome_open):
             self._waiting.append((claim, outcome_open))
 
-    @property
-    def waiting_count(self) -> int:
-        """Keys to be given up."""
-        return len(self._waiting)
-
-    def give_up_waiting(self, most: int = _MOST_WAITING) -> None:
+    def give_up_waiting(self) -> None:
         """What could not be given up before, oldest first, until the database does not answer."""
-        for _ in range(min(most, len(self._waiting))):
+        for _ in range(len(self._waiting)):
             claim, outcome_open = self._waiting.popleft()
             if not self._has_given_up(claim, outcome_open):
                 self._waiting.appendleft((claim, outcome_open))

@@ -23,7 +23,7 @@ from contracts.errors import (
 )
 from gateway import body, sealing
 from gateway.addresses import is_allowed
-from gateway.admission import refused
+from gateway.admission import RETURNED, makes_nothing, refused
 from gateway.answers import Answer, refusal, success
 from gateway.arrivals import ARRIVALS
 from gateway.exchange import Exchange
@@ -32,16 +32,12 @@ from gateway.idempotency import (
     Claim,
     Verdict,
     fingerprint_of,
-    is_being_looked_up,
     leaves_outcome_open,
 )
 
 log = structlog.get_logger()
 
 Step = Callable[[Exchange], Answer | None]
-
-#: With less of its time left a request leaves key and unit to be given up in the background. Our choice.
-_TIME_TO_GIVE_UP_SECONDS = 2.0
 
 
 def take_body(exchange: Exchange) -> None:
@@ -171,7 +167,7 @@ PUBLIC_STEPS: tuple[Step, ...] = (take_body, handle)
 
 
 def run(exchange: Exchange) -> Answer:
-    """The answer to a request, whatever happens; what was taken for a call that failed is given back."""
+    """The answer to a request, whatever happens; the month unit of a call that was refused is given back."""
     try:
         for step in STEPS if exchange.endpoint.token else PUBLIC_STEPS:
             answer = step(exchange)
@@ -222,15 +218,9 @@ def _keep(exchange: Exchange, answer: Answer) -> None:
         exchange.house.keys.give_up(exchange.claim, outcome_open=True, at_once=False)
 
 
-def _has_time(exchange: Exchange) -> bool:
-    """Whoever is silent is waited for; the answer must not be late for that."""
-    return exchange.remaining_seconds > _TIME_TO_GIVE_UP_SECONDS
-
-
 def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
-    at_once = _has_time(exchange) and not exchange.house.refunds.is_behind
     try:
-        exchange.house.keys.give_up(claim, outcome_open=outcome_open, at_once=at_once)
+        exchange.house.keys.give_up(claim, outcome_open=outcome_open, at_once=exchange.has_time)
     except Exception:
         log.exception("key_not_released", request_id=exchange.request_id)  # until its lock runs out
 
@@ -253,16 +243,13 @@ def _passes(exchange: Exchange, error: ApiError) -> bool:
 
 
 def _after_error(exchange: Exchange, error: ApiError) -> Answer:
-    """Unit first, key last: a repetition must find the unit given back before it takes one."""
-    sends = exchange.endpoint.meter in ("publishes", "replies")
-    if exchange.meter and not is_being_looked_up(error, sends=sends):
-        admitted = exchange.admitted
-        year_month = admitted.year_month if admitted else f"{exchange.house.clock.now():%Y-%m}"
-        refunds = exchange.house.refunds
-        refunds.give_back(exchange.caller, exchange.meter, year_month, at_once=_has_time(exchange))
+    """Unit first, key last: a client at its limit that comes again finds its unit given back."""
+    if exchange.meter in RETURNED and makes_nothing(exchange, error):
+        exchange.house.refunds.give_back([exchange.caller], waits=exchange.has_time)
     claim = exchange.claim
     if claim is not None and claim.verdict is Verdict.CLAIMED:
-        open_ = leaves_outcome_open(error, sends=sends) if exchange.handled else claim.taken_over
+        sends = exchange.endpoint.meter in RETURNED
+        open_ = leaves_outcome_open(error, sends=sends) if exchange.handled else exchange.was_tried
         _give_up(exchange, claim, outcome_open=open_)
     _tell_besides(exchange, error)
     answer = refusal(error, exchange.request_id, passes=_passes(exchange, error))

@@ -14,6 +14,7 @@ from contracts import plans
 from contracts.errors import ERRORS, MONTHLY_QUOTA_EXCEEDED, NOT_FOUND, ApiError, invalid
 from contracts.publishing import PageResult, PageResults, PagesOfPost, PlannedPage, PublishPosts
 from contracts.quota import ChargeUnit, ChargeUnits
+from gateway.admission import makes_nothing
 from gateway.answers import Answer, success
 from gateway.exchange import Exchange
 from gateway.idempotency import is_being_looked_up, leaves_outcome_open
@@ -39,13 +40,14 @@ def send(
     pages = _charge(exchange, _planned(exchange, request.page_ids or ()))
     try:
         answer = exchange.ask(method, fields_of(request, record, pages=pages))
-    except ApiError:
-        _give_back(exchange, [page for page in pages[1:] if page.goes])
+    except ApiError as error:
+        if makes_nothing(exchange, error):
+            _give_back(exchange, [page for page in pages[1:] if page.goes])
         raise
     by_page = {result.page_id: result for result in answer.results}
     results = [by_page.get(page.page_id) or _over_quota(exchange, page) for page in pages]
     errors = {result.page_id: error for result in results if (error := _error_of(result)) is not None}
-    refused = [page_id for page_id in errors if not is_being_looked_up(errors[page_id], sends=True)]
+    refused = [page_id for page_id in errors if makes_nothing(exchange, errors[page_id])]
     _give_back(exchange, [page for page in pages if page.goes and page.page_id in refused])
     exchange.meter = ""  # the first page's unit went back with the others', or stays with its post
     cut_short = _cut_short(errors.values()) if exchange.claim is not None else None
@@ -70,32 +72,33 @@ def _planned(exchange: Exchange, page_ids: Sequence[str]) -> list[PlannedPage]:
 
 
 def _charge(exchange: Exchange, pages: list[PlannedPage]) -> tuple[PlannedPage, ...]:
-    """A month unit for each page but the first; those that get none do not go. A repeat finds its units taken."""
+    """A month unit for each page but the first; those that get none do not go. A repeat finds its units taken.
+
+    Units that quota took although its answer was lost come back when it asks what their calls have made.
+    """
     caller = exchange.caller
     if caller.sandbox or len(pages) == 1:
         return tuple(pages)
     units = [
         ChargeUnit(
-            account_id=caller.account_id, tier=caller.tier, bucket=_BUCKET, operation_id=page.operation_id
+            account_id=caller.account_id,
+            tier=caller.tier,
+            bucket=_BUCKET,
+            operation_id=page.operation_id,
+            try_number=caller.try_number,
         )
         for page in pages[1:]
     ]
-    try:
-        charged = exchange.ask(exchange.house.quota.charge_units, ChargeUnits(units=tuple(units)))
-    except ApiError:
-        _give_back(exchange, pages[1:])  # it may have counted them, and its answer was lost
-        raise
+    charged = exchange.ask(exchange.house.quota.charge_units, ChargeUnits(units=tuple(units)))
     goes = (True, *charged.allowed)
     return tuple(
-        msgspec.structs.replace(page, goes=allowed) for page, allowed in zip(pages, goes, strict=True)
+        msgspec.structs.replace(page, goes=bool(allowed)) for page, allowed in zip(pages, goes, strict=True)
     )
 
 
 def _give_back(exchange: Exchange, pages: Sequence[PlannedPage]) -> None:
-    month = exchange.admitted.year_month if exchange.admitted else f"{exchange.house.clock.now():%Y-%m}"
-    for page in pages:
-        caller = msgspec.structs.replace(exchange.caller, operation_id=page.operation_id)
-        exchange.house.refunds.give_back(caller, _BUCKET, month)
+    callers = [msgspec.structs.replace(exchange.caller, operation_id=page.operation_id) for page in pages]
+    exchange.house.refunds.give_back(callers, waits=exchange.has_time)
 
 
 def _over_quota(exchange: Exchange, page: PlannedPage) -> PageResult:

@@ -147,8 +147,17 @@ class _Proxy:
             return self._bus.call(method, caller, request)
 
         def start(caller: Caller, request: Any, *, timeout_seconds: float = 10.0, then: Any = None) -> Any:
+            answer: Any = None
+            error: ApiError | None = None
+            try:
+                answer = call(caller, request, timeout_seconds=timeout_seconds)
+            except ApiError as raised:
+                error = raised
+
             def result() -> Any:
-                return call(caller, request, timeout_seconds=timeout_seconds)
+                if error is not None:
+                    raise error
+                return answer
 
             pending = SimpleNamespace(result=result, json=lambda: msgspec.Raw(msgspec.json.encode(result())))
             if then is not None:

@@ -2,8 +2,10 @@
 
 import socket
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from contracts.accounts import RecordUse
@@ -46,24 +48,26 @@ def test_uses_that_could_not_be_sent_are_sent_with_the_next() -> None:
     assert [use.count for use in sent[0].uses] == [2]
 
 
-def test_a_refund_waits_for_quota_to_come_back(bus: Any) -> None:
-    refunds = Refunds(bus.service("quota"))
-    refund, bus.answers["refund"] = bus.answers["refund"], ApiError(SERVICE_UNAVAILABLE)
-    refunds.give_back(CALLER, "publishes", "2026-11")
-    refunds.send_waiting()
-    bus.answers["refund"] = refund
-    refunds.send_waiting()
-    refunds.send_waiting()
-    assert len(bus.asked("refund")) == 3
-    assert {caller.operation_id for caller, _ in bus.asked("refund")} == {"op_1"}
+def test_a_refund_that_quota_does_not_take_is_left_to_quota_s_own_question(bus: Any) -> None:
+    bus.answers["refund"] = ApiError(SERVICE_UNAVAILABLE)
+    Refunds(bus.service("quota")).give_back([CALLER], waits=True)
+    assert [caller.operation_id for caller, _ in bus.asked("refund")] == ["op_1"]
 
 
-def test_a_refund_there_is_no_time_for_is_sent_in_the_background(bus: Any) -> None:
-    refunds = Refunds(bus.service("quota"))
-    refunds.give_back(CALLER, "publishes", "2026-11", at_once=False)
-    assert not bus.asked("refund")
-    refunds.send_waiting()
-    assert len(bus.asked("refund")) == 1
+def test_all_refunds_of_a_call_are_on_their_way_before_the_first_is_waited_for() -> None:
+    events: list[str] = []
+
+    def start(caller: Caller, _request: Any, *, timeout_seconds: float) -> Any:
+        assert timeout_seconds <= 2.0
+        events.append(f"sent {caller.operation_id}")
+        return SimpleNamespace(result=lambda: events.append(f"back {caller.operation_id}"))
+
+    quota: Any = SimpleNamespace(refund=SimpleNamespace(start=start))
+    callers = [msgspec.structs.replace(CALLER, operation_id=name) for name in ("op_1", "op_2")]
+    Refunds(quota).give_back(callers, waits=True)
+    assert events == ["sent op_1", "sent op_2", "back op_1", "back op_2"]
+    Refunds(quota).give_back(callers, waits=False)
+    assert events[4:] == ["sent op_1", "sent op_2"]
 
 
 def test_a_slow_client_is_cut_off_and_a_quick_one_is_not() -> None:

@@ -158,18 +158,19 @@ class TestUnits:
         ("error", "refunds"),
         [
             (ApiError(errors.PLATFORM_REJECTED), 1),
-            (ApiError(errors.SERVICE_UNAVAILABLE, retry_after_seconds=1), 1),
-            (ValueError("a bug"), 1),
+            (ApiError(errors.SERVICE_UNAVAILABLE, retry_after_seconds=1), 0),
+            (ApiError(errors.IDEMPOTENCY_IN_PROGRESS, retry_after_seconds=1), 0),
+            (ValueError("a bug"), 0),
             (ApiError(errors.PLATFORM_OUTCOME_UNKNOWN, post_id="pst_1"), 0),
             (ApiError(errors.POST_IN_PROGRESS, post_id="pst_1"), 0),
         ],
     )
-    def test_a_call_that_failed_gives_its_unit_back_unless_its_outcome_is_open(
+    def test_a_call_that_was_refused_gives_its_unit_back_and_one_whose_outcome_is_open_does_not(
         self, client, bus, error, refunds
     ) -> None:
         bus.answers["publish_post"] = error
         assert client.post(PUBLISH, json={"page_id": "pag_1", "message": "x"}).status_code >= 400
-        expected = [Refund(meter="publishes", year_month="2026-11")] * refunds
+        expected = [Refund()] * refunds
         assert [request for _, request in bus.asked("refund")] == expected
 
     def test_a_body_that_breaks_a_rule_costs_nothing(self, client, bus) -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from contracts import quota
-from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
 from contracts.publishing import PageResult, PageResults, PublishPosts
 
 PUBLISH, SCHEDULE = "/api/v1/posts/publish", "/api/v1/posts/schedule"
@@ -101,9 +101,24 @@ def test_pages_without_a_unit_left_are_judged_and_sent_nothing(client, bus, outc
 
 
 @pytest.mark.parametrize("silent", ["charge_units", "publish_posts"])
-def test_a_service_that_does_not_answer_costs_no_unit(client, bus, outcomes, silent) -> None:
+def test_units_of_a_call_that_was_not_answered_are_kept_until_its_outcome_is_known(
+    client, bus, outcomes, silent
+) -> None:
     bus.answers[silent] = ApiError(SERVICE_UNAVAILABLE)
     assert client.post(PUBLISH, json=BODY).status_code == 503
+    assert given_back(bus) == set()
+
+
+@pytest.mark.parametrize("code", ["SERVICE_UNAVAILABLE", "SERVER_ERROR", "POST_IN_PROGRESS"])
+def test_a_page_whose_outcome_is_open_keeps_its_unit(client, bus, outcomes, code) -> None:
+    outcomes["pag_2"] = UNKNOWN | {"code": code}
+    client.post(PUBLISH, json=BODY)
+    assert given_back(bus) == set()
+
+
+def test_a_rule_that_is_broken_on_any_page_gives_back_every_unit(client, bus, outcomes) -> None:
+    bus.answers["publish_posts"] = ApiError(NOT_FOUND)
+    assert client.post(PUBLISH, json=BODY).status_code == 404
     assert len(given_back(bus)) == 3
 
 
