@@ -134,6 +134,12 @@ class UnitsUnconfirmed(Record):
     charges: tuple[UnconfirmedUnit, ...]
 
 
+class UnitsUndecided(Record):
+    """Those of them whose publish or reply is still being sent or looked up: to be asked about again later."""
+
+    charges: tuple[UnconfirmedUnit, ...]
+
+
 class Route(Record):
     """Where an event comes from and goes. A broadcast goes to every gateway process that is up, and is not kept."""
 
@@ -154,6 +160,7 @@ EVENTS: dict[str, Route] = {
     "ai.job.failed": Route(sender="ai", receivers=("webhooks",)),
     "unit.returned": Route(sender="publishing", receivers=("quota",)),
     "units.unconfirmed": Route(sender="quota", receivers=("publishing",)),
+    "units.undecided": Route(sender="publishing", receivers=("quota",)),
     "account.changed": Route(sender="accounts", receivers=("webhooks",)),
     "caller.changed": Route(sender="accounts", broadcast=True),
 }

@@ -40,8 +40,8 @@ def send(
     pages = _charge(exchange, _planned(exchange, request.page_ids or ()))
     try:
         answer = exchange.ask(method, fields_of(request, record, pages=pages))
-    except ApiError as error:
-        if makes_nothing(exchange, error):
+    except ApiError as problem:
+        if makes_nothing(exchange, problem):
             _give_back(exchange, [page for page in pages[1:] if page.goes])
         raise
     by_page = {result.page_id: result for result in answer.results}

@@ -20,7 +20,7 @@ from contracts.errors import (
     ApiError,
     invalid,
 )
-from contracts.events import CommentReplied, UnitReturned
+from contracts.events import CommentReplied
 from contracts.platforms import DAY_SECONDS, PLATFORMS
 from publishing import reach
 from publishing.answering import Answer
@@ -109,7 +109,7 @@ def _reply(house: House, caller: Caller, request: api.ReplyToComment, answer: An
     with house.database.transaction() as connection:
         page, row = _begin(house, connection, caller, request, comment)
     sent = _send(house, page, comment, row)
-    ended = _record(house, page, post, row, sent, answer)
+    ended = _record(house, page, post, row, sent)
     if sent.error is not None:
         raise sent.error
     if ended is None or sent.state == "unknown":
@@ -129,7 +129,7 @@ def _claim_replies(house: House, places: int) -> list[Task]:
 
 
 def look_up(house: House, row: ReplyRow) -> None:
-    """One look at one reply. Not there once settled: it failed, its unit goes back, its operation may run again."""
+    """One look at one reply. Not there once settled: it failed, and its operation may run again."""
     with tracing.working("look up reply", row.traceparent, "publishing", post_id=row.post_id):
         _look_up(house, row)
 
@@ -160,8 +160,6 @@ def _look_up(house: House, row: ReplyRow) -> None:
         ended = Comments(connection).end_reply(row, state, remote_id=remote_id, wait_seconds=wait)
         if ended is not None and state == "done":
             _tell(connection, page, post, ended)
-        elif ended is not None and state == "failed":
-            _return_unit(connection, page, ended)
 
 
 def _send(house: House, page: PageRow, comment: CommentRow, row: ReplyRow) -> _Sent:
@@ -181,9 +179,7 @@ def _send(house: House, page: PageRow, comment: CommentRow, row: ReplyRow) -> _S
         return _Sent("unknown")
 
 
-def _record(
-    house: House, page: PageRow, post: Post, row: ReplyRow, sent: _Sent, answer: Answer
-) -> ReplyRow | None:
+def _record(house: House, page: PageRow, post: Post, row: ReplyRow, sent: _Sent) -> ReplyRow | None:
     """The reply as it is written down with its event; None when that is left to a look-up.
 
     Raises SERVICE_UNAVAILABLE for what is known not to have been sent.
@@ -196,17 +192,12 @@ def _record(
             )
             if ended is not None and sent.state == "done":
                 _tell(connection, page, post, ended)
-            elif ended is not None and is_failed and answer.is_given():
-                _return_unit(connection, page, ended)
             if sent.expired is not None:
                 expire(connection, sent.expired)
     except ApiError:
         if is_failed:
             raise
         return None
-    if answer.came_first() and ended is not None and is_failed:
-        with house.database.transaction() as connection:
-            _return_unit(connection, page, ended)
     return ended
 
 
@@ -275,14 +266,6 @@ def _tell(connection: Connection, page: PageRow, post: Post, row: ReplyRow) -> N
         user_id=page.account_id, brand_id=page.brand_id, page_id=page.id, post_id=post.id, reply=_view(row)
     )
     outbox.stage(connection, "comment.replied", data, account_id=page.account_id, brand_id=page.brand_id)
-
-
-def _return_unit(connection: Connection, page: PageRow, row: ReplyRow) -> None:
-    if row.operation_id is not None:
-        returned = UnitReturned(operation_id=row.operation_id)
-        outbox.stage(
-            connection, "unit.returned", returned, account_id=page.account_id, brand_id=page.brand_id
-        )
 
 
 def _check_platform(page: PageRow) -> None:

@@ -1,11 +1,15 @@
 """The publishing service on the bus: calls, events and worker loops. No rules."""
 
 from functools import partial
+from typing import Any
+
+import msgspec
 
 from chassis.operations import forget_old
-from chassis.service import BusProvider, DatabaseProvider, finish, loop, rpc
+from chassis.service import BusProvider, DatabaseProvider, finish, loop, on_event, rpc
 from contracts import publishing as contract
 from contracts.caller import Caller
+from contracts.events import Event, UnitsUnconfirmed
 from contracts.keys import KeysRotated, RotateKeys
 from contracts.record import Nothing
 from publishing import (
@@ -29,6 +33,7 @@ from publishing import (
     rotating,
     several,
     subscribing,
+    units,
     unlinking,
 )
 from publishing.house import House, house_of
@@ -212,6 +217,10 @@ class PublishingService:
     @loop(interval_seconds=1.0)
     def renew_credentials(self) -> int:
         return renewing.renew_credentials(self.house)
+
+    @on_event("units.unconfirmed")
+    def on_units_unconfirmed(self, connection: Any, event: Event) -> None:
+        units.confirm(connection, msgspec.convert(event.data, UnitsUnconfirmed))
 
     @loop(interval_seconds=60.0)
     def forget_links(self) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from chassis.outbox import Staging, stage_all
-from contracts.events import PostFailed, PostMedia, PostPublished, UnitReturned
+from contracts.events import PostFailed, PostMedia, PostPublished
 from publishing.records import PENDING, Post
 from publishing.store import Connection
 from publishing.store.posts import Posts
@@ -12,8 +12,8 @@ from publishing.store.posts import Posts
 def tell(connection: Connection, posts: Iterable[Post], *, after_answer: bool = False) -> dict[str, int]:
     """Stages what the end of posts that have just ended gives rise to; those that go on are passed over.
 
-    A publish at once is told of in public only when its outcome became known after its answer (decisions); if it was
-    not published, its month unit goes back. Returns the revisions of what media is told, by post.
+    A publish at once is told of in public only when its outcome became known after its answer (decisions). Its month
+    unit is quota's to ask about (`units`). Returns the revisions of what media is told, by post.
     """
     ended = [post for post in posts if post.state not in PENDING]
     told = [post for post in ended if post.origin == "scheduled" or after_answer]
@@ -70,5 +70,3 @@ def _events_of(post: Post) -> Iterator[Staging]:
             user_id=owner, brand_id=brand, post=view, error=post.error, attempts=post.attempts
         )
         yield Staging("post.failed", failed, *to)
-        if post.origin == "immediate" and post.operation_id is not None:
-            yield Staging("unit.returned", UnitReturned(operation_id=post.operation_id), *to)

@@ -7,7 +7,7 @@ import msgspec
 from chassis import clock
 from chassis.service import DatabaseProvider, loop, on_event, rpc
 from contracts.caller import Caller
-from contracts.events import Event, UnitReturned
+from contracts.events import Event, UnitReturned, UnitsUndecided
 from contracts.quota import (
     Arrivals,
     ChargedUnits,
@@ -65,6 +65,10 @@ class QuotaService:
         usage.return_unit(
             Store(connection), event.account_id, returned.operation_id, to_try=returned.try_number
         )
+
+    @on_event("units.undecided")
+    def on_units_undecided(self, connection: Any, event: Event) -> None:
+        usage.ask_again(Store(connection), msgspec.convert(event.data, UnitsUndecided))
 
     @loop(interval_seconds=10.0)
     def ask_about_charges(self) -> bool:

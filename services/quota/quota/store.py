@@ -79,10 +79,25 @@ _HOLD = Prepared(
     FROM unnest(%(charge_operation_id)s::text[], %(charge_account_id)s::text[], %(charge_year_month)s::text[],
         %(charge_bucket)s::text[], %(charge_try_number)s::integer[], %(charge_returned_to_try)s::integer[])
         AS new ({_CHARGE_COLUMNS})
+    ORDER BY operation_id
     ON CONFLICT (operation_id) DO UPDATE SET year_month = excluded.year_month, bucket = excluded.bucket,
         try_number = excluded.try_number, returned_to_try = excluded.returned_to_try, units = excluded.units,
         created_at = CASE WHEN unit_charges.try_number < excluded.try_number THEN excluded.created_at
             ELSE unit_charges.created_at END
+    """
+)
+
+
+#: In the order of ids, as charges are written.
+_ASK_AGAIN = text(
+    """
+    WITH again AS (
+        SELECT operation_id FROM unnest(CAST(:ids AS text[]), CAST(:numbers AS integer[])) AS asked (id, number)
+        JOIN unit_charges ON operation_id = asked.id AND try_number = asked.number
+        ORDER BY operation_id FOR UPDATE OF unit_charges
+    )
+    UPDATE unit_charges SET created_at = clock_timestamp() FROM again
+    WHERE unit_charges.operation_id = again.operation_id
     """
 )
 
@@ -214,6 +229,11 @@ class Store:
             )
             outbox.stage(self._connection, "units.unconfirmed", question, account_id="")
         self._connection.execute(update(confirmation).values(**to._asdict()))
+
+    def ask_again(self, charges: Sequence[tuple[str, int]]) -> None:
+        """Puts charges (operation id, try number) at the end of the order in which they are asked about."""
+        ids, numbers = zip(*charges, strict=True)
+        self._connection.execute(_ASK_AGAIN, {"ids": list(ids), "numbers": list(numbers)})
 
     def forget_counters(self, before_month: str, limit: int) -> int:
         """Removes rows of accounts last used before this month, at most `limit`; returns how many."""

@@ -6,6 +6,7 @@ import msgspec
 
 from contracts import errors
 from contracts.caller import Caller
+from contracts.events import UnitsUndecided
 from contracts.quota import BucketUse, SetSandboxUse, Usage
 from quota import windows
 from quota.charges import UnitCharge
@@ -89,6 +90,11 @@ def ask_about_charges(store: Store, older_than: timedelta) -> int:
         held = [charge for charge, _ in found if charge.is_held and charge.bucket in _CONFIRMED]
         store.ask(held, to=found[-1][1])
     return len(found)
+
+
+def ask_again(store: Store, undecided: UnitsUndecided) -> None:
+    """Has these charges asked about again, once they are as old as any other."""
+    store.ask_again([(one.operation_id, one.try_number) for one in undecided.charges])
 
 
 def forget_charges(store: Store) -> int:

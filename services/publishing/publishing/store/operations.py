@@ -1,18 +1,34 @@
 """What became of write operations that made a post or a reply: statements. The rows themselves are chassis'."""
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
 from chassis.operations import Operations
+from publishing.records import PENDING
 
-#: Posts and replies that their platform refused: their operations have made nothing that counts.
-_FAILED = text(
+#: By what they made, which the release before this one did not leave in `operations`. A publish or reply that its
+#: platform refused made nothing; one that is on its way or being looked up is not decided.
+_STATES = text(
     """
-    SELECT id FROM posts WHERE id = ANY(:ids) AND state = 'failed' AND origin = 'immediate'
-    UNION ALL SELECT id FROM replies WHERE id = ANY(:ids) AND state = 'failed'
+    SELECT operation_id, CASE WHEN origin = 'scheduled' OR state = 'published' THEN 'made'
+        WHEN state = ANY(:pending) THEN 'undecided' ELSE 'nothing' END AS standing
+    FROM posts WHERE operation_id = ANY(:ids)
+    UNION ALL
+    SELECT operation_id, CASE state WHEN 'done' THEN 'made' WHEN 'failed' THEN 'nothing' ELSE 'undecided' END
+    FROM replies WHERE operation_id = ANY(:ids)
     """
 )
+
+
+class Voided(NamedTuple):
+    """What the asked-for tries of operations have made; an operation in neither has made a post or a reply."""
+
+    #: Ids of the operations that made nothing, and never will by these tries.
+    nothing: set[str]
+    #: Ids of those whose publish or reply may still turn out either way.
+    undecided: set[str]
 
 
 class PostOperations:
@@ -21,15 +37,25 @@ class PostOperations:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def void(self, tries: Collection[tuple[str, int]]) -> set[str]:
-        """Voids operations (id, number of the last try to be voided); those that made nothing, and never will by these
-        tries. A publish or a reply that its platform refused made nothing; one that is on its way may have.
+    def void(self, tries: Collection[tuple[str, int]]) -> Voided:
+        """Voids operations (id, number of the last try to be voided) that have not made anything yet.
 
-        Waits for a try that is storing something at this moment. Raises ApiError SERVICE_UNAVAILABLE.
+        Waits for a try that is storing something at this moment. Writes nothing of those that have made something.
+        Raises ApiError SERVICE_UNAVAILABLE.
         """
-        results = Operations(self._connection).void(tries)
-        made = {result for result in results.values() if result is not None}
-        failed = set(self._connection.execute(_FAILED, {"ids": list(made)}).scalars()) if made else set()
-        return {
-            operation_id for operation_id, result in results.items() if result is None or result in failed
-        }
+        before = self._standings({operation_id for operation_id, _ in tries})
+        rest = [(operation_id, number) for operation_id, number in tries if before[operation_id] != "made"]
+        Operations(self._connection).void(rest)
+        after = self._standings(
+            {operation_id for operation_id, _ in rest}
+        )  # a try may have stored it meanwhile
+        return Voided(
+            nothing={operation_id for operation_id, standing in after.items() if standing == "nothing"},
+            undecided={operation_id for operation_id, standing in after.items() if standing == "undecided"},
+        )
+
+    def _standings(self, operation_ids: Collection[str]) -> dict[str, str]:
+        if not operation_ids:
+            return {}
+        rows = self._connection.execute(_STATES, {"ids": list(operation_ids), "pending": list(PENDING)})
+        return dict.fromkeys(operation_ids, "nothing") | {row.operation_id: row.standing for row in rows}

@@ -75,14 +75,14 @@ def test_a_publish_at_once_slower_than_its_answer_is_named_and_told_of_later(
     assert answering.at_platform(house, ACCOUNT, part).post_id == error.extras["post_id"]
 
 
-def test_one_that_is_refused_later_gives_its_unit_back(
+def test_one_that_is_refused_later_is_told_of(
     world: Any, house: House, platform: Any, slow: threading.Event
 ) -> None:
     platform.script = [NO]
     assert is_answered(house, publishing(world)).code == "PLATFORM_OUTCOME_UNKNOWN"
     slow.set()
     await_state(world, "posts", "failed")
-    assert world.events() == ["post.failed", "unit.returned"]
+    assert world.events() == ["post.failed"]
 
 
 def test_a_turn_at_the_platforms_is_kept_as_long_as_the_call_lasts(
@@ -106,7 +106,7 @@ def test_an_answer_given_while_the_outcome_is_written_leaves_it_to_an_event(
     platform.script = [NO]
     with pytest.raises(ApiError, match="REJECTED"):
         publishing(world, "other")(GivenMeanwhile())
-    assert world.events() == ["post.published", "post.failed", "unit.returned"]
+    assert world.events() == ["post.published", "post.failed"]
 
 
 @pytest.fixture
@@ -130,27 +130,11 @@ def test_a_reply_slower_than_its_answer_is_told_of_later(
     assert world.events() == ["comment.replied"]
 
 
-def test_a_reply_that_is_refused_later_gives_its_unit_back(
+def test_a_reply_that_is_refused_later_has_failed(
     world: Any, house: House, platform: Any, replying: Any, slow: threading.Event
 ) -> None:
     platform.comment_script = [NO]
     assert is_answered(house, replying).code == "PLATFORM_OUTCOME_UNKNOWN"
     slow.set()
     await_state(world, "replies", "failed")
-    assert world.events() == ["unit.returned"]
-
-
-def test_a_reply_refused_while_its_answer_was_given_gives_its_unit_back(
-    world: Any, platform: Any, replying: Any
-) -> None:
-    platform.comment_script = [NO]
-    with pytest.raises(ApiError, match="REJECTED"):
-        replying(GivenMeanwhile())
-    assert world.events() == ["unit.returned"]
-
-
-def test_a_refusal_the_client_was_told_of_returns_no_unit(world: Any, platform: Any, replying: Any) -> None:
-    platform.comment_script = [NO]
-    with pytest.raises(ApiError, match="REJECTED"):
-        replying(Answer())
     assert world.events() == []

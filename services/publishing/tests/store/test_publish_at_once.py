@@ -81,7 +81,7 @@ def test_an_unknown_outcome_is_found_published_later_and_told(world: Any, platfo
     assert world.events() == ["post.published"]
 
 
-def test_an_unknown_outcome_found_not_published_gives_its_unit_back_and_may_run_again(
+def test_an_unknown_outcome_found_not_published_is_told_of_and_may_run_again(
     world: Any, platform: Any
 ) -> None:
     page = world.page()
@@ -89,7 +89,7 @@ def test_an_unknown_outcome_found_not_published_gives_its_unit_back_and_may_run_
     assert send(world, page, "op").code == "PLATFORM_OUTCOME_UNKNOWN"
     world.look(after_seconds=90)
     assert world.ask("SELECT state FROM posts")[0].state == "failed"
-    assert world.events() == ["post.failed", "unit.returned"]
+    assert world.events() == ["post.failed"]
     assert send(world, page, "op").status == "published"
     assert len(platform.posts) == 1
 

@@ -10,7 +10,7 @@ from sqlalchemy import select, update
 from chassis.database import Database
 from chassis.schema import outbox
 from contracts.caller import Caller
-from contracts.events import Event, UnconfirmedUnit, UnitsUnconfirmed
+from contracts.events import Event, UnconfirmedUnit, UnitsUnconfirmed, UnitsUndecided
 from contracts.quota import Arrival, ChargeUnit
 from quota import usage
 from quota.admission import Admissions
@@ -85,6 +85,25 @@ def test_a_later_try_of_an_operation_is_asked_about_anew(door: Admissions, datab
     pass_time(database)
     ask(database)
     assert names(database) == [[("op_1", 1)], [("op_1", 2)]]
+
+
+def test_one_whose_outcome_is_undecided_is_asked_about_again(door: Admissions, database: Database) -> None:
+    for name in ("op_1", "op_2"):
+        admit(door, name)
+    pass_time(database)
+    ask(database)
+    again = UnitsUndecided(
+        charges=tuple(
+            UnconfirmedUnit(account_id="usr_1", operation_id=name, try_number=number)
+            for name, number in (("op_1", 1), ("op_2", 9), ("op_unknown", 1))
+        )
+    )
+    with database.transaction() as connection:
+        usage.ask_again(Store(connection), again)
+    assert ask(database) == 0
+    pass_time(database)
+    ask(database)
+    assert names(database) == [[("op_1", 1), ("op_2", 1)], [("op_1", 1)]]
 
 
 def test_units_given_back_and_those_of_deliveries_are_not_asked_about(

@@ -1,0 +1,28 @@
+"""Month units: which of those that quota asks about were used, once for all."""
+
+from chassis.outbox import Staging, stage_all
+from contracts.events import UnitReturned, UnitsUnconfirmed, UnitsUndecided
+from publishing.store import Connection
+from publishing.store.operations import PostOperations
+
+
+def confirm(connection: Connection, asked: UnitsUnconfirmed) -> None:
+    """Returns the units of operations that made nothing, and sees to it that the tries asked about never will.
+
+    Those that are being sent or looked up quota asks about again. The rest have made a post or a reply: their units
+    are used.
+    """
+    voided = PostOperations(connection).void([(one.operation_id, one.try_number) for one in asked.charges])
+    answers = [
+        Staging(
+            "unit.returned",
+            UnitReturned(operation_id=one.operation_id, try_number=one.try_number),
+            account_id=one.account_id,
+        )
+        for one in asked.charges
+        if one.operation_id in voided.nothing
+    ]
+    undecided = tuple(one for one in asked.charges if one.operation_id in voided.undecided)
+    if undecided:
+        answers.append(Staging("units.undecided", UnitsUndecided(charges=undecided), account_id=""))
+    stage_all(connection, answers)
