@@ -99,6 +99,7 @@ def settings(
         "S3_URL": storage.url(port["s3"]),
         "STRIPE_API_URL": simulator,
         "STRIPE_SECRET_KEY": "local-stripe-key",
+        "UNCONFIRMED_AFTER_SECONDS": "60",
         "WEBHOOK_ALLOWED_CIDRS": "" if strict else "127.0.0.1/32",
         **apps.settings(simulator),
         **secrets,
