@@ -57,6 +57,7 @@ def operations() -> list[Operation[Quota]]:
         Operation("a unit is given back", _refund, before=_charge_first),
         Operation("GET /usage", _usage),
         Operation("old charges are forgotten, none", _forget),
+        Operation("publishing is asked about charges, none", _ask),
     ]
 
 
@@ -97,3 +98,8 @@ def _usage(world: Quota, number: int) -> object:
 def _forget(world: Quota, number: int) -> object:
     with world.database.transaction() as connection:
         return usage.forget_charges(Store(connection))
+
+
+def _ask(world: Quota, number: int) -> object:
+    with world.database.transaction() as connection:
+        return usage.ask_about_charges(Store(connection), QuotaConfig(upgrade_url="").unconfirmed_after)

@@ -17,6 +17,9 @@ CORE = (3, 5, 16, 1.2, 5.0)
 CLOSE_SECONDS = 1.5
 #: Claims lapse after half a minute, outcomes nobody knows are settled within two.
 SETTLED_SECONDS = 240.0
+#: quota asks after one minute what a call has made (`UNCONFIRMED_AFTER_SECONDS` of the local stack), and again after
+#: another one where the answer is that it is not decided yet.
+COUNTED_SECONDS = 240.0
 
 
 @pytest.fixture
@@ -56,12 +59,14 @@ def test_of_scheduled_posts_under_faults_none_is_lost_none_goes_out_twice_and_no
     hit = time.monotonic() - begin
     settle(many)
     settled = time.monotonic() - begin - hit
+    counted = count_units(many)
     held, failed, queued = many.held(), many.shown("failed"), many.shown("queued")
     figures.note(
         "posts under faults", posts=many.total, faults=chaos.hits.total(), kinds=dict(chaos.hits),
         lost=many.total - len(held), twice=sum(held.values()) - len(held), early=len(many.early), failed=len(failed),
         scheduled=f"in {scheduled:.0f} s", hit=f"for {hit:.0f} s", settled=f"after {settled:.0f} s",
-        answers=dict(many.statuses),
+        answers=dict(many.statuses), abandoned=dict(many.abandoned),
+        units=sum(used for used, _ in counted), posts_made=sum(made for _, made in counted),
     )  # fmt: skip
     assert chaos.hits.total() >= count
     assert not [one for one, times in held.items() if times > 1], "sent twice"
@@ -69,6 +74,8 @@ def test_of_scheduled_posts_under_faults_none_is_lost_none_goes_out_twice_and_no
     assert not failed, (len(failed), failed[0])
     assert not queued, (len(queued), queued[0])
     assert len(many.due) == len(held) == many.total == size * PAGES * steps
+    if many.first_at.month == clock.now().month:  # units of a month that has ended are gone
+        assert not [one for one in counted if one[0] != one[1]], "month units used, posts made"
 
 
 def settle(many: Many) -> None:
@@ -79,6 +86,16 @@ def settle(many: Many) -> None:
         if all(post["next_attempt_at"] for post in queued):
             many.clock.shift(minutes=1)
         time.sleep(0.5)
+
+
+def count_units(many: Many) -> list[tuple[int, int]]:
+    """Units and posts of each account, once they are equal or have had their time."""
+    end = time.monotonic() + COUNTED_SECONDS
+    while True:
+        counted = many.units_and_posts()
+        if all(used == made for used, made in counted) or time.monotonic() > end:
+            return counted
+        time.sleep(2.0)
 
 
 def insist(act: object, seconds: float = 60.0) -> None:

@@ -23,6 +23,8 @@ UNTIL_FIRST = dt.timedelta(minutes=25)
 #: So long before a step it is looked whether one of its posts is out: half of what a clock may be ahead.
 CLOSE = dt.timedelta(seconds=150)
 CLIENT_TIMEOUT_SECONDS = 30.0
+#: How long the client of an abandoned call waits.
+ABANDON_SECONDS = 5.0
 #: A key that got no answer is sent again for so long.
 INSIST_SECONDS = 180.0
 
@@ -49,6 +51,8 @@ class Many:
         #: Those that were seen out before their time.
         self.early: set[tuple[str, str]] = set()
         self.statuses: Counter[int] = Counter()
+        #: Answers to the calls that were not sent again; 0: none.
+        self.abandoned: Counter[int] = Counter()
         self._lock = threading.Lock()
 
     @property
@@ -90,6 +94,34 @@ class Many:
             time.sleep(0.3)
         with self._lock:
             self.due |= {(page["account_id"], text): step for page in owner.pages}
+        self._abandon(owner, step)
+
+    def _abandon(self, owner: Owner, step: int) -> None:
+        """One call that is never sent again, whatever becomes of it: nobody but the services settles its month unit."""
+        body = {
+            "page_id": owner.pages[step % PAGES]["id"], "message": f"abandoned {uuid.uuid4().hex}",
+            "scheduled_at": stamp(self.first_at + STEP * step - STEP / 2),
+        }  # fmt: skip
+        try:
+            answer = owner.account.api.call("POST", "/posts/schedule", json=body, timeout=ABANDON_SECONDS)
+            status = answer.status_code
+        except requests.RequestException:
+            status = 0
+        with self._lock:
+            self.abandoned[status] += 1
+
+    def units_and_posts(self) -> list[tuple[int, int]]:
+        """Of each account the month units used, and the posts that its calls have made."""
+        posts = Counter(
+            post["brand_id"] for status in ("queued", "published", "failed") for post in self.shown(status)
+        )
+        return [
+            (
+                owner.account.api.get("/account")["quota"]["monthly"]["publishes"]["used"],
+                posts[owner.account.brand_id],
+            )
+            for owner in self.owners
+        ]
 
     def come_close(self, step: int) -> None:
         """None of that step is due yet."""
