@@ -1,17 +1,23 @@
 """Answers given in time, whatever is still on its way: what a platform has not done by then goes on behind the answer.
 
-That answer is PLATFORM_OUTCOME_UNKNOWN with the post's id, given while the gateway still waits for it. Knows nothing of
-posts but their ids: who writes an outcome down asks its `Answer` whether the client still waits, and tells it if not.
+That answer is PLATFORM_OUTCOME_UNKNOWN with the post's id, given while the gateway still waits for it. Whether the
+answer or an event tells of an outcome is decided in the database (`posts.awaited_until`): before the answer is given
+without the outcome, the post is marked as one that nobody waits for. If the outcome is recorded by then, it is the
+answer. If the database does not answer, the mark's own time has passed: whoever records the outcome after that tells.
 """
 
-import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from typing import TypeVar
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from contracts.errors import PLATFORM_OUTCOME_UNKNOWN, SERVICE_UNAVAILABLE, ApiError
+from chassis.database import Database
+from contracts.caller import Caller
+from contracts.errors import PLATFORM_OUTCOME_UNKNOWN, SERVICE_UNAVAILABLE, ApiError, ErrorRow
 from publishing.house import House
+from publishing.store.operations import Left, PostOperations
 
 T = TypeVar("T")
 
@@ -19,83 +25,96 @@ T = TypeVar("T")
 _AT_ONCE = 10
 #: The answer is given after this long: before the gateway's 60 s are over. Our choice.
 _ANSWER_SECONDS = 50.0
+#: A part whose outcome is recorded as its time is over has so long to end: a few statements. Our choice.
+_END_SECONDS = 4.0
 
 
 class Answer:
-    """What a part and whoever answers for it agree on: which of the two tells of an outcome."""
+    """When the answer to a part of a call is given at the latest, and about which post."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._is_given = self._is_told = self._is_known = False
-        #: The post whose outcome an answer before the part's end leaves open; None: it has not been begun.
+    def __init__(self, seconds: float | None = None) -> None:
+        self._end = time.monotonic() + (_ANSWER_SECONDS if seconds is None else seconds)
+        #: Once the post or reply is begun: the post that the answer is about.
         self.post_id: str | None = None
 
-    def concerns(self, post_id: str) -> None:
-        """Before the post is begun. Raises SERVICE_UNAVAILABLE if the client was told already that it was not."""
-        with self._lock:
-            if self._is_given:
-                raise ApiError(SERVICE_UNAVAILABLE)
-            self.post_id = post_id
-
-    def is_given(self) -> bool:
-        """As an outcome is written: whether the client waits no longer, so that an event has to tell of it."""
-        with self._lock:
-            self._is_told = self._is_given
-            return self._is_told
-
-    def came_first(self) -> bool:
-        """Once it is written: whether the answer was given meanwhile after all, and nothing tells of the outcome."""
-        with self._lock:
-            self._is_known = True
-            return self._is_given and not self._is_told
-
-    def give(self) -> bool:
-        """Whether the outcome is known, and its part about to end."""
-        with self._lock:
-            self._is_given = True
-            return self._is_known
+    @property
+    def left_seconds(self) -> float:
+        """For how long the client waits yet."""
+        return max(self._end - time.monotonic(), 0.0)
 
 
-Part = Callable[[Answer], T]
+class Part(NamedTuple, Generic[T]):
+    """A part of a call, and whose operation it is."""
+
+    caller: Caller
+    work: Callable[[Answer], T]
 
 
-def at_platform(house: House, account_id: str, part: Part[T]) -> T:
-    """What the part gives, which calls a platform on a turn of its account's, or raises what `run` says."""
+#: Ends the waiting of an operation's client. Raises ApiError SERVICE_UNAVAILABLE.
+Leave = Callable[[Caller], Left]
+
+
+def at_platform(house: House, caller: Caller, work: Callable[[Answer], T]) -> T:
+    """What the work gives, which calls a platform on a turn of its account's, or raises what `run` says."""
 
     def on_turn(answer: Answer) -> T:
-        with house.live_call(account_id):
-            return part(answer)
+        with house.live_call(caller.account_id):
+            return work(answer)
 
-    [future] = run([on_turn])
+    [future] = run([Part(caller, on_turn)], partial(leave, house.database))
     return future.result()
 
 
-def run(parts: Sequence[Part[T]]) -> list[Future[T]]:
+def leave(database: Database, caller: Caller) -> Left:
+    """Ends the waiting of the client of the caller's operation. Raises ApiError SERVICE_UNAVAILABLE."""
+    if caller.operation_id is None:
+        raise ApiError(SERVICE_UNAVAILABLE)
+    with database.transaction() as connection:
+        return PostOperations(connection).leave(caller.operation_id, caller.try_number)
+
+
+def run(parts: Sequence[Part[T]], leave: Leave) -> list[Future[T]]:
     """All parts beside one another; futures that are done, in order, with what each part gave or raised.
 
-    PLATFORM_OUTCOME_UNKNOWN: it goes on; SERVICE_UNAVAILABLE: its post was not begun.
+    PLATFORM_OUTCOME_UNKNOWN: it goes on; SERVICE_UNAVAILABLE: its post was not begun, and will not be.
     """
     answers = [Answer() for _ in parts]
     executor = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="answering")
     try:
         futures = [
-            executor.submit(copy_context().run, part, answer)
+            executor.submit(copy_context().run, part.work, answer)
             for part, answer in zip(parts, answers, strict=True)
         ]
         wait(futures, timeout=_ANSWER_SECONDS)
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
-        known = [answer.give() for answer in answers]
-    wait([future for future, is_known in zip(futures, known, strict=True) if is_known])
-    return [_ended(future, answer) for future, answer in zip(futures, answers, strict=True)]
+    ended = []
+    is_away = False
+    for part, answer, future in zip(parts, answers, futures, strict=True):
+        if future.done():
+            ended.append(_failed(SERVICE_UNAVAILABLE) if future.cancelled() else future)
+            continue
+        try:
+            left = None if is_away else leave(part.caller)
+        except ApiError:  # one long wait is enough
+            left, is_away = None, True
+        ended.append(_ended(future, answer, left))
+    return ended
 
 
-def _ended(future: Future[T], answer: Answer) -> Future[T]:
-    if future.done() and not future.cancelled():
+def _ended(future: Future[T], answer: Answer, left: Left | None) -> Future[T]:
+    """The answer to a part that has not ended; `left` None: the database does not say how it stands."""
+    if left is not None and left.is_begun and left.post_id is None:
+        wait([future], timeout=_END_SECONDS)
+    if future.done():
         return future
-    ended: Future[T] = Future()
-    if answer.post_id is None:
-        ended.set_exception(ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5))
-    else:
-        ended.set_exception(ApiError(PLATFORM_OUTCOME_UNKNOWN, post_id=answer.post_id))
+    post_id = answer.post_id if left is None else left.post_id
+    if post_id is None:
+        return _failed(SERVICE_UNAVAILABLE, retry_after_seconds=5)
+    return _failed(PLATFORM_OUTCOME_UNKNOWN, post_id=post_id)
+
+
+def _failed(row: ErrorRow, **extras: Any) -> Future[Any]:
+    ended: Future[Any] = Future()
+    ended.set_exception(ApiError(row, **extras))
     return ended

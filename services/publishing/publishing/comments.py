@@ -105,9 +105,9 @@ def _reply(house: House, caller: Caller, request: api.ReplyToComment, answer: An
         raise ApiError(NOT_FOUND, field="comment_id")
     _check_message(page, request.message)
     check_page(house, page)
-    answer.concerns(post.id)
     with house.database.transaction() as connection:
         page, row = _begin(house, connection, caller, request, comment)
+    answer.post_id = post.id
     sent = _send(house, page, comment, row)
     ended = _record(house, page, post, row, sent)
     if sent.error is not None:

@@ -75,7 +75,7 @@ def _settle(house: House, page: PageRow, look: Look) -> None:
         ended = Sending(connection).record([record])
         if Checkpoint(look.post.checkpoint).restored_at is not None:
             looks.doubt_first_comments([post.id for post in ended], look.began_at)
-        telling.tell(connection, ended, after_answer=True)
+        telling.tell(connection, ended)
     log.info("outcome_looked_up", post_id=look.post.id, state=record.state)
 
 

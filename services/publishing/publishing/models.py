@@ -167,6 +167,9 @@ posts = Table(
     Column("comment_fence", BigInteger, nullable=False, server_default=text("0")),
     #: W3C's, of the call that made it, then of its last attempt; null where nothing was traced.
     Column("traceparent", Text),
+    #: Real time: until then the client of a publish at once waits for its outcome. Null: nobody waits, an event tells
+    #: of it. Whoever answers without the outcome, and whoever records it, decide by this column which of them tells.
+    Column("awaited_until", _TIME),
     #: Of the operation that changed it last: the release before this one reads it. To be dropped in the next.
     Column("last_operation_id", Text),
     Index("posts_due", "out_at", postgresql_where=text("state = 'queued'")),

@@ -49,8 +49,8 @@ def _publish(house: House, caller: Caller, request: api.PublishPost, answer: Ans
     revision = 1 if repeated is None else repeated.media_revision + 1
     with Attachment(house, caller, post_id, revision=revision, is_new=repeated is None) as attachment:
         check_content(house, request, page.platform, attachment.attach)
-        answer.concerns(post_id)
-        page, post = _claim(house, caller, request, attachment)
+        page, post = _claim(house, caller, request, attachment, answer)
+    answer.post_id = post.id
     try:
         delivered = deliver(house, page, post)
         recorded = _record(house, page, delivered, answer)
@@ -60,7 +60,7 @@ def _publish(house: House, caller: Caller, request: api.PublishPost, answer: Ans
 
 
 def _claim(
-    house: House, caller: Caller, request: api.PublishPost, attachment: Attachment
+    house: House, caller: Caller, request: api.PublishPost, attachment: Attachment, answer: Answer
 ) -> tuple[PageRow, Post]:
     """The post with its attempt written, counted by the guardrails from now on. A failed one is taken up again.
 
@@ -76,7 +76,8 @@ def _claim(
             raise limiting.refusal(breach, now)
         is_added = attachment.is_new and store.add(new_post(caller, page, request, attachment, now))
         state = "queued" if is_added else "failed"
-        post = sending.send_at_once(attachment.post_id, state, house.lease.lock(connection))
+        worker_id, left = house.lease.lock(connection), answer.left_seconds
+        post = sending.send_at_once(attachment.post_id, state, worker_id, awaited_seconds=left)
         if post is not None:
             note(Claim(post.id, post.fence))
         if post is not None and post.media_ids:
@@ -89,19 +90,16 @@ def _claim(
 def _record(house: House, page: PageRow, delivered: Delivered, answer: Answer) -> Post | None:
     """The post as it is written down; None when that could not be done, and is left to a look-up.
 
-    Raises SERVICE_UNAVAILABLE for what is known not to be published.
+    While the database is away it goes on for longer than the client waits: whatever it then writes, or finds written,
+    it tells of. Raises SERVICE_UNAVAILABLE for what is known not to be published.
     """
     expired = house.found_expired(page, delivered.refusal)
     try:
-        recorded, _ = house.scribe.write(delivered.record, expired=expired, is_answered=answer.is_given)
+        return house.scribe.write(delivered.record, expired=expired, more_seconds=answer.left_seconds).post
     except ApiError:
         if delivered.record.state == "failed":
             raise
         return None
-    if answer.came_first() and recorded is not None:
-        with house.database.transaction() as connection:
-            telling.tell(connection, [recorded], after_answer=True)
-    return recorded
 
 
 def _repeat(house: House, caller: Caller, post_id: str) -> api.PublishResult | None:

@@ -154,6 +154,7 @@ class Post(Row):
     comment_fence: int
     traceparent: str | None = None
     media_revision: int = 0
+    awaited_until: datetime | None = None
     worker_id: str | None = None
 
     @classmethod

@@ -35,12 +35,8 @@ class Entry:
     begin: Claim | None = None
     #: A page that the recorded outcome shows to be expired.
     expired: Expired | None = None
-    #: Whether the client has been answered without knowing the recorded outcome, asked when it is written.
-    is_answered: Callable[[], bool] = lambda: False
     #: Whether it has been said before, and perhaps been written.
     is_repeat: bool = False
-    #: Whether it told of the outcome when it was said last.
-    was_told: bool = False
 
 
 class Written(NamedTuple):
@@ -101,15 +97,16 @@ class Scribe:
         begin: Claim | None = None,
         *,
         expired: Expired | None = None,
-        is_answered: Callable[[], bool] = lambda: False,
+        more_seconds: float = 0.0,
     ) -> Written:
         """Records an outcome and begins a post; both are committed when this returns.
 
-        While the database is away it waits for `patience_seconds`, then raises ApiError SERVICE_UNAVAILABLE.
+        While the database is away it waits for `patience_seconds` and `more_seconds`, then raises ApiError
+        SERVICE_UNAVAILABLE.
         Where it went away in the middle of a commit, what is found written counts as written now.
         """
-        entry = Entry(record, begin, expired, is_answered)
-        give_up_at = time.monotonic() + self._patience_seconds
+        entry = Entry(record, begin, expired)
+        give_up_at = time.monotonic() + self._patience_seconds + more_seconds
         while True:
             try:
                 return self._entries.submit(entry)
@@ -131,7 +128,8 @@ class Scribe:
             }
             for found in sorted((e.expired for e in entries if e.expired), key=lambda found: found.page.id):
                 expire(connection, found)
-            _tell(connection, entries, recorded, standing)
+            telling.tell(connection, recorded.values())
+            telling.tell(connection, sending.take_late(standing))
             begun = sending.begin([e.begin for e in entries if e.begin])
         written = recorded | standing
         self.let_go(*(Claim(e.record.id, e.record.fence) for e in entries if e.record))
@@ -146,19 +144,6 @@ class Scribe:
             )
             for entry in entries
         ]
-
-
-def _tell(
-    connection: Connection, entries: list[Entry], recorded: dict[str, Post], standing: dict[str, Post]
-) -> None:
-    """Of what is recorded now; and of what was, if its client has been answered only since."""
-    late = {e.record.id: e for e in entries if e.record and e.is_answered()}
-    since = [post for post in standing.values() if post.id in late and not late[post.id].was_told]
-    telling.tell(connection, [post for post in recorded.values() if post.id not in late])
-    after = [post for post in recorded.values() if post.id in late] + since
-    telling.tell(connection, after, after_answer=True)
-    for entry in late.values():
-        entry.was_told = True
 
 
 def _posts_of(entry: Entry) -> list[str]:

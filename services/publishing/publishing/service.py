@@ -100,8 +100,9 @@ class PublishingService:
 
     @rpc
     def publish_post(self, caller: Caller, request: contract.PublishPost) -> contract.PublishResult:
-        part = partial(publish.publish, self.house, caller, request)
-        return answering.at_platform(self.house, caller.account_id, part)
+        return answering.at_platform(
+            self.house, caller, partial(publish.publish, self.house, caller, request)
+        )
 
     @rpc
     def schedule_posts(self, caller: Caller, request: contract.SchedulePosts) -> contract.PageResults:
@@ -159,8 +160,7 @@ class PublishingService:
 
     @rpc
     def reply_to_comment(self, caller: Caller, request: contract.ReplyToComment) -> contract.Reply:
-        part = partial(comments.reply, self.house, caller, request)
-        return answering.at_platform(self.house, caller.account_id, part)
+        return answering.at_platform(self.house, caller, partial(comments.reply, self.house, caller, request))
 
     @rpc
     def verify_hook(self, caller: Caller, request: contract.VerifyHook) -> Nothing:

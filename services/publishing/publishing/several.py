@@ -124,7 +124,8 @@ def _run(
         is_repeat = Posts(connection).has_any_of([page.operation_id for page in going])
     if not is_repeat:
         _check_once(house, caller, going, check)
-    ended = answering.run([_part(one, caller, page, pages[page.page_id]) for page in going])
+    parts = [_part(one, caller, page, pages[page.page_id]) for page in going]
+    ended = answering.run(parts, partial(answering.leave, house.database))
     return api.PageResults(results=tuple(map(_result, going, ended)))
 
 
@@ -146,7 +147,8 @@ def _check_once(
 def _part(
     one: PagesPart, caller: Caller, page: api.PlannedPage, row: PageRow
 ) -> answering.Part[api.PageResult]:
-    return partial(one, msgspec.structs.replace(caller, operation_id=page.operation_id), row)
+    own = msgspec.structs.replace(caller, operation_id=page.operation_id)
+    return answering.Part(own, partial(one, own, row))
 
 
 def _result(page: api.PlannedPage, ended: Future[api.PageResult]) -> api.PageResult:

@@ -9,14 +9,14 @@ from publishing.store import Connection
 from publishing.store.posts import Posts
 
 
-def tell(connection: Connection, posts: Iterable[Post], *, after_answer: bool = False) -> dict[str, int]:
+def tell(connection: Connection, posts: Iterable[Post]) -> dict[str, int]:
     """Stages what the end of posts that have just ended gives rise to; those that go on are passed over.
 
-    A publish at once is told of in public only when its outcome became known after its answer (decisions). Its month
+    A publish at once is told of in public only when its client waits no longer for the outcome (decisions). Its month
     unit is quota's to ask about (`units`). Returns the revisions of what media is told, by post.
     """
     ended = [post for post in posts if post.state not in PENDING]
-    told = [post for post in ended if post.origin == "scheduled" or after_answer]
+    told = [post for post in ended if post.awaited_until is None]
     files, revisions = _files_of(connection, [post for post in ended if post.media_ids])
     stage_all(connection, [*files, *(event for post in told for event in _events_of(post))])
     return revisions

@@ -22,6 +22,26 @@ _STATES = text(
 )
 
 
+#: From now on nobody waits for the outcome, unless it is known already. Of a reply an event tells in any case.
+_LEAVE = text(
+    """
+    WITH left_posts AS (
+        UPDATE posts SET awaited_until = NULL WHERE id = :id AND state IN ('sending', 'unknown') RETURNING id
+    )
+    SELECT id FROM left_posts UNION ALL SELECT post_id FROM replies WHERE id = :id AND state IN ('sending', 'unknown')
+    """
+)
+
+
+class Left(NamedTuple):
+    """How an operation stands whose client is answered while it runs."""
+
+    #: Whether it has made something; if not, it never will by the tries so far.
+    is_begun: bool
+    #: The post whose outcome is open: an event will tell of it. None: the outcome is recorded.
+    post_id: str | None = None
+
+
 class Voided(NamedTuple):
     """What the asked-for tries of operations have made; an operation in neither has made a post or a reply."""
 
@@ -53,6 +73,16 @@ class PostOperations:
             nothing={operation_id for operation_id, standing in after.items() if standing == "nothing"},
             undecided={operation_id for operation_id, standing in after.items() if standing == "undecided"},
         )
+
+    def leave(self, operation_id: str, try_number: int) -> Left:
+        """Ends the waiting of an operation's client: what has not begun is voided, what has is left to an event.
+
+        Raises ApiError SERVICE_UNAVAILABLE.
+        """
+        [result] = Operations(self._connection).void([(operation_id, try_number)]).values()
+        if result is None:
+            return Left(is_begun=False)
+        return Left(is_begun=True, post_id=self._connection.execute(_LEAVE, {"id": result}).scalar())
 
     def _standings(self, operation_ids: Collection[str]) -> dict[str, str]:
         if not operation_ids:

@@ -116,6 +116,8 @@ _RECORD = text(
             lease_until = CASE v.state WHEN 'unknown'
                 THEN clock_timestamp() + make_interval(secs => v.wait_seconds) END,
             worker_id = NULL, attempts = coalesce(a.number, p.attempts),
+            awaited_until = CASE WHEN p.state = 'sending' AND v.state <> 'unknown'
+                AND p.awaited_until > clock_timestamp() THEN p.awaited_until END,
             unknown_since = CASE v.state WHEN 'unknown' THEN coalesce(p.unknown_since, clock_timestamp()) END,
             remote_id = v.remote_id, permalink = v.permalink,
             error_code = v.error_code, error_message = v.error_message,
@@ -144,6 +146,13 @@ _STANDING = text(
         ON p.id = v.id AND p.fence = v.fence AND p.state = v.state
     """
 )
+#: Recorded while its client still waited, and answered since without the outcome.
+_TAKE_LATE = text(
+    """
+    UPDATE posts SET awaited_until = NULL
+    WHERE id = ANY(:ids) AND awaited_until <= clock_timestamp() AND state IN ('published', 'failed') RETURNING *
+    """
+)
 _RELEASE = text(
     """
     UPDATE posts p SET state = 'queued', fence = p.fence + 1, out_at = clock_now(), lease_until = NULL,
@@ -170,7 +179,8 @@ _SEND_AT_ONCE = text(
     WITH sent AS (
         UPDATE posts SET state = 'sending', out_at = clock_now(), fence = fence + 1, attempts = attempts + 1,
             attempts_before = attempts, error_code = NULL, error_message = NULL,
-            worker_id = :worker, lease_until = 'infinity'
+            worker_id = :worker, lease_until = 'infinity',
+            awaited_until = clock_timestamp() + make_interval(secs => :awaited)
         WHERE id = :id AND state = :state RETURNING *
     ), begun AS (
         INSERT INTO attempts (post_id, number, fence, began_at)
@@ -264,9 +274,15 @@ class Sending:
             return []
         return self._posts(_FAIL_UNSENT, {"ids": list(post_ids), "code": code, "message": message})
 
-    def send_at_once(self, post_id: str, state: str, worker_id: str) -> Post | None:
-        """Claims a post in `state` and writes its attempt: the platform may be called. None in another state."""
-        found = self._posts(_SEND_AT_ONCE, {"id": post_id, "state": state, "worker": worker_id})
+    def send_at_once(
+        self, post_id: str, state: str, worker_id: str, *, awaited_seconds: float
+    ) -> Post | None:
+        """Claims a post in `state` and writes its attempt: the platform may be called. None in another state.
+
+        `awaited_seconds`: for how long its client waits for the outcome.
+        """
+        values = {"id": post_id, "state": state, "worker": worker_id, "awaited": awaited_seconds}
+        found = self._posts(_SEND_AT_ONCE, values)
         return found[0] if found else None
 
     def await_earlier(self, post_ids: Collection[str]) -> None:
@@ -292,6 +308,10 @@ class Sending:
             return []
         values = split([Claim(row.id, row.fence) for row in rows])
         return self._posts(_STANDING, values | {"states": [row.state for row in rows]})
+
+    def take_late(self, post_ids: Collection[str]) -> list[Post]:
+        """Those of these recorded posts that are to be told of now: nobody has, and their clients wait no longer."""
+        return self._posts(_TAKE_LATE, {"ids": list(post_ids)}) if post_ids else []
 
     def release(self, claims: Collection[Claim]) -> None:
         """Gives claims back that were not called."""

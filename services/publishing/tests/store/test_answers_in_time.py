@@ -1,6 +1,7 @@
 """A platform slower than the answer: the client learns which post it is about, an event tells the rest."""
 
 import threading
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -12,19 +13,10 @@ from publishing import answering, comments, publish
 from publishing.answering import Answer
 from publishing.house import House
 from publishing.platforms.base import PlatformRefusal, Refusal
+from publishing.store.operations import Left
 from publishing.store.received import Received
 
-ACCOUNT = "usr_a"
 NO = PlatformRefusal(Refusal.REJECTED, "100", "no")
-
-
-class GivenMeanwhile(Answer):
-    """The client waits while the outcome is written, and no longer once it is."""
-
-    def is_given(self) -> bool:
-        given = super().is_given()
-        self.give()
-        return given
 
 
 @pytest.fixture
@@ -43,10 +35,15 @@ def slow(platform: Any, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return goes_on
 
 
-def is_answered(house: House, part: Any) -> ApiError:
+def answered(house: House, part: partial[Any]) -> Any:
+    """What the client gets from a use case, given as `partial(use_case, house, caller, request)`."""
+    return answering.at_platform(house, part.args[1], part)
+
+
+def is_answered(house: House, part: partial[Any]) -> ApiError:
     """The error that the client gets while the work goes on."""
     with pytest.raises(ApiError) as refusal:
-        answering.at_platform(house, ACCOUNT, part)
+        answered(house, part)
     return refusal.value
 
 
@@ -72,7 +69,7 @@ def test_a_publish_at_once_slower_than_its_answer_is_named_and_told_of_later(
     slow.set()
     await_state(world, "posts", "published")
     assert world.events() == ["post.published"]
-    assert answering.at_platform(house, ACCOUNT, part).post_id == error.extras["post_id"]
+    assert answered(house, part).post_id == error.extras["post_id"]
 
 
 def test_one_that_is_refused_later_is_told_of(
@@ -98,15 +95,87 @@ def test_a_turn_at_the_platforms_is_kept_as_long_as_the_call_lasts(
     await_state(world, "posts", "published")
 
 
-def test_an_answer_given_while_the_outcome_is_written_leaves_it_to_an_event(
+def leave(world: Any, operation_id: str = "op") -> Left:
+    """The client is answered now, whatever is still on its way."""
+    return answering.leave(world.database, world.caller(operation_id))
+
+
+@pytest.mark.parametrize("refusal", [None, NO])
+def test_an_answer_given_before_the_outcome_is_recorded_leaves_it_to_an_event(
+    world: Any, house: House, platform: Any, refusal: Exception | None
+) -> None:
+    platform.script = [refusal] if refusal else []
+    platform.before = lambda message: left.append(leave(world))
+    left: list[Left] = []
+    with suppress(ApiError):
+        publishing(world)()
+    [post] = world.ask("SELECT id FROM posts")
+    assert left == [Left(is_begun=True, post_id=post.id)]
+    assert world.events() == ["post.failed" if refusal else "post.published"]
+
+
+def test_an_outcome_that_is_recorded_first_is_the_answer_and_no_event(world: Any) -> None:
+    publishing(world)()
+    assert leave(world) == Left(is_begun=True, post_id=None)
+    assert world.events() == []
+
+
+def test_what_the_client_was_told_not_to_have_begun_never_begins(
+    world: Any, platform: Any, before_it_stores: Any
+) -> None:
+    left: list[Left] = []
+    with before_it_stores(lambda: left.append(leave(world))), pytest.raises(ApiError) as refused:
+        publishing(world)()
+    assert left == [Left(is_begun=False)]
+    assert refused.value.code == "IDEMPOTENCY_IN_PROGRESS"
+    assert (platform.posts, world.ask("SELECT FROM posts")) == ([], [])
+
+
+def test_an_outcome_recorded_after_the_answer_is_told_of_when_the_answer_could_not_be_noted(
     world: Any, house: House, platform: Any
 ) -> None:
-    publishing(world, "one")(GivenMeanwhile())
+    """The database was away when the client was answered."""
+    publishing(world)(Answer(seconds=0.0))
     assert world.events() == ["post.published"]
-    platform.script = [NO]
-    with pytest.raises(ApiError, match="REJECTED"):
-        publishing(world, "other")(GivenMeanwhile())
-    assert world.events() == ["post.published", "post.failed"]
+
+
+class Died(BaseException):
+    """The process was killed."""
+
+
+@pytest.mark.parametrize("refusal", [None, NO])
+def test_a_process_that_dies_after_its_answer_leaves_an_outcome_that_is_told_of(
+    world: Any, house: House, platform: Any, monkeypatch: pytest.MonkeyPatch, refusal: Exception | None
+) -> None:
+    def die(*arguments: Any, **named: Any) -> Any:
+        raise Died
+
+    platform.before = lambda message: leave(world)
+    platform.script = [refusal] if refusal else []
+    with monkeypatch.context() as patch:
+        patch.setattr(house.scribe, "write", die)
+        with pytest.raises(Died):
+            publishing(world)()
+    world.lapse()
+    world.recover()
+    world.look(after_seconds=100)
+    assert world.events() == ["post.failed" if refusal else "post.published"]
+
+
+def test_a_process_that_dies_right_after_recording_has_told_who_was_answered_before(
+    world: Any, house: House, platform: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = house.scribe.write
+
+    def die(*arguments: Any, **named: Any) -> Any:
+        write(*arguments, **named)
+        raise Died
+
+    platform.before = lambda message: leave(world)
+    monkeypatch.setattr(house.scribe, "write", die)
+    with pytest.raises(Died):
+        publishing(world)()
+    assert world.events() == ["post.published"]
 
 
 @pytest.fixture

@@ -114,22 +114,14 @@ def test_a_publish_at_once_that_was_refused_is_answered_so(
     assert world.events() == []
 
 
-@pytest.mark.parametrize("late_from", [1, 2])
+@pytest.mark.parametrize("seconds", [0.0, 50.0])
 def test_an_outcome_that_became_late_while_it_was_said_again_is_told_once(
-    world: Any, house: House, platform: Any, lose_commit: Lose, late_from: int
+    world: Any, house: House, platform: Any, lose_commit: Lose, monkeypatch: Any, seconds: float
 ) -> None:
     """Late when it was first said, or only when it was said again: by then the client has been answered."""
     platform.before = lambda message: lose_commit()
-
-    class Impatient(Answer):
-        asked = 0
-
-        def is_given(self) -> bool:
-            self.asked += 1
-            if self.asked == late_from:
-                self.give()
-            return super().is_given()
-
+    late = "UPDATE posts SET awaited_until = clock_timestamp() WHERE awaited_until IS NOT NULL"
+    monkeypatch.setattr("publishing.scribe.time.sleep", lambda seconds: world.run(late))
     request = api.PublishPost(page_id=world.page().id, message="hello")
-    publish.publish(house, world.caller(), request, Impatient())
+    publish.publish(house, world.caller(), request, Answer(seconds))
     assert world.events() == ["post.published"]

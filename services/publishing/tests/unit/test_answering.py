@@ -1,12 +1,18 @@
-"""An answer in time, and which of it and an event tells of an outcome: always one, never both."""
+"""An answer in time; how each operation stands by then, the database says."""
 
 import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from contracts.errors import NOT_FOUND, ApiError
+from contracts.caller import Caller
+from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
 from publishing import answering
-from publishing.answering import Answer
+from publishing.answering import Answer, Part
+from publishing.store.operations import Left
+
+CALLER = Caller(account_id="usr_a", user_id="usr_a", operation_id="op")
 
 
 @pytest.fixture(autouse=True)
@@ -14,97 +20,95 @@ def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answering, "_ANSWER_SECONDS", 0.05)
 
 
-def await_end_of_patience(answer: Answer) -> None:
-    while not answer._is_given:
-        threading.Event().wait(0.001)
+@pytest.fixture
+def goes_on() -> Iterator[threading.Event]:
+    event = threading.Event()
+    yield event
+    event.set()
 
 
-def code(future: object) -> str:
-    problem = future.exception(0)  # type: ignore[attr-defined]
+def run(*works: Callable[[Answer], Any], left: Left | None = None) -> list[Any]:
+    """Results, or errors' codes with the post's id; `left` None: the database is away."""
+
+    def leave(caller: Caller) -> Left:
+        assert caller == CALLER
+        if left is None:
+            raise ApiError(SERVICE_UNAVAILABLE)
+        return left
+
+    ended = answering.run([Part(CALLER, work) for work in works], leave)
+    return [_what(future) for future in ended]
+
+
+def _what(future: Any) -> Any:
+    problem = future.exception(0)
+    if problem is None:
+        return future.result(0)
     assert isinstance(problem, ApiError)
-    return problem.code
+    post_id = problem.extras.get("post_id")
+    return (problem.code, post_id) if post_id else problem.code
 
 
 def test_what_parts_give_or_raise_comes_in_their_order() -> None:
     def refuse(answer: Answer) -> int:
         raise ApiError(NOT_FOUND)
 
-    one, other = answering.run([lambda answer: 1, refuse])
-    assert (one.result(0), code(other)) == (1, "NOT_FOUND")
+    assert run(lambda answer: 1, refuse) == [1, "NOT_FOUND"]
 
 
-def test_what_takes_longer_is_unknown_with_its_post_and_goes_on() -> None:
-    goes_on, is_done = threading.Event(), threading.Event()
+def test_what_takes_longer_is_unknown_with_its_post_and_goes_on(goes_on: threading.Event) -> None:
+    is_done = threading.Event()
 
     def slow(answer: Answer) -> None:
-        answer.concerns("pst_1")
         assert goes_on.wait(10)
-        assert answer.is_given()
-        assert not answer.came_first()
         is_done.set()
 
-    [future] = answering.run([slow])
-    assert code(future) == "PLATFORM_OUTCOME_UNKNOWN"
-    assert future.exception(0).extras == {"post_id": "pst_1"}  # type: ignore[union-attr]
+    assert run(slow, left=Left(is_begun=True, post_id="pst_1")) == [("PLATFORM_OUTCOME_UNKNOWN", "pst_1")]
     goes_on.set()
     assert is_done.wait(10)
 
 
-def test_what_was_said_not_to_have_begun_does_not_begin() -> None:
-    problems: list[str] = []
-    is_done = threading.Event()
-
-    def slow(answer: Answer) -> None:
-        await_end_of_patience(answer)
-        try:
-            answer.concerns("pst_1")
-        except ApiError as error:
-            problems.append(error.code)
-        is_done.set()
-
-    [future] = answering.run([slow])
-    assert code(future) == "SERVICE_UNAVAILABLE"
-    assert is_done.wait(10)
-    assert problems == ["SERVICE_UNAVAILABLE"]
+def test_what_has_not_begun_by_then_is_answered_so(goes_on: threading.Event) -> None:
+    assert run(lambda answer: goes_on.wait(10), left=Left(is_begun=False)) == ["SERVICE_UNAVAILABLE"]
 
 
-def test_parts_that_got_no_turn_were_not_begun() -> None:
-    goes_on = threading.Event()
+def test_parts_that_got_no_turn_were_not_begun(goes_on: threading.Event) -> None:
     begun: list[int] = []
 
     def part(answer: Answer) -> None:
         begun.append(1)
         goes_on.wait(10)
 
-    futures = answering.run([part] * (answering._AT_ONCE + 1))
-    assert code(futures[-1]) == "SERVICE_UNAVAILABLE"
-    goes_on.set()
+    ended = run(*[part] * (answering._AT_ONCE + 1), left=Left(is_begun=True, post_id="pst_1"))
+    assert ended[-1] == "SERVICE_UNAVAILABLE"
     assert len(begun) == answering._AT_ONCE
 
 
-def test_an_outcome_that_is_known_is_answered_however_late_it_ends() -> None:
+def test_an_outcome_that_is_recorded_is_answered_however_late_its_part_ends() -> None:
     def just_in_time(answer: Answer) -> str:
-        assert not answer.is_given()
-        assert not answer.came_first()
-        await_end_of_patience(answer)
-        return "told by the answer"
+        while answer.left_seconds:
+            threading.Event().wait(0.001)
+        threading.Event().wait(0.02)
+        return "the outcome"
 
-    [future] = answering.run([just_in_time])
-    assert future.result(0) == "told by the answer"
+    assert run(just_in_time, left=Left(is_begun=True)) == ["the outcome"]
 
 
-def test_an_answer_given_while_the_outcome_was_written_leaves_it_to_be_told() -> None:
-    came_first: list[bool] = []
-    is_done = threading.Event()
+def test_a_part_that_does_not_end_although_its_outcome_is_recorded_is_not_waited_for_for_ever(
+    goes_on: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answering, "_END_SECONDS", 0.05)
+    assert run(lambda answer: goes_on.wait(10), left=Left(is_begun=True)) == ["SERVICE_UNAVAILABLE"]
 
-    def writing(answer: Answer) -> None:
-        answer.concerns("pst_1")
-        assert not answer.is_given()
-        await_end_of_patience(answer)
-        came_first.append(answer.came_first())
-        is_done.set()
 
-    [future] = answering.run([writing])
-    assert code(future) == "PLATFORM_OUTCOME_UNKNOWN"
-    assert is_done.wait(10)
-    assert came_first == [True]
+@pytest.mark.parametrize(
+    ("post_id", "expected"), [(None, "SERVICE_UNAVAILABLE"), ("pst_1", ("PLATFORM_OUTCOME_UNKNOWN", "pst_1"))]
+)
+def test_with_the_database_away_the_answer_is_what_this_process_knows(
+    goes_on: threading.Event, post_id: str | None, expected: Any
+) -> None:
+    def slow(answer: Answer) -> None:
+        answer.post_id = post_id
+        goes_on.wait(10)
+
+    assert run(slow) == [expected]

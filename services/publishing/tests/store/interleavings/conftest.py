@@ -20,6 +20,7 @@ from publishing.config import Settings
 from publishing.house import House
 from publishing.platforms.base import OutcomeUnknown
 from publishing.platforms.registry import Registry, default_settings
+from publishing.store.operations import Left
 
 from .played_graph import GraphOf, PlayedGraph
 
@@ -221,9 +222,11 @@ class Client:
     """Somebody who waits for the answer to a publish at once, and may stop waiting at any moment, as
     `answering.run` does."""
 
-    def __init__(self) -> None:
+    def __init__(self, leave: Callable[[], Left]) -> None:
         self.answer = Answer()
-        self._has_ended = self._gave_up = False
+        self._leave = leave
+        self._has_ended = False
+        self._heard: str | None = None
 
     def waits_for(self, part: Callable[[], Any]) -> Callable[[], Any]:
         def ended() -> Any:
@@ -235,13 +238,19 @@ class Client:
         return ended
 
     def stop_waiting(self) -> None:
-        if not self._has_ended:
-            self._gave_up = not self.answer.give()
+        """An outcome that is recorded by then is waited for."""
+        if self._has_ended:
+            return
+        left = self._leave()
+        if not left.is_begun:
+            self._heard = "nothing"
+        elif left.post_id is not None:
+            self._heard = "unknown"
 
     def heard(self, part: Ended) -> str:
         """`published`, `refused`, `unknown`, or `nothing`: an error that says nothing of the outcome, or none."""
-        if self._gave_up:
-            return "nothing" if self.answer.post_id is None else "unknown"
+        if self._heard is not None:
+            return self._heard
         if part.was_killed:
             return "nothing"
         return "published" if part.error is None else _meaning(part.error)

@@ -1,0 +1,42 @@
+"""A publish at once whose client may stop waiting at any moment: the answer or an event tells of its outcome, once."""
+
+import random
+from functools import partial
+from typing import Any
+
+from chassis.interleaving import Try, explore
+from publishing import answering
+from publishing.platforms.base import PlatformRefusal, Refusal
+
+from .conftest import Client
+
+
+def test_an_outcome_is_told_once_whenever_the_client_stops_waiting_and_the_process_dies(
+    stage: Any, seeds: range
+) -> None:
+    process = stage.interleaver.process("publishing")
+
+    def example(seed: int) -> None:
+        page, caller = stage.brand_page(), stage.world.caller()
+        client = Client(partial(answering.leave, process.database, caller))
+        refuses = random.Random(seed).random() < 0.5
+        stage.platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no")] if refuses else []
+        part = partial(stage.publishing, stage.house(process), page, caller, "hello", client.answer)
+        run = stage.interleaver.run(
+            seed,
+            Try("publish", process, client.waits_for(part)),
+            Try("the client stops waiting", process, client.stop_waiting, cuts=()),
+        )
+        stage.platform.script = []
+        stage.settle(page)
+        heard, posted, told = client.heard(run["publish"]), len(stage.posted(page)), stage.told(page)
+        ends = [event for event in told if event in ("post.published", "post.failed")]
+        found = f"heard {heard}, {posted} posted, events {told}"
+        assert posted <= 1, f"posted twice: {found}"
+        assert not ends or heard in ("unknown", "nothing"), f"told twice: {found}"
+        if heard in ("published", "refused"):
+            assert posted == (heard == "published"), f"a false answer: {found}"
+        if heard == "unknown":
+            assert ends == ["post.published" if posted else "post.failed"], f"told by nobody: {found}"
+
+    explore(stage.interleaver, seeds, example)
