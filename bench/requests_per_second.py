@@ -17,8 +17,8 @@ from bench.table import Row
 _ROUNDS, _SECONDS, _WARM_UP_SECONDS = 3, 2.5, 1.5
 #: One request at a time says how long it takes; the others how many there can be.
 _CONNECTIONS = (1, 16, 64)
-#: As many as all these loads need: a round sends up to 40,000 requests a minute, and each may send 300.
-_TENANTS = 200
+#: As many as all these loads need: together they send up to 45,000 requests a minute, and each tenant may send 300.
+_TENANTS = 160
 #: Goals of each load beside F1 at the same number of connections: at most so many times its median with one connection,
 #: else at least such a part of its rate. "F1 / F0" has one of its own.
 _GOALS = {

@@ -4,6 +4,9 @@ import os
 import time
 
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
+#: The two characters of ten bits, and where each ten of the 130 bits begin: a write makes five ids.
+_PAIRS = [first + second for first in _CROCKFORD for second in _CROCKFORD]
+_SHIFTS = tuple(range(120, -1, -10))
 #: The ULID made last by this process. Not locked: two threads that read the same one each add a number of their own.
 _last = 0
 
@@ -31,5 +34,4 @@ def first_id(prefix: str, unix_seconds: float) -> str:
 
 
 def _written(prefix: str, number: int) -> str:
-    characters = [_CROCKFORD[number >> shift & 31] for shift in range(125, -1, -5)]
-    return f"{prefix}_{''.join(characters)}"
+    return f"{prefix}_{''.join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])}"
