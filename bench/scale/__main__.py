@@ -118,7 +118,7 @@ def _sending(small: Publishing, full: Publishing) -> list[Row]:
     rate = Row.ratio(name, *nearest[len(nearest) // 2], at_least=0.9, unit="/s")
     scheduled, sent_with = _versions_of_schedule(full), median(versions)
     written = Row.limit("row versions of a published post", scheduled + sent_with, _ROW_VERSIONS, "")
-    return [rate, written.noting(f"{scheduled:.1f} to schedule it, {sent_with:.1f} from due to published")]
+    return [rate, written.noting(f"{scheduled:.2f} to schedule it, {sent_with:.2f} from due to published")]
 
 
 def _versions_of_schedule(world: Publishing, count: int = 100) -> float:

@@ -25,6 +25,8 @@ _MESSAGE = "Fresh bread at eight, and the first plum cake of this year"
 _REST = 25
 #: How long back the posts of all pages go, and those of the page with a long history: one each 45 minutes.
 _HISTORY, _GAP = timedelta(days=60), timedelta(minutes=45)
+#: How long comments are asked for: some two million of the full set's posts.
+_POLLED = timedelta(days=28)
 #: The platforms of due posts: all of them take text alone.
 _PLATFORMS = ("FB", "FB", "FB", "LN", "TW")
 
@@ -106,8 +108,8 @@ def fill(copier: Copier, sizes: Sizes, now: datetime, token: str) -> None:
     copier.execute(
         f"INSERT INTO comment_polls ({', '.join(_POLL)})"
         # past the end of the run: only what an operation wakes is due
-        " SELECT id, page_id, clock_timestamp() + interval '1 hour' * (1 + random()), out_at, false, out_at FROM ("
-        f"  SELECT * FROM posts WHERE state = 'published' ORDER BY id DESC LIMIT {sizes.polls}) newest ORDER BY id"
+        " SELECT id, page_id, clock_timestamp() + interval '1 hour' * (1 + random()), out_at, false, out_at"
+        f" FROM posts WHERE state = 'published' AND out_at > '{stamp(now - _POLLED)}' ORDER BY id"
     )
 
 

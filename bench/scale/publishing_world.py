@@ -130,7 +130,15 @@ class Publishing(Opened):
                 if not due.publish_due_posts(house):
                     time.sleep(0.005)
             sent, seconds = count - max(until - self.platform.count, 0), time.perf_counter() - began
+            house.lanes.wait_free(
+                house.lanes.size, _PATIENCE_SECONDS
+            )  # what is claimed is sent, not given back
         finally:
             house.finish()
             house.lanes.close()
         return sent / seconds
+
+    def row_versions(self) -> int:
+        """Without the connection on which the operations' house renews its lease."""
+        self.house.lease.end()
+        return super().row_versions()

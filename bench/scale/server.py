@@ -99,7 +99,10 @@ class Statistics:
 
     def wait_alone(self) -> None:
         """Returns when nobody is connected to the database: a session that ends tells the rest of its counts."""
+        give_up_at = time.monotonic() + _START_SECONDS
         while self._count("SELECT count(*) FROM pg_stat_activity WHERE datname = %s"):
+            if time.monotonic() > give_up_at:
+                raise SystemExit(f"somebody stays connected to {self._name}: its counts are not whole")
             time.sleep(0.02)
 
     def close(self) -> None:
