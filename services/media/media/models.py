@@ -79,6 +79,14 @@ media = Table(
     UniqueConstraint("upload_id"),
     UniqueConstraint("key"),
     Index("media_newest", "account_id", text("created_at DESC"), text("id DESC")),
+    Index(
+        "media_newest_restricted",
+        "account_id",
+        "brand_ids",
+        text("created_at DESC"),
+        text("id DESC"),
+        postgresql_where=text("brand_ids <> '{}'"),
+    ),
     Index("media_counted", "account_id", postgresql_where=text("published_at IS NULL")),
     Index(
         "media_of_operation", "account_id", "operation_id", unique=True, postgresql_where=text("generated")

@@ -1,16 +1,18 @@
 """Jobs in SQL: made with their charge, claimed, ended once. The condition of every change is in its statement."""
 
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, get_args
 
 import msgspec
-from sqlalchemy import RowMapping, select, text, tuple_
+from sqlalchemy import RowMapping, select, text
 from sqlalchemy.dialects.postgresql import insert as insert_or
 
 from ai.models import jobs
 from ai.records import CAPTION, Claim, Job
 from ai.store import Connection
 from chassis.clock import clock_now
+from chassis.ranges import distinct_values
+from contracts.ai import JobKind
 from contracts.media import Media
 
 #: What goes on although its process died: a video, and a picture that was in storage already.
@@ -76,6 +78,30 @@ _FORGET_CAPTIONS = text(
 )
 
 
+_NEWEST = """
+    SELECT * FROM jobs WHERE account_id = :account_id AND kind = of_kind AND kind <> 'caption' {within}
+        AND (created_at, id) < (:before_at, :before_id)
+    ORDER BY created_at DESC, id DESC LIMIT :limit
+    """
+_END = "ORDER BY head.created_at DESC, head.id DESC LIMIT :limit"
+_OF_KINDS = "unnest(CAST(:kinds AS text[])) AS of_kind"
+#: The heads of each kind: a caption is no job of a list.
+_LISTED = text(f"SELECT head.* FROM {_OF_KINDS}, LATERAL ({_NEWEST.format(within='')}) head {_END}")
+_RESTRICTED = "account_id = :account_id AND kind <> 'caption' AND token_brand_ids IS NOT NULL"
+_WITHIN = "AND token_brand_ids IS NOT NULL AND token_brand_ids = restrictions.token_brand_ids"
+#: The heads of each kind under each restriction that lies within the caller's. An account has as many restrictions as
+#: it has restricted tokens, however many jobs.
+_LISTED_WITHIN = text(
+    f"""
+    WITH RECURSIVE {distinct_values("restrictions", "jobs", "token_brand_ids", _RESTRICTED)}
+    SELECT head.* FROM restrictions, {_OF_KINDS}, LATERAL ({_NEWEST.format(within=_WITHIN)}) head
+    WHERE restrictions.token_brand_ids <@ CAST(:reach AS text[]) {_END}
+    """
+)
+_KINDS = list(get_args(JobKind))
+_LAST = datetime.max.replace(tzinfo=UTC)
+
+
 class Jobs:
     """Over an open connection."""
 
@@ -124,14 +150,16 @@ class Jobs:
         limit: int,
     ) -> list[Job]:
         """Newest first; `before` is the last row's (created_at, id)."""
-        statement = self._visible(account_id, brand_ids)
-        if kind is not None:
-            statement = statement.where(jobs.c.kind == kind)
-        if before is not None:
-            statement = statement.where(tuple_(jobs.c.created_at, jobs.c.id) < before)
-        rows = self._connection.execute(
-            statement.order_by(jobs.c.created_at.desc(), jobs.c.id.desc()).limit(limit)
-        )
+        before_at, before_id = before or (_LAST, "")
+        values = {
+            "account_id": account_id,
+            "kinds": _KINDS if kind is None else [kind],
+            "reach": list(brand_ids or ()),
+            "before_at": before_at,
+            "before_id": before_id,
+            "limit": limit,
+        }
+        rows = self._connection.execute(_LISTED if brand_ids is None else _LISTED_WITHIN, values)
         return [Job.of(row) for row in rows.mappings()]
 
     def claim_due(self, limit: int, lease_seconds: float) -> list[Job]:

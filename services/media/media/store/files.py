@@ -1,13 +1,14 @@
 """Media: statements."""
 
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, tuple_, update
+from sqlalchemy import Connection, delete, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.clock import clock_now
+from chassis.ranges import distinct_values
 from media.models import attachments, deletions, media
 from media.names import is_id
 from media.records import MediaRow, Seen, Upload
@@ -22,6 +23,22 @@ _POST = (
     .label("scheduled_post_id")
 )
 _ALL = select(media, _POST)
+
+
+_RESTRICTED = "account_id = :account_id AND brand_ids <> '{}'"
+#: Ids, newest first: the heads of what was uploaded under each restriction that lies within the caller's. An account
+#: has as many of them as it has restricted tokens, however many files.
+_NEWEST_WITHIN = text(
+    f"""
+    WITH RECURSIVE {distinct_values("restrictions", "media", "brand_ids", _RESTRICTED)}
+    SELECT head.id FROM restrictions, LATERAL (
+        SELECT id, created_at FROM media
+        WHERE {_RESTRICTED} AND brand_ids = restrictions.brand_ids AND (created_at, id) < (:before_at, :before_id)
+        ORDER BY created_at DESC, id DESC LIMIT :limit) head
+    WHERE restrictions.brand_ids <@ CAST(:reach AS text[]) ORDER BY head.created_at DESC, head.id DESC LIMIT :limit
+    """
+)
+_LAST = datetime.max.replace(tzinfo=UTC)
 
 
 class Files:
@@ -91,11 +108,15 @@ class Files:
         limit: int,
     ) -> list[MediaRow]:
         """Newest first; `after` is the last row's (created_at, id), `brand_ids` what a caller may reach."""
-        statement = _ALL.where(media.c.account_id == account_id)
         if brand_ids is not None:
-            statement = statement.where(
-                media.c.brand_ids != [], media.c.brand_ids.contained_by(list(brand_ids))
+            before_at, before_id = after or (_LAST, "")
+            values = {"account_id": account_id, "reach": list(brand_ids), "limit": limit}
+            values |= {"before_at": before_at, "before_id": before_id}
+            statement = _ALL.where(
+                media.c.id.in_(self._connection.execute(_NEWEST_WITHIN, values).scalars().all())
             )
+        else:
+            statement = _ALL.where(media.c.account_id == account_id)
         if after is not None:
             statement = statement.where(tuple_(media.c.created_at, media.c.id) < after)
         statement = statement.order_by(media.c.created_at.desc(), media.c.id.desc()).limit(limit)

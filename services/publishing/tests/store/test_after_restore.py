@@ -80,7 +80,9 @@ def test_a_lane_in_the_middle_of_the_backup_goes_out_once(world: Any, platform: 
     assert len(platform.posts) == 3
     restore(world)
     restored = world.ask("SELECT attempts - attempts_before AS used FROM posts ORDER BY scheduled_at")
-    assert [row.used for row in restored] == [1] * begun + [0] * (3 - begun), "only a call that is on record counts"
+    assert [row.used for row in restored] == [1] * begun + [0] * (3 - begun), (
+        "only a call that is on record counts"
+    )
     world.lapse()
     go_on(world)
     assert states(world) == ["published"] * 3

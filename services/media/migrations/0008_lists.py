@@ -1,0 +1,16 @@
+"""What a restricted token lists is found without reading all of the account's files."""
+
+from alembic import op
+
+from chassis.indexes import create_missing
+
+revision = "0008"
+down_revision = "0007"
+
+INDEXES = {
+    "media_newest_restricted": "media (account_id, brand_ids, created_at DESC, id DESC) WHERE brand_ids <> '{}'"
+}
+
+
+def upgrade() -> None:
+    create_missing(op, INDEXES)
