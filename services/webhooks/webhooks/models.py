@@ -48,6 +48,8 @@ subscriptions = Table(
     Column("made_within", ARRAY(Text)),
     Column("status", Text, nullable=False, server_default="active"),
     Column("disabled_reason", Text),
+    #: It is disabled, and what waits for it is to fail: the chore does that, and takes the mark away.
+    Column("ending", Boolean, nullable=False, server_default="false"),
     #: Grows with whatever the sending side has to know.
     Column("revision", BigInteger, nullable=False, server_default="1"),
     Column("created_at", _TIME, nullable=False),
@@ -68,6 +70,8 @@ subscriptions = Table(
         "id",
         postgresql_where=text("status = 'disabled' OR deleted_at IS NOT NULL"),
     ),
+    Index("subscriptions_ending", "id", postgresql_where=text("ending")),
+    Index("subscriptions_deleted", "deleted_at", postgresql_where=text("deleted_at IS NOT NULL")),
 )
 
 #: Encrypted. The newest signs; those it replaced sign as well until they expire.
@@ -81,6 +85,7 @@ secrets = Table(
     Column("created_at", _TIME, nullable=False),
     Column("expires_at", _TIME),
     UniqueConstraint("subscription_id", "operation_id"),
+    Index("secrets_expiring", "expires_at", postgresql_where=text("expires_at IS NOT NULL")),
 )
 
 #: One per subscription: who may call its endpoint now, and how that goes.
@@ -124,6 +129,8 @@ deliveries = Table(
     Column("state", Text, nullable=False),
     #: Of the next attempt, while pending.
     Column("due_at", _TIME, nullable=False),
+    #: Of a pending one: its time has come. What waits for a retry is not ready, and no look comes across it.
+    Column("ready", Boolean, nullable=False, server_default="false"),
     #: Made in all; the number of the last one.
     Column("attempts", Integer, nullable=False, server_default="0"),
     #: Failed ones since it was written or replayed: the place in the retry schedule.
@@ -134,6 +141,10 @@ deliveries = Table(
     Column("charged", Boolean),
     Column("created_at", _TIME, nullable=False),
     CheckConstraint("state IN ('pending', 'delivered', 'failed', 'skipped')"),
+    Index(
+        "deliveries_ready", "subscription_id", "due_at", postgresql_where=text("state = 'pending' AND ready")
+    ),
+    Index("deliveries_waiting", "due_at", postgresql_where=text("state = 'pending' AND NOT ready")),
     Index("deliveries_pending", "subscription_id", "due_at", postgresql_where=text("state = 'pending'")),
     Index(
         "deliveries_missed", "subscription_id", "id", postgresql_where=text("state IN ('failed', 'skipped')")

@@ -32,6 +32,8 @@ log = structlog.get_logger()
 _GATHER_SECONDS = 0.01
 #: Lanes and deliveries taken up in one tick, at most.
 _LANES_A_TICK, _DELIVERIES_A_TICK = 64, 512
+#: Retries whose time has come that are marked in one tick: a statement of some 20 ms.
+_READY_A_TICK = 1_000
 #: Deliveries taken up in all, from which on lanes get fewer.
 _TAKEN_UP = 4_096
 #: A lane is kept this long after its last delivery, with its connections.
@@ -97,12 +99,16 @@ class Office:
         time.sleep(_GATHER_SECONDS)
         with self._database.reading() as connection:
             store = Lanes(connection)
+            became_ready = store.make_ready(_READY_A_TICK)
             looked = store.look([lane.id for lane in self._lanes.values() if lane.known or lane.is_loading])
+            late = [one.id for one in looked if one.has_late]
+            if late:
+                store.fail_late(late)
             taken = self._take(store, looked)
             self._keep_up(store, looked)
             loads = self._load(store, looked)
         self._take_up(loads)
-        return len(taken) + sum(len(load.due) for load in loads)
+        return became_ready + len(taken) + sum(len(load.due) for load in loads)
 
     def renew(self) -> None:
         """Keeps the lanes that are in use, gives back those that are not."""

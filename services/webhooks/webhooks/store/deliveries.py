@@ -35,9 +35,9 @@ _ARRIVE = Compiled(
             SELECT id, event, body, clock_now(), traceparent FROM new
             WHERE id IN (SELECT id FROM receivers) ON CONFLICT DO NOTHING
         )
-        INSERT INTO deliveries (subscription_id, id, event_id, event, state, due_at, created_at)
+        INSERT INTO deliveries (subscription_id, id, event_id, event, state, due_at, ready, created_at)
         SELECT subscription_id, 'dlv_' || substr(id, 5, 10) || left(md5(id || subscription_id), 16), id, event,
-            'pending', now, now
+            'pending', now, true, now
         FROM receivers, (SELECT clock_now() AS now) AS clock ON CONFLICT DO NOTHING
         """
     )
@@ -79,6 +79,7 @@ class Deliveries:
             "event": event.event,
             "state": "pending",
             "due_at": clock_now(),
+            "ready": True,
             "asked": True,
             "created_at": clock_now(),
         }
@@ -90,7 +91,7 @@ class Deliveries:
             update(deliveries)
             .where(deliveries.c.subscription_id == subscription_id, deliveries.c.id == delivery_id)
             .where(select(events.c.id).where(events.c.id == deliveries.c.event_id).exists())
-            .values(state="pending", due_at=clock_now(), failures=0, asked=True)
+            .values(state="pending", due_at=clock_now(), ready=True, failures=0, asked=True)
         )
         return self._connection.execute(statement).rowcount == 1
 

@@ -17,32 +17,50 @@ from webhooks.rules import Standing
 #: How many secrets sign at most, however often they are rotated within a day. Our choice.
 _SIGNATURES = 8
 
-#: The earliest pending delivery of each subscription, found by one step of the index each: what else waits there,
-#: a hundred thousand or none, costs nothing.
+#: Deliveries whose time has come. They are few at a time, and found by an index of those that wait alone.
+_MAKE_READY = Compiled(
+    text(
+        """
+        UPDATE deliveries SET ready = true WHERE ctid = ANY(ARRAY(
+            SELECT ctid FROM deliveries
+            WHERE state = 'pending' AND NOT ready AND due_at <= (SELECT clock_now())
+            ORDER BY due_at LIMIT :limit FOR UPDATE SKIP LOCKED))
+        """
+    )
+)
+#: The earliest ready delivery of each subscription, found by one step of the index each: what else is ready there, a
+#: hundred thousand or none, costs nothing, and what waits for a retry is not in the index. OFFSET 0: each subscription
+#: is then found by its key, whatever the planner expects to find due.
 _LOOK = Compiled(
     text(
         """
         WITH RECURSIVE heads AS (
-            (SELECT subscription_id, due_at FROM deliveries WHERE state = 'pending'
+            (SELECT subscription_id, due_at, asked FROM deliveries WHERE state = 'pending' AND ready
              ORDER BY subscription_id, due_at LIMIT 1)
             UNION ALL
-            SELECT next.subscription_id, next.due_at FROM heads, LATERAL (
-                SELECT subscription_id, due_at FROM deliveries
-                WHERE state = 'pending' AND subscription_id > heads.subscription_id
+            SELECT next.subscription_id, next.due_at, next.asked FROM heads, LATERAL (
+                SELECT subscription_id, due_at, asked FROM deliveries
+                WHERE state = 'pending' AND ready AND subscription_id > heads.subscription_id
                 ORDER BY subscription_id, due_at LIMIT 1) AS next
         ), asked AS (
-            SELECT subscription_id, min(due_at) AS due_at FROM (
-                SELECT subscription_id, due_at FROM heads WHERE due_at <= (SELECT clock_now())
-                UNION ALL SELECT unnest(CAST(:mine AS text[])), NULL) AS all_asked GROUP BY 1
+            SELECT subscription_id, min(due_at) AS due_at, bool_or(asked) AS asked FROM (
+                SELECT subscription_id, due_at, asked FROM heads WHERE due_at <= (SELECT clock_now())
+                UNION ALL SELECT unnest(CAST(:mine AS text[])), NULL, NULL) AS all_asked GROUP BY 1
         )
         SELECT s.id, due_at IS NOT NULL AS is_due, coalesce(lease_until > clock_timestamp(), false) AS is_held,
             s.deleted_at IS NOT NULL AS is_deleted, s.revision,
+            s.status = 'disabled' AND NOT s.ending AND asked.asked IS FALSE AS has_late,
             (SELECT count(*) FROM secrets x WHERE x.subscription_id = s.id
                 AND (x.expires_at IS NULL OR x.expires_at > (SELECT clock_now()))) AS secret_count
-        FROM asked JOIN subscriptions s ON s.id = asked.subscription_id JOIN lanes l ON l.subscription_id = s.id
+        FROM asked,
+            LATERAL (SELECT * FROM subscriptions WHERE id = asked.subscription_id OFFSET 0) AS s,
+            LATERAL (SELECT * FROM lanes WHERE subscription_id = asked.subscription_id OFFSET 0) AS l
         ORDER BY due_at
         """
     )
+)
+_MARK_ENDING = Compiled(
+    text("UPDATE subscriptions SET ending = true WHERE id = ANY(:ids) AND status = 'disabled'")
 )
 _TAKE = Compiled(
     text(
@@ -92,7 +110,7 @@ _RELEASE = Compiled(
         UPDATE lanes l SET lease_until = NULL
         FROM unnest(CAST(:ids AS text[]), CAST(:fences AS bigint[])) AS mine (id, fence)
         WHERE l.subscription_id = mine.id AND l.fence = mine.fence AND (:is_leaving OR NOT EXISTS (
-            SELECT FROM deliveries d WHERE d.subscription_id = mine.id AND d.state = 'pending'
+            SELECT FROM deliveries d WHERE d.subscription_id = mine.id AND d.state = 'pending' AND d.ready
                 AND d.due_at <= (SELECT clock_now())))
         RETURNING l.subscription_id
         """
@@ -108,7 +126,7 @@ _LOAD = Compiled(
         FROM unnest(CAST(:ids AS text[]), CAST(:limits AS integer[])) AS lane (id, places)
         JOIN subscriptions s ON s.id = lane.id JOIN accounts a ON a.id = s.account_id, LATERAL (
             SELECT * FROM deliveries p
-            WHERE p.subscription_id = lane.id AND p.state = 'pending' AND p.due_at <= (SELECT clock_now())
+            WHERE p.subscription_id = lane.id AND p.state = 'pending' AND p.ready AND p.due_at <= (SELECT clock_now())
                 AND (s.status = 'active' OR p.asked) AND s.deleted_at IS NULL AND p.id <> ALL(:known)
             ORDER BY p.due_at LIMIT lane.places) AS d
         JOIN events e ON e.id = d.event_id
@@ -146,12 +164,14 @@ _RECORD = """
             state = CASE WHEN v.has_failed AND d.due_at <> v.due_at THEN d.state ELSE v.state END,
             failures = d.failures + (v.has_failed AND d.due_at = v.due_at)::integer,
             due_at = CASE WHEN v.has_failed AND d.due_at <> v.due_at THEN d.due_at
-                ELSE now + make_interval(secs => v.wait) END
+                ELSE now + make_interval(secs => v.wait) END,
+            ready = d.ready AND v.has_failed AND d.due_at <> v.due_at
         FROM tried v JOIN held USING (subscription_id), clock
         WHERE d.subscription_id = v.subscription_id AND d.id = v.id AND d.attempts = v.number - 1
         RETURNING d.id
     ), disabled AS (
-        UPDATE subscriptions s SET status = 'disabled', disabled_reason = v.reason, revision = revision + 1
+        UPDATE subscriptions s SET status = 'disabled', disabled_reason = v.reason, ending = true,
+            revision = revision + 1
         FROM stood v JOIN held USING (subscription_id)
         WHERE s.id = v.subscription_id AND v.reason IS NOT NULL AND s.status = 'active' AND held.counts
         RETURNING s.id
@@ -166,7 +186,7 @@ _RECORD = """
 _BACKLOG = text(
     """
     SELECT count(*), extract(epoch FROM clock_now() - min(due_at)) FROM deliveries d
-    WHERE state = 'pending' AND due_at <= (SELECT clock_now()) AND (d.asked OR EXISTS (
+    WHERE state = 'pending' AND ready AND due_at <= (SELECT clock_now()) AND (d.asked OR EXISTS (
         SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.status = 'active'))
     """
 )
@@ -194,6 +214,8 @@ class Looked(NamedTuple):
     #: By this process or another.
     is_held: bool
     is_deleted: bool
+    #: It is disabled, and something came for it after what had waited was ended.
+    has_late: bool
     #: Changes with whatever `Opened` holds.
     version: tuple[int, int]
 
@@ -233,13 +255,28 @@ class Lanes:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
+    def make_ready(self, limit: int) -> int:
+        """Marks waiting deliveries whose time has come, the longest due first; returns how many."""
+        return _MAKE_READY.run(self._connection, {"limit": limit}).rowcount
+
     def look(self, mine: Collection[str]) -> list[Looked]:
         """Subscriptions with something due, the longest waiting first, then the rest of `mine`."""
         rows = _LOOK.run(self._connection, {"mine": list(mine)})
         return [
-            Looked(row.id, row.is_due, row.is_held, row.is_deleted, (row.revision, row.secret_count))
+            Looked(
+                row.id,
+                row.is_due,
+                row.is_held,
+                row.is_deleted,
+                row.has_late,
+                (row.revision, row.secret_count),
+            )
             for row in rows
         ]
+
+    def fail_late(self, subscription_ids: Collection[str]) -> None:
+        """Has the chore look again at what waits for these disabled subscriptions."""
+        _MARK_ENDING.run(self._connection, {"ids": list(subscription_ids)})
 
     def backlog(self) -> tuple[int, float]:
         """Deliveries whose next attempt is due, and for how many seconds the first of them has been."""

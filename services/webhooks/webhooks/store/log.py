@@ -4,15 +4,23 @@ from datetime import timedelta
 
 from sqlalchemy import Connection, text
 
-#: A disabled subscription's waiting deliveries, unless somebody asked for them.
+#: A disabled subscription's waiting deliveries, unless somebody asked for them. Subscriptions are marked when they are
+#: disabled, so that those disabled long ago cost nothing. What comes later is found by a look, which marks them again.
 _FAIL_OF_DISABLED = text(
     """
     UPDATE deliveries d SET state = 'failed' FROM (
         SELECT p.subscription_id, p.id FROM subscriptions s, LATERAL (
             SELECT subscription_id, id FROM deliveries
             WHERE subscription_id = s.id AND state = 'pending' AND NOT asked LIMIT :limit) AS p
-        WHERE (s.status = 'disabled' OR s.deleted_at IS NOT NULL) AND s.status = 'disabled' LIMIT :limit) AS waiting
+        WHERE s.ending AND s.status = 'disabled' LIMIT :limit) AS waiting
     WHERE d.subscription_id = waiting.subscription_id AND d.id = waiting.id AND d.state = 'pending'
+    """
+)
+_END = text(
+    """
+    UPDATE subscriptions s SET ending = false
+    WHERE s.ending AND NOT EXISTS (
+        SELECT FROM deliveries d WHERE d.subscription_id = s.id AND d.state = 'pending' AND NOT d.asked)
     """
 )
 _REMOVE_OF_DELETED = text(
@@ -21,7 +29,7 @@ _REMOVE_OF_DELETED = text(
         DELETE FROM deliveries WHERE (subscription_id, id) IN (
             SELECT p.subscription_id, p.id FROM subscriptions s, LATERAL (
                 SELECT subscription_id, id FROM deliveries WHERE subscription_id = s.id LIMIT :limit) AS p
-            WHERE (s.status = 'disabled' OR s.deleted_at IS NOT NULL) AND s.deleted_at IS NOT NULL LIMIT :limit)
+            WHERE s.deleted_at IS NOT NULL LIMIT :limit)
         RETURNING id
     ), tried AS (DELETE FROM attempts USING gone WHERE delivery_id = gone.id)
     SELECT count(*) FROM gone
@@ -30,10 +38,10 @@ _REMOVE_OF_DELETED = text(
 _REMOVE_DELIVERIES = text(
     """
     WITH gone AS (
-        DELETE FROM deliveries WHERE (subscription_id, id) IN (
-            SELECT subscription_id, id FROM deliveries
+        DELETE FROM deliveries WHERE state <> 'pending' AND ctid = ANY(ARRAY(
+            SELECT ctid FROM deliveries
             WHERE created_at < (SELECT clock_now()) - CAST(:age AS interval) AND state <> 'pending'
-            ORDER BY created_at LIMIT :limit)
+            ORDER BY created_at LIMIT :limit))
         RETURNING id
     ), tried AS (DELETE FROM attempts USING gone WHERE delivery_id = gone.id)
     SELECT count(*) FROM gone
@@ -56,15 +64,15 @@ _REMOVE_ASKS = text(
 _REMOVE_SECRETS = text(
     """
     DELETE FROM secrets WHERE id IN (
-        SELECT id FROM secrets WHERE expires_at < (SELECT clock_now()) - CAST(:age AS interval) LIMIT :limit)
+        SELECT id FROM secrets WHERE expires_at < (SELECT clock_now()) - CAST(:age AS interval)
+        ORDER BY expires_at LIMIT :limit)
     """
 )
 _REMOVE_SUBSCRIPTIONS = text(
     """
     DELETE FROM subscriptions WHERE id IN (
         SELECT id FROM subscriptions s
-        WHERE (status = 'disabled' OR deleted_at IS NOT NULL)
-            AND deleted_at < (SELECT clock_now()) - CAST(:age AS interval)
+        WHERE deleted_at < (SELECT clock_now()) - CAST(:age AS interval)
             AND NOT EXISTS (SELECT FROM deliveries d WHERE d.subscription_id = s.id)
         LIMIT :limit)
     """
@@ -78,7 +86,9 @@ class Log:
         self._connection = connection
 
     def fail_of_disabled(self, limit: int) -> int:
-        return self._connection.execute(_FAIL_OF_DISABLED, {"limit": limit}).rowcount
+        failed = self._connection.execute(_FAIL_OF_DISABLED, {"limit": limit}).rowcount
+        self._connection.execute(_END)
+        return failed
 
     def remove_of_deleted(self, limit: int) -> int:
         return int(self._connection.execute(_REMOVE_OF_DELETED, {"limit": limit}).scalar_one())

@@ -115,7 +115,7 @@ class Subscriptions:
         self._connection.execute(statement.values(revision=subscriptions.c.revision + 1, **fields))
 
     def enable(self, subscription_id: str) -> None:
-        self.change(subscription_id, status="active", disabled_reason=None)
+        self.change(subscription_id, status="active", disabled_reason=None, ending=False)
         statement = update(lanes).where(lanes.c.subscription_id == subscription_id)
         counted = {"consecutive_failures": 0, "enabled_count": lanes.c.enabled_count + 1}
         self._connection.execute(statement.values(counted))
