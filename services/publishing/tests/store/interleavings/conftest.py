@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from chassis.database import Database
 from chassis.ids import new_id
 from chassis.interleaving import Ended, Interleaver, Process, Try
+from chassis.leases import WorkerLease, elapsed
 from contracts import publishing as api
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
@@ -18,6 +18,7 @@ from publishing import due, lookups, pages, publish
 from publishing.answering import Answer
 from publishing.config import Settings
 from publishing.house import House
+from publishing.platforms import permission
 from publishing.platforms.base import OutcomeUnknown
 from publishing.platforms.registry import Registry, default_settings
 from publishing.store.operations import Left
@@ -41,8 +42,12 @@ class AtPlatform:
         return self._process.outside(call, lost=_no_answer) if name in _CALLS else call
 
     def publish(self, *arguments: Any) -> Any:
+        def publish() -> Any:
+            permission.check()  # as the wire does, right before it sends
+            return self._platform.publish(*arguments)
+
         with self._platform.sending:
-            return self._process.outside(self._platform.publish, lost=_no_answer)(*arguments)
+            return self._process.outside(publish, lost=_no_answer)()
 
 
 def _no_answer() -> OutcomeUnknown:
@@ -66,12 +71,22 @@ class Stage:
     settings: Settings
     media: Any
     platform: Any
-    database: Database
+    #: Reaps workers whose leases have passed; its own never does.
+    reaper: House
+    #: Seconds for which all processes were paused.
+    paused_seconds: float = 0.0
 
     def house(self, process: Process) -> House:
-        """The context of a process that has just started."""
+        """The context of a process that has just started. The statements of its lease stop like all others."""
         connector = self.connector_of(process)
-        return House(process.database, self.settings, self.media, OneConnector(connector))  # type: ignore[arg-type]
+        house = House(process.database, self.settings, self.media, OneConnector(connector))  # type: ignore[arg-type]
+        house.lease = WorkerLease(process.database, self.settings.lease_seconds, now=self._elapsed)
+        house.lease._own = process.database
+        house.lease.renew()
+        return house
+
+    def _elapsed(self) -> float:
+        return elapsed() + self.paused_seconds
 
     def connector_of(self, process: Process) -> Any:
         return AtPlatform(process, self.platform)
@@ -98,9 +113,13 @@ class Stage:
         return Try(name, self.interleaver.process("meanwhile"), happens, cuts=())
 
     def leases_end(self) -> Try:
-        """All claims lapse, as if their holders had been paused for longer than a lease."""
-        lapse = "UPDATE posts SET lease_until = clock_timestamp() WHERE state = 'sending'"
-        return self.meanwhile("the leases end", partial(self.world.run, lapse))
+        """All leases pass, as if every process had been paused for longer than its lease."""
+
+        def pause() -> None:
+            self.paused_seconds += 2 * self.settings.lease_seconds
+            self.world.run("UPDATE workers SET lease_until = clock_timestamp() WHERE reaped_at IS NULL")
+
+        return self.meanwhile("the leases end", pause)
 
     def looks_come(self) -> Try:
         """All looks are due, and old enough to be believed."""
@@ -161,10 +180,17 @@ class Stage:
 
     def recover_all(self) -> None:
         """The same, outside of a run, as if leases and waits were over; nothing that is put off is sent."""
-        self.world.lapse()
-        due.recover_claims(self.world.house)
+        self.reap_all()
         self.world.look(after_seconds=100)
         self.world.send()
+
+    def reap_all(self) -> None:
+        """The processes of the run are gone: whatever they had claimed lapses."""
+        self.world.lapse()
+        self.reaper.lease.renew()
+        due.recover_claims(self.reaper)
+        while self.world.ask("SELECT FROM workers WHERE reaped_at IS NOT NULL LIMIT 1"):
+            due.recover_claims(self.reaper)
 
     def posted(self, page: api.Page) -> list[str]:
         """The texts that the platform holds of a page, in their order."""
@@ -189,8 +215,7 @@ class Stage:
         """All that the worker loops do, with time passing, until no post of these pages is open."""
         ids = [page.id for page in pages]
         for _ in range(_ROUNDS):
-            self.world.lapse()
-            due.recover_claims(self.world.house)
+            self.reap_all()
             self.world.look(after_seconds=100)
             self.world.run(
                 "UPDATE posts SET out_at = clock_now() WHERE page_id = ANY(:ids) AND state = 'queued'",
@@ -277,7 +302,7 @@ def stage(
     settings: Settings,
     media: Any,
     platform: Any,
-    database: Database,
+    make_house: Callable[..., House],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Stage:
     monkeypatch.setattr("publishing.scribe._PAUSE_SECONDS", 0.0)
@@ -294,4 +319,4 @@ def stage(
 
     monkeypatch.setattr(platform, "search", search_page)
     platform.sending = nullcontext()
-    return Stage(world, interleaver, settings, media, platform, database)
+    return Stage(world, interleaver, settings, media, platform, make_house())

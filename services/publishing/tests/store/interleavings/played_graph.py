@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from chassis.interleaving import Process
+from publishing.platforms import permission
 from publishing.platforms.base import Account, MediaSource, OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.platforms.meta.errors import MISSING, PHOTOS_ALREADY_POSTED
 
@@ -50,6 +51,7 @@ class PlayedGraph:
         file: MediaSource | None = None,
         fields: str | None = None,
     ) -> dict[str, Any]:
+        permission.check()  # as the wire does, right before it sends
         if self.draw.random() < self.loses / 2:
             raise OutcomeUnknown("lost before it arrived")
         if edge == "photos":
