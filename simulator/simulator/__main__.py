@@ -11,8 +11,8 @@ from gunicorn.app.base import BaseApplication
 
 from simulator.config import Settings, from_environment
 
-#: More than any caller keeps busy at once: hung calls and fetches of our own sample media hold threads too.
-_THREADS = 256
+#: More than any caller keeps busy at once: hung and slow calls and fetches of our own sample media hold threads too.
+_THREADS = 512
 
 
 class _Server(BaseApplication):  # type: ignore[misc]

@@ -2,9 +2,9 @@
 
 from importlib import import_module
 
-from flask import Flask, Response
+from flask import Flask, Response, request
 
-from simulator import control
+from simulator import control, trickle
 from simulator.connection import ConnectionDropped
 from simulator.oauth import control as oauth_control
 from simulator.platforms import PLATFORMS
@@ -13,6 +13,8 @@ from simulator.simulation import Simulation
 
 #: Text fields of a form may be this long: a Facebook message of 63,206 characters fits many times.
 _FORM_TEXT_BYTES = 8 << 20
+#: First parts of the paths that files are sent to without a token.
+_UPLOAD_HOSTS = {"video": "TT", "dms-uploads": "LN"}
 
 
 def create_app(sim: Simulation) -> Flask:
@@ -25,8 +27,18 @@ def create_app(sim: Simulation) -> Flask:
     app.register_blueprint(oauth_control.blueprint(sim))
     for module in dict.fromkeys(name for row in PLATFORMS.values() for name in row.modules):
         app.register_blueprint(import_module(module).blueprint(sim))
+    app.before_request(lambda: _read_slowly(sim))
+    app.after_request(trickle.after_request)
     app.register_error_handler(ConnectionDropped, _say_nothing)
     return app
+
+
+def _read_slowly(sim: Simulation) -> None:
+    """By the token, or by the address of an upload that needs none."""
+    holder = sim.accounts.holder(request.headers.get("Authorization", "").partition(" ")[2])
+    platform = holder.platform if holder else _UPLOAD_HOSTS.get(request.path.split("/")[1])
+    if platform is not None:
+        sim.faults.read_slowly(platform, holder.account_id if holder else None)
 
 
 def _say_nothing(problem: Exception) -> Response:

@@ -57,6 +57,8 @@ class Settings:
     hang_seconds: float = 120.0
     #: How late a `slow` fault answers.
     slow_seconds: float = 2.0
+    #: Seeds realistic latencies of the social platforms (`latency.py`); empty: everything comes at once.
+    slow_seed: str = ""
     #: How long fetching one media URL may take in all.
     fetch_seconds: float = 10.0
 
@@ -96,6 +98,7 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
         meta_verify_token=environ.get("META_VERIFY_TOKEN", default.meta_verify_token),
         hook_duplicates=int(environ.get("SIMULATOR_HOOK_DUPLICATES", default.hook_duplicates)),
         host_map=parse_host_map(environ.get("OUTBOUND_HOST_MAP", "")),
+        slow_seed=environ.get("SIMULATOR_SLOW", default.slow_seed),
         processing_seconds=float(environ.get("SIMULATOR_PROCESSING_SECONDS", default.processing_seconds)),
         film_seconds=float(environ.get("SIMULATOR_FILM_SECONDS", default.film_seconds)),
         gemini_key=environ.get("GEMINI_API_KEY") or default.gemini_key,

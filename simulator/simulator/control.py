@@ -8,7 +8,7 @@ from flask import Blueprint, Response, abort, jsonify, request
 
 from simulator.accounts import Account
 from simulator.clock import rfc3339
-from simulator.faults import MODES, OPERATIONS
+from simulator.faults import MODES, OPERATIONS, SIDES
 from simulator.platforms import PLATFORMS
 from simulator.simulation import Simulation
 from simulator.world import Post
@@ -89,7 +89,17 @@ def _add_faults(control: Blueprint, sim: Simulation) -> None:
         times = _number(body, "times", int, 1)
         if operation not in (*OPERATIONS, "any") or mode not in MODES or times < 1:
             _refuse(f"operation: any or {', '.join(OPERATIONS)}; mode: {', '.join(MODES)}; times: 1 or more")
-        return jsonify(id=sim.faults.add(platform, operation, mode, times, _text(body, "account_id"))), 201
+        seconds, rate = (_positive(body, name) for name in ("seconds", "bytes_per_second"))
+        side = body.get("side", "answer") if mode == "trickle" else None
+        if (seconds is not None and mode != "slow") or (rate is not None) != (mode == "trickle"):
+            _refuse("seconds are for slow; trickle, and it alone, needs bytes_per_second")
+        if side is not None and (side not in SIDES or (side == "body" and operation != "any")):
+            _refuse("side: answer or body; a body's operation is any, as it is not known before it is read")
+        made = sim.faults.add(
+            platform, operation, mode, times, _text(body, "account_id"),
+            seconds=seconds, bytes_per_second=rate, side=side,
+        )  # fmt: skip
+        return jsonify(id=made), 201
 
     @control.get("/faults")
     def list_faults() -> Response:
@@ -98,6 +108,7 @@ def _add_faults(control: Blueprint, sim: Simulation) -> None:
                 {
                     "id": fault.fault_id, "platform": fault.platform, "operation": fault.operation,
                     "mode": fault.mode, "times": fault.times, "account_id": fault.account_id,
+                    "seconds": fault.seconds, "bytes_per_second": fault.bytes_per_second, "side": fault.side,
                 }
                 for fault in sim.faults.rows()
             ]
@@ -200,6 +211,13 @@ def _number(body: dict[str, Any], name: str, kind: type, default: Any = None) ->
     if isinstance(value, bool) or not isinstance(value, (int, kind)):
         _refuse(f"{name} has to be a number")
     return kind(value)
+
+
+def _positive(body: dict[str, Any], name: str) -> float | None:
+    value = _number(body, name, float) if body.get(name) is not None else None
+    if value is not None and value <= 0:
+        _refuse(f"{name} has to be more than 0")
+    return value
 
 
 def _body() -> dict[str, Any]:

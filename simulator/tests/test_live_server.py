@@ -7,6 +7,8 @@ import os
 import socket
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -64,8 +66,8 @@ def publish(connection, page, message="hello"):
         return answer.status, answer.read()
 
 
-def plan(server, mode):
-    body = {"platform": "FB", "operation": "publish", "mode": mode, "times": 1}
+def plan(server, mode, **options):
+    body = {"platform": "FB", "operation": "publish", "mode": mode, "times": 1, **options}
     requests.post(f"http://{server}/_sim/faults", json=body, timeout=5)
 
 
@@ -101,6 +103,65 @@ def test_a_hanging_call_never_answers_and_changes_nothing(server, page):
         publish(connection, page, "lost")
     connection.close()
     assert held(server) == []
+
+
+def test_slow_calls_are_as_late_as_asked_and_wait_beside_one_another(server, page):
+    plan(server, "slow", times=40, seconds=0.5)
+    began = time.monotonic()
+    with ThreadPoolExecutor(40) as threads:
+
+        def one(number):
+            connection = http.client.HTTPConnection(server, timeout=10)
+            status, _ = publish(connection, page, f"post {number}")
+            connection.close()
+            return status
+
+        assert list(threads.map(one, range(40))) == [200] * 40
+    assert 0.5 <= time.monotonic() - began < 5
+    assert len(held(server)) == 40
+
+
+def test_an_answer_trickles_at_the_rate_that_was_asked_for(server, page, connection):
+    plan(server, "trickle", bytes_per_second=100)
+    began = time.monotonic()
+    status, body = publish(connection, page, "kept")
+    assert (status, len(body) / 200 < time.monotonic() - began) == (200, True)
+    assert held(server) == ["kept"]
+    assert publish(connection, page)[0] == 200
+
+
+def test_a_body_is_read_at_the_rate_that_was_asked_for(server, page, connection):
+    plan(server, "trickle", operation="any", bytes_per_second=2_000, side="body")
+    headers = {
+        "Content-Type": "application/x-www-form-urlencoded",
+        "Authorization": f"Bearer {page['access_token']}",
+    }
+    began = time.monotonic()
+    connection.request(
+        "POST", f"/v26.0/{page['account_id']}/feed", urlencode({"message": "x" * 1000}), headers
+    )
+    with connection.getresponse() as answer:
+        assert answer.status == 200
+        answer.read()
+    assert time.monotonic() - began > 0.4
+    assert held(server) == ["x" * 1000]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"mode": "slow", "seconds": 0},
+        {"mode": "hang", "seconds": 3},
+        {"mode": "trickle"},
+        {"mode": "slow", "bytes_per_second": 10},
+        {"mode": "trickle", "bytes_per_second": 10, "side": "head"},
+        {"mode": "trickle", "bytes_per_second": 10, "side": "body", "operation": "publish"},
+    ],
+    ids=str,
+)
+def test_a_slowness_that_makes_no_sense_is_refused(server, options):
+    body = {"platform": "FB", "operation": "any", **options}
+    assert requests.post(f"http://{server}/_sim/faults", json=body, timeout=5).status_code == 400
 
 
 def test_clearing_the_faults_lets_go_of_a_hanging_call(server, page):

@@ -156,7 +156,9 @@ class Assets:
             asset.failure = "The file cannot be read"
         asset.file.close()
         asset.file = None
-        asset.ready_ticks = self._sim.clock.ticks() + self._sim.settings.processing_seconds
+        is_film = asset.kind == "video"
+        seconds = self._sim.film_seconds("LN") if is_film else self._sim.settings.processing_seconds
+        asset.ready_ticks = self._sim.clock.ticks() + seconds
 
 
 def _failure_of(kind: str, data: Any) -> str:

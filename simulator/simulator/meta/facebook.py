@@ -107,7 +107,7 @@ def _add_video(call: Call, page: Node, medium: Medium, *, is_begun: bool = False
     post = _new_post(call, page, call.text("description"), [medium], {"title": title} if title else {})
     if not is_begun:
         call.sim.world.add_post(post)
-    seconds, video_id = call.sim.settings.processing_seconds, medium.medium_id
+    seconds, video_id = call.sim.film_seconds("FB"), medium.medium_id
     ready = call.sim.clock.ticks() + seconds
     made = Video(video_id, page.account_id, post, ready, ready + seconds / 2, is_begun=is_begun)
     call.sim.world.staged[video_id] = made

@@ -39,7 +39,9 @@ def create_container(call: Call, user: Node) -> dict[str, Any]:
         for name in ("alt_text", "children", "cover_url", "thumb_offset", "share_to_feed")
         if call.text(name)
     }
-    container.ready_ticks = call.sim.clock.ticks() + call.sim.settings.processing_seconds
+    is_film = kind in ("VIDEO", "REELS")
+    seconds = call.sim.film_seconds("IG") if is_film else call.sim.settings.processing_seconds
+    container.ready_ticks = call.sim.clock.ticks() + seconds
     call.sim.world.staged[container.container_id] = container
     return {"id": container.container_id}
 

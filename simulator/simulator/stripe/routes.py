@@ -7,6 +7,7 @@ from typing import Any
 
 from flask import Blueprint, Response, g, request
 
+from simulator.faults import Planned
 from simulator.simulation import Simulation
 from simulator.stripe import errors, forms, intents
 from simulator.stripe.cards import DECLINED
@@ -138,7 +139,7 @@ def _look_up(sim: Simulation, act: Callable[[], Answer]) -> Response:
     return _json(200, _played(sim, sim.faults.take("stripe", "status", None), act))
 
 
-def _played(sim: Simulation, mode: str | None, act: Callable[[], Answer]) -> Answer:
+def _played(sim: Simulation, mode: Planned | None, act: Callable[[], Answer]) -> Answer:
     def done() -> Answer:
         answer = g.answer = act()  # is kept also when the connection is dropped after it
         return answer

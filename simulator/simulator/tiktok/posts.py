@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from simulator import inspection
 from simulator.accounts import Account
+from simulator.faults import Planned
 from simulator.fetching import FetchFailed, FetchTooBig
 from simulator.inspection import NotMedia
 from simulator.simulation import Simulation
@@ -51,7 +52,7 @@ class Publication:
     ready_ticks: float | None = None
     failure: str | None = None
     #: What a `publish` fault does to the last chunk, if it does not refuse the init.
-    pending_fault: str | None = None
+    pending_fault: Planned | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
     kind = "Publication"
     platform = "TT"
@@ -208,7 +209,7 @@ def _publication(
 
 def _finish_video(sim: Simulation, made: Publication) -> None:
     assert made.file is not None
-    made.ready_ticks = sim.clock.ticks() + sim.settings.processing_seconds
+    made.ready_ticks = sim.clock.ticks() + sim.film_seconds("TT")
     made.post.created_at = sim.clock.now()
     made.post.media = [Medium("video", made.size_bytes)]
     problem = _problem_of_film(made.file, made.size_bytes, sim.settings.tiktok_video_seconds)

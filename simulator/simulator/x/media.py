@@ -119,7 +119,9 @@ class Uploads:
             upload.error = _INVALID
         upload.file.close()
         upload.file = None
-        upload.ready_ticks = self._sim.clock.ticks() + self._sim.settings.processing_seconds
+        is_film = upload.category == "tweet_video"
+        seconds = self._sim.film_seconds("TW") if is_film else self._sim.settings.processing_seconds
+        upload.ready_ticks = self._sim.clock.ticks() + seconds
 
     def find(self, account_id: str, media_id: str) -> Upload:
         """Raises XError 400."""

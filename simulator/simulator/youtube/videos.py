@@ -80,7 +80,7 @@ def finish(sim: Simulation, channel: Account, session: Session) -> Video:
         video_id_of(sim.world), channel.account_id, "YT", channel.name, snippet.get("description", ""),
         [Medium("video", session.size_bytes)], sim.clock.now(), settings=settings,
     )  # fmt: skip
-    video = Video(post, sim.clock.ticks() + sim.settings.processing_seconds)
+    video = Video(post, sim.clock.ticks() + sim.film_seconds("YT"))
     session.video_id = post.post_id
     with sim.world.lock:
         sim.world.staged[post.post_id] = video

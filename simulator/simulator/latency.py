@@ -1,0 +1,69 @@
+"""How long the social platforms take in earnest: for runs that have to stand slowness (`SIMULATOR_SLOW`).
+
+Which call it is decides, not how it ends. Numbers are drawn by a seeded generator, so that a run can be repeated as far
+as the order of its calls is the same.
+"""
+
+import threading
+from dataclasses import dataclass, field
+from random import Random
+
+#: Seconds, the quickest and the slowest. Our choice: a text 0.4 to 3, a photo 1 to 8, work on a film 20 to 180.
+_TEXT = {
+    "FB": (0.6, 2.5), "IG": (0.8, 3.0), "LN": (0.5, 2.0), "TT": (0.6, 2.5), "TW": (0.4, 1.5), "YT": (0.6, 3.0),
+}  # fmt: skip
+_PHOTO = {
+    "FB": (1.5, 8.0), "IG": (2.0, 8.0), "LN": (1.0, 5.0), "TT": (1.0, 6.0), "TW": (1.0, 4.0), "YT": (1.0, 8.0),
+}  # fmt: skip
+_FILM = {
+    "FB": (20.0, 120.0), "IG": (20.0, 180.0), "LN": (20.0, 90.0),
+    "TT": (30.0, 180.0), "TW": (20.0, 90.0), "YT": (20.0, 150.0),
+}  # fmt: skip
+#: Whatever only looks. Our choice.
+_LOOK = (0.1, 0.6)
+#: Now and then something is made as slowly as this, just within what a caller waits (30 s). Our choice.
+_STALL_SECONDS, _STALLS = 25.0, 0.01
+#: A request to make something whose body is larger than this carries a file.
+_FILE_BYTES = 16 * 1024
+
+
+def call_seconds(platform: str, operation: str, body_bytes: int, random: Random) -> float:
+    """How long an answer takes; 0 for what is no social platform."""
+    if platform not in _TEXT:
+        return 0.0
+    if operation not in ("publish", "upload", "comment", "reply"):
+        return _between(*_LOOK, random)
+    if random.random() < _STALLS:
+        return _STALL_SECONDS
+    has_file = operation == "upload" or body_bytes > _FILE_BYTES
+    return _between(*(_PHOTO if has_file else _TEXT)[platform], random)
+
+
+def film_seconds(platform: str, random: Random) -> float:
+    """How long a platform works on a film."""
+    return _between(*_FILM[platform], random)
+
+
+def _between(quickest: float, slowest: float, random: Random) -> float:
+    """Quick more often than slow: every doubling between the two is as likely as any other."""
+    return float(quickest * (slowest / quickest) ** random.random())
+
+
+@dataclass
+class Latencies:
+    """One simulator's. Thread-safe."""
+
+    seed: str
+    _random: Random = field(init=False, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        self._random = Random(self.seed)
+
+    def of_call(self, platform: str, operation: str, body_bytes: int) -> float:
+        with self._lock:
+            return call_seconds(platform, operation, body_bytes, self._random)
+
+    def of_film(self, platform: str) -> float:
+        with self._lock:
+            return film_seconds(platform, self._random)

@@ -1,0 +1,67 @@
+"""Answers that come, and request bodies that are read, a few bytes at a time."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from flask import Response, g, request
+
+#: Pieces in a second.
+_STEPS = 10
+
+
+def drip_answer(bytes_per_second: float) -> None:
+    """The answer to this request comes at this rate, head excepted."""
+    g.answer_rate = bytes_per_second
+
+
+def drip_body(bytes_per_second: float) -> None:
+    """The body of this request is read at this rate; before anything of it has been read."""
+    request.environ["wsgi.input"] = _Dripping(request.environ["wsgi.input"], bytes_per_second)
+
+
+def after_request(response: Response) -> Response:
+    """Slows down an answer that is to come in drops."""
+    rate = g.pop("answer_rate", None)
+    if rate is not None:
+        data = response.get_data()
+        response.headers["Content-Length"] = str(len(data))
+        response.response = _drops(data, rate)
+    return response
+
+
+def _drops(data: bytes, bytes_per_second: float) -> Iterator[bytes]:
+    size, pause = _step(bytes_per_second)
+    for start in range(0, len(data), size):
+        time.sleep(pause)
+        yield data[start : start + size]
+
+
+class _Dripping:
+    """A WSGI input that gives little at a time."""
+
+    def __init__(self, source: Any, bytes_per_second: float) -> None:
+        self._source = source
+        self._size, self._pause = _step(bytes_per_second)
+
+    def read(self, size: int = -1) -> bytes:
+        """All of it, or as much as asked for: whoever reads takes less for the end."""
+        data = bytearray()
+        while size < 0 or len(data) < size:
+            time.sleep(self._pause)
+            piece = self._source.read(self._size if size < 0 else min(size - len(data), self._size))
+            if not piece:
+                break
+            data += piece
+        return bytes(data)
+
+    def readline(self, size: int = -1) -> bytes:
+        time.sleep(self._pause)
+        data: bytes = self._source.readline(size)
+        return data
+
+
+def _step(bytes_per_second: float) -> tuple[int, float]:
+    """How many bytes at a time, and how long before each of these pieces."""
+    size = max(int(bytes_per_second / _STEPS), 1)
+    return size, size / bytes_per_second
