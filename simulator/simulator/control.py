@@ -36,6 +36,12 @@ def blueprint(sim: Simulation) -> Blueprint:
         sim.clock.shift_seconds = _number(_body(), "shift_seconds", float)
         return show_clock()
 
+    @control.post("/latencies")
+    def set_latencies() -> Response:
+        """Realistic ones from now on (`latency.py`), or none where the seed is empty."""
+        sim.latencies.begin(_text(_body(), "seed") or "")
+        return jsonify(seed=sim.latencies.seed)
+
     @control.post("/reset")
     def reset() -> Response:
         """Clears faults, posts, comments, works and payments; accounts, tokens, keys and the clock stay."""

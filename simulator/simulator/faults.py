@@ -63,8 +63,8 @@ class Planned(str):
 class Faults:
     """Faults in the order they were planned; each operation uses up its own only."""
 
-    def __init__(self, hang_seconds: float, slow_seconds: float, latencies: Latencies | None = None) -> None:
-        """`latencies`: how long every call takes, planned or not; None: no time."""
+    def __init__(self, hang_seconds: float, slow_seconds: float, latencies: Latencies) -> None:
+        """`latencies`: how long every call takes, planned or not."""
         self._latencies = latencies
         self._lock = threading.Lock()
         self._rows: list[Fault] = []
@@ -109,9 +109,7 @@ class Faults:
     def take(self, platform: str, operation: str, account_id: str | None) -> Planned | None:
         """Use up one time of the first fault that fits; its mode and how slow it is, or None."""
         fault = self._next(platform, operation, account_id)
-        late = 0.0
-        if self._latencies is not None:
-            late = self._latencies.of_call(platform, operation, request.content_length or 0)
+        late = self._latencies.of_call(platform, operation, request.content_length or 0)
         if fault is None:
             return Planned("late", late) if late else None
         if fault.mode == "slow":

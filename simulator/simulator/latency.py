@@ -5,7 +5,6 @@ as the order of its calls is the same.
 """
 
 import threading
-from dataclasses import dataclass, field
 from random import Random
 
 #: Seconds, the quickest and the slowest. Our choice: a text 0.4 to 3, a photo 1 to 8, work on a film 20 to 180.
@@ -49,21 +48,24 @@ def _between(quickest: float, slowest: float, random: Random) -> float:
     return float(quickest * (slowest / quickest) ** random.random())
 
 
-@dataclass
 class Latencies:
-    """One simulator's. Thread-safe."""
+    """One simulator's; without a seed everything comes at once. Thread-safe."""
 
-    seed: str
-    _random: Random = field(init=False, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    def __init__(self, seed: str = "") -> None:
+        self._lock = threading.Lock()
+        self.begin(seed)
 
-    def __post_init__(self) -> None:
-        self._random = Random(self.seed)
+    def begin(self, seed: str) -> None:
+        """From now on calls take the times that this seed gives; none where it is empty."""
+        with self._lock:
+            self.seed = seed
+            self._random = Random(seed)
 
     def of_call(self, platform: str, operation: str, body_bytes: int) -> float:
         with self._lock:
-            return call_seconds(platform, operation, body_bytes, self._random)
+            return call_seconds(platform, operation, body_bytes, self._random) if self.seed else 0.0
 
-    def of_film(self, platform: str) -> float:
+    def of_film(self, platform: str) -> float | None:
+        """None: no longer than the simulator's own figure."""
         with self._lock:
-            return film_seconds(platform, self._random)
+            return film_seconds(platform, self._random) if self.seed else None

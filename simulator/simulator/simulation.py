@@ -34,19 +34,19 @@ class Simulation:
     grants: Grants = field(init=False)
     faults: Faults = field(init=False)
     fetcher: Fetcher = field(init=False)
-    #: None: calls take no time, and work on a film `processing_seconds`.
-    latencies: Latencies | None = field(init=False)
+    #: Kept by a reset.
+    latencies: Latencies = field(init=False)
 
     def __post_init__(self) -> None:
         self.accounts = Accounts(self.settings.seed, lambda: self.clock.now())
         self.grants = Grants(self.accounts, self.clock)
-        self.latencies = Latencies(self.settings.slow_seed) if self.settings.slow_seed else None
+        self.latencies = Latencies(self.settings.slow_seed)
         self.faults = Faults(self.settings.hang_seconds, self.settings.slow_seconds, self.latencies)
         self.fetcher = Fetcher(self.settings)
 
     def film_seconds(self, platform: str) -> float:
         """How long the platform is going to work on a film."""
-        return self.latencies.of_film(platform) if self.latencies else self.settings.processing_seconds
+        return self.latencies.of_film(platform) or self.settings.processing_seconds
 
     def reset(self) -> None:
         """Forget what was planned, posted, made and paid; accounts, tokens, keys and the clock stay."""

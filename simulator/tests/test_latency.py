@@ -51,6 +51,16 @@ def test_a_seed_repeats_its_times():
     assert times[0] == times[1] != times[2]
 
 
+def test_a_running_simulator_becomes_slow_and_quick_again(client, sim):
+    assert sim.latencies.of_call("FB", "publish", 0) == 0
+    assert sim.film_seconds("FB") == sim.settings.processing_seconds
+    client.post("/_sim/latencies", json={"seed": "1"})
+    assert sim.latencies.of_call("FB", "publish", 0) > 0.4
+    assert sim.film_seconds("FB") >= 20
+    client.post("/_sim/latencies", json={"seed": ""})
+    assert sim.latencies.of_call("FB", "publish", 0) == 0
+
+
 def test_latencies_are_off_unless_a_seed_is_given():
     assert Settings().slow_seed == from_environment({}).slow_seed == ""
     assert from_environment({"SIMULATOR_SLOW": "1"}).slow_seed == "1"

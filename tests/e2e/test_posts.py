@@ -1,6 +1,7 @@
 """The main job: posts that go out at once or at their time, and what can be seen of them afterwards."""
 
 import datetime as dt
+import time
 
 import pytest
 from e2e_kit.api import Json, instant, refused, stamp
@@ -19,6 +20,18 @@ def test_a_text_is_published_at_once(account: Account, simulator: Simulator) -> 
     assert abs(instant(result["published_at"]) - dt.datetime.now(dt.UTC)) < dt.timedelta(minutes=1)
     [post] = simulator.posts(page)
     assert (post["id"], post["text"]) == (result["platform_post_id"], "Fresh rolls ✨ at 7")
+
+
+def test_a_text_whose_platform_answers_after_12_seconds_is_published(
+    account: Account, simulator: Simulator
+) -> None:
+    page = account.pages["FB"]
+    simulator.fault("slow", page, seconds=12)
+    began = time.monotonic()
+    result = account.api.post("/posts/publish", {"page_id": page["id"], "message": "Late, but there"})
+    assert time.monotonic() - began > 12
+    [post] = simulator.posts(page)
+    assert (result["status"], result["platform_post_id"]) == ("published", post["id"])
 
 
 @pytest.mark.parametrize("platform", ["FB", "IG"])

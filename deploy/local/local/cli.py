@@ -31,7 +31,7 @@ def tell(line: str) -> None:
 
 
 def up(arguments: Sequence[str]) -> int:
-    """[--detach] [--strict] [--payments] [--compact]: start everything, make a demo account, print where it is"""
+    """[--detach] [--strict] [--payments] [--compact] [--slow]: start everything, make a demo account"""
     parser = argparse.ArgumentParser(prog="./dev up")
     parser.add_argument("--detach", action="store_true", help="return when ready; ./dev down stops it")
     parser.add_argument("--strict", action="store_true", help="no loopback addresses for webhooks")
@@ -41,8 +41,15 @@ def up(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--compact", action="store_true", help="all services in one process, everything small"
     )
+    parser.add_argument(
+        "--slow",
+        action="store_true",
+        help="platforms take as long as in earnest: a text 0.4 to 3 s, a film minutes",
+    )
     options = parser.parse_args(arguments)
-    stack = Stack(RUN, strict=options.strict, payments=options.payments, compact=options.compact)
+    stack = Stack(
+        RUN, strict=options.strict, payments=options.payments, compact=options.compact, slow=options.slow
+    )
     if options.detach:
         stack.up(tell)
         print(summary())
@@ -124,7 +131,7 @@ def run_servers(arguments: Sequence[str]) -> int:
 
 
 def test(arguments: Sequence[str]) -> int:
-    """[--faults [--core]] [pytest arguments]: every test, on a stack of its own that is gone afterwards"""
+    """[--slow] [--faults [--core]] [pytest arguments]: every test, on a stack of its own that is gone afterwards"""
     return trial.test(arguments, tell)
 
 

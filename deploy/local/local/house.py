@@ -48,6 +48,9 @@ PORTS = {
     "amqp_names": 5684,
 } | {name: 8100 + number for number, name in enumerate(SERVICES, 1)}
 
+#: Seeds the platforms' latencies with `--slow`: the same times in every run.
+SLOW_SEED = "1"
+
 PYTHON = (sys.executable, "-m")
 
 #: A host that only exists in the local stack; the simulator serves sample media under it.
@@ -65,6 +68,7 @@ def settings(
     secrets: Mapping[str, str],
     strict: bool,
     payments: bool = False,
+    slow: bool = False,
 ) -> dict[str, str]:
     """Everything a process of the local stack may be told besides its own database and port."""
     simulator = f"http://127.0.0.1:{port['simulator']}"
@@ -97,6 +101,7 @@ def settings(
         "S3_PUBLIC_URL": storage.url(port["s3"]),
         "S3_REGION": storage.REGION,
         "S3_URL": storage.url(port["s3"]),
+        "SIMULATOR_SLOW": SLOW_SEED if slow else "",
         "STRIPE_API_URL": simulator,
         "STRIPE_SECRET_KEY": "local-stripe-key",
         "UNCONFIRMED_AFTER_SECONDS": "60",
@@ -159,7 +164,8 @@ def _simulator(port: Mapping[str, int], told: Mapping[str, str]) -> Process:
     return Process(
         "simulator",
         [*PYTHON, "simulator", "--port", str(port["simulator"])],
-        {"OUTBOUND_HOST_MAP": told["OUTBOUND_HOST_MAP"], "PYTHONUNBUFFERED": "1"}
+        {name: told[name] for name in ("OUTBOUND_HOST_MAP", "SIMULATOR_SLOW")}
+        | {"PYTHONUNBUFFERED": "1"}
         | apps.of_simulator(told)
         | _of_meta(port, told)
         | _of_stripe(port, told),

@@ -50,6 +50,8 @@ class Stack:
     payments: bool = False
     #: All services in one process, and everything small.
     compact: bool = False
+    #: The simulator's platforms take as long as the real ones.
+    slow: bool = False
 
     def up(self, tell: Tell, *, owner_pid: int | None = None) -> bool:
         """Bring everything up and write `env`; false if it ran already, unchanged. Raises NotReady.
@@ -116,6 +118,7 @@ class Stack:
             secrets=self.secrets(),
             strict=self.strict,
             payments=self.payments,
+            slow=self.slow,
         )
         table += house.processes(port, told, urls, servers, compact=self.compact)
         env = {

@@ -37,32 +37,33 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
 
     Everything (no path among them) runs on several processes, a file on one of them: on three what shares a stack, then
     on two what is marked `alone`, each with a stack of its own. With --faults the tests under faults instead, with
-    --core a small part of each.
+    --core a small part of each. With --slow the platforms take as long as the real ones, and tests wait longer.
     """
-    if "--faults" in arguments:
-        return faults(
-            [it for it in arguments if it not in ("--faults", "--core")], "--core" in arguments, tell
-        )
+    ours = {"--faults", "--core", "--slow"} & {*arguments}
+    arguments, slow = [it for it in arguments if it not in ours], "--slow" in ours
+    if "--faults" in ours:
+        return faults(arguments, "--core" in ours, slow, tell)
     with run_directory("test", tell) as run:
         if needs_stack(arguments):
-            env = whole(run, tell, durable=False)
+            env = whole(run, tell, durable=False, slow=slow) | _told(slow)
         else:
             env = servers.up(run, tell, owner_pid=os.getpid())
         pytest = [*PYTEST, *arguments]
         if paths_of(arguments):
             return child(pytest, env)
         together = child([*pytest, *ON_THREE, "-m", "not alone"], env)
-        whole(run / SECOND, tell, durable=False)
+        whole(run / SECOND, tell, durable=False, slow=slow)
         return worst(together, child([*pytest, *ON_TWO, "-m", "alone"], env))
 
 
-def faults(arguments: Sequence[str], core: bool, tell: Tell) -> int:
+def faults(arguments: Sequence[str], core: bool, slow: bool, tell: Tell) -> int:
     """Run the tests under faults; pytest's exit code, 1 when their time is up.
 
-    In full on two processes, each with a stack of its own; those marked `quiet` afterwards by themselves.
+    In full on two processes, each with a stack of its own; those marked `quiet` afterwards by themselves. `slow`: the
+    posts under faults meet slow platforms, which the core has them do besides.
     """
     with run_directory("faults", tell) as run:
-        env = {"FAULTS": "core" if core else "full", "TEST_RUN_DIR": str(run)}
+        env = {"FAULTS": "core" if core else "full", "TEST_RUN_DIR": str(run)} | _told(slow)
         end = time.monotonic() + (math.inf if "SOAK_MINUTES" in os.environ else FAULTS_SECONDS)
         pytest = [*PYTEST, *arguments]
         if paths_of(arguments):
@@ -94,10 +95,14 @@ def bench(arguments: Sequence[str], tell: Tell) -> int:
         return child([sys.executable, "-m", "bench", *arguments], whole(run, tell, durable=True))
 
 
-def whole(run: Path, tell: Tell, *, durable: bool) -> dict[str, str]:
+def whole(run: Path, tell: Tell, *, durable: bool, slow: bool = False) -> dict[str, str]:
     """Start a whole stack; what the tests are told about it."""
-    Stack(run, durable=durable, usual_ports=False).up(tell, owner_pid=os.getpid())
+    Stack(run, durable=durable, usual_ports=False, slow=slow).up(tell, owner_pid=os.getpid())
     return servers.test_env(run)
+
+
+def _told(slow: bool) -> dict[str, str]:
+    return {"TEST_SLOW": "1"} if slow else {}
 
 
 def needs_stack(arguments: Sequence[str]) -> bool:

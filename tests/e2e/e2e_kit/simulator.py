@@ -17,11 +17,13 @@ class Simulator:
         self._url = url
         self._session = requests.Session()
 
-    def fault(self, mode: str, page: Json, operation: str = "publish", times: int = 1) -> None:
+    def fault(
+        self, mode: str, page: Json, operation: str = "publish", times: int = 1, **options: float | str
+    ) -> None:
         """The next `times` such calls for this page's account go wrong."""
         self._ask(
             "POST", "/_sim/faults", platform=page["platform"], operation=operation, mode=mode, times=times,
-            account_id=page["account_id"],
+            account_id=page["account_id"], **options,
         )  # fmt: skip
 
     def fault_of_provider(self, provider: str, operation: str, mode: str, times: int = 1) -> None:
@@ -35,6 +37,10 @@ class Simulator:
             seconds,
             "the planned faults are met",
         )
+
+    def be_slow(self, seed: str) -> None:
+        """Platforms take as long as the real ones from now on; with an empty seed no time at all."""
+        self._ask("POST", "/_sim/latencies", seed=seed)
 
     def clear_faults(self) -> None:
         self._ask("DELETE", "/_sim/faults")

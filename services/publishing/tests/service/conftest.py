@@ -38,8 +38,8 @@ class Simulator:
         answer = requests.get(f"{self.url}/_sim/posts", params={"account_id": account_id}, timeout=10)
         return list(answer.json()["posts"])
 
-    def fault(self, operation: str, mode: str, times: int = 1, platform: str = "FB") -> None:
-        self.post("faults", platform=platform, operation=operation, mode=mode, times=times)
+    def fault(self, operation: str, mode: str, times: int = 1, platform: str = "FB", **options: Any) -> None:
+        self.post("faults", platform=platform, operation=operation, mode=mode, times=times, **options)
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,15 @@ class Publishing:
 
 
 @pytest.fixture
-def publishing(running_service: Callable[..., Any], simulator: Simulator) -> Iterator[Publishing]:
+def settings() -> dict[str, str]:
+    """What a test's service is told besides."""
+    return {}
+
+
+@pytest.fixture
+def publishing(
+    running_service: Callable[..., Any], simulator: Simulator, settings: dict[str, str]
+) -> Iterator[Publishing]:
     host = simulator.url.removeprefix("http://")
     service = running_service(
         "publishing",
@@ -127,6 +135,7 @@ def publishing(running_service: Callable[..., Any], simulator: Simulator) -> Ite
             "COMMENT_POLLS_PUSHED": "86400=2",
             "META_APP_SECRET": "app-secret",
             "META_VERIFY_TOKEN": "verify-me",
+            **settings,
         },
     )
     yield Publishing(service, simulator)
