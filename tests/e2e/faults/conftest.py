@@ -29,6 +29,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.line(line)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """How long platforms take in tests that ask: no time; with --slow as long as the real ones; in the core both."""
+    if "is_slow" in metafunc.fixturenames:
+        is_core, is_slow = os.environ["FAULTS"] == "core", "TEST_SLOW" in os.environ
+        kinds = (False, True) if is_core else (is_slow,)
+        metafunc.parametrize("is_slow", kinds, ids=["slow" if slow else "quick" for slow in kinds])
+
+
 @pytest.fixture(scope="session")
 def is_core() -> bool:
     """Whether only a small part of everything is done."""

@@ -13,6 +13,9 @@ from fault_kit.stack import FaultyStack
 #: accounts, steps (posts on each page), faults, seconds between two of them, seconds for a step
 FULL = (25, 20, 200, 1.3, 13.0)
 CORE = (3, 5, 16, 1.2, 5.0)
+#: The same with platforms as slow as real ones: a page's queue sends a post in some two seconds, or now and then in 25.
+SLOW_FULL = (25, 20, 200, 1.8, 18.0)
+SLOW_CORE = (2, 2, 6, 1.2, 6.0)
 #: Due posts are looked for twice a second: whoever would send too early does so in this time.
 CLOSE_SECONDS = 1.5
 #: Claims lapse after half a minute, outcomes nobody knows are settled within two.
@@ -23,10 +26,11 @@ COUNTED_SECONDS = 240.0
 
 
 @pytest.fixture
-def clock(operator: Operator, stack: FaultyStack) -> Clock:
-    """Back at real time afterwards, once everything answers again."""
+def clock(operator: Operator, stack: FaultyStack, simulator: Simulator) -> Clock:
+    """Back at real time afterwards, once everything answers again, and at once."""
     clock = Clock(operator)
     yield clock
+    simulator.be_slow("")
     stack.mend()
     stack.await_ready(60.0)
     clock.reset()
@@ -39,8 +43,11 @@ def test_of_scheduled_posts_under_faults_none_is_lost_none_goes_out_twice_and_no
     clock: Clock,
     figures: Figures,
     is_core: bool,
+    is_slow: bool,
 ) -> None:
-    size, steps, count, pause, step_seconds = CORE if is_core else FULL
+    quick, slow = (CORE, SLOW_CORE) if is_core else (FULL, SLOW_FULL)
+    size, steps, count, pause, step_seconds = slow if is_slow else quick
+    simulator.be_slow("1" if is_slow else "")
     many = Many(accounts, simulator, clock, size, steps)
     begin = time.monotonic()
     with Chaos(stack, count, pause) as chaos:
@@ -62,7 +69,8 @@ def test_of_scheduled_posts_under_faults_none_is_lost_none_goes_out_twice_and_no
     counted = count_units(many)
     held, failed, queued = many.held(), many.shown("failed"), many.shown("queued")
     figures.note(
-        "posts under faults", posts=many.total, faults=chaos.hits.total(), kinds=dict(chaos.hits),
+        "posts under faults, slow platforms" if is_slow else "posts under faults", posts=many.total,
+        faults=chaos.hits.total(), kinds=dict(chaos.hits),
         lost=many.total - len(held), twice=sum(held.values()) - len(held), early=len(many.early), failed=len(failed),
         scheduled=f"in {scheduled:.0f} s", hit=f"for {hit:.0f} s", settled=f"after {settled:.0f} s",
         answers=dict(many.statuses), abandoned=dict(many.abandoned),
