@@ -1,9 +1,13 @@
 """Month units: which of those that quota asks about were used, once for all."""
 
+import structlog
+
 from chassis.outbox import Staging, stage_all
 from contracts.events import UnitReturned, UnitsUnconfirmed, UnitsUndecided
 from publishing.store import Connection
 from publishing.store.operations import PostOperations
+
+log = structlog.get_logger()
 
 
 def confirm(connection: Connection, asked: UnitsUnconfirmed) -> None:
@@ -26,3 +30,7 @@ def confirm(connection: Connection, asked: UnitsUnconfirmed) -> None:
     if undecided:
         answers.append(Staging("units.undecided", UnitsUndecided(charges=undecided), account_id=""))
     stage_all(connection, answers)
+    if answers:
+        log.info(
+            "units_not_used", returned=len(voided.nothing), undecided=len(undecided), asked=len(asked.charges)
+        )
