@@ -4,7 +4,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from typing import Any
 
@@ -24,6 +24,7 @@ from publishing.platforms.registry import Registry, logins
 from publishing.pool import Pool
 from publishing.records import PageRow
 from publishing.scribe import Scribe
+from publishing.store.standbys import warn_of_asynchronous
 
 #: The typed client of `contracts.media.MediaApi`; its methods take `timeout_seconds` as well.
 MediaClient = Any
@@ -139,6 +140,8 @@ def house_of(database: Database, bus: Bus) -> House:
     house = House(database, Settings.from_env(), bus.service("media", MediaApi))
     house.lease.keep()
     measures.watch_backlog(database)
+    with suppress(ApiError), database.reading() as connection:
+        warn_of_asynchronous(connection)
     for name, pool in (("lanes", house.lanes), ("side", house.side), ("polling", house.polling)):
         _watch(name, pool)
     return house
