@@ -13,8 +13,8 @@ from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import operator
 from publishing import due, listing, lookups, pages, posts, publish, unlinking
+from publishing.store.page_queues import PageQueues
 from publishing.store.polls import Polls
-from publishing.store.sending import Sending
 
 _LIMIT = 25
 LANES = 48
@@ -232,4 +232,4 @@ def _claim_polls(world: Publishing, number: int) -> object:
 
 def _backlog(world: Publishing, number: int) -> object:
     with world.database.reading() as connection:
-        return Sending(connection).backlog()
+        return PageQueues(connection).backlog()

@@ -176,7 +176,8 @@ class WorkerLease:
         return worker_id is not None and worker_id == self._id and self._now() < self._deadline
 
     def reap(self, lapse: Lapse) -> int:
-        """Lapses claims of workers whose lease has passed, a batch; how many claims.
+        """Lapses claims of workers whose lease has passed; how many. Rows that somebody has locked just now are left
+        to the next call.
 
         Does nothing until this process's own renewals have succeeded for GRACE_SECONDS.
         """
@@ -185,15 +186,19 @@ class WorkerLease:
             return 0
         with self._database.transaction() as connection:
             connection.execute(_MARK)
-        with self._database.transaction() as connection:
-            worker_id = connection.execute(_REAPED).scalar()
-            if worker_id is None:
-                return 0
-            count, is_done = lapse(connection, worker_id)
-            if is_done:
-                connection.execute(_FORGET, {"id": worker_id})
-        log.warning("worker_reaped", worker_id=worker_id, claims=count)
-        return count
+        lapsed = 0
+        while True:
+            with self._database.transaction() as connection:
+                worker_id = connection.execute(_REAPED).scalar()
+                if worker_id is None:
+                    return lapsed
+                count, is_done = lapse(connection, worker_id)
+                if is_done:
+                    connection.execute(_FORGET, {"id": worker_id})
+            lapsed += count
+            log.warning("worker_reaped", worker_id=worker_id, claims=count)
+            if not is_done and not count:
+                return lapsed
 
     def _renew(self, connection: Connection) -> None:
         values = {"id": self._id, "lease": self._lease_seconds}

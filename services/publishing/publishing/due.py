@@ -3,7 +3,7 @@
 A lane is a page: one worker at a time, in scheduled order. Unclaimed work is any replica's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from chassis import clock
 from chassis.loops import wake
 from chassis.telemetry import tracing
-from contracts.errors import PAGE_EXPIRED
+from contracts.errors import PAGE_EXPIRED, ApiError
 from publishing import measures, telling
 from publishing.delivery import RECONNECT, Delivered, deliver
 from publishing.house import House
@@ -21,8 +21,9 @@ from publishing.planning import Plan, plan_lane
 from publishing.records import PageRow, Post
 from publishing.store import Connection
 from publishing.store.looks import Looks
+from publishing.store.page_queues import DueLane, Locked, PageQueues
 from publishing.store.pages import Pages
-from publishing.store.sending import Claim, DueLane, Sending
+from publishing.store.sending import Claim, Sending
 
 log = structlog.get_logger()
 
@@ -31,6 +32,8 @@ PUBLISH_WINDOW_MISSED = "PUBLISH_WINDOW_MISSED"
 _MISSED = "The post was found due too late to be sent. Retry the post to send it now, or schedule it anew."
 #: How long a tick waits for many places in the pool, and then for any at all. Our choice.
 _GATHER_SECONDS, _TICK_SECONDS = 0.1, 2.0
+#: How long the lock of one brand is waited for, where that delays no other brand. Our choice.
+_BRAND_SECONDS = 1.0
 
 
 def publish_due_posts(house: House) -> int:
@@ -43,23 +46,59 @@ def publish_due_posts(house: House) -> int:
     ):
         return 1
     claimed, settled = claim_lanes(house, house.lanes.free)
-    for page, posts in claimed:
-        house.lanes.start(partial(run_lane, house, page, posts))
+    _start(house, claimed)
     return sum(len(posts) for _, posts in claimed) + settled
 
 
-def claim_lanes(house: House, lanes: int) -> tuple[list[tuple[PageRow, list[Post]]], int]:
-    """Claims up to so many lanes in one transaction: (page with its posts to send, posts settled without sending)."""
+#: A page with its posts to send.
+Lane = tuple[PageRow, list[Post]]
+#: Locks due lanes, in the transaction that claims them.
+Lock = Callable[[PageQueues], Locked]
+
+
+def claim_lanes(house: House, lanes: int) -> tuple[list[Lane], int]:
+    """Claims up to so many lanes in one transaction: (page with its posts to send, posts settled without sending).
+
+    Waits for no brand's lock. What a locked brand has due is claimed by itself, as soon as its lock is free.
+    """
+    per_lane = house.settings.posts_per_lane
+    claimed, settled, contended = _claim(house, lambda queues: queues.lock_due(lanes, per_lane))
+    for brand_id, page_ids in house.contended.in_turn(contended):
+        if not house.is_stopping and house.brands.free and house.contended.begin(brand_id):
+            house.brands.start(partial(_claim_contended, house, brand_id, page_ids))
+    return claimed, settled
+
+
+def _claim_contended(house: House, brand_id: str, page_ids: Sequence[str]) -> None:
+    """Claims what a brand has due once its lock is free, so that its own schedule calls do not keep it from sending."""
+    lanes, per_lane = max(house.lanes.free // 4, 1), house.settings.posts_per_lane
+    try:
+        claimed, _, _ = _claim(
+            house, lambda queues: queues.lock_of_brand(brand_id, page_ids, lanes, per_lane, _BRAND_SECONDS)
+        )
+        _start(house, claimed)
+    except ApiError as error:
+        log.warning("brand_is_locked", brand_id=brand_id, pages=len(page_ids), reason=error.message)
+    finally:
+        house.contended.end(brand_id)
+
+
+def _start(house: House, claimed: Sequence[Lane]) -> None:
+    for page, posts in claimed:
+        house.lanes.start(partial(run_lane, house, page, posts))
+
+
+def _claim(house: House, lock: Lock) -> tuple[list[Lane], int, dict[str, list[str]]]:
+    """What `claim_lanes` gives, and the pages that were left out for their brands' locks, by brand."""
     with house.scribe.claiming() as (connection, note):
-        store = Sending(connection)
-        due = store.lock_due_lanes(lanes, house.settings.posts_per_lane)
+        due, contended = lock(PageQueues(connection))
         if not due:
-            return [], 0
+            return [], 0, contended
         now = clock.now(connection)
-        plans = _plan(house, store, due, now)
+        plans = _plan(house, PageQueues(connection), due, now)
         _settle(connection, due, plans)
         sent = [post_id for plan in plans.values() for post_id in plan.send]
-        taken = store.take(sent, house.lease.lock(connection))
+        taken = Sending(connection).take(sent, house.lease.lock(connection))
         note(*(Claim(post.id, post.fence) for post in taken))
         pages = Pages(connection).many([lane.page_id for lane in due])
         measures.note_taken(due, taken, now)
@@ -67,7 +106,7 @@ def claim_lanes(house: House, lanes: int) -> tuple[list[tuple[PageRow, list[Post
         for post in sorted(taken, key=lambda post: (post.scheduled_at, post.id)):
             lanes_of.setdefault(post.page_id, []).append(post)
         claimed = [(pages[page_id], posts) for page_id, posts in lanes_of.items()]
-    return claimed, sum(len(lane.due) for lane in due) - len(taken)
+    return claimed, sum(len(lane.due) for lane in due) - len(taken), contended
 
 
 def run_lane(house: House, page: PageRow, posts: Sequence[Post]) -> None:
@@ -134,11 +173,11 @@ def _deliver(house: House, page: PageRow, post: Post) -> Delivered:
         return deliver(house, page, post)
 
 
-def _plan(house: House, store: Sending, due: Sequence[DueLane], now: datetime) -> dict[str, Plan]:
+def _plan(house: House, queues: PageQueues, due: Sequence[DueLane], now: datetime) -> dict[str, Plan]:
     """A plan for each lane whose page is connected."""
     alive = [lane for lane in due if not lane.expired]
-    pages = store.went_out_of_pages([lane.page_id for lane in alive])
-    brands = store.went_out_of_brands({lane.brand_id for lane in alive})
+    pages = queues.went_out_of_pages([lane.page_id for lane in alive])
+    brands = queues.went_out_of_brands({lane.brand_id for lane in alive})
     return {
         lane.page_id: plan_lane(
             now,

@@ -21,7 +21,7 @@ from publishing.credentials import UnreadableCredential, Vault
 from publishing.expiring import Expired, expire
 from publishing.platforms.base import Account, PlatformRefusal, Refusal
 from publishing.platforms.registry import Registry, logins
-from publishing.pool import Pool
+from publishing.pool import InTurn, Pool
 from publishing.records import PageRow
 from publishing.scribe import Scribe
 from publishing.store.standbys import warn_of_asynchronous
@@ -30,6 +30,8 @@ from publishing.store.standbys import warn_of_asynchronous
 MediaClient = Any
 #: Calls beside those that send, at once: a dozen of one kind, and one of each of the five others. Our choice.
 _SIDE_POOL = 17
+#: Brands whose locks are waited for at once: each waits a second at most. Our choice.
+_BRANDS_POOL = 4
 #: An account gets no more than so many times the turns that are left: alone two thirds of all. Our choice.
 _GREED = 2
 #: A call that has to wait longer for its turn at the platforms is refused. Our choice.
@@ -51,6 +53,8 @@ class House:
         #: Nobody renews it until `keep` is called.
         self.lease = WorkerLease(database, settings.lease_seconds)
         self.scribe = Scribe(database, settings.lease_seconds)
+        #: Brands with due posts whose lock somebody holds.
+        self.contended = InTurn()
         self.is_stopping = False
         #: By account: those that have turns.
         self._live: Counter[str] = Counter()
@@ -59,6 +63,11 @@ class House:
     @cached_property
     def lanes(self) -> Pool:
         return Pool("lane", self.settings.lanes)
+
+    @cached_property
+    def brands(self) -> Pool:
+        """Waits for the locks of brands, beside the claims of all others."""
+        return Pool("brand", _BRANDS_POOL)
 
     @cached_property
     def side(self) -> Pool:
@@ -77,7 +86,7 @@ class House:
         """
         self.is_stopping = True
         end = time.monotonic() + FINISH_SECONDS
-        for pool in (self.lanes, self.side, self.polling):
+        for pool in (self.brands, self.lanes, self.side, self.polling):
             pool.wait_free(pool.size, max(end - time.monotonic(), 0.0))
         with self._live_changed:
             self._live_changed.wait_for(lambda: not self._live, max(end - time.monotonic(), 0.0))

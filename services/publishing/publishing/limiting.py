@@ -12,15 +12,22 @@ from publishing.store.posts import COUNTED_FOR_PUBLISH, COUNTED_FOR_SCHEDULE, Ne
 
 
 def breach_of_schedule(
-    store: Posts, page: PageRow, at: datetime, *, effect: Effect | None = None, without: str = ""
+    store: Posts,
+    page: PageRow,
+    at: datetime,
+    *,
+    effect: Effect | None = None,
+    without: str = "",
+    is_dry_run: bool = False,
 ) -> Breach | None:
     """The rule that a post scheduled for `at` would break, if any; `effect`: the post is going to be stored.
 
-    Holds the brand's lock until the transaction ends: what follows cannot make the answer wrong. Raises Done for an
+    Holds the locks of the brand and of the platform's page until the transaction ends: what follows cannot make the
+    answer wrong. A dry run takes no lock. Raises Done for an
     operation that has made another post, IDEMPOTENCY_IN_PROGRESS for a voided try, NOT_FOUND for an unlinked page.
     """
     near = store.lock_around(
-        page.id, page.brand_id, at, states=COUNTED_FOR_SCHEDULE, effect=effect, without=without
+        page, at, states=COUNTED_FOR_SCHEDULE, effect=effect, without=without, is_dry_run=is_dry_run
     )
     _check_effect(near, effect)
     if _judge(page, at, near) is None:
@@ -30,10 +37,10 @@ def breach_of_schedule(
 
 
 def breach_of_publish(
-    store: Posts, page: PageRow, now: datetime, *, effect: Effect | None = None
+    store: Posts, page: PageRow, now: datetime, *, effect: Effect | None = None, is_dry_run: bool = False
 ) -> Breach | None:
     """The same for a publish at once, which counts what went out or may have; no minimum gap (decisions)."""
-    near = store.lock_around(page.id, page.brand_id, now, states=COUNTED_FOR_PUBLISH, effect=effect)
+    near = store.lock_around(page, now, states=COUNTED_FOR_PUBLISH, effect=effect, is_dry_run=is_dry_run)
     _check_effect(near, effect)
     if _judge(page, now, Neighbours(near.page, [], [], near.brand_count)) is None:
         return None

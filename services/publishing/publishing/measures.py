@@ -6,7 +6,7 @@ from datetime import datetime
 from chassis.database import Database
 from chassis.telemetry.metrics import WAIT_SECONDS, Counter, Gauge, Histogram, Reading
 from publishing.records import Post
-from publishing.store.sending import DueLane, Sending
+from publishing.store.page_queues import MOST_COUNTED, DueLane, PageQueues
 
 LATENESS = Histogram(
     "posthaste.publish.lateness",
@@ -17,7 +17,11 @@ LATENESS = Histogram(
 OUTCOMES = Counter(
     "posthaste.publish.attempts", "{attempt}", "Attempts that ended, by platform and what became of the post."
 )
-BACKLOG = Gauge("posthaste.publish.backlog", "{post}", "Posts that are due and wait for a worker.")
+BACKLOG = Gauge(
+    "posthaste.publish.backlog",
+    "{post}",
+    f"Posts that are due and wait for a worker; {MOST_COUNTED} for more.",
+)
 OLDEST = Gauge("posthaste.publish.backlog.age", "s", "How long the longest waiting of them has been due.")
 
 
@@ -37,7 +41,7 @@ def note_ended(posts: Iterable[Post]) -> None:
 def watch_backlog(database: Database) -> None:
     def look() -> tuple[int, float]:
         with database.reading() as connection:
-            return Sending(connection).backlog()
+            return PageQueues(connection).backlog()
 
     def count() -> Iterable[Reading]:
         return [(look()[0], {})]

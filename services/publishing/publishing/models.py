@@ -172,7 +172,13 @@ posts = Table(
     Column("awaited_until", _TIME),
     #: Of the operation that changed it last: the release before this one reads it. To be dropped in the next.
     Column("last_operation_id", Text),
-    Index("posts_due", "out_at", postgresql_where=text("state = 'queued'")),
+    #: In the order they became due, with what a claim passes over without reading the post.
+    Index(
+        "posts_due_of_pages",
+        "out_at",
+        postgresql_include=["page_id", "brand_id"],
+        postgresql_where=text("state = 'queued'"),
+    ),
     Index("posts_queued_of_page", "page_id", "scheduled_at", "id", postgresql_where=text("state = 'queued'")),
     Index("posts_held", "lease_until", postgresql_where=text("state IN ('sending', 'unknown')")),
     Index("posts_sending_of_page", "page_id", postgresql_where=text("state = 'sending'")),

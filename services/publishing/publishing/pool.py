@@ -4,14 +4,41 @@ What is claimed for it runs at once: a claim that waited for a place would lapse
 """
 
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import structlog
 
 log = structlog.get_logger()
 
 Task = Callable[[], None]
+T = TypeVar("T")
+
+
+class InTurn:
+    """Names that are each worked on by one task at a time, those that have waited longest first."""
+
+    def __init__(self) -> None:
+        self._busy: set[str] = set()
+        self._begun_at: dict[str, float] = {}
+
+    def in_turn(self, waiting: Mapping[str, T]) -> list[tuple[str, T]]:
+        """Those waiting, the one that was begun longest ago first. Forgets what waits no more."""
+        self._begun_at = {name: at for name, at in self._begun_at.items() if name in waiting}
+        return sorted(waiting.items(), key=lambda item: self._begun_at.get(item[0], 0.0))
+
+    def begin(self, name: str) -> bool:
+        """False when it is worked on already."""
+        if name in self._busy:
+            return False
+        self._busy.add(name)
+        self._begun_at[name] = time.monotonic()
+        return True
+
+    def end(self, name: str) -> None:
+        self._busy.discard(name)
 
 
 class Pool:

@@ -116,12 +116,12 @@ def validate(house: House, caller: Caller, request: api.ValidatePost) -> api.Val
     errors += _connected(house, page) if request.scheduled_at is None else []
     settings, look = house.settings, partial(attachments.look, house, caller)
     errors += content.findings(request, page.platform, settings.outbound_host_map, settings.own_media, look)
-    with house.database.transaction() as connection:
+    with house.database.reading() as connection:
         store = Posts(connection)
         if request.scheduled_at is None:
-            breach = limiting.breach_of_publish(store, page, now)
+            breach = limiting.breach_of_publish(store, page, now, is_dry_run=True)
         else:
-            breach = limiting.breach_of_schedule(store, page, at) if at else None
+            breach = limiting.breach_of_schedule(store, page, at, is_dry_run=True) if at else None
     if breach is not None:
         errors.append(limiting.refusal(breach, at or now))
     return api.Validation(

@@ -100,6 +100,11 @@ class PageRow(Row):
     unlinked_at: datetime | None = None
     grant_id: str | None = None
 
+    @property
+    def remote_page(self) -> str:
+        """The platform's page behind it, which may be connected in other brands and accounts as well."""
+        return f"{self.platform}:{self.remote_account_id}"
+
     def view(self) -> api.Page:
         return api.Page(
             id=self.id,

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, text
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN
 from publishing.records import PageRow, Post
 from publishing.store.sending import Claim, split
+from publishing.store.siblings import siblings_of
 
 #: Claims that lapse in one transaction: it bounds how long their rows are locked. Our choice.
 _BATCH = 500
@@ -65,24 +66,27 @@ _CLAIM_LOOKS = text(
     """
 )
 _OF_OTHERS = text(
-    """
-    SELECT remote_id FROM posts
-    WHERE page_id = :page_id AND id <> :id AND out_at <= clock_now() AND remote_id IS NOT NULL
-    ORDER BY out_at DESC LIMIT 500
+    f"""
+    SELECT remote_id FROM ({siblings_of(":page_id")}) AS sibling, LATERAL (
+        SELECT remote_id FROM posts
+        WHERE page_id = sibling.id AND id <> :id AND out_at <= clock_now() AND remote_id IS NOT NULL
+        ORDER BY out_at DESC LIMIT 500) AS newest
     """
 )
 #: One conclusion of a platform's page at a time: of two looks that found the same post, the later sees the earlier's.
 _LOCK_CONCLUSIONS = text("SELECT pg_advisory_xact_lock(hashtextextended(:remote_page, 1))")
 _IS_ANOTHERS = text(
-    """
-    SELECT EXISTS (SELECT FROM posts WHERE page_id = :page_id AND remote_id = :remote_id AND id <> :id)
+    f"""
+    SELECT EXISTS (SELECT FROM ({siblings_of(":page_id")}) AS sibling JOIN posts p ON p.page_id = sibling.id
+        WHERE p.remote_id = :remote_id AND p.id <> :id)
     """
 )
 #: The page's other posts that may be on the platform without our knowing their remote ids. The index
 #: `posts_open_of_page` holds them alone.
 _OPEN_OTHERS = text(
     f"""
-    SELECT * FROM posts p WHERE page_id = :page_id AND id <> :id AND (state IN ('sending', 'unknown')
+    SELECT p.* FROM ({siblings_of(":page_id")}) AS sibling JOIN posts p ON p.page_id = sibling.id
+    WHERE p.id <> :id AND (state IN ('sending', 'unknown')
         OR error_code = '{PLATFORM_OUTCOME_UNKNOWN.code}' AND EXISTS (SELECT FROM attempts a WHERE a.post_id = p.id
             AND a.number = p.attempts AND a.outcome = 'given_up' AND a.ended_at > :began_at))
     """
@@ -142,8 +146,7 @@ class Looks:
 
     def lock_conclusions(self, page: PageRow) -> None:
         """Until the end of the transaction nobody else concludes what was found on this page of the platform."""
-        remote_page = f"{page.platform}:{page.remote_account_id}"
-        self._connection.execute(_LOCK_CONCLUSIONS, {"remote_page": remote_page})
+        self._connection.execute(_LOCK_CONCLUSIONS, {"remote_page": page.remote_page})
 
     def is_anothers(self, post: Post, remote_id: str) -> bool:
         """Whether another post of the page has this remote id."""

@@ -14,7 +14,8 @@ from chassis.database import Prepared, UniqueViolation, end_with, fetch
 from chassis.operations import CLAIM, Effect, Operation
 from contracts.platforms import DAY_SECONDS, MIN_SCHEDULE_GAP_SECONDS
 from publishing.models import posts
-from publishing.records import OUT, Post, column_names, is_id
+from publishing.records import OUT, PageRow, Post, column_names, is_id
+from publishing.store.siblings import siblings_of
 
 #: Whom the guardrails of a schedule call count, and those of a publish call (decisions "Guardrail windows").
 COUNTED_FOR_SCHEDULE = ("queued", *OUT)
@@ -30,8 +31,15 @@ GIVEN = (
 #: Sent before `_AROUND`, in one message with it, which then sees what the locks' last holders committed. The page is
 #: locked against being unlinked alone.
 _LOCK_PAGE = Prepared("SELECT FROM pages WHERE id = %(page_id)s FOR KEY SHARE")
-_LOCK_BRAND = Prepared("SELECT pg_advisory_xact_lock(hashtextextended(%(brand_id)s, 0))")
-#: A page's posts are among its brand's, so that one look at the brand's day answers all. The release before this one
+#: The brand's lock is taken before that of the platform's page, by everybody who waits for both.
+_LOCK_QUEUES = Prepared(
+    """
+    SELECT pg_advisory_xact_lock(hashtextextended(%(brand_id)s, 0)),
+        pg_advisory_xact_lock(hashtextextended(%(remote_page)s, 2))
+    """
+)
+#: A page's posts are among its brand's, so that one look at the brand's day answers nearly all; the rest are those of
+#: the same page of the platform in other brands, of which there are mostly none. The release before this one
 #: makes posts without a row in `operations`: they are found by their own operation id.
 _AROUND = Prepared(
     """
@@ -41,20 +49,27 @@ _AROUND = Prepared(
         coalesce((SELECT voided_to_try >= %(try_number)s::int FROM operations WHERE id = %(operation_id)s), false)
             AS is_void,
         (SELECT unlinked_at IS NOT NULL FROM pages WHERE id = %(page_id)s) AS is_unlinked,
-        array_agg(out_at) FILTER (WHERE page_id = %(page_id)s) AS page,
-        array_agg(out_at) FILTER (WHERE page_id = %(page_id)s AND state = 'queued' AND origin = 'scheduled'
+        array_agg(out_at) FILTER (WHERE is_page) AS page,
+        array_agg(out_at) FILTER (WHERE is_page AND state = 'queued' AND origin = 'scheduled'
             AND out_at > %(gap_after)s AND out_at < %(gap_before)s) AS scheduled,
-        count(*) AS brand_count
-    FROM posts WHERE brand_id = %(brand_id)s AND out_at > %(after)s AND out_at < %(before)s
-        AND state = ANY(%(states)s) AND id <> %(without)s
+        count(*) FILTER (WHERE is_brand) AS brand_count
+    FROM (
+        SELECT out_at, state, origin, page_id = %(page_id)s AS is_page, true AS is_brand FROM posts
+        WHERE brand_id = %(brand_id)s AND out_at > %(after)s AND out_at < %(before)s
+            AND state = ANY(%(states)s) AND id <> %(without)s
+        UNION ALL
+        SELECT p.out_at, p.state, p.origin, true, false FROM pages s JOIN posts p ON p.page_id = s.id
+        WHERE s.remote_account_id = %(remote_account_id)s AND s.platform = %(platform)s
+            AND s.brand_id <> %(brand_id)s
+            AND p.out_at > %(after)s AND p.out_at < %(before)s AND p.state = ANY(%(states)s)) AS near
     """
 )
 _ALL_LATER = text(
-    """
+    f"""
     SELECT
-        (SELECT array_agg(out_at) FROM posts WHERE page_id = :page_id AND out_at > :after
+        (SELECT array_agg(out_at) FROM posts WHERE page_id IN ({siblings_of(":page_id")}) AND out_at > :after
             AND state = ANY(:states) AND id <> :without) AS page,
-        (SELECT array_agg(out_at) FROM posts WHERE page_id = :page_id AND out_at > :after
+        (SELECT array_agg(out_at) FROM posts WHERE page_id IN ({siblings_of(":page_id")}) AND out_at > :after
             AND state = 'queued' AND origin = 'scheduled' AND id <> :without) AS scheduled,
         (SELECT array_agg(out_at) FROM posts WHERE brand_id = :brand_id AND out_at > :after
             AND state = ANY(:states) AND id <> :without) AS brand
@@ -135,23 +150,28 @@ class Posts:
 
     def lock_around(
         self,
-        page_id: str,
-        brand_id: str,
+        page: PageRow,
         at: datetime,
         *,
         states: Collection[str],
         effect: Effect | None = None,
         without: str = "",
+        is_dry_run: bool = False,
     ) -> Neighbours:
-        """Takes the brand's lock until the end of the transaction, then reads what lies a day around `at`.
+        """Takes the locks of the brand and of the platform's page until the end of the transaction, then reads what
+        lies a day around `at`, on the page's siblings too.
 
         With an `effect` it takes the locks of its operation and of the page first, and says how both stand.
-        All that changes what the guardrails count does it under this lock: their answers are exact.
+        All that changes what the guardrails count does it under these locks: their answers are exact. A dry run takes
+        none, and waits for nobody.
         """
         gap, day = timedelta(seconds=MIN_SCHEDULE_GAP_SECONDS), timedelta(seconds=DAY_SECONDS)
         values = {
-            "page_id": page_id,
-            "brand_id": brand_id,
+            "page_id": page.id,
+            "brand_id": page.brand_id,
+            "platform": page.platform,
+            "remote_account_id": page.remote_account_id,
+            "remote_page": page.remote_page,
             "operation_id": effect.caller.operation_id if effect else None,
             "try_number": effect.caller.try_number if effect else 0,
             "result": effect.result if effect else None,
@@ -162,14 +182,19 @@ class Posts:
             "gap_after": at - gap,
             "gap_before": at + gap,
         }
-        locks = [_LOCK_PAGE, _LOCK_BRAND] if effect else [_LOCK_BRAND]
+        locks = [] if is_dry_run else [_LOCK_PAGE, _LOCK_QUEUES] if effect else [_LOCK_QUEUES]
         if values["operation_id"] is not None:
             locks.insert(0, CLAIM)
         all_at_once = "; ".join(one.on(self._connection) for one in (*locks, _AROUND))
         [row] = fetch(self._connection, all_at_once, values)
-        result, is_void, is_unlinked, page, scheduled, brand_count = row
+        result, is_void, is_unlinked, page_times, scheduled, brand_count = row
         return Neighbours(
-            _times(page), _times(scheduled), [], brand_count, Operation(result, is_void), bool(is_unlinked)
+            _times(page_times),
+            _times(scheduled),
+            [],
+            brand_count,
+            Operation(result, is_void),
+            bool(is_unlinked),
         )
 
     def all_later(

@@ -1,4 +1,4 @@
-"""Sending posts: claim, begin, record. Statements only; what becomes of claims that lapse is `looks.py`.
+"""Sending posts: claim, begin, record. Statements only; which are next is `page_queues.py`, what lapses `looks.py`.
 
 Every claim raises the post's fence and names its worker process, whose lease is the claim's (`chassis.leases`). Begin
 and record name the fence they hold and change nothing without it; begin and what is stored on the way ask as well
@@ -17,43 +17,9 @@ from sqlalchemy import Connection, text
 from chassis.leases import held_by
 from chassis.telemetry import tracing
 from contracts.platforms import PLATFORMS
-from publishing.records import OUT, Post
+from publishing.records import Post
+from publishing.store.siblings import siblings_of
 
-_LOCK_BRANDS = text("SELECT pg_advisory_xact_lock(hashtextextended(b, 0)) FROM unnest(:brands) AS b")
-#: Pages on which a scheduled post is on its way. NOT IN: read once, whatever the planner knows about the tables.
-_BUSY = "SELECT page_id FROM posts WHERE state = 'sending' AND origin = 'scheduled'"
-#: Pages with something due and nothing on its way, the longest waiting first. The row lock makes the lane ours.
-_FREE_LANES = text(
-    f"""
-    SELECT id, brand_id, platform, expired FROM pages WHERE id IN (
-        SELECT page_id FROM posts WHERE state = 'queued' AND out_at <= clock_now() AND page_id NOT IN ({_BUSY})
-        GROUP BY page_id ORDER BY min(out_at) LIMIT :lanes)
-    FOR NO KEY UPDATE SKIP LOCKED
-    """
-)
-#: Asks again whether the lane is free: another worker may have claimed it before the lock was ours.
-_DUE = text(
-    f"""
-    SELECT lane.page_id, due.id, due.out_at FROM unnest(:pages) AS lane(page_id), LATERAL (
-        SELECT id, out_at, scheduled_at FROM posts p
-        WHERE p.page_id = lane.page_id AND state = 'queued' AND out_at <= clock_now()
-        ORDER BY scheduled_at, id LIMIT :per_lane) due
-    WHERE lane.page_id NOT IN ({_BUSY}) ORDER BY lane.page_id, due.scheduled_at, due.id
-    """
-)
-_BACKLOG = text(
-    """
-    SELECT count(*), extract(epoch FROM clock_now() - min(out_at)) FROM posts
-    WHERE state = 'queued' AND out_at <= clock_now()
-    """
-)
-_WENT_OUT = text(
-    """
-    SELECT {column} AS owner, array_agg(out_at) AS times FROM posts
-    WHERE {column} = ANY(:owners) AND state = ANY(:out) AND out_at > clock_now() - interval '1 day' GROUP BY 1
-    """.replace("{column}", "page_id")
-)
-_WENT_OUT_OF_BRANDS = text(str(_WENT_OUT).replace("page_id", "brand_id"))
 _TAKE = text(
     """
     UPDATE posts SET state = 'sending', fence = fence + 1, out_at = clock_now(), worker_id = :worker,
@@ -68,10 +34,10 @@ _PUT_OFF = text(
     """
 )
 _PUT_OFF_PAGE = text(
-    """
+    f"""
     UPDATE posts SET out_at = later.at
     FROM (SELECT clock_now() + make_interval(secs => ceil(:wait * 1000) / 1000) AS at) AS later
-    WHERE page_id = :page AND state = 'queued' AND out_at < later.at
+    WHERE page_id IN ({siblings_of(":page")}) AND state = 'queued' AND out_at < later.at
     """
 )
 _FAIL_UNSENT = text(
@@ -217,45 +183,11 @@ class Recorded:
     traceparent: str | None = field(default_factory=lambda: tracing.traceparent() or None)
 
 
-class DueLane(NamedTuple):
-    """A page with due posts, in the order they go out."""
-
-    page_id: str
-    brand_id: str
-    platform: str
-    expired: bool
-    #: (post id, due at)
-    due: list[tuple[str, datetime]]
-
-
 class Sending:
     """The sending side of posts over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-
-    def lock_due_lanes(self, lanes: int, per_lane: int) -> list[DueLane]:
-        """Free lanes with their due posts, and their brands' locks, until the end of the transaction."""
-        pages = {row.id: row for row in self._connection.execute(_FREE_LANES, {"lanes": lanes})}
-        if not pages:
-            return []
-        self._connection.execute(_LOCK_BRANDS, {"brands": sorted({row.brand_id for row in pages.values()})})
-        due: dict[str, list[tuple[str, datetime]]] = {}
-        for row in self._connection.execute(_DUE, {"pages": list(pages), "per_lane": per_lane}):
-            due.setdefault(row.page_id, []).append((row.id, row.out_at))
-        return [DueLane(p, pages[p].brand_id, pages[p].platform, pages[p].expired, due[p]) for p in due]
-
-    def went_out_of_pages(self, page_ids: Collection[str]) -> dict[str, list[datetime]]:
-        """When posts went out in the last 24 hours, those on their way included, by page."""
-        return self._went_out(_WENT_OUT, page_ids)
-
-    def went_out_of_brands(self, brand_ids: Collection[str]) -> dict[str, list[datetime]]:
-        return self._went_out(_WENT_OUT_OF_BRANDS, brand_ids)
-
-    def backlog(self) -> tuple[int, float]:
-        """Posts that are due and wait to be claimed, and for how many seconds the first of them has."""
-        count, seconds = self._connection.execute(_BACKLOG).one()
-        return count, float(seconds or 0)
 
     def take(self, post_ids: Collection[str], worker_id: str) -> list[Post]:
         """Claims queued posts; those that were cancelled or changed meanwhile are left out."""
@@ -266,7 +198,7 @@ class Sending:
             self._connection.execute(_PUT_OFF, {"ids": list(later), "times": list(later.values())})
 
     def put_off_page(self, page_id: str, wait_seconds: float) -> int:
-        """What is queued on a page goes out so much later at the earliest; how many posts wait for that."""
+        """What is queued on a page and its siblings goes out so much later at the earliest; how many posts wait."""
         return self._connection.execute(_PUT_OFF_PAGE, {"page": page_id, "wait": wait_seconds}).rowcount
 
     def fail_unsent(self, post_ids: Collection[str], code: str, message: str) -> list[Post]:
@@ -326,10 +258,6 @@ class Sending:
     def save_media_types(self, claim: Claim, types: list[str]) -> bool:
         """False when the claim no longer holds."""
         return self._connection.execute(_SAVE_MEDIA_TYPES, {**claim._asdict(), "types": types}).rowcount == 1
-
-    def _went_out(self, statement: Any, owners: Collection[str]) -> dict[str, list[datetime]]:
-        rows = self._connection.execute(statement, {"owners": list(owners), "out": list(OUT)})
-        return {row.owner: row.times for row in rows}
 
     def _posts(self, statement: Any, parameters: dict[str, Any]) -> list[Post]:
         return [Post.of(row) for row in self._connection.execute(statement, parameters).mappings()]

@@ -243,7 +243,7 @@ def make_house(
 
     yield make
     for house in made:
-        for pool in (house.lanes, house.side, house.polling):
+        for pool in (house.brands, house.lanes, house.side, house.polling):
             assert pool.wait_free(pool.size, 10)
             pool.close()
         house.lease.end()
@@ -285,18 +285,19 @@ class World:
     house: House
     database: Database
     make_house: Callable[..., House]
+    other: House | None = None
 
     def caller(self, operation_id: str | None = None, try_number: int = 1) -> Caller:
         operation_id = operation_id or new_id("op")
         return Caller(account_id=ACCOUNT, user_id=ACCOUNT, operation_id=operation_id, try_number=try_number)
 
-    def page(self, platform: str = "FB", brand: str = BRAND) -> api.Page:
+    def page(self, platform: str = "FB", brand: str = BRAND, remote: str | None = None) -> api.Page:
         request = api.LinkPage(
             owner_account_id=ACCOUNT,
             brand_id=brand,
             brand_name="Brand",
             platform=platform,
-            remote_account_id=new_id("remote"),
+            remote_account_id=remote or new_id("remote"),
             access_token="token",
             name="Page",
         )
@@ -337,9 +338,9 @@ class World:
 
     def recover(self) -> int:
         """Another process finds what dead ones had claimed; how many posts."""
-        other = self.make_house()
-        other.lease.renew()
-        return due.recover_claims(other)
+        self.other = self.other or self.make_house()
+        self.other.lease.renew()
+        return due.recover_claims(self.other)
 
     def look(self, after_seconds: float = 0) -> None:
         """Looks at every unknown outcome, as if it had been unknown for that long."""
