@@ -29,6 +29,8 @@ _EVENT = "post.published"
 _EACH = 2
 #: Endpoints with something due in either set: a look finds the same.
 _DUE = 10
+#: As a tick of the service.
+_READY_AT_ONCE = 5_000
 
 
 class Webhooks(Opened):
@@ -129,6 +131,7 @@ def operations() -> list[Operation[Webhooks]]:
 
 def _look(world: Webhooks, number: int) -> object:
     with world.database.reading() as connection:
+        Lanes(connection).make_ready(_READY_AT_ONCE)
         found = Lanes(connection).look(())
     assert len(found) >= _DUE
     return found
