@@ -9,51 +9,54 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
+from chassis.database import Prepared
 from contracts.platforms import PLATFORMS
-from publishing.records import PENDING, Post
+from publishing.records import PENDING, Post, column_names
 
+#: In the order of Post's fields.
+_COLUMNS = ", ".join(f"head.{name}" for name in column_names(Post))
 _ALL_PLATFORMS = [platform.code for platform in PLATFORMS.values()]
 _LAST, _FIRST = datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)
 
 #: Index `posts_published_of_account`.
 _OF_ACCOUNT = (
-    "unnest(CAST(:platforms AS text[])) AS own(platform)",
-    "account_id = :account_id AND platform = own.platform",
+    "unnest(CAST(%(platforms)s AS text[])) AS own(platform)",
+    "account_id = %(account_id)s AND platform = own.platform",
 )
 #: Indexes `posts_out_of_brand` and `posts_out_of_page` hold planned posts as well: those come after the present.
 _OF_BRANDS = (
-    "unnest(CAST(:brand_ids AS text[])) AS own(id)",
+    "unnest(CAST(%(brand_ids)s AS text[])) AS own(id)",
     "brand_id = own.id AND out_at <= clock_now()",
 )
-_OF_PAGE = "(VALUES (:page_id)) AS own(id)", "page_id = own.id AND out_at <= clock_now()"
+_OF_PAGE = "(VALUES (%(page_id)s::text)) AS own(id)", "page_id = own.id AND out_at <= clock_now()"
 _OF_PAGES = (
-    "(SELECT id FROM pages WHERE brand_id = ANY(:brand_ids) AND platform = ANY(:platforms)) AS own",
+    "(SELECT id FROM pages WHERE brand_id = ANY(%(brand_ids)s) AND platform = ANY(%(platforms)s)) AS own",
     "page_id = own.id AND out_at <= clock_now()",
 )
 
 #: The account is asked for outside: inside it would lead to the account's own index, and to its whole history.
 _NEWEST = """
-    SELECT head.* FROM {ranges}, LATERAL (
-        SELECT * FROM posts WHERE {of_range} AND state = 'published' AND out_at > :since
-            AND (out_at, id) < (:before_at, :before_id)
-        ORDER BY out_at DESC, id DESC LIMIT :limit) head
-    WHERE head.account_id = :account_id ORDER BY head.out_at DESC, head.id DESC LIMIT :limit
+    SELECT {columns} FROM {ranges}, LATERAL (
+        SELECT * FROM posts WHERE {of_range} AND state = 'published' AND out_at > %(since)s
+            AND (out_at, id) < (%(before_at)s, %(before_id)s)
+        ORDER BY out_at DESC, id DESC LIMIT %(limit)s) head
+    WHERE head.account_id = %(account_id)s ORDER BY head.out_at DESC, head.id DESC LIMIT %(limit)s
     """
 
 #: The state is no parameter: it names the partial index.
 _SOONEST_OF_STATE = """
-    SELECT head.* FROM {ranges}, LATERAL (
+    SELECT {columns} FROM {ranges}, LATERAL (
         SELECT * FROM posts WHERE {of_range} AND origin = 'scheduled' AND state = '{state}'
-            AND (scheduled_at, id) > (:after_at, :after_id)
-        ORDER BY scheduled_at, id LIMIT :limit) head
-    WHERE head.account_id = :account_id
+            AND (scheduled_at, id) > (%(after_at)s, %(after_id)s)
+        ORDER BY scheduled_at, id LIMIT %(limit)s) head
+    WHERE head.account_id = %(account_id)s
     """
 _SOONEST_RANGES = {
-    "account": ("(VALUES (:account_id)) AS own(id)", "account_id = own.id"),
-    "page": ("(VALUES (:page_id)) AS own(id)", "page_id = own.id"),
-    "brands": ("(SELECT id FROM pages WHERE brand_id = ANY(:brand_ids)) AS own", "page_id = own.id"),
+    "account": ("(VALUES (%(account_id)s::text)) AS own(id)", "account_id = own.id"),
+    "page": ("(VALUES (%(page_id)s::text)) AS own(id)", "page_id = own.id"),
+    "brands": ("(SELECT id FROM pages WHERE brand_id = ANY(%(brand_ids)s)) AS own", "page_id = own.id"),
 }
 
 
@@ -119,19 +122,20 @@ class Lists:
         }
         return self._posts(_newest(ranges), values)
 
-    def _posts(self, statement: Any, values: dict[str, Any]) -> list[Post]:
-        return [Post.of(row) for row in self._connection.execute(statement, values).mappings()]
+    def _posts(self, statement: Prepared, values: dict[str, Any]) -> list[Post]:
+        return [Post(*row) for row in statement.fetch(self._connection, values)]
 
 
 @cache
-def _newest(ranges: tuple[str, str]) -> Any:
-    return text(_NEWEST.format(ranges=ranges[0], of_range=ranges[1]))
+def _newest(ranges: tuple[str, str]) -> Prepared:
+    return Prepared(_NEWEST.format(columns=_COLUMNS, ranges=ranges[0], of_range=ranges[1]))
 
 
 @cache
-def _soonest(name: str, states: tuple[str, ...]) -> Any:
+def _soonest(name: str, states: tuple[str, ...]) -> Prepared:
     ranges, of_range = _SOONEST_RANGES[name]
     found = " UNION ALL ".join(
-        _SOONEST_OF_STATE.format(ranges=ranges, of_range=of_range, state=state) for state in states
+        _SOONEST_OF_STATE.format(columns=_COLUMNS, ranges=ranges, of_range=of_range, state=state)
+        for state in states
     )
-    return text(f"SELECT * FROM ({found}) AS found ORDER BY scheduled_at, id LIMIT :limit")
+    return Prepared(f"SELECT * FROM ({found}) AS found ORDER BY scheduled_at, id LIMIT %(limit)s")
