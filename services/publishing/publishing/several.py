@@ -22,6 +22,7 @@ from publishing.answering import Answer
 from publishing.content import Find
 from publishing.house import House
 from publishing.records import Attached, PageRow
+from publishing.store.operations import PostOperations
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 
@@ -119,7 +120,7 @@ def _run(
     one: PagesPart,
 ) -> api.PageResults:
     """Every page's part. A repeat of a call that has made something is judged page by page, as single posts are."""
-    going = [page for page in request.pages if page.goes]
+    going = _going(house, caller, request.pages)
     with house.database.reading() as connection:
         is_repeat = Posts(connection).has_any_of([page.operation_id for page in going])
     if not is_repeat:
@@ -127,6 +128,16 @@ def _run(
     parts = [_part(one, caller, page, pages[page.page_id]) for page in going]
     ended = answering.run(parts, partial(answering.leave, house.database))
     return api.PageResults(results=tuple(map(_result, going, ended)))
+
+
+def _going(house: House, caller: Caller, pages: Sequence[api.PlannedPage]) -> list[api.PlannedPage]:
+    """The pages with a month unit, and those on which another try has made a post; on the rest no earlier try will."""
+    held = [(page.operation_id, caller.try_number) for page in pages if not page.goes]
+    if not held:
+        return list(pages)
+    with house.database.transaction() as connection:
+        nothing = PostOperations(connection).void(held).nothing
+    return [page for page in pages if page.goes or page.operation_id not in nothing]
 
 
 def _check_once(

@@ -3,8 +3,14 @@
 from collections import Counter
 from typing import Any
 
-from publishing import due
+import pytest
+from sqlalchemy import event
+
+from chassis import database
+from contracts import publishing as api
+from publishing import due, posts
 from publishing.house import House
+from publishing.store import posts as store
 
 _NOTE_WRITES = """
     CREATE TABLE written (name text);
@@ -63,3 +69,26 @@ def test_claims_cost_one_row_version_a_renewal_however_many_there_are(world: Any
     world.run(_NOTE_WRITES)
     house.lease.renew()
     assert written(world) == Counter(workers=1)
+
+
+def test_a_schedule_is_three_messages_to_the_database(
+    world: Any, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page and the time; BEGIN with all locks and what the guardrails count; the post with COMMIT."""
+    page, at = world.page(), world.in_minutes(20)
+    world.schedule(page, at)  # prepares the statements
+    sent: list[str] = []
+    send = database.fetch
+
+    def noting(connection: Any, statement: str, parameters: Any = None) -> Any:
+        sent.append(statement)
+        return send(connection, statement, parameters)
+
+    for module in (database, store):
+        monkeypatch.setattr(module, "fetch", noting)
+    event.listen(world.database.engine, "before_cursor_execute", lambda *arguments: sent.append(arguments[2]))
+    request = api.SchedulePost(page_id=page.id, scheduled_at=world.in_minutes(30), message="hello")
+    caller = world.caller()
+    del sent[:]
+    posts.schedule(house, caller, request)
+    assert len(sent) == 3

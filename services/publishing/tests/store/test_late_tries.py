@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from contracts import publishing as api
 from contracts.caller import Caller
@@ -159,3 +160,25 @@ def test_a_platform_s_refusal_ends_the_operation_for_earlier_tries(
         assert code_of(first) == "IDEMPOTENCY_IN_PROGRESS"
     assert platform.posts == []
     assert publish.publish(house, world.caller("op", 3), request).was_published
+
+
+def test_a_page_that_has_no_unit_by_now_gets_no_post_from_an_earlier_try(world: Any, house: House) -> None:
+    plan = tuple(api.PlannedPage(page_id=world.page().id, operation_id=f"op_{n}") for n in range(2))
+    at = world.in_minutes(20)
+    all_go = api.SchedulePosts(pages=plan, scheduled_at=at, message="hello")
+    held = replace(all_go, pages=(plan[0], replace(plan[1], goes=False)))
+    later = several.schedule(house, world.caller("op", 2), held)
+    first = several.schedule(house, world.caller("op"), all_go)
+    assert [result.page_id for result in later.results] == [plan[0].page_id]
+    assert [result.status for result in first.results] == [201, 409]
+    assert len(world.ask("SELECT FROM posts")) == 1
+
+
+def test_a_page_that_has_no_unit_by_now_is_answered_with_what_an_earlier_try_has_made(
+    world: Any, house: House
+) -> None:
+    plan = tuple(api.PlannedPage(page_id=world.page().id, operation_id=f"op_{n}") for n in range(2))
+    request = api.SchedulePosts(pages=plan, scheduled_at=world.in_minutes(20), message="hello")
+    first = several.schedule(house, world.caller("op"), request)
+    held = replace(request, pages=(plan[0], replace(plan[1], goes=False)))
+    assert several.schedule(house, world.caller("op", 2), held) == first
