@@ -98,6 +98,11 @@ def elapsed() -> float:
     return time.monotonic()
 
 
+def local_deadline(lease_seconds: float) -> float:
+    """Until when, by `elapsed`, a lease that is asked for now surely holds, if it is not renewed."""
+    return elapsed() + lease_seconds * _LOCAL_SHARE
+
+
 class WorkerLease:
     """The lease of this process; thread-safe. `now` stands in for `elapsed` in tests."""
 

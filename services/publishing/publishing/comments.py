@@ -7,6 +7,7 @@ import structlog
 
 from chassis import outbox
 from chassis.cursor import decode_cursor, encode_cursor
+from chassis.leases import local_deadline
 from chassis.operations import Done, Operations, once
 from chassis.telemetry import tracing
 from contracts import publishing as api
@@ -32,6 +33,7 @@ from publishing.house import House
 from publishing.looking import look_failed, next_look
 from publishing.platforms.base import CommentPage, NotConnected, OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.platforms.limits import comment_length
+from publishing.platforms.permission import permission_until
 from publishing.platforms.registry import PARTS
 from publishing.pool import Task
 from publishing.posts import check_page
@@ -105,10 +107,12 @@ def _reply(house: House, caller: Caller, request: api.ReplyToComment, answer: An
         raise ApiError(NOT_FOUND, field="comment_id")
     _check_message(page, request.message)
     check_page(house, page)
+    lease = _ROOM_SECONDS + _CALL_SECONDS * PARTS[page.platform].reply_calls
+    deadline = local_deadline(lease)
     with house.database.transaction() as connection:
-        page, row = _begin(house, connection, caller, request, comment)
+        page, row = _begin(house, connection, caller, request, comment, lease)
     answer.post_id = post.id
-    sent = _send(house, page, comment, row)
+    sent = _send(house, page, comment, row, deadline)
     ended = _record(house, page, post, row, sent)
     if sent.error is not None:
         raise sent.error
@@ -162,11 +166,12 @@ def _look_up(house: House, row: ReplyRow) -> None:
             _tell(connection, page, post, ended)
 
 
-def _send(house: House, page: PageRow, comment: CommentRow, row: ReplyRow) -> _Sent:
-    """The one call."""
+def _send(house: House, page: PageRow, comment: CommentRow, row: ReplyRow, deadline: float) -> _Sent:
+    """The one call, which is not sent past the deadline."""
     try:
         connector, account = connection_to(house, page)
-        return _Sent("done", connector.reply(account, comment.remote_id, row.message).id)
+        with permission_until(deadline):
+            return _Sent("done", connector.reply(account, comment.remote_id, row.message).id)
     except NotConnected as problem:
         return _Sent("failed", error=ApiError(UNSUPPORTED_PLATFORM, str(problem), platform=page.platform))
     except PlatformRefusal as first:
@@ -219,7 +224,12 @@ def _fetch(house: House, caller: Caller, page: PageRow, post: Post, request: api
 
 
 def _begin(
-    house: House, connection: Connection, caller: Caller, request: api.ReplyToComment, comment: CommentRow
+    house: House,
+    connection: Connection,
+    caller: Caller,
+    request: api.ReplyToComment,
+    comment: CommentRow,
+    lease_seconds: float,
 ) -> tuple[PageRow, ReplyRow]:
     """The page as it is by now, and the reply, claimed by this try. One that its platform refused is taken up again.
 
@@ -233,8 +243,7 @@ def _begin(
     found, _ = Pages(connection).lock_with_time(request.page_id)
     page = reach.page(caller, found)
     check_page(house, page)
-    lease = _ROOM_SECONDS + _CALL_SECONDS * PARTS[page.platform].reply_calls
-    row = comments.begin_reply(comment, request.message, caller.operation_id, lease)
+    row = comments.begin_reply(comment, request.message, caller.operation_id, lease_seconds)
     if row is None and (earlier := comments.reply_of(caller.operation_id)) is not None:
         raise Done(earlier.id)
     assert row is not None

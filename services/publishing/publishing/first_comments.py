@@ -8,12 +8,14 @@ from functools import partial
 
 import structlog
 
+from chassis.leases import local_deadline
 from chassis.telemetry import tracing
 from contracts.platforms import DAY_SECONDS
 from publishing.delivery import connection_to
 from publishing.house import House
 from publishing.looking import look_failed, next_look
 from publishing.platforms.base import NotConnected, OutcomeUnknown, PlatformRefusal
+from publishing.platforms.permission import permission_until
 from publishing.pool import Task
 from publishing.records import PageRow, Post
 from publishing.renewing import softened
@@ -42,6 +44,7 @@ def _claim(house: House, places: int) -> list[Task]:
 def run(house: House, page: PageRow, first: FirstComment) -> None:
     """Makes or looks up one first comment and records the outcome."""
     post = first.post
+    deadline = local_deadline(_LEASE_SECONDS)
     if post.comment_state == "sending":
         begun = _begin(house, post)
         if begun is None:
@@ -51,7 +54,9 @@ def run(house: House, page: PageRow, first: FirstComment) -> None:
     named = {"post_id": post.id, "platform": post.platform}
     with tracing.working("first comment", post.traceparent, "publishing", post.account_id, **named):
         state, wait = (
-            _make(house, page, post) if post.comment_state == "sending" else _look(house, page, first)
+            _make(house, page, post, deadline)
+            if post.comment_state == "sending"
+            else _look(house, page, first)
         )
         with house.database.transaction() as connection:
             Comments(connection).end_first_comment(post, state, wait)
@@ -68,13 +73,14 @@ def _begin(house: House, post: Post) -> PageRow | None:
         return page if Comments(connection).begin_first_comment(post, _LEASE_SECONDS) else None
 
 
-def _make(house: House, page: PageRow, post: Post) -> tuple[str, float]:
-    """(state, wait) after the one call. A page that was unlinked gets none."""
+def _make(house: House, page: PageRow, post: Post, deadline: float) -> tuple[str, float]:
+    """(state, wait) after the one call, which is not sent past the deadline. A page that was unlinked gets none."""
     if page.unlinked_at is not None:
         return "failed", 0.0
     try:
         connector, account = connection_to(house, page)
-        connector.comment(account, post.remote_id or "", post.first_comment or "")
+        with permission_until(deadline):
+            connector.comment(account, post.remote_id or "", post.first_comment or "")
     except PlatformRefusal as first:
         refusal = softened(house, page, first)
         wait = wait_before_next(post.comment_attempts, refusal.wait_seconds) if refusal.retryable else None

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from chassis import leases
+from publishing.platforms.base import OutcomeUnknown
+
 
 def _granted() -> None:
     """Outside of `permission` nothing forbids a call: look-ups, tests of connectors."""
@@ -24,6 +27,21 @@ def permission(ask: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         _ask.reset(token)
+
+
+@contextmanager
+def permission_until(deadline: float) -> Iterator[None]:
+    """The same for a claim with a lease of its own: past this `chassis.leases.local_deadline` nothing visible is sent.
+
+    It ends as OutcomeUnknown then, as something may have been sent before.
+    """
+
+    def ask() -> None:
+        if leases.elapsed() >= deadline:
+            raise OutcomeUnknown("the claim may have lapsed before the call was sent")
+
+    with permission(ask):
+        yield
 
 
 def check() -> None:

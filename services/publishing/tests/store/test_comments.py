@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from chassis import leases
 from contracts import publishing as api
 from contracts.errors import ApiError
 from publishing import comments, engagement, first_comments, publish
 from publishing.house import House
+from publishing.platforms import permission
 from publishing.platforms.base import CommentPage, OutcomeUnknown, PlatformRefusal, Refusal, RemoteComment
 from publishing.records import PageRow
 from publishing.store.comments import Comments, FirstComment
@@ -317,3 +319,41 @@ def test_engagement_of_other_platforms_is_unsupported(world: Any, house: House) 
     with pytest.raises(ApiError) as refusal:
         engagement.read(house, world.caller(), api.PostId(id=result.post_id))
     assert refusal.value.code == "UNSUPPORTED_PLATFORM"
+
+
+@pytest.fixture
+def frozen_in_call(platform: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The process stands still between begin and call, for longer than any lease; what it sends then fails the test."""
+
+    def call(*args: Any) -> Any:
+        now = leases.elapsed() + 3600
+        monkeypatch.setattr(leases, "elapsed", lambda: now)
+        permission.check()
+        raise AssertionError("sent")
+
+    monkeypatch.setattr(platform, "comment", call)
+    monkeypatch.setattr(platform, "reply", call)
+    return platform
+
+
+def test_a_process_frozen_for_longer_than_the_lease_of_a_first_comment_sends_nothing(
+    world: Any, frozen_in_call: Any
+) -> None:
+    published(world, world.page(), first_comment="first!")
+    tick(world)
+    assert comment_state(world) == "unknown"
+
+
+def test_a_process_frozen_for_longer_than_the_lease_of_a_reply_sends_nothing(
+    world: Any, wall: Any, frozen_in_call: Any
+) -> None:
+    page = world.page()
+    published(world, page)
+    wall.write()
+    world.poll()
+    [comment_id] = [row.id for row in world.ask("SELECT id FROM comments")]
+    request = api.ReplyToComment(page_id=page.id, comment_id=comment_id, message="thanks")
+    with pytest.raises(ApiError) as unknown:
+        comments.reply(world.house, world.caller(), request)
+    assert unknown.value.code == "PLATFORM_OUTCOME_UNKNOWN"
+    assert [row.state for row in world.ask("SELECT state FROM replies")] == ["unknown"]
