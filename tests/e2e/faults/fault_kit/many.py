@@ -71,6 +71,7 @@ class Many:
 
     def _schedule(self, one: tuple[Owner, int]) -> None:
         owner, step = one
+        self._abandon(owner, step)
         text, key = f"step {step} {uuid.uuid4().hex}", uuid.uuid4().hex
         body = {
             "page_ids": [page["id"] for page in owner.pages], "message": text,
@@ -94,7 +95,6 @@ class Many:
             time.sleep(0.3)
         with self._lock:
             self.due |= {(page["account_id"], text): step for page in owner.pages}
-        self._abandon(owner, step)
 
     def _abandon(self, owner: Owner, step: int) -> None:
         """One call that is never sent again, whatever becomes of it: nobody but the services settles its month unit."""
