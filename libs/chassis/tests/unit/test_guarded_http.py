@@ -39,6 +39,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def on_file(self) -> None:
         self._send(200, b"x" * 1000, Content_Type="Image/JPEG; q=1")
 
+    def on_large(self) -> None:
+        self._send(200, b"x" * 10**6)
+
     def on_unmeasured(self) -> None:
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
@@ -270,6 +273,23 @@ def test_another_type_than_asked_for_is_refused_and_an_error_status_is_told(dial
         _get(f"http://{HOST}/file", allowed_types={"image/png"})
     assert failure.value.problem is FetchProblem.WRONG_TYPE
     assert _get(f"http://{HOST}/missing", allowed_types={"image/png"}).status == 404
+
+
+@pytest.mark.parametrize("counts_our_time", [True, False])
+def test_the_time_that_the_reader_takes_counts_unless_it_is_left_out(
+    dialled: list[object], counts_our_time: bool
+) -> None:
+    options = {"timeout_seconds": 0.3, "resolve": lambda host, port: [PUBLIC]}
+    with stream(
+        f"http://{HOST}/large", max_bytes=10**6, counts_our_time=counts_our_time, **options
+    ) as answer:
+        time.sleep(0.4)  # as while a platform takes what was read before
+        if counts_our_time:
+            with pytest.raises(FetchFailed) as failure:
+                list(answer.chunks)
+            assert failure.value.problem is FetchProblem.TIMED_OUT
+        else:
+            assert _size_bytes(answer) == 10**6
 
 
 def _check_time_limit(url: str, **options: object) -> None:
