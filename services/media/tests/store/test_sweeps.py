@@ -203,6 +203,8 @@ def test_what_posts_said_long_ago_is_forgotten(world):
     world.run("UPDATE posts SET told_at = clock_timestamp() - interval '31 days'")
     world.sweep()
     assert world.ask("SELECT id FROM posts") == [("pst_2",)]
+    looked_at = "SELECT id FROM posts WHERE told_at < clock_timestamp() - interval '30 days'"
+    assert world.ask(looked_at) == [], "a post that waits for weeks is not looked at by every tick"
 
 
 def test_what_posts_said_long_ago_is_found_by_its_index(world):
