@@ -35,6 +35,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if FOLDER in item.path.parents:
             item.add_marker(pytest.mark.e2e)
+        if item.get_closest_marker("prompt") and "TEST_SLOW" in os.environ:
+            item.add_marker(pytest.mark.skip("a film takes the platforms minutes"))
     items.sort(key=lambda item: item.get_closest_marker("alone") is not None)
 
 

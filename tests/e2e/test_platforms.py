@@ -98,6 +98,7 @@ def test_youtube_takes_an_upload_with_its_title_and_a_first_comment(
     assert comment["text"] == "Recipe below"
 
 
+@pytest.mark.prompt
 def test_youtube_takes_a_url_and_its_comments_are_read_and_answered(
     youtube: Account, simulator: Simulator, video: str
 ) -> None:
@@ -130,6 +131,7 @@ def test_youtube_is_not_asked_for_what_it_never_takes(youtube: Account, photo: s
     assert found(media_urls=[video], youtube_settings={"title": "Bread"}) == set()
 
 
+@pytest.mark.prompt
 def test_youtube_publishes_once_when_the_answer_is_dropped(
     youtube: Account, simulator: Simulator, video: str
 ) -> None:
@@ -148,6 +150,7 @@ def x(accounts: Accounts) -> Account:
     return accounts.new(pages=("TW",))
 
 
+@pytest.mark.prompt
 def test_x_takes_texts_pictures_and_films(
     x: Account, operator: Operator, simulator: Simulator, photo: str, video: str, png: bytes
 ) -> None:
@@ -268,6 +271,7 @@ def test_tiktok_is_not_asked_for_what_it_never_takes(tiktok: Account, photo: str
     assert found(media_urls=[video], tiktok_settings={"anything": 1}) == set()
 
 
+@pytest.mark.prompt
 def test_tiktok_publishes_once_when_the_answer_is_dropped(
     tiktok: Account, simulator: Simulator, video: str
 ) -> None:

@@ -51,6 +51,7 @@ def test_photos_are_published_at_once(
     assert all(item["bytes"] > 1000 for item in post["media"])
 
 
+@pytest.mark.prompt
 @pytest.mark.parametrize("platform", ["FB", "IG"])
 def test_a_video_is_published_at_once(
     account: Account, simulator: Simulator, video: str, platform: str
