@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from chassis import leases
 from chassis.database import Database
 from chassis.ids import new_id
 from chassis.interleaving import Ended, Interleaver, Process, Try
-from chassis.leases import WorkerLease, elapsed
+from chassis.leases import WorkerLease
 from contracts import publishing as api
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
@@ -25,8 +26,9 @@ from publishing.store.operations import Left
 
 from .played_graph import GraphOf, PlayedGraph
 
-#: What a connector does on the platform. Looking is one call each.
-_CALLS = ("publish", "outcome", "comment", "reply", "find_comment", "find_reply")
+#: How a connector looks at the platform: one call each.
+_CALLS = ("outcome", "find_comment", "find_reply")
+_ELAPSED = leases.elapsed
 #: Rounds of all recovery loops after which nothing may be open any more.
 _ROUNDS = 8
 
@@ -42,12 +44,24 @@ class AtPlatform:
         return self._process.outside(call, lost=_no_answer) if name in _CALLS else call
 
     def publish(self, *arguments: Any) -> Any:
-        def publish() -> Any:
-            permission.check()  # as the wire does, right before it sends
-            return self._platform.publish(*arguments)
-
         with self._platform.sending:
-            return self._process.outside(publish, lost=_no_answer)()
+            return self._visible("publish", *arguments)
+
+    def comment(self, *arguments: Any) -> Any:
+        return self._visible("comment", *arguments)
+
+    def reply(self, *arguments: Any) -> Any:
+        return self._visible("reply", *arguments)
+
+    def _visible(self, name: str, *arguments: Any) -> Any:
+        """As the wire does, asks right before it sends."""
+
+        def call() -> Any:
+            permission.check()
+            return getattr(self._platform, name)(*arguments)
+
+        call.__name__ = name
+        return self._process.outside(call, lost=_no_answer)()
 
 
 def _no_answer() -> OutcomeUnknown:
@@ -80,13 +94,14 @@ class Stage:
         """The context of a process that has just started. The statements of its lease stop like all others."""
         connector = self.connector_of(process)
         house = House(process.database, self.settings, self.media, OneConnector(connector))  # type: ignore[arg-type]
-        house.lease = WorkerLease(process.database, self.settings.lease_seconds, now=self._elapsed)
+        house.lease = WorkerLease(process.database, self.settings.lease_seconds, now=self.elapsed)
         house.lease._own = process.database
         house.lease.renew()
         return house
 
-    def _elapsed(self) -> float:
-        return elapsed() + self.paused_seconds
+    def elapsed(self) -> float:
+        """What processes take for their own clock."""
+        return _ELAPSED() + self.paused_seconds
 
     def connector_of(self, process: Process) -> Any:
         return AtPlatform(process, self.platform)
@@ -164,9 +179,9 @@ class Stage:
     def expire(self, page: api.Page) -> None:
         self.world.run("UPDATE pages SET expired = true WHERE id = :id", id=page.id)
 
-    def send_due(self, process: Process) -> None:
+    def send_due(self, process: Process, house: House | None = None) -> None:
         """One tick of a process's due worker, page after page."""
-        house = self.house(process)
+        house = house or self.house(process)
         claimed, _ = due.claim_lanes(house, 8)
         for page, posts in claimed:
             due.run_lane(house, page, posts)
@@ -319,4 +334,6 @@ def stage(
 
     monkeypatch.setattr(platform, "search", search_page)
     platform.sending = nullcontext()
-    return Stage(world, interleaver, settings, media, platform, make_house())
+    made = Stage(world, interleaver, settings, media, platform, make_house())
+    monkeypatch.setattr(leases, "elapsed", made.elapsed)
+    return made
