@@ -134,7 +134,12 @@ def once(database: Database, caller: Caller, work: Callable[[], T], again: Calla
         return answer
     except ApiError as error:
         result = _result_despite(database, caller, error)
-        answer = None if result is None else again(result)
+        try:
+            answer = None if result is None else again(result)
+        except ApiError:
+            if error.row is not SERVICE_UNAVAILABLE:
+                raise
+            answer = None  # after an outage nothing but a success takes its place
         if answer is None:
             raise
         return answer

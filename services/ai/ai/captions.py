@@ -1,6 +1,7 @@
 """Captions: charged, written in about as many words as asked for, kept for repeated calls; or refunded."""
 
 import time
+from functools import partial
 
 import structlog
 
@@ -20,8 +21,11 @@ log = structlog.get_logger()
 def write(house: House, caller: Caller, request: api.WriteCaption) -> api.Caption:
     """Raises AI_NOT_CONFIGURED, INSUFFICIENT_CREDITS, AI_GENERATION_FAILED; IDEMPOTENCY_IN_PROGRESS while it runs."""
     deadline = time.monotonic() + house.settings.caption_seconds
-    if (earlier := jobs.repeated(house, caller)) is not None:
-        return _again(house, caller, request, earlier)
+    work = partial(_write, house, caller, request, deadline)
+    return jobs.once(house, caller, work, partial(_again, house, caller, request))
+
+
+def _write(house: House, caller: Caller, request: api.WriteCaption, deadline: float) -> api.Caption:
     provider = house.provider(CAPTIONS)
     jobs.check_brand(caller, request.brand_id)
     brief = brief_of(request)

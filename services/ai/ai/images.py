@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import structlog
@@ -36,9 +37,11 @@ def generate(house: House, caller: Caller, request: api.GenerateImage) -> api.Ai
     INSUFFICIENT_CREDITS and AI_GENERATION_FAILED; IDEMPOTENCY_IN_PROGRESS while the same operation runs;
     SERVICE_UNAVAILABLE.
     """
-    deadline = time.monotonic() + house.settings.image_seconds
-    if (earlier := jobs.repeated(house, caller)) is not None:
-        return listing.result(house, caller, earlier)
+    work = partial(_generate, house, caller, request, time.monotonic() + house.settings.image_seconds)
+    return jobs.once(house, caller, work, partial(listing.result, house, caller))
+
+
+def _generate(house: House, caller: Caller, request: api.GenerateImage, deadline: float) -> api.AiResult:
     if len(request.reference_image_urls) + len(request.reference_media_ids) > api.MOST_REFERENCES:
         raise invalid("reference_media_ids", f"At most {api.MOST_REFERENCES} reference images in all")
     _check_plan(house, caller, request.model)
@@ -69,9 +72,11 @@ def generate(house: House, caller: Caller, request: api.GenerateImage) -> api.Ai
 
 def edit(house: House, caller: Caller, request: api.EditImage) -> api.AiResult:
     """Raises what `generate` does, and VALIDATION_ERROR unless there is exactly one picture to edit."""
-    deadline = time.monotonic() + house.settings.image_seconds
-    if (earlier := jobs.repeated(house, caller)) is not None:
-        return listing.result(house, caller, earlier)
+    work = partial(_edit, house, caller, request, time.monotonic() + house.settings.image_seconds)
+    return jobs.once(house, caller, work, partial(listing.result, house, caller))
+
+
+def _edit(house: House, caller: Caller, request: api.EditImage, deadline: float) -> api.AiResult:
     _check_plan(house, caller, request.model)
     provider = house.provider(IMAGES)
     sources = one_source(request.image_url, request.media_id, required=True)

@@ -16,6 +16,7 @@ from ai.prices import COST_OF
 from ai.records import VIDEO, Claim, Job
 from ai.store import Connection
 from ai.store.jobs import Jobs
+from chassis import operations
 from chassis.ids import new_id
 from chassis.outbox import Staging, stage_all
 from chassis.telemetry import tracing
@@ -51,6 +52,21 @@ def repeated(house: House, caller: Caller) -> Job | None:
     with house.database.reading() as connection:
         job = Jobs(connection).of_operation(caller.account_id, caller.operation_id)
     return None if job is None else _settled(job)
+
+
+def once(house: House, caller: Caller, work: Callable[[], T], show: Callable[[Job], T]) -> T:
+    """What `work` returns, or what `show` makes of the job that the operation has made already.
+
+    Once a try was refused no earlier one begins a job, and none is charged. Raises what `work` and `repeated` do.
+    """
+    if (earlier := repeated(house, caller)) is not None:
+        return show(earlier)
+
+    def again(_job_id: str) -> T | None:
+        job = repeated(house, caller)
+        return None if job is None else show(job)
+
+    return operations.once(house.database, caller, work, again)
 
 
 def _settled(job: Job) -> Job:
@@ -100,9 +116,9 @@ def begin(
     lease_seconds: float,
     **values: Any,
 ) -> tuple[Job, api.CreditsAfterCharge | None]:
-    """The job and its charge in one transaction; without credits when the operation had made it already.
+    """The job and its charge in one transaction; without credits when the release before this one had made it.
 
-    Raises INSUFFICIENT_CREDITS, and what `repeated` does.
+    Raises INSUFFICIENT_CREDITS, what `repeated` does, Done, and IDEMPOTENCY_IN_PROGRESS for a voided try.
     """
     reach = caller.brand_ids
     row = {
@@ -119,6 +135,8 @@ def begin(
         **values,
     }
     with _heard(house, caller), house.database.transaction() as connection:
+        operation = operations.Operations(connection)
+        operation.begin(caller)
         job = Jobs(connection).add(row, lease_seconds)
         charged = None
         if job is not None:
@@ -131,6 +149,7 @@ def begin(
                 credits=row["credits"],
                 action=kind,
             )
+            operation.end(caller, job.id)
     if job is not None:
         measures.SPENT.add(job.credits, {"action": kind})
         return job, charged

@@ -3,6 +3,8 @@
 from sqlalchemy import BigInteger, Boolean, Column, Date, DateTime, Integer, MetaData, String, Table
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
+from chassis import operations as chassis_operations
+
 metadata = MetaData()
 
 #: One row, one entry; its legs are columns that add up to zero (see the migration). Append-only.
@@ -120,3 +122,6 @@ jobs = Table(
     #: W3C's, of the request: what is done behind its back goes on with its trace.
     Column("traceparent", String),
 )
+
+#: The job that each operation has made.
+operations = chassis_operations.operations.to_metadata(metadata)

@@ -9,6 +9,7 @@ from ai.payments import registry as payments
 from ai.providers.registry import Providers
 from chassis.database import Database
 from chassis.loops import FINISH_SECONDS
+from chassis.operations import forget_old
 from chassis.rpc import Bus
 from chassis.service import BusProvider, DatabaseProvider, finish, loop, rpc
 from contracts import ai as contract
@@ -97,6 +98,10 @@ class AiService:
     @loop(interval_seconds=3600.0)
     def forget_captions(self) -> int:
         return recovery.forget_captions(self.house)
+
+    @loop(interval_seconds=60.0)
+    def forget_operations(self) -> int:
+        return forget_old(self.database)
 
     @loop(interval_seconds=2.0)
     def run_refills(self) -> int:

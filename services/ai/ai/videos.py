@@ -1,5 +1,7 @@
 """A video asked for: checked and charged, then left to `filming.py`."""
 
+from functools import partial
+
 from ai import jobs, keeping, listing, references
 from ai.house import House
 from ai.images import one_source, told
@@ -14,8 +16,11 @@ def generate(house: House, caller: Caller, request: api.GenerateVideo) -> api.Ai
     """Raises PLAN_REQUIRED, AI_NOT_CONFIGURED, VALIDATION_ERROR, INVALID_REFERENCE_MEDIA, QUOTA_EXCEEDED,
     INSUFFICIENT_CREDITS.
     """
-    if (earlier := jobs.repeated(house, caller)) is not None:
-        return listing.result(house, caller, earlier)
+    work = partial(_generate, house, caller, request)
+    return jobs.once(house, caller, work, partial(listing.result, house, caller))
+
+
+def _generate(house: House, caller: Caller, request: api.GenerateVideo) -> api.AiResult:
     jobs.check_elite(house, caller)
     provider = house.provider(VIDEOS)
     jobs.check_brand(caller, request.brand_id)

@@ -103,6 +103,18 @@ def test_a_commit_whose_answer_was_lost_is_answered_with_its_result(database: Da
     assert once(database, a_try(1), work, str.upper) == "ONE"
 
 
+def test_an_outage_stays_one_when_the_result_of_its_commit_is_no_success(database: Database) -> None:
+    def work() -> str:
+        store(database, a_try(1), "one")
+        raise ApiError(SERVICE_UNAVAILABLE)
+
+    def refused(result: str) -> str:
+        raise ApiError(NOT_FOUND)
+
+    with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
+        once(database, a_try(1), work, refused)
+
+
 def test_an_operator_s_refused_command_may_be_given_again(database: Database) -> None:
     caller = replace(operator(), operation_id="op_1")
     with pytest.raises(ApiError, match="NOT_FOUND"):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ai import images, listing, recovery, references
+from ai import images, keeping, listing, recovery, references
 from ai.providers.base import GenerationFailed, Picture
 from ai.storage import StorageFailed
 from chassis.ids import new_id
@@ -348,6 +348,24 @@ def test_a_claim_that_is_renewed_is_not_swept(world: Any) -> None:
 
     world.provider.before = looked
     assert images.generate(world.house(), world.caller(), BOAT).job.status == "completed"
+
+
+def test_a_picture_whose_later_try_was_refused_is_neither_made_nor_charged(
+    world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first try looks at its references for so long that the next one runs, and is refused for another reason."""
+    caller, check = world.caller(), keeping.check_room
+
+    def overtaken(*arguments: Any) -> None:
+        monkeypatch.setattr(keeping, "check_room", check)
+        later = replace(caller, try_number=2, brand_ids=())
+        refusal = refused(images.generate, world.house(), later, replace(BOAT, brand_id="brd_x"))
+        assert refusal.code == "BRAND_NOT_AUTHORIZED"
+        check(*arguments)
+
+    monkeypatch.setattr(keeping, "check_room", overtaken)
+    assert refused(images.generate, world.house(), caller, BOAT).code == "IDEMPOTENCY_IN_PROGRESS"
+    assert (world.entries("charge"), world.provider.made) == (0, [])
 
 
 def test_an_operation_of_another_account_gives_nothing_away(world: Any) -> None:
