@@ -18,6 +18,8 @@ from publishing.store.polls import Polls
 
 _LIMIT = 25
 LANES = 48
+#: The small set's due pages are enough for as many claims, twice.
+_CLAIMS = 11
 Op = Operation[Publishing]
 Run = Callable[[Publishing, int], object]
 
@@ -56,7 +58,7 @@ def writes() -> list[Op]:
 
 def loops() -> list[Op]:
     return [
-        Op(f"due claim, {LANES} pages", _claim, after=lambda world, n: world.end_sending(), rounds=14),
+        Op(f"due claim, {LANES} pages", _claim, after=lambda world, n: world.end_sending(), rounds=_CLAIMS),
         Op("recover lapsed claims, none", lambda world, n: due.recover_claims(world.house)),
         Op("claim polls, 16 due", _claim_polls, before=_wake_polls),
         Op("count of the posts that are due (metric)", _backlog, rounds=11),

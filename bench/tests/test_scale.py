@@ -45,6 +45,20 @@ def test_an_operation_that_costs_the_same_on_both_sides_meets_its_bar() -> None:
     assert (row.figure, row.met) == ("1.00", True)
 
 
+def test_a_miss_that_does_not_come_again_counts_for_nothing() -> None:
+    clock = [0.0]
+    small, full = FakeWorld(0.001, clock), FakeWorld(0.004, clock)
+    rounds = 5
+
+    def run(world: FakeWorld, number: int) -> None:
+        world.run(number)
+        if len(full.runs) == WARM_UPS + rounds + 1:  # the first time is over
+            full.seconds = 0.001
+
+    operation: Operation[FakeWorld] = Operation("list", run, rounds=rounds)
+    assert compare(operation, small, full, clock=lambda: clock[0]).row.figure == "1.00"
+
+
 def test_warm_ups_are_run_and_not_counted() -> None:
     found, full = compared(0.001, 0.001, rounds=5)
     assert len(found.full) == 5
