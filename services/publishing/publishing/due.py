@@ -32,6 +32,9 @@ PUBLISH_WINDOW_MISSED = "PUBLISH_WINDOW_MISSED"
 _MISSED = "The post was found due too late to be sent. Retry the post to send it now, or schedule it anew."
 #: How long a tick waits for many places in the pool, and then for any at all. Our choice.
 _GATHER_SECONDS, _TICK_SECONDS = 0.1, 2.0
+#: How much longer than a lease an outage of the database may last until the outcome of a call is given up, and has to
+#: be looked up: nobody waits for it, and the claim holds as long as nobody reaps the process. Our choice.
+_OUTAGE_SECONDS = 100.0
 #: How long the lock of one brand is waited for, where that delays no other brand. Our choice.
 _BRAND_SECONDS = 1.0
 
@@ -119,13 +122,14 @@ def run_lane(house: House, page: PageRow, posts: Sequence[Post]) -> None:
             if house.is_stopping:
                 break
             record = done.record if done is not None else None
-            written, done = scribe.write(record, waiting.pop(0)), None
+            written, done = scribe.write(record, waiting.pop(0), more_seconds=_OUTAGE_SECONDS), None
             if written.has_begun:
                 done = _deliver(house, page, replace(post, attempts=post.attempts + 1))
             if done is not None and (done.is_expired or done.rest_seconds):
                 break
         if done is not None:
-            scribe.write(done.record, expired=house.found_expired(page, done.refusal))
+            expired = house.found_expired(page, done.refusal)
+            scribe.write(done.record, expired=expired, more_seconds=_OUTAGE_SECONDS)
     finally:
         scribe.let_go(*claims)
         scribe.release(*waiting)

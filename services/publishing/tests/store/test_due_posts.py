@@ -3,12 +3,13 @@
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from contracts import publishing as api
-from contracts.errors import ApiError
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from publishing import due, editing, lookups, posts
 from publishing.house import House
 from publishing.platforms import permission
@@ -328,6 +329,42 @@ def test_claims_of_a_commit_whose_answer_was_lost_are_found_again(
     assert due.recover_lost_claims(house) == 1
     world.send()
     assert len(platform.posts) == 1
+
+
+def test_an_outcome_outlasts_an_outage_that_is_longer_than_the_lease(
+    world: Any, house: House, platform: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease passes meanwhile, is renewed when the database is back, and nothing has to be looked up."""
+    post = world.due_post()
+    [(page, claimed)], _ = due.claim_lanes(house, 1)
+    passed = [0.0]
+    transaction = house.database.transaction
+
+    def away() -> Any:
+        if passed[0] < house.settings.lease_seconds + 25:
+            raise ApiError(SERVICE_UNAVAILABLE)
+        world.run("UPDATE workers SET lease_until = clock_timestamp()")
+        house.lease.renew()
+        monkeypatch.setattr(world.database, "transaction", transaction)
+        return transaction()
+
+    def wait(seconds: float) -> None:
+        passed[0] += 5
+
+    monkeypatch.setattr("publishing.scribe.time", SimpleNamespace(monotonic=lambda: passed[0], sleep=wait))
+
+    def begin_outage(message: str) -> None:
+        monkeypatch.setattr(world.database, "transaction", away)
+
+    def run(statement: str) -> None:
+        with transaction() as connection:
+            connection.exec_driver_sql(statement)
+
+    monkeypatch.setattr(world, "run", run)
+    platform.before = begin_outage
+    due.run_lane(house, page, claimed)
+    assert world.recover() == 0
+    assert (world.state(post.id).state, platform.looks) == ("published", 0)
 
 
 def test_a_claim_whose_work_goes_on_is_not_lost_sight_of(world: Any, house: House, platform: Any) -> None:
