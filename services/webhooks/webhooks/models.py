@@ -18,6 +18,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from chassis import operations as chassis_operations
+
 metadata = MetaData()
 _TIME = DateTime(timezone=True)
 
@@ -174,3 +176,6 @@ asks = Table(
     Column("created_at", _TIME, nullable=False),
     Index("asks_created", "created_at"),
 )
+
+#: The subscription that each operation has made.
+operations = chassis_operations.operations.to_metadata(metadata)

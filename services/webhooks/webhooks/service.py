@@ -5,6 +5,7 @@ from typing import Any, get_args
 from nameko.extensions import DependencyProvider
 
 from chassis.database import Database
+from chassis.operations import forget_old
 from chassis.rpc import Bus
 from chassis.service import BusProvider, DatabaseProvider, loop, on_event, on_events, rpc
 from contracts import webhooks as contract
@@ -121,6 +122,10 @@ class WebhooksService:
     @loop(interval_seconds=5.0)
     def end_deliveries(self) -> int:
         return chores.end_deliveries(self.house)
+
+    @loop(interval_seconds=60.0)
+    def forget_operations(self) -> int:
+        return forget_old(self.database)
 
     @loop(interval_seconds=30.0)
     def remove_old(self) -> int:

@@ -1,10 +1,12 @@
 """Subscriptions as their owners make, see and change them."""
 
 from datetime import UTC, timedelta
+from functools import partial
 
 from chassis.addresses import UnsafeAddress, check_url
 from chassis.cursor import decode_position, encode_position
 from chassis.ids import new_id
+from chassis.operations import Operations, once
 from contracts import webhooks as api
 from contracts.caller import Caller
 from contracts.errors import BRAND_NOT_AUTHORIZED, LIMIT_REACHED, NOT_FOUND, ApiError, invalid
@@ -18,7 +20,23 @@ PREVIOUS_SECRET_LASTS = timedelta(hours=24)
 
 
 def create(house: House, caller: Caller, request: api.CreateSubscription) -> api.CreatedSubscription:
-    """Raises VALIDATION_ERROR, BRAND_NOT_AUTHORIZED, LIMIT_REACHED."""
+    """Once per operation. Raises VALIDATION_ERROR, BRAND_NOT_AUTHORIZED, LIMIT_REACHED."""
+    work = partial(_create, house, caller, request)
+    return once(house.database, caller, work, partial(_created, house, caller))
+
+
+def _created(house: House, caller: Caller, subscription_id: str) -> api.CreatedSubscription | None:
+    """What the same operation gets again; None once the subscription was deleted."""
+    with house.database.reading() as connection:
+        store = Subscriptions(connection)
+        row = store.of_operation(caller.account_id, caller.operation_id)
+        if row is None or row.id != subscription_id:
+            return None
+        secret = _secret_again(house, store, row, caller.operation_id)
+    return api.CreatedSubscription(**row.fields(), secret=secret)
+
+
+def _create(house: House, caller: Caller, request: api.CreateSubscription) -> api.CreatedSubscription:
     fields = {
         "name": _name(request.name),
         "url": _url(house, request.url),
@@ -27,7 +45,8 @@ def create(house: House, caller: Caller, request: api.CreateSubscription) -> api
         "made_within": list(caller.brand_ids or ()),
     }
     with house.database.transaction() as connection:
-        store = Subscriptions(connection)
+        store, operations = Subscriptions(connection), Operations(connection)
+        operations.begin(caller)
         store.lock_account(caller.account_id, caller.tier)
         row = store.of_operation(caller.account_id, caller.operation_id)
         if row is None:
@@ -36,8 +55,9 @@ def create(house: House, caller: Caller, request: api.CreateSubscription) -> api
             row = store.add(new_id("whk"), caller.account_id, operation_id=caller.operation_id, **fields)
             secret = signing.new_secret()
             store.add_secret(new_id("sec"), row.id, caller.operation_id, house.vault.encrypt(secret))
-        else:
+        else:  # made by the release before this one
             secret = _secret_again(house, store, row, caller.operation_id)
+        operations.end(caller, row.id)
     return api.CreatedSubscription(**row.fields(), secret=secret)
 
 

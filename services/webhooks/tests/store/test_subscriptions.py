@@ -39,6 +39,25 @@ def test_a_repeated_operation_answers_the_same_with_the_same_secret(desk: Any) -
     assert len(desk.query("SELECT FROM subscriptions")) == 1
 
 
+def test_a_try_whose_later_one_was_refused_makes_no_subscription(
+    desk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caller, brands = desk.caller(), subscriptions._brands
+
+    def overtaken(*arguments: Any) -> Any:
+        monkeypatch.setattr(subscriptions, "_brands", brands)
+        with pytest.raises(ApiError) as refusal:
+            desk.subscribe("ftp://shop.example.com/", replace(caller, try_number=2))
+        assert code_of(refusal) == "VALIDATION_ERROR"
+        return brands(*arguments)
+
+    monkeypatch.setattr(subscriptions, "_brands", overtaken)
+    with pytest.raises(ApiError) as late:
+        desk.subscribe(URL, caller)
+    assert code_of(late) == "IDEMPOTENCY_IN_PROGRESS"
+    assert desk.query("SELECT FROM subscriptions") == []
+
+
 def test_of_thirty_at_once_exactly_twenty_are_made(desk: Any) -> None:
     def attempt(_number: int) -> str:
         try:

@@ -1,0 +1,12 @@
+"""A row for each operation: once a try was refused, an earlier one that still runs makes no subscription."""
+
+from alembic import op
+
+from chassis.operations import create_operations
+
+revision = "0008"
+down_revision = "0007"
+
+
+def upgrade() -> None:
+    create_operations(op)
