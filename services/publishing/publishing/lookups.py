@@ -123,7 +123,7 @@ def _look(house: House, page: PageRow, look: Look) -> Outcome:
     post = look.post
     try:
         with house.database.reading() as connection:
-            others = Looks(connection).remote_ids_of_others(post)
+            others = Looks(connection).remote_ids_of_others(look)
         connector, account = connection_to(house, page)
         sources = tuple(MediaSource(type=item.type, url=item.src) for item in post.media)
         return connector.outcome(

@@ -65,12 +65,13 @@ _CLAIM_LOOKS = text(
         (SELECT began_at FROM attempts a WHERE a.post_id = p.id AND a.outcome IS NULL) AS began_at
     """
 )
+#: A look-up searches the platform from before the first attempt on, and a post's attempts lie within a day: what went
+#: out two days before is not found there. The range bounds what is read, whatever the planner thinks of the page.
 _OF_OTHERS = text(
     f"""
-    SELECT remote_id FROM ({siblings_of(":page_id")}) AS sibling, LATERAL (
-        SELECT remote_id FROM posts
-        WHERE page_id = sibling.id AND id <> :id AND out_at <= clock_now() AND remote_id IS NOT NULL
-        ORDER BY out_at DESC LIMIT 500) AS newest
+    SELECT p.remote_id FROM ({siblings_of(":page_id")}) AS sibling JOIN posts p ON p.page_id = sibling.id
+    WHERE p.id <> :id AND p.remote_id IS NOT NULL
+        AND p.out_at BETWEEN CAST(:began_at AS timestamptz) - interval '2 days' AND clock_now()
     """
 )
 #: One conclusion of a platform's page at a time: of two looks that found the same post, the later sees the earlier's.
@@ -137,8 +138,10 @@ class Looks:
         rows = self._connection.execute(_CLAIM_LOOKS, {"limit": limit, "worker": worker_id}).mappings()
         return [Look(Post.of(row), row["unknown_seconds"], row["began_at"]) for row in rows]
 
-    def remote_ids_of_others(self, post: Post) -> set[str]:
-        return set(self._connection.execute(_OF_OTHERS, {"page_id": post.page_id, "id": post.id}).scalars())
+    def remote_ids_of_others(self, look: Look) -> set[str]:
+        """The remote ids of the page's other posts that the look-up may come across."""
+        values = {"page_id": look.post.page_id, "id": look.post.id, "began_at": look.began_at}
+        return set(self._connection.execute(_OF_OTHERS, values).scalars())
 
     def doubt_first_comments(self, post_ids: Collection[str], began_at: datetime) -> None:
         """First comments that are due are looked for before they are made, from `began_at` on."""

@@ -128,14 +128,16 @@ CALLS: dict[str, Callable[[Any, Measured], Any]] = {
     "pages of a brand": lambda c, m: Pages(c).newest(
         "usr_a", brand_ids=("brd_old",), platform=None, after=None, limit=26
     ),
-    "what is known of a page": lambda c, m: Looks(c).remote_ids_of_others(m.post(c)),
+    "what is known of a page": lambda c, m: Looks(c).remote_ids_of_others(
+        Look(m.post(c), 0.0, m.world.now())
+    ),
     "open posts of a page": lambda c, m: Looks(c).open_others(Look(m.post(c), 0.0, VISITED_AT)),
     "posts that an unlink cancels": lambda c, m: Posts(c).pending_of_page(m.young.id),
     "polls that an unlink ends": lambda c, m: Polls(c).end_page(m.young.id),
     "polls that a link wakes": lambda c, m: Polls(c).wake_page(m.young.id),
 }
-#: Rows of each call at most; a look-up knows the newest 500 posts of its page.
-MOST = {"what is known of a page": 1_100}
+#: Rows of each call at most; a look-up knows what its page published in two days, here a post a minute.
+MOST = {"what is known of a page": 3_000}
 
 
 @pytest.mark.parametrize("name", CALLS)
