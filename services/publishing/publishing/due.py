@@ -42,14 +42,18 @@ _BRAND_SECONDS = 1.0
 def publish_due_posts(house: House) -> int:
     """One tick: as many lanes as there are places for; how many posts were claimed, put off or given up.
 
-    Waits a moment for a good part of the pool to be free, so that claims are made for many pages at once.
+    Waits a moment for a good part of the pool to be free, so that claims are made for many pages at once. What is due
+    of a brand whose lock somebody holds is claimed by itself, as soon as the lock is free.
     """
     if not house.lanes.wait_free(house.lanes.size // 3, _GATHER_SECONDS) and not house.lanes.wait_free(
         1, _TICK_SECONDS
     ):
         return 1
-    claimed, settled = claim_lanes(house, house.lanes.free)
+    claimed, settled, contended = _claim_due(house, house.lanes.free)
     _start(house, claimed)
+    for brand_id, page_ids in house.contended.in_turn(contended):
+        if not house.is_stopping and house.brands.free and house.contended.begin(brand_id):
+            house.brands.start(partial(_claim_contended, house, brand_id, page_ids))
     return sum(len(posts) for _, posts in claimed) + settled
 
 
@@ -62,14 +66,16 @@ Lock = Callable[[PageQueues], Locked]
 def claim_lanes(house: House, lanes: int) -> tuple[list[Lane], int]:
     """Claims up to so many lanes in one transaction: (page with its posts to send, posts settled without sending).
 
-    Waits for no brand's lock. What a locked brand has due is claimed by itself, as soon as its lock is free.
+    Waits for no brand's lock.
     """
-    per_lane = house.settings.posts_per_lane
-    claimed, settled, contended = _claim(house, lambda queues: queues.lock_due(lanes, per_lane))
-    for brand_id, page_ids in house.contended.in_turn(contended):
-        if not house.is_stopping and house.brands.free and house.contended.begin(brand_id):
-            house.brands.start(partial(_claim_contended, house, brand_id, page_ids))
+    claimed, settled, _ = _claim_due(house, lanes)
     return claimed, settled
+
+
+def _claim_due(house: House, lanes: int) -> tuple[list[Lane], int, dict[str, list[str]]]:
+    """The same, and the pages that were left out for their brands' locks, by brand."""
+    per_lane = house.settings.posts_per_lane
+    return _claim(house, lambda queues: queues.lock_due(lanes, per_lane))
 
 
 def _claim_contended(house: House, brand_id: str, page_ids: Sequence[str]) -> None:
