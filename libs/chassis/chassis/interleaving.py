@@ -29,6 +29,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
@@ -190,9 +191,10 @@ class Process:
         thread = scheduler.thread_of(self)
 
         def stop(where: str) -> None:
-            if scheduler.wait_at(thread, f"{where} {what}") is Cut.LOSE:
+            cut = scheduler.wait_at(thread, f"{where} {what}")
+            if cut is Cut.LOSE:
                 raise lost()
-            if self.is_dead:
+            if cut is Cut.KILL or self.is_dead:
                 if connection is not None:
                     end_transaction(connection)
                 raise Killed(self.name)
@@ -292,6 +294,7 @@ class _Scheduler:
         self._progress = 0
         #: A kill that such a thread has decided: the scheduler's own thread carries it out.
         self._decided: tuple[_Thread, Cut | None] | None = None
+        self._is_over = False
 
     def go(self) -> None:
         """Starts every try and lets them go on until all have ended."""
@@ -312,6 +315,14 @@ class _Scheduler:
         for thread in started:
             thread.join()
 
+    def end(self) -> None:
+        """Kills the helper threads that come to a stop later than all tries have ended: nobody would let them go on."""
+        with self._changed:
+            self._is_over, self._alone = True, None
+            for thread in self._threads.values():
+                if thread.stop is not None:
+                    self._let_go(thread, Cut.KILL)
+
     def thread_of(self, process: Process) -> _Thread:
         """The calling thread, which is a helper of its process if it is not a try's own."""
         ident = threading.get_ident()
@@ -325,7 +336,7 @@ class _Scheduler:
     def wait_at(self, thread: _Thread, stop: str, *, may_be_cut: bool = True) -> Cut | None:
         """Called by the thread: returns when it may go on, and how it was cut."""
         with self._changed:
-            if thread.process.is_dead:
+            if thread.process.is_dead or self._is_over:
                 return Cut.KILL
             thread.stop, thread.may_be_cut = stop, may_be_cut
             if self._alone is thread:
@@ -508,6 +519,7 @@ class Interleaver:
         try:
             scheduler.go()
         finally:
+            scheduler.end()
             for process in processes:
                 process.revive(None)
         assert allows_lock_errors or not run.lock_errors, "\n".join(run.lock_errors)
@@ -549,8 +561,9 @@ def explore(interleaver: Interleaver, seeds: Iterable[int], example: Callable[[i
 
 def end_transaction(connection: Any) -> None:
     """Rolls back at once what a connection has open, as PostgreSQL does when its client is gone."""
-    if not connection.closed and connection.info.transaction_status != TRANSACTION_STATUS_IDLE:
-        cursor(connection).execute("ROLLBACK")
+    with suppress(psycopg2.Error):  # a helper thread may be closing it
+        if not connection.closed and connection.info.transaction_status != TRANSACTION_STATUS_IDLE:
+            cursor(connection).execute("ROLLBACK")
 
 
 def _in_short(words: str, prepared: dict[str, str]) -> str:
