@@ -109,7 +109,7 @@ def sends(*pieces: bytes, each_seconds: float) -> Work:
 
 
 def tried(call: Callable[[], Any]) -> tuple[str, float]:
-    """What came of a call, and how long it took."""
+    """The result or error of a call, and the seconds it took."""
     began = time.monotonic()
     try:
         came = str(call().status)
@@ -265,7 +265,7 @@ def test_a_handshake_that_does_not_end_has_sent_nothing(serving: Any) -> None:
         pool(connect_seconds=0.1).urlopen("POST", f"https://localhost:{port}/", body=b"x")
 
 
-#: The same in green threads: what came of a call in drops, and the longest gap of a ticker beside it.
+#: The same in green threads: the result of a call that arrives in drops, and the longest gap of a ticker beside it.
 _GREEN = """
 import sys
 kind, url = sys.argv[1:]
