@@ -42,19 +42,13 @@ operations = Table(
     Column("result", Text),
 )
 
-#: With a result that is known beforehand: the row has it at once, unless an earlier try made something or this try is
-#: voided. It locks the row in every case.
+#: Locks the row. With a result that is known beforehand the row has it at once, unless an earlier try made something or
+#: this try is voided.
 CLAIM = Prepared(
     """
     INSERT INTO operations (id, result) VALUES (%(operation_id)s, %(result)s::text)
     ON CONFLICT (id) DO UPDATE SET result = CASE WHEN operations.voided_to_try < %(try_number)s::int
         THEN coalesce(operations.result, excluded.result) ELSE operations.result END
-    """
-)
-_LOCK = Prepared(
-    """
-    INSERT INTO operations (id) VALUES (%(operation_id)s) ON CONFLICT (id) DO UPDATE
-        SET voided_to_try = operations.voided_to_try
     RETURNING result, voided_to_try >= %(try_number)s::int
     """
 )
@@ -166,17 +160,23 @@ class Operations:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def lock(self, caller: Caller) -> Operation:
-        """How the caller's operation stands, and stays until the transaction ends: its other tries wait."""
-        if caller.operation_id is None:
-            return Operation(None, is_void=False)
-        values = {"operation_id": caller.operation_id, "try_number": caller.try_number}
-        [(result, is_void)] = _LOCK.fetch(self._connection, values)
-        return Operation(result, is_void)
+    def lock(self, caller: Caller, result: str | None = None) -> Operation:
+        """How the caller's operation stands, and stays until the transaction ends: its other tries wait.
 
-    def begin(self, caller: Caller) -> None:
-        """Locks the operation; this try goes on alone. Raises Done, IDEMPOTENCY_IN_PROGRESS for a voided try."""
-        self.lock(caller).check()
+        With a `result` that it is about to make, that is what it has made if the transaction is committed.
+        """
+        if caller.operation_id is None:
+            return Operation(result, is_void=False)
+        values = {"operation_id": caller.operation_id, "try_number": caller.try_number, "result": result}
+        [(made, is_void)] = CLAIM.fetch(self._connection, values)
+        return Operation(made, is_void)
+
+    def begin(self, caller: Caller, result: str | None = None) -> None:
+        """Locks the operation; this try goes on alone, and `end` is not needed if its `result` is known already.
+
+        Raises Done, IDEMPOTENCY_IN_PROGRESS for a voided try.
+        """
+        self.lock(caller, result).check(own=result)
 
     def end(self, caller: Caller, result: str) -> None:
         """Leaves what the operation has made, and commits. Nothing may follow in the transaction."""

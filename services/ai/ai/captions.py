@@ -39,8 +39,6 @@ def _write(house: House, caller: Caller, request: api.WriteCaption, deadline: fl
         brief=brief,
         provider=provider.name,
     )
-    if charged is None:
-        return _again(house, caller, request, job)
     with house.holding(job.claim, deadline):
         try:
             with house.turn(deadline):

@@ -64,8 +64,10 @@ def refused(connection: Connection, caller: Caller) -> None:
 
     An account that can pay for nothing any more would never be refilled otherwise once a payment was declined.
     """
-    standing = Ledgers(connection).lock(caller.account_id)
-    _mark_if_low(connection, standing, caller, settled(standing, caller.tier))
+    store = Ledgers(connection)
+    if store.read(caller.account_id).refill_below is not None:  # else nobody waits for the ledger
+        standing = store.lock(caller.account_id)
+        _mark_if_low(connection, standing, caller, settled(standing, caller.tier))
 
 
 def _mark_if_low(connection: Connection, standing: Standing, caller: Caller, book: Book) -> None:

@@ -127,8 +127,6 @@ def _make(
 ) -> api.AiResult:
     keeping.check_room(house, caller, keeping.PICTURE_BYTES)
     job, charged = jobs.begin(house, caller, kind, lease_seconds=house.settings.lease_seconds, **values)
-    if charged is None:
-        return listing.result(house, caller, job)
     with house.holding(job.claim, deadline):
         try:
             with house.turn(deadline - _KEEPING_SECONDS):

@@ -115,10 +115,9 @@ def begin(
     brand_id: str | None = None,
     lease_seconds: float,
     **values: Any,
-) -> tuple[Job, api.CreditsAfterCharge | None]:
-    """The job and its charge in one transaction; without credits when the release before this one had made it.
-
-    Raises INSUFFICIENT_CREDITS, what `repeated` does, Done, and IDEMPOTENCY_IN_PROGRESS for a voided try.
+) -> tuple[Job, api.CreditsAfterCharge]:
+    """The job and its charge in one transaction. Raises INSUFFICIENT_CREDITS, Done, and IDEMPOTENCY_IN_PROGRESS for a
+    voided try.
     """
     reach = caller.brand_ids
     row = {
@@ -135,28 +134,21 @@ def begin(
         **values,
     }
     with _heard(house, caller), house.database.transaction() as connection:
-        operation = operations.Operations(connection)
-        operation.begin(caller)
+        operations.Operations(connection).begin(caller, row["id"])
         job = Jobs(connection).add(row, lease_seconds)
-        charged = None
-        if job is not None:
-            charged = ledger.charge(
-                connection,
-                house.settings.credits,
-                caller,
-                operation_id=job.operation_id,
-                job_id=job.id,
-                credits=row["credits"],
-                action=kind,
-            )
-            operation.end(caller, job.id)
-    if job is not None:
-        measures.SPENT.add(job.credits, {"action": kind})
-        return job, charged
-    earlier = repeated(house, caller)
-    if earlier is None:  # another account's operation: ids are ours, so that this is nobody's honest call
-        raise ApiError(IDEMPOTENCY_IN_PROGRESS, retry_after_seconds=_COME_AGAIN_SECONDS)
-    return earlier, None
+        if job is None:  # by a process of the release before this one, at the same moment
+            raise operations.Done(row["id"])
+        charged = ledger.charge(
+            connection,
+            house.settings.credits,
+            caller,
+            operation_id=job.operation_id,
+            job_id=job.id,
+            credits=row["credits"],
+            action=kind,
+        )
+    measures.SPENT.add(job.credits, {"action": kind})
+    return job, charged
 
 
 def complete(

@@ -43,7 +43,5 @@ def _generate(house: House, caller: Caller, request: api.GenerateVideo) -> api.A
         source_media_id=request.media_id,
         provider=provider.name,
     )
-    if charged is None:
-        return listing.result(house, caller, job)
     wake("make_videos")
     return api.AiResult(job=job.view(), media=None, credits=charged)

@@ -106,8 +106,12 @@ def test_a_call_in_flight_when_the_caller_s_link_is_cut_fails_at_once(faulty, fa
 
 
 def test_without_a_broker_calls_are_refused_within_two_seconds_and_then_at_once(faulty, far_probe):
+    pending = far_probe.wait.start(CALLER, Words(seconds=5.0))
+    far_probe.echo(CALLER, Words())
     faulty[0].refuse(True)
     faulty[0].cut()
+    with pytest.raises(ApiError):  # which says that the cut was noticed
+        pending.result()
     began = time.monotonic()
     for allowed in (2.5, 0.5, 0.5):
         with pytest.raises(ApiError) as caught:

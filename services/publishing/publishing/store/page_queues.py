@@ -17,11 +17,11 @@ from publishing.records import OUT
 from publishing.store.siblings import siblings_of
 
 #: Queued posts read for each page that is wanted: most pages have a few due. Our choice.
-_WINDOW_POSTS = 32
+_WINDOW_POSTS = 4
 #: Where that finds too few pages, this many times as many are read, at most so many. Our choice.
 _WIDER, _WIDEST_WINDOW = 8, 100_000
 #: Looks at the queue in one claim; each leaves out the brands that the one before found locked. Our choice.
-_LOOKS = 4
+_LOOKS = 5
 #: Due posts that are counted one by one; beyond that the backlog is told as this many. Our choice.
 MOST_COUNTED = 10_000
 

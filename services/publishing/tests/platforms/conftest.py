@@ -9,12 +9,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
 import requests
 import urllib3
 
+from chassis.outbound import Limits
 from publishing.platforms.base import (
     Account,
     Checkpoint,
@@ -98,6 +100,14 @@ def simulator() -> Iterator[Simulator]:
     finally:
         process.terminate()
         process.wait(10)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_link() -> Iterator[None]:
+    """What each byte of a body adds to a call's ceiling is next to nothing: a platform that hangs is left soon."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("publishing.platforms.wire.Limits", partial(Limits, bytes_per_second=50e6))
+        yield
 
 
 @pytest.fixture(scope="session")

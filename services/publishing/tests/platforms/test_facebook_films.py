@@ -161,7 +161,10 @@ def test_a_refusal_says_what_kind_it_is(
     assert texts(simulator, page) == ["Moving"]
 
 
-def test_a_film_of_250_mb_is_never_in_memory(page: Any, film: Callable[..., Any], simulator: Any) -> None:
+def test_a_film_of_250_mb_is_never_in_memory(
+    page: Any, film: Callable[..., Any], simulator: Any, settings: MetaSettings
+) -> None:
+    page.connector = FacebookConnector(replace(settings, read_timeout_seconds=20.0))  # tracing is slow
     tracemalloc.start()
     try:
         page.publish(Content("Long", (film(250 * MIB),)))

@@ -1,7 +1,9 @@
 """Commits whose answers were lost: what is said again is found written, once, and nothing is told twice."""
 
 import threading
+import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -121,7 +123,8 @@ def test_an_outcome_that_became_late_while_it_was_said_again_is_told_once(
     """Late when it was first said, or only when it was said again: by then the client has been answered."""
     platform.before = lambda message: lose_commit()
     late = "UPDATE posts SET awaited_until = clock_timestamp() WHERE awaited_until IS NOT NULL"
-    monkeypatch.setattr("publishing.scribe.time.sleep", lambda seconds: world.run(late))
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=lambda seconds: world.run(late))
+    monkeypatch.setattr("publishing.scribe.time", clock)
     request = api.PublishPost(page_id=world.page().id, message="hello")
     publish.publish(house, world.caller(), request, Answer(seconds))
     assert world.events() == ["post.published"]
