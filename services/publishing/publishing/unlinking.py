@@ -63,6 +63,5 @@ def _cancel_queued(connection: Connection, page_id: str, *, may: bool) -> tuple[
         raise ApiError(PAGE_IN_USE, queued_posts=len(pending))
     if any(post.state != "queued" for post in pending) or Comments(connection).is_sending(page_id):
         raise ApiError(POST_IN_PROGRESS)
-    changed = (store.cancel(post.id) for post in pending)
-    cancelled = [post for post in changed if post is not None]
+    cancelled = store.cancel_queued_of_page(page_id) if pending else []
     return cancelled, telling.tell(connection, cancelled)

@@ -86,7 +86,9 @@ def test_others_are_served_while_a_hostile_film_burns_its_time(storage, make):
 def test_a_word_of_the_post_arrives_over_the_bus(storage, make):
     caller = storage.caller()
     media = storage.upload(make.picture(), "a.jpg", "image/jpeg", caller)
-    storage.service.attach_media(caller, api.AttachMedia(post_id="pst_bus", media_ids=(media.media_id,), revision=1))
+    storage.service.attach_media(
+        caller, api.AttachMedia(post_id="pst_bus", media_ids=(media.media_id,), revision=1)
+    )
     storage.tell(PostMedia(post_id="pst_bus", media_ids=(media.media_id,), state="released", revision=2))
     storage.until(
         lambda: not storage.service.get_media(caller, api.MediaId(id=media.media_id)).scheduled_post_id

@@ -96,6 +96,13 @@ _PENDING_OF_PAGE = text(
     ORDER BY id FOR UPDATE
     """
 )
+_CANCEL_QUEUED_OF_PAGE = text(
+    """
+    WITH cancelled AS (
+        UPDATE posts SET state = 'cancelled', out_at = NULL WHERE page_id = :page_id AND state = 'queued' RETURNING *)
+    SELECT * FROM cancelled ORDER BY id
+    """
+)
 _NEXT_MEDIA_REVISIONS = (
     update(posts)
     .where(posts.c.id == func.any(bindparam("ids", type_=ARRAY(Text))))
@@ -247,6 +254,10 @@ class Posts:
     def pending_of_page(self, page_id: str) -> list[Post]:
         """Posts of a page that have neither gone out nor ended, as they stay until the transaction ends."""
         return self._all(_PENDING_OF_PAGE, {"page_id": page_id})
+
+    def cancel_queued_of_page(self, page_id: str) -> list[Post]:
+        """Cancels all queued posts of a page."""
+        return self._all(_CANCEL_QUEUED_OF_PAGE, {"page_id": page_id})
 
     def requeue(self, post_id: str) -> Post | None:
         """A failed post is due now, with a fresh budget of attempts; None when it has not failed."""

@@ -133,6 +133,7 @@ CALLS: dict[str, Callable[[Any, Measured], Any]] = {
     ),
     "open posts of a page": lambda c, m: Looks(c).open_others(Look(m.post(c), 0.0, VISITED_AT)),
     "posts that an unlink cancels": lambda c, m: Posts(c).pending_of_page(m.young.id),
+    "posts that an unlink has cancelled": lambda c, m: Posts(c).cancel_queued_of_page(m.young.id),
     "polls that an unlink ends": lambda c, m: Polls(c).end_page(m.young.id),
     "polls that a link wakes": lambda c, m: Polls(c).wake_page(m.young.id),
 }
