@@ -10,6 +10,7 @@ others do not wait for it.
 
 import threading
 import time
+from collections import Counter
 from functools import partial
 from typing import Any
 
@@ -31,14 +32,26 @@ _GATEWAY = Caller(account_id="", user_id="gateway")
 class _Queue:
     """Requests that wait, and the call that is on its way with those before them."""
 
-    __slots__ = ("flight", "waiting")
+    __slots__ = ("_accounts", "flight", "waiting")
 
     def __init__(self) -> None:
         self.waiting: list[Ticket] = []
         self.flight: list[Ticket] | None = None
+        #: Requests of each account that wait or whose call is on its way.
+        self._accounts: Counter[str] = Counter()
 
     def has(self, account_id: str) -> bool:
-        return any(ticket.account_id == account_id for ticket in (*self.waiting, *(self.flight or ())))
+        return account_id in self._accounts
+
+    def note(self, ticket: "Ticket") -> None:
+        """The request waits here from now on."""
+        self._accounts[ticket.account_id] += 1
+
+    def forget(self, ticket: "Ticket") -> None:
+        """The request waits here no more, and its call, if there was one, has come back."""
+        self._accounts[ticket.account_id] -= 1
+        if not self._accounts[ticket.account_id]:
+            del self._accounts[ticket.account_id]
 
 
 class Ticket:
@@ -98,6 +111,7 @@ class Door:
         with self._lock:
             queue = self._deferred if self._deferred.has(ticket.account_id) else self._prompt
             ticket.queue = queue
+            queue.note(ticket)
             queue.waiting.append(ticket)
             flight = self._take_off(queue) if queue.flight is None else None
         self._send(queue, flight)
@@ -111,6 +125,7 @@ class Door:
             assert queue is not None
             if ticket in queue.waiting:
                 queue.waiting.remove(ticket)
+                queue.forget(ticket)
         if flight is not None:
             self._next(queue, flight)
 
@@ -144,19 +159,23 @@ class Door:
                     deferred.append(ticket)
                 else:
                     ticket.settle(None, unavailable("another transaction holds the account's counters"))
-        self._defer(deferred)
+        self._defer(queue, flight, deferred)
         self._next(queue, flight)
         self._next(self._deferred, None)
 
-    def _defer(self, tickets: list[Ticket]) -> None:
-        """Puts them before those of the deferred queue that came later; requests that have given up go no further."""
-        queue = self._deferred
+    def _defer(self, queue: _Queue, flight: list[Ticket], tickets: list[Ticket]) -> None:
+        """Puts those of a call that has come back before those of the deferred queue that came later; requests that
+        have given up go no further."""
+        deferred = self._deferred
         with self._lock:
+            for ticket in flight:
+                queue.forget(ticket)
             again = [ticket for ticket in tickets if not ticket.has_left]
             for ticket in again:
-                ticket.queue, ticket.flight = queue, None
+                deferred.note(ticket)
+                ticket.queue, ticket.flight = deferred, None
                 ticket.defer_until = ticket.defer_until or time.monotonic() + DEFER_SECONDS
-            queue.waiting = again + queue.waiting
+            deferred.waiting = again + deferred.waiting
 
     def _next(self, queue: _Queue, flight: object) -> None:
         with self._lock:

@@ -79,12 +79,18 @@ def _claim_due(house: House, lanes: int) -> tuple[list[Lane], int, dict[str, lis
 
 
 def _claim_contended(house: House, brand_id: str, page_ids: Sequence[str]) -> None:
-    """Claims what a brand has due once its lock is free, so that its own schedule calls do not keep it from sending."""
-    lanes, per_lane = max(house.lanes.free // 4, 1), house.settings.posts_per_lane
+    """Claims what a brand has due once its lock is free, so that its own schedule calls do not keep it from sending.
+
+    If all places are taken by then it claims nothing: the next tick comes back to the brand.
+    """
+
+    def lock(queues: PageQueues) -> Locked:
+        queues.wait_for_brand(brand_id, _BRAND_SECONDS)
+        free = house.lanes.free
+        return queues.lock_pages(page_ids, min(max(free // 4, 1), free), house.settings.posts_per_lane)
+
     try:
-        claimed, _, _ = _claim(
-            house, lambda queues: queues.lock_of_brand(brand_id, page_ids, lanes, per_lane, _BRAND_SECONDS)
-        )
+        claimed, _, _ = _claim(house, lock)
         _start(house, claimed)
     except ApiError as error:
         log.warning("brand_is_locked", brand_id=brand_id, pages=len(page_ids), reason=error.message)
@@ -138,10 +144,12 @@ def run_lane(house: House, page: PageRow, posts: Sequence[Post]) -> None:
             scribe.write(done.record, expired=expired, more_seconds=_OUTAGE_SECONDS)
     finally:
         scribe.let_go(*claims)
-        scribe.release(*waiting)
-        if done is not None and done.rest_seconds:
-            _rest(house, page, done.rest_seconds)
-        wake("publish_due_posts")  # the page may have more
+        try:
+            scribe.release(*waiting)
+        finally:  # also while the database is away
+            if done is not None and done.rest_seconds:
+                _rest(house, page, done.rest_seconds)
+            wake("publish_due_posts")  # the page may have more
 
 
 def recover_claims(house: House) -> int:

@@ -1,6 +1,6 @@
 """A bounded pool for calls to the platforms: a slow one holds up nobody but itself.
 
-What is claimed for it runs at once: a claim that waited for a place would lapse there, and be made a second time.
+What is claimed for it runs at once: other processes cannot send what waits here for a place.
 """
 
 import threading

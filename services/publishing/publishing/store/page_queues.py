@@ -145,12 +145,13 @@ class PageQueues:
                 window = min(window * _WIDER, _WIDEST_WINDOW)
         return Locked(self._with_due(locked, per_lane), contended)
 
-    def lock_of_brand(
-        self, brand_id: str, page_ids: Sequence[str], lanes: int, per_lane: int, wait_seconds: float
-    ) -> Locked:
-        """The same for these pages of one brand, whose lock is waited for. Raises SERVICE_UNAVAILABLE after that."""
+    def wait_for_brand(self, brand_id: str, wait_seconds: float) -> None:
+        """Takes the brand's lock until the transaction ends. Raises SERVICE_UNAVAILABLE when it is not free in time."""
         timeout = f"{round(wait_seconds * 1000)}ms"
         self._connection.execute(_WAIT_FOR_BRAND, {"brand": brand_id, "timeout": timeout})
+
+    def lock_pages(self, page_ids: Sequence[str], lanes: int, per_lane: int) -> Locked:
+        """Locks up to so many of these pages, whose brand's lock this transaction holds."""
         locked = self._try_remote_pages(self._lock_pages(page_ids, lanes), ())
         return Locked(self._with_due(locked, per_lane), {})
 

@@ -33,11 +33,14 @@ _PUT_OFF = text(
     WHERE p.id = v.id AND p.state = 'queued'
     """
 )
+#: A row that somebody has locked is being claimed or changed: to wait for it could be a deadlock with a claim.
 _PUT_OFF_PAGE = text(
     f"""
-    UPDATE posts SET out_at = later.at
-    FROM (SELECT clock_now() + make_interval(secs => ceil(:wait * 1000) / 1000) AS at) AS later
-    WHERE page_id IN ({siblings_of(":page")}) AND state = 'queued' AND out_at < later.at
+    WITH later AS (SELECT clock_now() + make_interval(secs => ceil(:wait * 1000) / 1000) AS at)
+    UPDATE posts SET out_at = later.at FROM later
+    WHERE id IN (
+        SELECT id FROM posts WHERE page_id IN ({siblings_of(":page")}) AND state = 'queued'
+            AND out_at < (SELECT at FROM later) FOR NO KEY UPDATE SKIP LOCKED)
     """
 )
 _FAIL_UNSENT = text(

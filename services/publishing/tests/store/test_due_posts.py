@@ -141,6 +141,15 @@ def test_a_limited_page_rests_as_long_as_the_platform_says_and_others_do_not(
     assert sorted(row.attempts for row in world.ask("SELECT attempts FROM posts")) == [1, 1, 1, 1, 1, 2]
 
 
+def test_a_limited_page_rests_although_one_of_its_posts_is_being_changed(world: Any) -> None:
+    page = world.page()
+    first, second = world.fill(page, 2)
+    with world.database.transaction() as other, world.database.transaction() as connection:
+        other.exec_driver_sql(f"SELECT FROM posts WHERE id = '{first.id}' FOR UPDATE")
+        assert Sending(connection).put_off_page(page.id, 7200) == 1
+    assert world.state(second.id).out_at > world.state(first.id).out_at + timedelta(minutes=60)
+
+
 def test_a_wait_of_odd_length_ends_on_a_whole_millisecond_and_no_sooner(world: Any, platform: Any) -> None:
     world.fill(world.page("LN"), 3)
     world.shift(3600)

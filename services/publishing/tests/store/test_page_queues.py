@@ -1,5 +1,6 @@
 """Which pages' due posts go next: nobody waits for another brand's lock, and a backlog makes a claim no dearer."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -78,6 +79,23 @@ def test_a_brand_whose_lock_is_free_again_is_claimed_by_itself(
     assert house.brands.wait_free(house.brands.size, 5)
     assert lanes_are_free(house)
     assert platform.messages == ["late"]
+
+
+def test_a_locked_brand_is_not_claimed_while_all_places_are_taken(world: Any, house: House) -> None:
+    page = world.page()
+    post = world.schedule(page, world.in_minutes(11), "late")
+    world.shift(660)
+    go_on = threading.Event()
+    with locked(world.database, page.brand_id):
+        assert due.publish_due_posts(house) == 0
+        for _ in range(house.lanes.size):
+            house.lanes.start(lambda: go_on.wait(20) and None)
+    try:
+        assert house.brands.wait_free(house.brands.size, 5)
+        assert due.publish_due_posts(house) == 1  # it waited for a place
+        assert world.state(post.id).state == "queued"
+    finally:
+        go_on.set()
 
 
 def test_of_many_locked_brands_each_is_waited_for_in_turn(house: House) -> None:
