@@ -126,7 +126,9 @@ def _attachments(thing: Post, field: Field, call: Call) -> Any:
     if len(rows) > 1:
         rows = [{"type": "album", "media_type": "album", "subattachments": {"data": rows}}]
     elif not rows and "link" in thing.settings:
-        rows = [{"type": "share", "media_type": "link", "url": thing.settings["link"]}]
+        # A shared link's target has an address and no id.
+        link = thing.settings["link"]
+        rows = [{"type": "share", "media_type": "link", "url": link, "target": {"url": link}}]
     return {"data": rows} if rows else ABSENT
 
 

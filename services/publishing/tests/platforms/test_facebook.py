@@ -333,6 +333,16 @@ def test_a_post_is_found_behind_a_hundred_others(page: Any, simulator: Any) -> N
     assert found.remote_id == simulator.posts(page.account)[0]["id"]
 
 
+def test_a_post_is_found_beside_a_shared_link_whose_target_has_no_id(page: Any, simulator: Any) -> None:
+    simulator.fault(page.account, "publish", "drop_after_accept")
+    with pytest.raises(OutcomeUnknown):
+        page.publish(PHOTO)
+    page.connector.publish(page.account, Content("see https://example.com/a"), Checkpoint())
+    found = page.look_up(PHOTO)
+    assert isinstance(found, Published)
+    assert found.remote_id == simulator.posts(page.account)[0]["id"]
+
+
 def test_a_look_that_fails_is_no_answer(page: Any, simulator: Any) -> None:
     simulator.fault(page.account, "status", "server_error")
     with pytest.raises(PlatformRefusal) as refusal:

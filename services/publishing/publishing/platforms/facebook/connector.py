@@ -226,7 +226,8 @@ class FacebookConnector(FacebookReading):
         for row in rows:
             if not is_within(row, "created_time", start):
                 continue
-            shown_ids = {str(shown["target"]["id"]) for shown in _attachments(row) if shown.get("target")}
+            targets = [shown.get("target") or {} for shown in _attachments(row)]
+            shown_ids = {str(target["id"]) for target in targets if target.get("id")}
             if photo_ids and photo_ids & shown_ids:
                 return _published(row)
             is_another = bool(photo_ids and shown_ids)
