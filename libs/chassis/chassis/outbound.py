@@ -34,7 +34,7 @@ SLOWEST_BYTES_PER_SECOND = 100_000.0
 class Limits:
     """How long one server may keep us waiting. Times in seconds."""
 
-    #: To connect to one address, the TLS handshake included.
+    #: To connect to one address of the host. The TLS handshake that follows may take as long again.
     connect_seconds: float
     #: In which no byte moves. It is also the ceiling of a call that carries next to nothing.
     silence_seconds: float
@@ -129,8 +129,9 @@ class _Connection(HTTPConnection):
 
     def _new_conn(self) -> Any:
         assert isinstance(self.timeout, float | int), "the pool sets the time for connecting"
-        deadline = time.monotonic() + self.timeout
-        self._measured = measured(super()._new_conn(), deadline)
+        sock = super()._new_conn()
+        # Counted from here: the name may have addresses before this one that took their time to fail.
+        self._measured = measured(sock, time.monotonic() + self.timeout)
         return self._measured
 
     def request(  # type: ignore[override]

@@ -265,6 +265,28 @@ def test_a_handshake_that_does_not_end_has_sent_nothing(serving: Any) -> None:
         pool(connect_seconds=0.1).urlopen("POST", f"https://localhost:{port}/", body=b"x")
 
 
+def test_an_address_that_never_answers_takes_no_time_from_the_handshake_with_the_next_one(
+    serving: Any, certificate_for: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = certificate_for("localhost")
+    theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    theirs.load_cert_chain(certificate)
+
+    def secure(connection: socket.socket) -> None:
+        with theirs.wrap_socket(connection, server_side=True) as safe:
+            answers_after(0)(safe)
+
+    port = serving(secure)
+    # Its queue of new connections is full: the system drops further ones.
+    with socket.create_server(("127.0.0.2", port), backlog=0), socket.create_connection(("127.0.0.2", port)):
+        addresses = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{n}", port)) for n in (2, 1)]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_arguments, **_options: addresses)
+        context = ssl.create_default_context(cafile=str(certificate))
+        through = Outbound(limits(), connections=1, ssl_context=context)
+        came, took = tried(lambda: through.urlopen("GET", f"https://localhost:{port}/"))
+    assert (came, took >= limits().connect_seconds) == ("200", True)
+
+
 #: The same in green threads: the result of a call that arrives in drops, and the longest gap of a ticker beside it.
 _GREEN = """
 import sys
