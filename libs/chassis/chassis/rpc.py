@@ -5,8 +5,9 @@ Works in real threads (the gateway) and in green ones (services). The only excep
 the service's own refusal, or SERVICE_UNAVAILABLE when no answer came in time.
 
 SERVICE_UNAVAILABLE comes before the deadline, within 2 s, when nobody can answer: when no process consumes the
-service's calls (`consumer_watch.py`), or the broker is away. Such a call was not run and never will be. While that
-lasts further calls are refused at once.
+service's calls (`consumer_watch.py`), or the broker is away. While that lasts further calls are refused at once. A call
+refused so will not run later. It may have run: its process or the connection was lost before the answer came. So a
+write is repeated with the same operation id, as after any SERVICE_UNAVAILABLE.
 
 Gathering is adaptive: a call leaves at once while no frame to its service is unanswered; otherwise it waits for
 that answer or 2 ms, whichever is first, and leaves with its neighbours.
@@ -98,6 +99,10 @@ class PendingCall:
         self._done.acquire()
         self._raw = Raw(b"null")
         self._error: ApiError | None = None
+
+    def is_over(self, now: float) -> bool:
+        """Whether nobody waits for the answer any more: it has one, or its deadline has passed."""
+        return self.has_ended or self.deadline <= now
 
     def finish(self, raw: Raw, error: ApiError | None) -> None:
         self._raw, self._error, self.has_ended = raw, error, True
@@ -213,10 +218,11 @@ class Bus:
                 self._fail(pending.call.id, "there is no connection to the broker")
             elif pending.sent_at and pending.sent_at < now - UNANSWERED_SECONDS:
                 unanswered.add(pending.service)
-        if self.ready:
-            for service, line in list(self._lines.items()):
-                if service in unanswered or line.watch.is_away:
-                    line.watch.look()
+        for service, line in list(self._lines.items()):
+            if not self.ready:
+                line.drop_ended()
+            elif service in unanswered or line.watch.is_away:
+                line.watch.look()
 
     def _consume_broadcasts(self) -> None:
         channel = self.link.channel
@@ -317,6 +323,15 @@ class _Line:
         self._flush_asked = False
         self.flush()
 
+    def drop_ended(self) -> None:
+        """Drops the calls that ended before a connection was there to send them: they would pile up without one.
+
+        Only the I/O thread takes calls out, and other threads append: what is dropped is the call that was looked at.
+        """
+        now = time.monotonic()
+        while self._waiting and self._waiting[0].is_over(now):
+            self._waiting.popleft()
+
     def _asked(self) -> None:
         self._flush_asked = False
         self.flush_if_free()
@@ -351,9 +366,9 @@ class _Line:
         calls: list[Call] = []
         while self._waiting and size < MAX_FRAME_BYTES:
             pending = self._waiting.popleft()
+            if pending.is_over(now):
+                continue
             left = pending.deadline - now
-            if left <= 0 or pending.has_ended:
-                continue  # its caller has given up
             pending.call.ttl = left
             pending.sent_at, pending.frame_id = now, frame_id
             calls.append(pending.call)

@@ -6,8 +6,10 @@ from msgspec import Raw
 
 from chassis import rpc
 from chassis.frames import Call, Method, decode_requests
+from contracts.caller import Caller
 from contracts.record import Nothing
 
+CALLER = Caller(account_id="usr_1", user_id="usr_1")
 METHOD = Method(name="echo", request=Nothing, result=Nothing)
 
 
@@ -25,6 +27,15 @@ class Link:
     def call_later(self, seconds, function):
         assert seconds == rpc.GATHER_SECONDS
         self.timers.append(function)
+
+    def start(self):
+        pass
+
+    def basic_consume(self, queue, on_message, auto_ack):
+        assert auto_ack
+
+    def add_on_return_callback(self, on_return):
+        pass
 
     def basic_publish(self, exchange, queue, body, properties, mandatory):
         assert (exchange, queue, mandatory) == ("", "rpc.probe", True)
@@ -108,3 +119,45 @@ def test_nothing_is_sent_before_replies_can_be_received(line, now):
     line._bus.ready = True
     line.reset()
     assert line.link.frames == [[1]]
+
+
+@pytest.fixture
+def bus(now, monkeypatch):
+    """A real bus, whose link is connected by `_on_open` and lost by `_lost`."""
+    monkeypatch.setattr(rpc, "Link", lambda *_arguments: Link())
+    bus = rpc.Bus("amqp://nowhere", "test")
+    bus._lost()
+    return bus
+
+
+def started(bus, seconds=10.0):
+    return bus.start("probe", METHOD, CALLER, Nothing(), seconds)
+
+
+def waiting_of(bus):
+    return list(bus._lines["probe"]._waiting)
+
+
+def test_calls_that_were_refused_without_a_broker_are_not_kept(bus, now):
+    now[0] += rpc.DISCONNECTED_SECONDS * 2
+    refused = [started(bus) for _ in range(100)]
+    bus._tick()
+    assert all(pending.has_ended for pending in refused)
+    assert waiting_of(bus) == []
+
+
+def test_calls_whose_callers_gave_up_before_the_first_connection_are_not_kept(bus, now):
+    started(bus, seconds=0.5)
+    now[0] += 0.6
+    later = started(bus)
+    bus._tick()
+    assert waiting_of(bus) == [later]
+
+
+def test_a_call_that_came_after_the_others_were_refused_leaves_on_the_new_connection(bus, now):
+    now[0] += rpc.DISCONNECTED_SECONDS * 2
+    started(bus)
+    bus._tick()
+    kept = started(bus)
+    bus._on_open(bus.link)
+    assert bus.link.frames == [[kept.call.id]]
