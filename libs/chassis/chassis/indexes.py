@@ -1,47 +1,32 @@
-"""Indexes that a migration adds to a large table, built before the migration so that writing goes on meanwhile.
+"""Indexes that a migration adds to a table with rows, built before the migration so that writing goes on meanwhile.
 
-A migration names them: `INDEXES = {"posts_open": "posts (page_id) WHERE state = 'open'"}`, and calls
-`create_missing(op, INDEXES)` in its `upgrade`. Before the migrations run, `chassis.migrate` builds those of every
-pending one with CREATE INDEX CONCURRENTLY, which cannot run in a transaction. Where that is not possible (a new
-database, or a column that a pending migration adds), `create_missing` builds them with the table closed to writing.
+A migration names them: `INDEXES = {"posts_open": "posts (page_id) WHERE state = 'open'"}`. `chassis.migrate` builds
+them right before its `upgrade`, with CREATE INDEX CONCURRENTLY, which cannot run in a transaction. So an index and the
+column or the table that it is on are added by two migrations. An index whose place the new one takes is dropped in
+`upgrade`.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import structlog
-from psycopg2.errors import UndefinedColumn
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import ProgrammingError
 
 log = structlog.get_logger()
 
-_TABLE = text("SELECT to_regclass(:name)")
-#: One whose building was cut off: it is kept up to date, and answers nothing.
-_BROKEN = text("SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(:name) AND NOT indisvalid")
+#: False: its building was cut off. Such an index is kept up to date, and no query uses it.
+_IS_VALID = text("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:name)")
 
 
-def build(connection: Connection, indexes: Mapping[str, str]) -> bool:
-    """Builds what is missing, on a connection in autocommit; may wait for as long as the oldest transaction lasts.
+def build(connection: Connection, indexes: Mapping[str, str]) -> None:
+    """Builds the indexes that are missing, on a connection in autocommit; for one that is there nothing is locked.
 
-    False where a table or a column is not there yet: that is left to the migration.
+    May wait for as long as the oldest transaction lasts.
     """
     for name, definition in indexes.items():
-        if connection.execute(_TABLE, {"name": definition.split()[0]}).scalar() is None:
-            return False
-        if connection.execute(_BROKEN, {"name": name}).first():
+        is_valid = connection.execute(_IS_VALID, {"name": name}).scalar()
+        if is_valid:
+            continue
+        if is_valid is not None:
             connection.execute(text(f"DROP INDEX CONCURRENTLY {name}"))
         log.info("building_index", index=name)
-        try:
-            connection.execute(text(f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {definition}"))
-        except ProgrammingError as error:
-            if isinstance(error.orig, UndefinedColumn):
-                return False
-            raise
-    return True
-
-
-def create_missing(op: Any, indexes: Mapping[str, str]) -> None:
-    """In a migration's `upgrade`: what `build` could not build yet."""
-    for name, definition in indexes.items():
-        op.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {definition}")
+        connection.execute(text(f"CREATE INDEX CONCURRENTLY {name} ON {definition}"))

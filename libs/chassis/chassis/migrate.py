@@ -2,8 +2,10 @@
 each under its DATABASE_URL_<SERVICE>.
 
 The versions lie beside the service's package, in `migrations/`; an installed service has them inside it.
-Replicas may start it at the same time: an advisory lock lets one go first. Each statement of a migration gives up after
-10 s of waiting for a lock; indexes on large tables are built before, without closing them (`chassis.indexes`).
+Replicas may start it at the same time: an advisory lock lets one go first. Each revision has a transaction of its own,
+so that the locks of one are gone before the next begins, and an upgrade that was cut off goes on where it ended. A
+statement gives up after 10 s of waiting for a lock. The indexes that a revision names are built before it, without
+closing their tables (`chassis.indexes`).
 """
 
 import importlib.util
@@ -15,7 +17,7 @@ import structlog
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
+from alembic.script import Script, ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 
 from chassis import config, indexes, logs
@@ -47,10 +49,12 @@ def migrate(service: str, url: str) -> None:
     try:
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as session:
             _take_turn(session)
-            _build_indexes(session, alembic)
-            with engine.begin() as connection:
-                alembic.attributes["connection"] = connection
-                command.upgrade(alembic, "head")
+            session.execute(text("SET lock_timeout = 0; SET statement_timeout = 0"))
+            for revision in _pending(session, alembic):
+                indexes.build(session, getattr(revision.module, "INDEXES", {}))
+                with engine.begin() as connection:
+                    alembic.attributes["connection"] = connection
+                    command.upgrade(alembic, revision.revision)
     finally:
         engine.dispose()
 
@@ -63,16 +67,11 @@ def _take_turn(session: Connection) -> None:
         time.sleep(_TURN_SECONDS)
 
 
-def _build_indexes(session: Connection, alembic: Config) -> None:
-    """Builds the indexes of the pending migrations, as far as their tables and columns are there."""
+def _pending(session: Connection, alembic: Config) -> list[Script]:
+    """The revisions that the database does not have yet, in their order."""
     scripts = ScriptDirectory.from_config(alembic)
     here = MigrationContext.configure(session).get_current_heads()
-    if not here:
-        return
-    session.execute(text("SET lock_timeout = 0; SET statement_timeout = 0"))
-    for revision in reversed(list(scripts.iterate_revisions("head", here))):
-        if not indexes.build(session, getattr(revision.module, "INDEXES", {})):
-            return
+    return list(reversed(list(scripts.iterate_revisions("head", here or "base"))))
 
 
 def main() -> None:

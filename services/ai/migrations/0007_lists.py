@@ -6,8 +6,6 @@ what it finds by it.
 
 from alembic import op
 
-from chassis.indexes import create_missing
-
 revision = "0007"
 down_revision = "0006"
 
@@ -20,4 +18,3 @@ INDEXES = {
 
 def upgrade() -> None:
     op.execute("DROP INDEX IF EXISTS jobs_of_account")
-    create_missing(op, INDEXES)

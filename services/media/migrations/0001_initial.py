@@ -77,7 +77,7 @@ CREATE TABLE removals (
 )
 """
 CHORES = "CREATE TABLE chores (name text PRIMARY KEY, due_at timestamptz NOT NULL)"
-INDEXES = (
+INDEX_STATEMENTS = (
     "CREATE INDEX uploads_of_account ON uploads (account_id)",
     "CREATE INDEX uploads_expiring ON uploads (expires_at)",
     "CREATE INDEX media_newest ON media (account_id, created_at DESC, id DESC)",
@@ -94,5 +94,5 @@ INDEXES = (
 
 def upgrade() -> None:
     create_chassis_schema(op)
-    for statement in (UPLOADS, MEDIA, ATTACHMENTS, POSTS, REMOVALS, CHORES, *INDEXES):
+    for statement in (UPLOADS, MEDIA, ATTACHMENTS, POSTS, REMOVALS, CHORES, *INDEX_STATEMENTS):
         op.execute(statement)

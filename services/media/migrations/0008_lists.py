@@ -1,9 +1,5 @@
 """What a restricted token lists is found without reading all of the account's files."""
 
-from alembic import op
-
-from chassis.indexes import create_missing
-
 revision = "0008"
 down_revision = "0007"
 
@@ -13,4 +9,4 @@ INDEXES = {
 
 
 def upgrade() -> None:
-    create_missing(op, INDEXES)
+    """Does nothing: INDEXES are built before it."""

@@ -6,8 +6,6 @@ this one sorts what it finds by it.
 
 from alembic import op
 
-from chassis.indexes import create_missing
-
 revision = "0014"
 down_revision = "0013"
 
@@ -22,4 +20,3 @@ INDEXES = {
 
 def upgrade() -> None:
     op.execute("DROP INDEX IF EXISTS posts_published")
-    create_missing(op, INDEXES)

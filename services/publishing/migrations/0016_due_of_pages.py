@@ -5,8 +5,6 @@ The new index is in the old one's place; the release before this one finds its d
 
 from alembic import op
 
-from chassis.indexes import create_missing
-
 revision = "0016"
 down_revision = "0015"
 
@@ -14,5 +12,4 @@ INDEXES = {"posts_due_of_pages": "posts (out_at) INCLUDE (page_id, brand_id) WHE
 
 
 def upgrade() -> None:
-    create_missing(op, INDEXES)
     op.execute("DROP INDEX IF EXISTS posts_due")

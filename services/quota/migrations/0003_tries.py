@@ -1,4 +1,4 @@
-"""A charge knows the tries it was made for; where the question about charges stands; idle counters found by month.
+"""A charge knows the tries it was made for; where the question about charges stands.
 
 `units` and `refunded` of unit_charges are for the release before this one: the next release drops them.
 """
@@ -17,4 +17,3 @@ def upgrade() -> None:
     op.execute("CREATE TABLE confirmation (created_at timestamptz NOT NULL, operation_id text NOT NULL)")
     # Charges of the release before are not asked about: it gave their units back by its own rules.
     op.execute("INSERT INTO confirmation VALUES (now(), '')")
-    op.execute("CREATE INDEX counters_idle ON counters (year_month) WHERE lifetime = 0")

@@ -97,7 +97,7 @@ CREATE TABLE asks (
     created_at timestamptz NOT NULL
 )
 """
-INDEXES = (
+INDEX_STATEMENTS = (
     "CREATE INDEX subscriptions_newest ON subscriptions (account_id, created_at DESC, id DESC)"
     " WHERE deleted_at IS NULL",
     "CREATE INDEX subscriptions_resting ON subscriptions (id) WHERE status = 'disabled' OR deleted_at IS NOT NULL",
@@ -112,5 +112,5 @@ INDEXES = (
 def upgrade() -> None:
     create_chassis_schema(op)
     tables = (ACCOUNTS, SUBSCRIPTIONS, SECRETS, LANES, EVENTS, DELIVERIES, ATTEMPTS, ASKS)
-    for statement in (*tables, *INDEXES):
+    for statement in (*tables, *INDEX_STATEMENTS):
         op.execute(statement)

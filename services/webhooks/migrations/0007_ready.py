@@ -1,8 +1,6 @@
-"""Deliveries whose time has come are found without those that wait for a retry; what the chores remove has indexes.
+"""Deliveries whose time has come are marked, so that they are found without those that wait for a retry (0010).
 
-Where rows that the release before this one wrote are not marked ready, they are marked once they are due. While the
-indexes of deliveries are built the table is closed to writes; where that is too long, add the column and make them by
-hand before, with CREATE INDEX CONCURRENTLY, and they are found here.
+Where rows that the release before this one wrote are not marked ready, they are marked once they are due.
 """
 
 from alembic import op
@@ -10,18 +8,6 @@ from alembic import op
 revision = "0007"
 down_revision = "0006"
 
-COLUMNS = {"deliveries": "ready", "subscriptions": "ending"}
-INDEXES = {
-    "deliveries_ready": "deliveries (subscription_id, due_at) WHERE state = 'pending' AND ready",
-    "deliveries_waiting": "deliveries (due_at) WHERE state = 'pending' AND NOT ready",
-    "subscriptions_ending": "subscriptions (id) WHERE ending",
-    "subscriptions_deleted": "subscriptions (deleted_at) WHERE deleted_at IS NOT NULL",
-    "secrets_expiring": "secrets (expires_at) WHERE expires_at IS NOT NULL",
-}
-
 
 def upgrade() -> None:
-    for table, column in COLUMNS.items():
-        op.execute(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {column} boolean NOT NULL DEFAULT false")
-    for name, what in INDEXES.items():
-        op.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {what}")
+    op.execute("ALTER TABLE deliveries ADD COLUMN IF NOT EXISTS ready boolean NOT NULL DEFAULT false")

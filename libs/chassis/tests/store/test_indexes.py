@@ -1,4 +1,4 @@
-"""Indexes of pending migrations: built beside the writing, taken up again where the building was cut off."""
+"""Migrations beside a running release: each in its own transaction, its indexes built before it without a lock."""
 
 import threading
 import time
@@ -15,7 +15,8 @@ from chassis.ids import new_id
 from chassis.migrate import migrate
 
 TABLE = 'op.execute("CREATE TABLE things (id int PRIMARY KEY, colour text)")'
-INDEX = "from chassis.indexes import create_missing\nINDEXES = {'things_by': 'things (%s)'}"
+COLUMN = 'op.execute("ALTER TABLE things ADD COLUMN size int")'
+INDEXES = "INDEXES = {'things_by': 'things (%s)'}"
 
 
 @pytest.fixture
@@ -54,12 +55,15 @@ def is_valid(engine: Engine) -> Any:
         return connection.execute(text(found)).scalar()
 
 
-def test_a_table_is_written_to_while_its_index_is_built(engine: Engine, versions: Any) -> None:
+def test_a_table_is_written_to_while_an_index_on_its_new_column_is_built(
+    engine: Engine, versions: Any
+) -> None:
     versions(1, TABLE)
     run(engine)
-    versions(2, "create_missing(op, INDEXES)", INDEX % "colour")
+    versions(2, COLUMN)
+    versions(3, "pass", INDEXES % "size")
     with engine.connect() as earlier, engine.connect() as later:
-        earlier.execute(text("INSERT INTO things VALUES (1)"))
+        earlier.execution_options(isolation_level="REPEATABLE READ").execute(text("SELECT 1"))
         building = threading.Thread(target=run, args=[engine])
         building.start()
         waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'CREATE INDEX%'"
@@ -68,7 +72,7 @@ def test_a_table_is_written_to_while_its_index_is_built(engine: Engine, versions
             later.rollback()
             time.sleep(0.01)
         later.execute(text("SET lock_timeout = '2s'"))
-        later.execute(text("INSERT INTO things VALUES (2)"))
+        later.execute(text("INSERT INTO things VALUES (2, 'red', 3)"))
         later.commit()
         assert building.is_alive(), "it waits for the transaction that is open"
         earlier.commit()
@@ -84,19 +88,41 @@ def test_an_index_whose_building_was_cut_off_is_built_again(engine: Engine, vers
         connection.execute(
             text("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'things_by'::regclass")
         )
-    versions(2, "create_missing(op, INDEXES)", INDEX % "colour")
+    versions(2, "pass", INDEXES % "colour")
     run(engine)
     assert is_valid(engine)
 
 
-@pytest.mark.parametrize("is_new", [True, False])
-def test_what_is_not_there_yet_is_indexed_by_the_migration(
-    is_new: bool, engine: Engine, versions: Any
+def test_an_index_that_is_there_already_needs_no_lock_on_its_table(engine: Engine, versions: Any) -> None:
+    versions(1, TABLE)
+    run(engine)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE INDEX things_by ON things (colour)"))
+    versions(2, "pass", INDEXES % "colour")
+    with engine.begin() as busy:
+        busy.execute(text("LOCK TABLE things IN ACCESS EXCLUSIVE MODE"))
+        upgrading = threading.Thread(target=run, args=[engine])
+        upgrading.start()
+        upgrading.join(5)
+        assert not upgrading.is_alive()
+    assert is_valid(engine)
+
+
+def test_an_upgrade_that_failed_halfway_keeps_what_is_done_and_goes_on_from_there(
+    engine: Engine, versions: Any
 ) -> None:
     versions(1, TABLE)
-    if not is_new:
+    versions(2, COLUMN)
+    versions(3, "raise RuntimeError('cut off')", INDEXES % "size")
+    with pytest.raises(RuntimeError, match="cut off"):
         run(engine)
-    versions(2, 'op.execute("ALTER TABLE things ADD COLUMN size int")')
-    versions(3, "create_missing(op, INDEXES)", INDEX % "size")
+    assert version(engine) == "2"
+    versions(3, 'op.execute("ALTER TABLE things ADD COLUMN weight int")', INDEXES % "size")
     run(engine)
+    assert version(engine) == "3"
     assert is_valid(engine)
+
+
+def version(engine: Engine) -> Any:
+    with engine.connect() as connection:
+        return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()

@@ -1,0 +1,10 @@
+"""Idle counters are found by their month."""
+
+revision = "0004"
+down_revision = "0003"
+
+INDEXES = {"counters_idle": "counters (year_month) WHERE lifetime = 0"}
+
+
+def upgrade() -> None:
+    """Does nothing: INDEXES are built before it."""
