@@ -24,7 +24,7 @@ from publishing.platforms.base import (
 )
 from publishing.pool import Task
 from publishing.records import PageRow
-from publishing.rivals import may_be_anothers
+from publishing.rivals import own_post
 from publishing.store.looks import Look, Looks
 from publishing.store.pages import Pages
 from publishing.store.sending import Claim, Recorded, Sending
@@ -69,8 +69,7 @@ def _settle(house: House, page: PageRow, look: Look) -> None:
         looks = Looks(connection)
         if isinstance(outcome, Published):
             looks.lock_conclusions(page)
-            if _may_be_anothers(looks, look, outcome):
-                outcome = StillUnknown()
+            outcome = _own_post(looks, look, outcome) or StillUnknown()
         record = conclude(house, look, outcome)
         ended = Sending(connection).record([record])
         if Checkpoint(look.post.checkpoint).restored_at is not None:
@@ -79,11 +78,12 @@ def _settle(house: House, page: PageRow, look: Look) -> None:
     log.info("outcome_looked_up", post_id=look.post.id, state=record.state)
 
 
-def _may_be_anothers(looks: Looks, look: Look, found: Published) -> bool:
-    """Whether what was found is, or may be, another post of ours: then it says nothing yet."""
-    if looks.is_anothers(look.post, found.remote_id):
-        return True
-    return found.guess is not None and may_be_anothers(look.post, found.guess, looks.open_others(look))
+def _own_post(looks: Looks, look: Look, found: Published) -> Published | None:
+    """What was found, or the other candidate that is this post's; None while it may be another post of ours."""
+    candidates = found.guess.candidates if found.guess else (found,)
+    taken = looks.taken(look.post, [one.remote_id for one in candidates])
+    others = looks.open_others(look) if found.guess else []
+    return own_post(look.post, found, taken, others)
 
 
 def conclude(house: House, look: Look, outcome: Outcome) -> Recorded:
@@ -121,6 +121,9 @@ _NOT_KEPT = PlatformRefusal(
 def _look(house: House, page: PageRow, look: Look) -> Outcome:
     """What the platform says; a look that fails says nothing."""
     post = look.post
+    checkpoint = Checkpoint(post.checkpoint)
+    if checkpoint.answered is not None:
+        return Published(checkpoint.answered, post.permalink)
     try:
         with house.database.reading() as connection:
             others = Looks(connection).remote_ids_of_others(look)
@@ -129,7 +132,7 @@ def _look(house: House, page: PageRow, look: Look) -> Outcome:
         return connector.outcome(
             account,
             content_of(post, sources),
-            Checkpoint(post.checkpoint),
+            checkpoint,
             began_at=look.began_at,
             known_remote_ids=others,
         )

@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
-from typing import Any, Self, dataclass_transform
+from typing import Any, NamedTuple, Self, dataclass_transform
 from urllib.parse import urlsplit
 
 import msgspec
@@ -265,6 +265,14 @@ class Post(Row):
             published_at=self.out_at,
             permalink=self.permalink,
         )
+
+
+class OpenPost(NamedTuple):
+    """A post that may be on the platform without our knowing its remote id, beside one that is looked up."""
+
+    post: Post
+    #: Whether its last attempt began before the one that is looked up.
+    is_earlier: bool
 
 
 def is_id(value: str) -> bool:

@@ -7,7 +7,7 @@ gathers: with one lane nothing waits, with fifty a commit is shared by all.
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import structlog
@@ -19,7 +19,7 @@ from publishing import measures, telling
 from publishing.expiring import Expired, expire
 from publishing.records import Post
 from publishing.store import Connection
-from publishing.store.sending import Claim, Recorded, Sending
+from publishing.store.sending import Claim, Recorded, RemoteIdTaken, Sending
 
 log = structlog.get_logger()
 
@@ -115,6 +115,11 @@ class Scribe:
                     raise
                 entry.is_repeat = True
                 time.sleep(_PAUSE_SECONDS)
+            except RemoteIdTaken:
+                # Recorded as unknown, it is not sent again, and concluded once the other post gives up the remote id.
+                assert entry.record is not None
+                log.error("remote_id_taken", post_id=entry.record.id, remote_id=entry.record.remote_id)
+                entry.record = replace(entry.record, state="unknown", outcome=None)
 
     def _commit(self, entries: list[Entry]) -> list[Written]:
         with self._database.transaction() as connection:

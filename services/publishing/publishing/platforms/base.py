@@ -5,9 +5,9 @@ A connector never repeats a call that makes something visible: that is for its c
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -129,6 +129,8 @@ class Checkpoint:
 
     #: Written by deploy/backup/after-restore.sql, and gone with the first word of another attempt.
     _RESTORED = "restored"
+    #: Written with an unknown outcome (`store.sending`), and gone with the first word of another attempt.
+    _ANSWERED = "answered"
 
     def __init__(
         self,
@@ -144,25 +146,19 @@ class Checkpoint:
         restored_at = self.get(self._RESTORED)
         return datetime.fromisoformat(restored_at) if restored_at else None
 
+    @property
+    def answered(self) -> str | None:
+        """The remote id in the platform's answer, where another post was recorded with it before the answer came."""
+        return self.get(self._ANSWERED)  # type: ignore[no-any-return]
+
     def get(self, name: str) -> Any:
         return self.values.get(name)
 
     def save(self, **values: Any) -> None:
         """Store all values, these included. Raises what the store raises: then nothing further is sent."""
-        values = {**self.values, self._RESTORED: None, **values}
+        values = {**self.values, self._RESTORED: None, self._ANSWERED: None, **values}
         self.values = {name: value for name, value in values.items() if value is not None}
         self._store(dict(self.values))
-
-
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """How a look-up chose a post that carries no id of the attempt (staged photo, video, container): it looks like
-    this content, and so may be another post's."""
-
-    #: How many posts of the platform look like it, the chosen one included.
-    candidates: int
-    #: Whether the texts agree; False: only the kind of post does.
-    by_text: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +171,24 @@ class Published:
     #: `remote_id` is not the post's own yet: `Connector.named` will tell.
     is_named_later: bool = False
     #: None where an id of the attempt proves that the post is its own.
-    guess: Guess | None = None
+    guess: "Guess | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """The posts among which a look-up found one that carries no id of the attempt (staged photo, video, container):
+    they look like this content, and so may be other posts'."""
+
+    #: Oldest first, the found one included.
+    candidates: tuple[Published, ...]
+    #: Whether the texts agree; False: only the kind of post does.
+    by_text: bool = True
+
+
+def guessed(candidates: Iterable[Published], *, by_text: bool = True) -> Published:
+    """The first of these posts, oldest first, as a guess among them all; there is at least one."""
+    guess = Guess(tuple(candidates), by_text)
+    return replace(guess.candidates[0], guess=guess)
 
 
 @dataclass(frozen=True, slots=True)

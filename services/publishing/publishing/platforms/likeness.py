@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import unicodedata
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,6 +13,11 @@ from publishing.platforms.base import Content
 #: the text must be the same as well and posts that are known are left out.
 _CLOCK_TOLERANCE = timedelta(minutes=10)
 
+#: What X puts before a reply by itself.
+_MENTIONS = re.compile(r"\A(?:@\w+\s+)+")
+#: How a URL is written differs: `example.com` comes back as `http://example.com`.
+_LINK_PARTS = re.compile(r"https?://|/(?=\s|\Z)", re.IGNORECASE)
+
 
 def window_start(began_at: datetime) -> datetime:
     """The earliest time at which an attempt's post may stand on the platform."""
@@ -21,6 +27,16 @@ def window_start(began_at: datetime) -> datetime:
 def same_text(ours: str, theirs: Any) -> bool:
     """Whether two texts are one, whatever the platform did to its blanks and accents."""
     return _plain(ours) == _plain(theirs if isinstance(theirs, str) else "")
+
+
+def similar_text(ours: str, theirs: str) -> bool:
+    """Whether two texts are one but for what some platform does to texts: X writes links in its own way, and puts
+    mentions before a reply."""
+    return same_text(_bare(ours), _bare(theirs))
+
+
+def _bare(text: str) -> str:
+    return _LINK_PARTS.sub("", _MENTIONS.sub("", text.strip()))
 
 
 def _plain(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN
-from publishing.records import PageRow, Post
+from publishing.records import OpenPost, PageRow, Post
 from publishing.store.sending import Claim, split
 from publishing.store.siblings import siblings_of
 
@@ -76,17 +76,19 @@ _OF_OTHERS = text(
 )
 #: One conclusion of a platform's page at a time: of two looks that found the same post, the later sees the earlier's.
 _LOCK_CONCLUSIONS = text("SELECT pg_advisory_xact_lock(hashtextextended(:remote_page, 1))")
-_IS_ANOTHERS = text(
+_TAKEN = text(
     f"""
-    SELECT EXISTS (SELECT FROM ({siblings_of(":page_id")}) AS sibling JOIN posts p ON p.page_id = sibling.id
-        WHERE p.remote_id = :remote_id AND p.id <> :id)
+    SELECT p.remote_id FROM ({siblings_of(":page_id")}) AS sibling JOIN posts p ON p.page_id = sibling.id
+    WHERE p.remote_id = ANY(:remote_ids) AND p.id <> :id
     """
 )
 #: The page's other posts that may be on the platform without our knowing their remote ids. The index
 #: `posts_open_of_page` holds them alone.
 _OPEN_OTHERS = text(
     f"""
-    SELECT p.* FROM ({siblings_of(":page_id")}) AS sibling JOIN posts p ON p.page_id = sibling.id
+    SELECT p.*,
+        coalesce((SELECT max(a.began_at) FROM attempts a WHERE a.post_id = p.id) < :began_at, false) AS is_earlier
+    FROM ({siblings_of(":page_id")}) AS sibling JOIN posts p ON p.page_id = sibling.id
     WHERE p.id <> :id AND (state IN ('sending', 'unknown')
         OR error_code = '{PLATFORM_OUTCOME_UNKNOWN.code}' AND EXISTS (SELECT FROM attempts a WHERE a.post_id = p.id
             AND a.number = p.attempts AND a.outcome = 'given_up' AND a.ended_at > :began_at))
@@ -151,15 +153,16 @@ class Looks:
         """Until the end of the transaction nobody else concludes what was found on this page of the platform."""
         self._connection.execute(_LOCK_CONCLUSIONS, {"remote_page": page.remote_page})
 
-    def is_anothers(self, post: Post, remote_id: str) -> bool:
-        """Whether another post of the page has this remote id."""
-        values = {"page_id": post.page_id, "id": post.id, "remote_id": remote_id}
-        return bool(self._connection.execute(_IS_ANOTHERS, values).scalar_one())
+    def taken(self, post: Post, remote_ids: Collection[str]) -> set[str]:
+        """Those of these remote ids that other posts of the page have."""
+        values = {"page_id": post.page_id, "id": post.id, "remote_ids": list(remote_ids)}
+        return set(self._connection.execute(_TAKEN, values).scalars())
 
-    def open_others(self, look: Look) -> list[Post]:
+    def open_others(self, look: Look) -> list[OpenPost]:
         """The page's other posts whose outcome is open, or was given up since the attempt that is looked up began."""
         values = {"page_id": look.post.page_id, "id": look.post.id, "began_at": look.began_at}
-        return [Post.of(row) for row in self._connection.execute(_OPEN_OTHERS, values).mappings()]
+        rows = self._connection.execute(_OPEN_OTHERS, values).mappings()
+        return [OpenPost(Post.of(row), row["is_earlier"]) for row in rows]
 
     def _lapse(self, locking: Any, first_look_seconds: float, **values: Any) -> int:
         ids = list(self._connection.execute(locking, values).scalars())

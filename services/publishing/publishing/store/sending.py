@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import IntegrityError
 
+from chassis.database import UniqueViolation
 from chassis.leases import held_by
 from chassis.telemetry import tracing
 from contracts.platforms import PLATFORMS
@@ -88,7 +90,10 @@ _RECORD = text(
             awaited_until = CASE WHEN p.state = 'sending' AND v.state <> 'unknown'
                 AND p.awaited_until > clock_timestamp() THEN p.awaited_until END,
             unknown_since = CASE v.state WHEN 'unknown' THEN coalesce(p.unknown_since, clock_timestamp()) END,
-            remote_id = v.remote_id, permalink = v.permalink,
+            remote_id = CASE v.state WHEN 'published' THEN v.remote_id END, permalink = v.permalink,
+            checkpoint = CASE WHEN v.state = 'unknown' AND v.remote_id IS NOT NULL
+                THEN coalesce(p.checkpoint, '{{}}') || jsonb_build_object('answered', v.remote_id)
+                ELSE p.checkpoint END,
             error_code = v.error_code, error_message = v.error_message,
             traceparent = coalesce(v.traceparent, p.traceparent),
             comment_state = CASE WHEN v.state = 'published' AND p.first_comment <> '' THEN 'due' END,
@@ -166,6 +171,10 @@ class Claim(NamedTuple):
     fence: int
 
 
+class RemoteIdTaken(Exception):
+    """The platform named a post that another post of the page is recorded as."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """What became of an attempt, as it is written down."""
@@ -178,6 +187,7 @@ class Recorded:
     outcome: str | None
     wait_seconds: float = 0.0
     looked_up: bool = False
+    #: With an unknown outcome: the post that the platform's answer named, which another post is recorded as.
     remote_id: str | None = None
     permalink: str | None = None
     error_code: str | None = None
@@ -232,10 +242,18 @@ class Sending:
         return set(self._connection.execute(_BEGIN, split(claims)).scalars())
 
     def record(self, rows: Sequence[Recorded]) -> list[Post]:
-        """Writes outcomes; the posts they changed. A row whose fence is passed changes nothing."""
+        """Writes outcomes; the posts they changed. A row whose fence is passed changes nothing.
+
+        Raises RemoteIdTaken: nothing is written.
+        """
         if not rows:
             return []
-        return self._posts(_RECORD, {"rows": msgspec.json.encode([asdict(row) for row in rows]).decode()})
+        try:
+            return self._posts(_RECORD, {"rows": msgspec.json.encode([asdict(row) for row in rows]).decode()})
+        except IntegrityError as error:
+            if isinstance(error.orig, UniqueViolation) and error.orig.diag.constraint_name == "posts_remote":
+                raise RemoteIdTaken from error
+            raise
 
     def standing(self, rows: Sequence[Recorded]) -> list[Post]:
         """Posts whose outcomes are written already, under the same fence: by an earlier try of `record`."""

@@ -26,13 +26,13 @@ from publishing.platforms.base import (
     CommentPage,
     Connector,
     Counts,
-    Guess,
     NotConnected,
     NotPublished,
     Profile,
     Published,
     RemoteComment,
     RemoteReply,
+    guessed,
 )
 from publishing.platforms.registry import default_settings
 
@@ -88,7 +88,7 @@ class FakePlatform(Connector):
         ]
         if not alike:
             return NotPublished(settled=False)
-        return Published(alike[0], f"https://platform/{alike[0]}", guess=Guess(len(alike)))
+        return guessed(Published(remote_id, f"https://platform/{remote_id}") for remote_id in alike)
 
     def comment(self, account: Any, remote_id: str, text: str) -> RemoteReply:
         return self.reply(account, remote_id, text)
@@ -382,7 +382,11 @@ class World:
 
     def published(self, page: api.Page | None = None, **fields: Any) -> api.PublishResult:
         """A post that has just gone out at once."""
-        request = api.PublishPost(page_id=(page or self.page()).id, message="hello", **fields)
+        return self.publish(page or self.page(), "hello", **fields)
+
+    def publish(self, page: api.Page, message: str, **fields: Any) -> api.PublishResult:
+        """Publishes at once."""
+        request = api.PublishPost(page_id=page.id, message=message, **fields)
         return publish.publish(self.house, self.caller(), request)
 
     def poll(self, house: House | None = None) -> None:

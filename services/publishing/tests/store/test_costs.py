@@ -158,5 +158,5 @@ def test_the_open_posts_of_a_page_are_those_that_are_not_told_yet(measured: Meas
     world.run("UPDATE posts SET state = 'sending', remote_id = NULL WHERE id = 'pst_00000024'")
     with world.database.reading() as connection:
         look = Look(measured.post(connection), 0.0, VISITED_AT)
-        found = {post.id for post in Looks(connection).open_others(look)}
+        found = {other.post.id for other in Looks(connection).open_others(look)}
     assert found == {"pst_00000012", "pst_00000018", "pst_00000024"}

@@ -1,14 +1,18 @@
 """Posts of one page that a look-up cannot tell apart: none goes out twice, and none is left open for ever."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from contracts import publishing as api
+from contracts.errors import ApiError
 from publishing import lookups
 from publishing.lookups import GIVE_UP_SECONDS
 from publishing.platforms.base import OutcomeUnknown, Published
 
 LOST = OutcomeUnknown("no answer")
+TEXT = "see https://example.com"
 
 
 @pytest.fixture
@@ -25,6 +29,38 @@ def unknown(world: Any, platform: Any) -> Any:
         picture = "'https://a.example/1.jpg'" if same_picture else "'https://a.example/' || id"
         world.run(f"UPDATE posts SET media_urls = ARRAY[{picture}]")
         return [row.id for row in world.ask("SELECT id FROM posts ORDER BY scheduled_at")]
+
+    return make
+
+
+@pytest.fixture
+def during_next_call(platform: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """`during_next_call(happens)`: the platform makes the next post, then `happens(remote_id)`, then it answers."""
+
+    def arrange(happens: Callable[[str], None]) -> None:
+        real = platform.publish
+
+        def call(*arguments: Any) -> Published:
+            monkeypatch.setattr(platform, "publish", real)
+            published: Published = real(*arguments)
+            happens(published.remote_id)
+            return published
+
+        monkeypatch.setattr(platform, "publish", call)
+
+    return arrange
+
+
+@pytest.fixture
+def one_unknown(world: Any, platform: Any) -> Any:
+    """Makes a post with a link and no media that never arrived, and returns its page."""
+
+    def make() -> api.Page:
+        page = world.page()
+        platform.script = [LOST]
+        with pytest.raises(ApiError):
+            world.publish(page, TEXT)
+        return page  # type: ignore[no-any-return]
 
     return make
 
@@ -97,3 +133,58 @@ def test_what_an_id_of_the_attempt_proves_is_concluded_at_once(
     world.run("UPDATE posts SET lease_until = NULL, state = 'sending' WHERE id = (SELECT max(id) FROM posts)")
     world.look(after_seconds=5)
     assert sorted(states(world)) == ["published", "sending"]
+
+
+def test_a_post_that_is_being_sent_keeps_its_post_whatever_media_it_has(
+    world: Any, platform: Any, media: Any, one_unknown: Any, during_next_call: Any
+) -> None:
+    page = one_unknown()
+    during_next_call(lambda remote_id: world.look(after_seconds=5))
+    published = world.publish(page, TEXT, media_ids=(media.add(size_bytes=10),))
+    assert published.platform_post_id == platform.posts[0][0]
+    assert sorted(states(world)) == ["published", "unknown"]
+
+
+def test_an_answer_that_names_a_post_taken_by_another_is_an_unknown_outcome_and_never_sent_again(
+    world: Any, platform: Any, one_unknown: Any, during_next_call: Any
+) -> None:
+    page = one_unknown()
+    take = "UPDATE posts SET state = 'published', lease_until = NULL, remote_id = :id WHERE state = 'unknown'"
+    during_next_call(lambda remote_id: world.run(take, id=remote_id))
+    with pytest.raises(ApiError) as error:
+        world.publish(page, TEXT)
+    assert error.value.code == "PLATFORM_OUTCOME_UNKNOWN"
+    for _ in range(2):
+        world.look(after_seconds=120)
+        world.send()
+    assert sorted(states(world)) == ["published", "unknown"]
+    world.look(after_seconds=GIVE_UP_SECONDS)
+    assert sorted(states(world)) == ["failed", "published"]
+    assert len(platform.posts) == 1
+
+
+def test_a_candidate_that_gets_its_owner_during_the_look_is_not_counted(
+    world: Any, platform: Any, unknown: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, second, third = unknown(False, True, True)
+    world.run(
+        "UPDATE posts SET unknown_since = clock_timestamp(),"
+        " lease_until = clock_timestamp() + make_interval(secs => CASE WHEN id = :id THEN 0 ELSE 3600 END)",
+        id=ours,
+    )
+    world.run("UPDATE posts SET state = 'sending', lease_until = 'infinity' WHERE id = :id", id=third)
+    look_up = platform.look_up
+
+    def overtaken(*arguments: Any, **options: Any) -> Any:
+        found = look_up(*arguments, **options)
+        world.run(
+            "UPDATE posts SET state = 'published', lease_until = NULL, remote_id = :remote WHERE id = :id",
+            id=third,
+            remote=platform.posts[1][0],
+        )
+        return found
+
+    monkeypatch.setattr(platform, "look_up", overtaken)
+    lookups.look_up_posts(world.house)
+    assert world.house.side.wait_free(world.house.side.size, 5)
+    assert (world.state(ours).state, world.state(second).state) == ("unknown", "unknown")

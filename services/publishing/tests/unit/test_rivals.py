@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from publishing.platforms.base import Guess
-from publishing.records import Post
-from publishing.rivals import may_be_anothers
+from publishing.platforms.base import Published, guessed
+from publishing.records import OpenPost, Post
+from publishing.rivals import own_post
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
 _EMPTY = dict.fromkeys(Post.__struct_fields__)
@@ -29,32 +29,67 @@ def post(number: int = 0, message: str | None = "hello", photo: str | None = "a"
     return Post(**_EMPTY | given | fields)
 
 
+def candidates(count: int) -> list[Published]:
+    return [Published(str(number)) for number in range(count)]
+
+
+def besides(*others: Post) -> list[OpenPost]:
+    return [OpenPost(other, is_earlier=False) for other in others]
+
+
 @pytest.mark.parametrize(
-    ("candidates", "others", "is_open"),
+    ("count", "others", "is_open"),
     [
         (1, [], False),
         (1, [post(1, photo="b")], True),
         (1, [post(1, message=" hello ", photo="b")], True),
         (1, [post(1, message="another", photo="b")], False),
-        (1, [post(1, photo=None)], False),
+        (1, [post(1, photo=None)], True),
+        (1, [post(1, photo=None, state="sending")], True),
         (2, [post(1, photo="b")], False),
         (2, [post(1, photo="b"), post(2, photo="c")], True),
         (1, [post(1, settings={"facebook_settings": {"link": "https://example.com"}})], True),
         (1, [post(1)], False),
+        (1, [post(1, first_comment="first!")], False),
         (1, [post(1, state="sending")], True),
         (1, [post(1, photo="b", state="failed")], True),
     ],
 )
 def test_what_could_be_another_posts_is_not_concluded_from(
-    candidates: int, others: list[Post], is_open: bool
+    count: int, others: list[Post], is_open: bool
 ) -> None:
-    assert may_be_anothers(post(), Guess(candidates), others) is is_open
+    found = own_post(post(), guessed(candidates(count)), (), besides(*others))
+    assert found == (None if is_open else Published("0"))
 
 
-def test_without_texts_that_agree_every_open_post_of_the_kind_may_be_meant() -> None:
-    other = [post(1, message="another")]
-    assert may_be_anothers(post(), Guess(1, by_text=False), other)
-    assert not may_be_anothers(post(), Guess(1), other)
+def test_without_texts_that_agree_every_open_post_may_be_meant() -> None:
+    others = besides(post(1, message="another"))
+    assert own_post(post(), guessed(candidates(1), by_text=False), (), others) is None
+    assert own_post(post(), guessed(candidates(1)), (), others) is not None
+
+
+@pytest.mark.parametrize(
+    "message", ["see http://example.com", "see example.com/", "@ann see https://example.com"]
+)
+def test_texts_that_a_platform_may_show_alike_may_be_one_anothers(message: str) -> None:
+    ours = post(message="see https://example.com")
+    assert own_post(ours, guessed(candidates(1)), (), besides(post(1, message, photo="b"))) is None
+
+
+def test_a_candidate_that_has_an_owner_by_now_counts_no_more() -> None:
+    rival = besides(post(1, photo="b"))
+    assert own_post(post(), guessed(candidates(2)), {"0"}, rival) is None
+    assert own_post(post(), guessed(candidates(3)), {"0"}, rival) == Published("1")
+    assert own_post(post(), guessed(candidates(1)), {"0"}, ()) is None
+    assert own_post(post(), Published("0"), {"0"}, ()) is None
+
+
+def test_candidates_are_shared_out_in_the_order_of_the_attempts() -> None:
+    first, second = post(1, photo="b"), post(2, photo="c")
+    others = [OpenPost(first, is_earlier=True), OpenPost(second, is_earlier=False)]
+    assert own_post(post(), guessed(candidates(3)), (), others) == Published("1")
+    equals = [OpenPost(post(number), is_earlier=True) for number in (1, 2)]
+    assert own_post(post(), guessed(candidates(1)), (), equals) == Published("0")
 
 
 @dataclass
@@ -79,14 +114,17 @@ class Page:
         self.set(post, state="published" if arrives and answers else "unknown")
 
     def look(self, post: Post, is_last: bool) -> None:
-        found = [n for n, (text, _) in enumerate(self.shown) if n not in self.owners and text == post.message]
+        alike = [n for n, (text, _) in enumerate(self.shown) if n not in self.owners and text == post.message]
         others = [
-            one for one in self.posts if one.id != post.id and one.state in ("sending", "unknown", "failed")
+            OpenPost(one, is_earlier=one.id < post.id)
+            for one in self.posts
+            if one.id != post.id and one.state in ("sending", "unknown", "failed")
         ]
+        found = [Published(str(number)) for number in alike]
         if not found:
             self.set(post, state="queued")
-        elif not may_be_anothers(post, Guess(len(found)), others):
-            self.owners[found[0]] = post.id
+        elif own := own_post(post, guessed(found), (), others):
+            self.owners[int(own.remote_id)] = post.id
             self.set(post, state="published")
         elif is_last:
             self.set(post, state="failed")

@@ -3,14 +3,12 @@
 import json
 import re
 from collections.abc import Collection
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from publishing.platforms.base import (
     Account,
     Checkpoint,
     Content,
-    Guess,
     MediaSource,
     NotPublished,
     Outcome,
@@ -19,6 +17,7 @@ from publishing.platforms.base import (
     Published,
     Refusal,
     StillUnknown,
+    guessed,
 )
 from publishing.platforms.facebook.reading import FacebookReading
 from publishing.platforms.facebook.upload import Upload
@@ -233,9 +232,7 @@ class FacebookConnector(FacebookReading):
             is_another = bool(photo_ids and shown_ids)
             if row.get("id") not in known and not is_another and _is_like(row, content, photo_ids is None):
                 alike.append(row)
-        if not alike:
-            return NotPublished(settled=False)
-        return replace(_published(alike[-1]), guess=Guess(len(alike)))
+        return guessed(map(_published, reversed(alike))) if alike else NotPublished(settled=False)
 
     def _described(self, account: Account, remote_id: str) -> Published:
         """What can be told of a post; that it is out is certain already, so that nothing here may fail."""

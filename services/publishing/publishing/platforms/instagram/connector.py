@@ -6,14 +6,12 @@ is stored before, and an attempt that comes after takes the same container again
 
 import re
 from collections.abc import Collection
-from dataclasses import replace
 from datetime import datetime
 
 from publishing.platforms.base import (
     Account,
     Checkpoint,
     Content,
-    Guess,
     MediaSource,
     NotPublished,
     Outcome,
@@ -22,6 +20,7 @@ from publishing.platforms.base import (
     Published,
     Refusal,
     StillUnknown,
+    guessed,
 )
 from publishing.platforms.instagram.reading import InstagramReading
 from publishing.platforms.likeness import fingerprint, same_text, window_start
@@ -209,7 +208,7 @@ def _published(media: Answer) -> Published:
 
 def _guessed(alike: list[Answer], by_text: bool = True) -> Published:
     """The oldest of posts that look like this one: Instagram does not tell which container a post came from."""
-    return replace(_published(alike[-1]), guess=Guess(len(alike), by_text))
+    return guessed(map(_published, reversed(alike)), by_text=by_text)
 
 
 def _unfinished(status: str, text: str) -> PlatformRefusal:

@@ -9,7 +9,6 @@ from publishing.platforms.base import (
     Account,
     Checkpoint,
     Content,
-    Guess,
     NotPublished,
     Outcome,
     OutcomeUnknown,
@@ -17,6 +16,7 @@ from publishing.platforms.base import (
     Published,
     Refusal,
     StillUnknown,
+    guessed,
 )
 from publishing.platforms.likeness import fingerprint, same_text, window_start
 from publishing.platforms.linkedin.calls import Answer, from_milliseconds
@@ -67,7 +67,7 @@ class LinkedInConnector(LinkedInReading):
         if not sent_at:
             return NotPublished(settled=True)
         if named and named not in known_remote_ids:
-            return Published(named, _permalink(named), guess=Guess(1))
+            return guessed([Published(named, _permalink(named))])
         since = min(began_at, datetime.fromtimestamp(sent_at, UTC))
         urns = {str(upload["urn"]) for upload in uploads_of(checkpoint)}
         return self._find(account, content, urns, since, known_remote_ids)
@@ -105,9 +105,8 @@ class LinkedInConnector(LinkedInReading):
             raise
         if not ours:
             return NotPublished(settled=False)
-        remote_id, made_at = str(ours[-1]["id"]), from_milliseconds(ours[-1].get("publishedAt"))
-        guess = None if content.media and urns is not None else Guess(len(ours))
-        return Published(remote_id, _permalink(remote_id), made_at, guess=guess)
+        found = [_published(post) for post in reversed(ours)]
+        return found[0] if content.media and urns is not None else guessed(found)
 
     def _create(self, account: Account, post: Answer) -> str:
         """The call; again after a while if all that LinkedIn lacks is the file. Raises OutcomeUnknown."""
@@ -156,6 +155,11 @@ def _post(account: Account, content: Content, urns: list[str], settings: LinkedI
         told = {"source": article.source, "title": article.title, "description": article.description}
         post["content"] = {"article": {name: text for name, text in told.items() if text}}
     return post
+
+
+def _published(post: Answer) -> Published:
+    remote_id = str(post["id"])
+    return Published(remote_id, _permalink(remote_id), from_milliseconds(post.get("publishedAt")))
 
 
 def _permalink(remote_id: str) -> str:

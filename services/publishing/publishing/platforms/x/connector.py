@@ -9,12 +9,12 @@ from publishing.platforms.base import (
     Account,
     Checkpoint,
     Content,
-    Guess,
     NotPublished,
     Outcome,
     OutcomeUnknown,
     PlatformRefusal,
     Published,
+    guessed,
 )
 from publishing.platforms.likeness import fingerprint, window_start
 from publishing.platforms.x.calls import Answer, post_time
@@ -94,9 +94,8 @@ class XConnector(XReading):
         ]
         if not ours:
             return NotPublished(settled=False)
-        remote_id, made_at = str(ours[-1]["id"]), post_time(ours[-1].get("created_at"))
-        guess = None if content.media and media_ids is not None else Guess(len(ours))
-        return Published(remote_id, _permalink(account, remote_id), made_at, guess=guess)
+        found = [_published(account, post) for post in reversed(ours)]
+        return found[0] if content.media and media_ids is not None else guessed(found)
 
     def _describe(self, account: Account, media_ids: list[str], settings: XPostSettings) -> None:
         """Alternative texts, before anybody sees what they describe."""
@@ -115,6 +114,11 @@ def _post(content: Content, media_ids: list[str], settings: XPostSettings) -> An
     if settings.reply_settings:
         post["reply_settings"] = settings.reply_settings
     return post
+
+
+def _published(account: Account, post: Answer) -> Published:
+    remote_id = str(post["id"])
+    return Published(remote_id, _permalink(account, remote_id), post_time(post.get("created_at")))
 
 
 def _permalink(account: Account, remote_id: str) -> str:

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-from publishing.platforms.likeness import same_text
+from publishing.platforms.likeness import similar_text
 
 #: platforms.md 6: every URL counts as X's short link does, plain letters 1, everything else 2.
 _URL_WEIGHT = 23
@@ -25,10 +25,6 @@ _EMOJI = re.compile(
     "(?:\u200d[\u2190-\u2bff\U0001f000-\U0001faff][\ufe0f\U0001f3fb-\U0001f3ff]*)*"
 )
 _LIGHT = ((0x0000, 0x10FF), (0x2000, 0x200D), (0x2010, 0x201F), (0x2032, 0x2037))
-#: What X puts before a reply by itself.
-_MENTIONS = re.compile(r"\A(?:@\w+\s+)+")
-#: How a URL is written differs: `example.com` comes back as `http://example.com`.
-_WRITTEN = re.compile(r"https?://|/(?=\s|\Z)", re.IGNORECASE)
 
 
 def weighted_length(text: str) -> int:
@@ -50,8 +46,4 @@ def shown_text(post: Mapping[str, Any]) -> str:
 
 def is_same(ours: str, post: Mapping[str, Any]) -> bool:
     """Whether a post says what we said, but for how links are written and the mentions before a reply."""
-    return same_text(_plain(ours), _plain(shown_text(post)))
-
-
-def _plain(text: str) -> str:
-    return _WRITTEN.sub("", _MENTIONS.sub("", text.strip()))
+    return similar_text(ours, shown_text(post))

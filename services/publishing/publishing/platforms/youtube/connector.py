@@ -1,20 +1,19 @@
 """YouTube: making a video and finding out what became of one. Comments and counts are in `reading`."""
 
 from collections.abc import Collection
-from dataclasses import replace
 from datetime import datetime
 
 from publishing.platforms.base import (
     Account,
     Checkpoint,
     Content,
-    Guess,
     MediaSource,
     NotPublished,
     Outcome,
     PlatformRefusal,
     Published,
     Refusal,
+    guessed,
 )
 from publishing.platforms.likeness import fingerprint, same_text, window_start
 from publishing.platforms.sources import check_bytes
@@ -146,7 +145,7 @@ class YouTubeConnector(YouTubeReading):
             alike = all(same_text(asked[name], shown.get(name)) for name in ("title", "description"))
             if video_id and video_id not in known and alike:
                 found.append(Published(video_id, _permalink(video_id), made_at))
-        return replace(found[-1], guess=Guess(len(found))) if found else NotPublished(settled=False)
+        return guessed(reversed(found)) if found else NotPublished(settled=False)
 
 
 def _video_in(content: Content) -> MediaSource:
