@@ -48,7 +48,7 @@ pages = Table(
     Column("subscribe_tries", Integer, nullable=False, server_default=text("0")),
     #: Its owner took it away: shown to nobody, kept for the posts that were made. Linked again it is the same page.
     Column("unlinked_at", _TIME),
-    #: Of the operation that unlinked it last: the release before this one reads it. To be dropped in the next.
+    #: Only the release before this one writes and reads it (`chassis.operations` now). To be dropped in the next.
     Column("unlink_operation_id", Text),
     #: What the platform knows the permission by: pages with the same one were given by the same person.
     Column("grant_id", Text),
@@ -170,7 +170,7 @@ posts = Table(
     #: Real time: until then the client of a publish at once waits for its outcome. Null: nobody waits, an event tells
     #: of it. Whoever answers without the outcome, and whoever records it, decide by this column which of them tells.
     Column("awaited_until", _TIME),
-    #: Of the operation that changed it last: the release before this one reads it. To be dropped in the next.
+    #: Only the release before this one writes and reads it (`chassis.operations` now). To be dropped in the next.
     Column("last_operation_id", Text),
     #: In the order they became due, with what a claim passes over without reading the post.
     Index(
