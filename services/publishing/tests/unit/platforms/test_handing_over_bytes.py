@@ -256,14 +256,14 @@ def test_a_post_whose_answer_takes_longer_than_connecting_may_take_is_published(
 
 def test_a_photo_that_is_taken_at_200_kilobytes_a_second_is_published() -> None:
     with far_side(answering(lambda line: line.take(200_000))) as url:
-        source = photo(300_000, lambda: nullcontext(iter([bytes(100_000)] * 3)))
+        source = photo(500_000, lambda: nullcontext(iter([bytes(100_000)] * 5)))
         began = time.monotonic()
-        assert publish(url, source, connect_seconds=0.2, read_seconds=0.5).remote_id == "1_2"
-    assert time.monotonic() - began > 1
+        assert publish(url, source, connect_seconds=1.0, read_seconds=1.5).remote_id == "1_2"
+    assert time.monotonic() - began > 2
 
 
 def test_a_film_whose_piece_is_taken_at_500_kilobytes_a_second_is_published() -> None:
-    size_bytes = 600_000
+    size_bytes = 1_000_000
     offsets = b'"start_offset": "%d", "end_offset": "%d"'
 
     def platform(line: Line) -> None:
@@ -289,8 +289,8 @@ def test_a_film_whose_piece_is_taken_at_500_kilobytes_a_second_is_published() ->
     )
     with far_side(platform) as url:
         began = time.monotonic()
-        assert publish(url, film, connect_seconds=0.2, read_seconds=0.5).remote_id == "1_2"
-    assert time.monotonic() - began > 1
+        assert publish(url, film, connect_seconds=1.0, read_seconds=1.5).remote_id == "1_2"
+    assert time.monotonic() - began > 1.6
 
 
 def test_an_answer_in_drops_leaves_the_outcome_open_when_the_ceiling_is_reached() -> None:
