@@ -65,13 +65,15 @@ _CLAIM_LOOKS = text(
         (SELECT began_at FROM attempts a WHERE a.post_id = p.id AND a.outcome IS NULL) AS began_at
     """
 )
-#: A look-up searches the platform from before the first attempt on, and a post's attempts lie within a day: what went
-#: out two days before is not found there. The range bounds what is read, whatever the planner thinks of the page.
+#: A look-up searches the platform from the post's first attempt on at the earliest, and a post's outcome is known
+#: within a day: what was claimed two days before is not found there. Attempts lie within a day, unless a failed post
+#: is retried later. The range bounds what is read, whatever the planner thinks of the page.
 _OF_OTHERS = text(
     f"""
     SELECT p.remote_id FROM ({siblings_of(":page_id")}) AS sibling JOIN posts p ON p.page_id = sibling.id
     WHERE p.id <> :id AND p.remote_id IS NOT NULL
-        AND p.out_at BETWEEN CAST(:began_at AS timestamptz) - interval '2 days' AND clock_now()
+        AND p.out_at BETWEEN least(:began_at, (SELECT min(began_at) FROM attempts WHERE post_id = :id))
+            - interval '2 days' AND clock_now()
     """
 )
 #: One conclusion of a platform's page at a time: of two looks that found the same post, the later sees the earlier's.

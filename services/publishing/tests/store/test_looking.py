@@ -65,6 +65,31 @@ def test_what_a_platform_is_still_working_on_is_looked_at_ever_rarer(
     assert unknown_post(world, platform, 7_200) == pytest.approx(1_800, abs=5)
 
 
+def test_a_look_after_a_late_retry_knows_all_that_went_out_since_the_first_attempt(
+    world: Any, platform: Any, monkeypatch: Any
+) -> None:
+    """LinkedIn and X are searched from the first call on."""
+    page = world.page()
+    platform.script = [OutcomeUnknown("dropped")]
+    with pytest.raises(ApiError):
+        world.published(page)
+    world.run(
+        "UPDATE attempts SET began_at = began_at - interval '7 days', ended_at = now(), outcome = 'given_up'"
+    )
+    world.run("INSERT INTO attempts (post_id, number, fence, began_at) SELECT id, 2, fence, now() FROM posts")
+    other = world.published(page)
+    world.run("UPDATE posts SET out_at = out_at - interval '6 days' WHERE state = 'published'")
+    known: list[str] = []
+
+    def look(*args: Any, known_remote_ids: Any, **options: Any) -> Any:
+        known.extend(known_remote_ids)
+        return StillUnknown()
+
+    monkeypatch.setattr(platform, "look_up", look)
+    world.look(after_seconds=100)
+    assert known == [other.platform_post_id]
+
+
 def test_a_look_tells_of_a_limited_page_and_of_an_expired_one(
     world: Any, platform: Any, monkeypatch: Any
 ) -> None:
