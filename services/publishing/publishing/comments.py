@@ -48,8 +48,9 @@ from publishing.store.posts import Posts
 
 log = structlog.get_logger()
 
-#: A call takes at most 35 s (connect 5, read 30), and there is some room. A reply that was on its way when its process
-#: died is unknown for as long. Our choice.
+#: A call takes at most 35 s (5 s to connect, PLATFORM_TIMEOUT_SECONDS of 30 at most) and the time that its text needs
+#: at 100 kB/s, which is less than a second. The room is for the database. A reply whose process died on the way is
+#: looked up when its lease ends. Our choice.
 _CALL_SECONDS, _ROOM_SECONDS = 35.0, 25.0
 _LOOK_LEASE_SECONDS = 60.0
 

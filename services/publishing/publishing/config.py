@@ -11,6 +11,10 @@ from contracts.record import Record
 from publishing.platforms.registry import PARTS, settings_from_env
 from publishing.poll_times import POLLED, PUSHED, Stages, parse_stages
 
+#: Longest PLATFORM_TIMEOUT_SECONDS. The leases of first comments, replies and comment polls have room for calls of 35 s
+#: (5 s to connect, 30 s of silence): a call that outlasts its lease could be made a second time.
+MAX_PLATFORM_TIMEOUT_SECONDS = 30.0
+
 
 class Settings(Record):
     """Times in seconds, sizes in bytes. README.md has the table of variables."""
@@ -61,6 +65,12 @@ class Settings(Record):
 
     @classmethod
     def from_env(cls) -> "Settings":
+        """Raises ConfigError."""
+        if config.number("PLATFORM_TIMEOUT_SECONDS", 0) > MAX_PLATFORM_TIMEOUT_SECONDS:
+            raise config.ConfigError(
+                f"PLATFORM_TIMEOUT_SECONDS must be at most {MAX_PLATFORM_TIMEOUT_SECONDS:.0f}: the leases of calls to"
+                " platforms have no room for more"
+            )
         public = config.text("PUBLIC_BASE_URL", "http://127.0.0.1:8080")
         storage = config.text("MEDIA_PUBLIC_BASE_URL", "")
         return cls(

@@ -25,7 +25,8 @@ from publishing.store.pages import Pages
 
 log = structlog.get_logger()
 
-#: Longer than a comment's one call or look can take: connect 5 s, read 30 s, twice. Our choice.
+#: Longer than a first comment or a look for it takes: at most two calls of 35 s (5 s to connect,
+#: PLATFORM_TIMEOUT_SECONDS of 30 at most), and room for the database. Our choice.
 _LEASE_SECONDS = 90.0
 
 
