@@ -78,7 +78,7 @@ class QuotaService:
 
     @loop(interval_seconds=60.0)
     def forget_charges(self) -> int:
-        with self.database.transaction() as connection:
+        with self.database.reading() as connection:
             return usage.forget_charges(Store(connection))
 
     @loop(interval_seconds=3600.0)

@@ -1,6 +1,8 @@
 """All SQL of the quota service.
 
-Whoever changes an account's units locks its counters row first: one order of locks for all, no deadlocks.
+Whoever changes an account's units locks its counters row first: one order of locks for all, no deadlocks. A statement
+on charges of many accounts locks no counters: its commit goes to the server with it, so that a process that stops in
+the middle holds nobody's charges.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -94,17 +96,15 @@ _HOLD = Prepared(
 
 
 #: In the order of ids, as charges are written.
-_ASK_AGAIN = text(
-    """
+_ASK_AGAIN = """
     WITH again AS (
-        SELECT operation_id FROM unnest(CAST(:ids AS text[]), CAST(:numbers AS integer[])) AS asked (id, number)
+        SELECT operation_id FROM unnest(%(ids)s::text[], %(numbers)s::integer[]) AS asked (id, number)
         JOIN unit_charges ON operation_id = asked.id AND try_number = asked.number
-        ORDER BY operation_id FOR UPDATE OF unit_charges
+        ORDER BY operation_id FOR UPDATE OF unit_charges NOWAIT
     )
     UPDATE unit_charges SET created_at = clock_timestamp() FROM again
     WHERE unit_charges.operation_id = again.operation_id
     """
-)
 
 
 def _type(name: str) -> str:
@@ -240,9 +240,12 @@ class Store:
         self._connection.execute(update(confirmation).values(**to._asdict()))
 
     def ask_again(self, charges: Sequence[tuple[str, int]]) -> None:
-        """Puts charges (operation id, try number) at the end of the order in which they are asked about."""
+        """Puts charges (operation id, try number) at the end of the order in which they are asked about, and commits.
+
+        Raises LockTimeout at once when another transaction holds one of them.
+        """
         ids, numbers = zip(*charges, strict=True)
-        self._connection.execute(_ASK_AGAIN, {"ids": list(ids), "numbers": list(numbers)})
+        end_with(self._connection, _ASK_AGAIN, {"ids": list(ids), "numbers": list(numbers)})
 
     def forget_counters(self, before_month: str, limit: int) -> int:
         """Removes rows of accounts last used before this month, at most `limit`; returns how many."""

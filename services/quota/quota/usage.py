@@ -93,12 +93,15 @@ def ask_about_charges(store: Store, older_than: timedelta) -> int:
 
 
 def ask_again(store: Store, undecided: UnitsUndecided) -> None:
-    """Has these charges asked about again, once they are as old as any other."""
+    """Has these charges asked about again, once they are as old as any other; the transaction is over with it.
+
+    Raises ApiError SERVICE_UNAVAILABLE when another transaction holds one of them: the event comes again.
+    """
     store.ask_again([(one.operation_id, one.try_number) for one in undecided.charges])
 
 
 def forget_charges(store: Store) -> int:
-    """One small batch of charges too old to be given back; returns how many there were."""
+    """One small batch of charges too old to be given back, on a connection in autocommit; returns how many."""
     return store.forget_charges(CHARGES_KEPT, FORGET_BATCH)
 
 

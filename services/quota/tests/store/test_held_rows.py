@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from chassis import database as chassis_database
-from chassis.database import Database, fetch
+from chassis.database import Database, LockTimeout, fetch
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.events import UnconfirmedUnit, UnitsUndecided
 from contracts.quota import Admitted, Arrival, ChargeUnit
 from quota import store as quota_store
 from quota import usage
@@ -32,8 +33,11 @@ def holding(database: Database, *accounts: str) -> Iterator[None]:
         yield
 
 
-def arrival(account_id: str, meter: str = "reads") -> Arrival:
-    caller = Caller(account_id=account_id, user_id=account_id, tier="pro", operation_id=f"op_{account_id}")
+def arrival(account_id: str, meter: str = "reads", try_number: int = 1) -> Arrival:
+    caller = Caller(
+        account_id=account_id, user_id=account_id, tier="pro", operation_id=f"op_{account_id}",
+        try_number=try_number,
+    )  # fmt: skip
     return Arrival(caller=caller, meter=meter)
 
 
@@ -97,6 +101,32 @@ def test_a_refund_waits_a_second_at_most(door: Admissions, database: Database) -
             usage.refund(Store(connection), "usr_1", "op_1", 1)
         assert time.monotonic() - began < PATIENCE_SECONDS + 0.5
     assert refused.value.row is SERVICE_UNAVAILABLE
+
+
+def again(*operation_ids: str) -> UnitsUndecided:
+    charges = [UnconfirmedUnit(account_id="usr_1", operation_id=one, try_number=1) for one in operation_ids]
+    return UnitsUndecided(charges=tuple(charges))
+
+
+def test_charges_that_are_to_be_asked_about_again_are_not_held(door: Admissions, database: Database) -> None:
+    first, repeated = arrival("usr_1", "publishes"), arrival("usr_1", "publishes", try_number=2)
+    assert verdicts(door, first) == ["admitted"]
+    with database.transaction() as connection:
+        usage.ask_again(Store(connection), again("op_usr_1"))
+        began = time.monotonic()
+        assert verdicts(door, repeated, arrival("usr_2")) == ["admitted"] * 2
+        assert time.monotonic() - began < SOON_SECONDS
+
+
+def test_asking_again_does_not_wait_for_a_charge_that_is_held(door: Admissions, database: Database) -> None:
+    verdicts(door, arrival("usr_1", "publishes"))
+    held = text("SELECT FROM unit_charges WHERE operation_id = 'op_usr_1' FOR UPDATE")
+    with database.transaction() as holder:
+        holder.execute(held)
+        began = time.monotonic()
+        with pytest.raises(LockTimeout), database.transaction() as connection:
+            usage.ask_again(Store(connection), again("op_usr_1"))
+        assert time.monotonic() - began < SOON_SECONDS
 
 
 def test_a_connection_that_waited_in_vain_is_used_again(door: Admissions, database: Database) -> None:
