@@ -7,6 +7,7 @@ and everybody else's are decided without it.
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 import structlog
 
@@ -90,13 +91,12 @@ class Admissions:
                 if locked is not None:
                     return _decide(store, locked, demands)
             with self._database.reading() as connection:
-                Store(connection).add(subjects)
+                Store(connection).add(subjects, wait_seconds=wait_seconds)
 
     def _decide_free(self, demands: list[Demand]) -> list[Decision | None]:
-        """Decides for the accounts whose rows nobody holds."""
+        """Decides for the accounts whose rows nobody holds or is adding."""
         subjects = {demand.subject for demand in demands}
-        with self._database.reading() as connection:
-            Store(connection).add(subjects)
+        self._add_free(subjects)
         with self._database.transaction() as connection:
             store = Store(connection)
             free = store.lock_free(subjects)
@@ -104,6 +104,17 @@ class Admissions:
             locked = store.lock(free, _operations_of(mine)) if mine else None
             decisions = iter(_decide(store, locked, mine) if locked is not None else [])
         return [next(decisions, None) if demand.subject in free else None for demand in demands]
+
+    def _add_free(self, subjects: set[str]) -> None:
+        """Adds the rows that are missing, but those that another transaction is adding."""
+        with self._database.reading() as connection:
+            store = Store(connection)
+            try:
+                store.add(subjects, wait_seconds=MOMENT_SECONDS)
+            except LockTimeout:
+                for subject in subjects:
+                    with suppress(LockTimeout):
+                        store.add([subject], wait_seconds=MOMENT_SECONDS)
 
 
 def _operations_of(demands: list[Demand]) -> set[str]:

@@ -73,6 +73,12 @@ _READ_WITH_CHARGES = Prepared(
     FROM counters WHERE subject = ANY(%(subjects)s) AND current_setting('quota.locked')::integer = %(count)s
     """
 )
+_ADD = Prepared(
+    f"""
+    INSERT INTO counters (subject) SELECT subject FROM unnest(%(subjects)s::text[]) AS new (subject)
+    WHERE {_WAIT_AT_MOST} ORDER BY subject ON CONFLICT DO NOTHING
+    """
+)
 #: Those that no other transaction has locked.
 _LOCK_FREE = Prepared(
     "SELECT subject FROM counters WHERE subject = ANY(%(subjects)s) ORDER BY subject FOR UPDATE SKIP LOCKED"
@@ -140,7 +146,7 @@ class Store:
             "subjects": list(subjects),
             "operation_ids": list(operation_ids),
             "count": len(subjects),
-            "patience": f"{round(wait_seconds * 1000)}ms",
+            "patience": _patience(wait_seconds),
         }
         if operation_ids:  # one round trip: every request passes here
             both = f"{_LOCK_FIRST.on(self._connection)}; {_READ_WITH_CHARGES.on(self._connection)}"
@@ -169,10 +175,12 @@ class Store:
         self.wait_for_disk()
         outbox.stage(self._connection, "account.quota.warning", warning, account_id=warning.user_id)
 
-    def add(self, subjects: Iterable[str]) -> None:
-        """Adds empty rows for those that have none; in a transaction that holds no other lock."""
-        rows = [{"subject": subject} for subject in sorted(subjects)]
-        self._connection.execute(insert(counters).values(rows).on_conflict_do_nothing())
+    def add(self, subjects: Collection[str], *, wait_seconds: float = 1.0) -> None:
+        """Adds empty rows for those that have none; in a transaction that holds no other lock.
+
+        Raises LockTimeout when another transaction that adds one of them lasts for longer than `wait_seconds`.
+        """
+        _ADD.fetch(self._connection, {"subjects": list(subjects), "patience": _patience(wait_seconds)})
 
     def write(
         self,
@@ -278,6 +286,11 @@ class Store:
             .values(subject=subject, lifetime=count)
             .on_conflict_do_update(index_elements=["subject"], set_={"lifetime": count})
         )
+
+
+def _patience(seconds: float) -> str:
+    """As PostgreSQL's `lock_timeout` takes it."""
+    return f"{round(seconds * 1000)}ms"
 
 
 def _columns(records: Iterable[Record], names: Sequence[str], prefix: str = "") -> dict[str, list[Any]]:

@@ -74,6 +74,19 @@ def test_an_account_without_a_row_gets_one_beside_a_held_one(door: Admissions, d
         assert verdicts(door, arrival("usr_1"), arrival("usr_new")) == ["deferred", "admitted"]
 
 
+def test_a_row_that_another_transaction_is_adding_delays_nobody_else(
+    door: Admissions, database: Database
+) -> None:
+    batch = [arrival("usr_1"), arrival("usr_new"), arrival("usr_2")]
+    with database.transaction() as connection:  # as a refund of an account without a row does
+        Store(connection).add(["usr_1"])
+        began = time.monotonic()
+        found = verdicts(door, *batch)
+        assert time.monotonic() - began < SOON_SECONDS + 2 * MOMENT_SECONDS
+    assert found == ["deferred", "admitted", "admitted"]
+    assert verdicts(door, arrival("usr_1")) == ["admitted"]
+
+
 def test_a_sender_that_does_not_ask_again_waits_a_second_at_most(
     door: Admissions, database: Database
 ) -> None:
