@@ -69,7 +69,10 @@ _MARK = text(
     """
 )
 _REAPED = text(
-    "SELECT id FROM workers WHERE reaped_at IS NOT NULL ORDER BY reaped_at LIMIT 1 FOR UPDATE SKIP LOCKED"
+    """
+    SELECT id FROM workers WHERE reaped_at IS NOT NULL AND id <> ALL(CAST(:without AS text[]))
+    ORDER BY reaped_at LIMIT 1 FOR UPDATE SKIP LOCKED
+    """
 )
 _FORGET = text("DELETE FROM workers WHERE id = :id")
 
@@ -150,9 +153,11 @@ class WorkerLease:
     def renew(self) -> None:
         """Renews the lease, or registers a new worker where the last one was reaped.
 
-        Raises ApiError SERVICE_UNAVAILABLE.
+        Raises ApiError SERVICE_UNAVAILABLE, after `end` too: nobody would renew a worker that is registered then.
         """
         with self._renewing:
+            if self._ending.is_set():
+                raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
             asked_at = self._now()
             try:
                 with self._own.reading() as connection:
@@ -192,18 +197,19 @@ class WorkerLease:
         with self._database.transaction() as connection:
             connection.execute(_MARK)
         lapsed = 0
+        locked: list[str] = []
         while True:
             with self._database.transaction() as connection:
-                worker_id = connection.execute(_REAPED).scalar()
+                worker_id = connection.execute(_REAPED, {"without": locked}).scalar()
                 if worker_id is None:
                     return lapsed
                 count, is_done = lapse(connection, worker_id)
                 if is_done:
                     connection.execute(_FORGET, {"id": worker_id})
+                elif not count:
+                    locked.append(worker_id)
             lapsed += count
             log.warning("worker_reaped", worker_id=worker_id, claims=count)
-            if not is_done and not count:
-                return lapsed
 
     def _renew(self, connection: Connection) -> None:
         values = {"id": self._id, "lease": self._lease_seconds}

@@ -86,6 +86,15 @@ def lapse(connection: Any, worker_id: str) -> tuple[int, bool]:
     return count, count < 2
 
 
+def lapse_free(connection: Any, worker_id: str) -> tuple[int, bool]:
+    """The claims that nobody has locked."""
+    worker = {"worker": worker_id}
+    free = "SELECT ctid FROM jobs WHERE worker_id = :worker FOR UPDATE SKIP LOCKED"
+    count = connection.execute(text(f"DELETE FROM jobs WHERE ctid = ANY(ARRAY({free}))"), worker).rowcount
+    left = connection.execute(text("SELECT count(*) FROM jobs WHERE worker_id = :worker"), worker).scalar()
+    return count, not left
+
+
 def steady(lease: WorkerLease, clock: Clock) -> None:
     """Renewed without a gap for long enough to reap others."""
     lease.renew()
@@ -111,6 +120,25 @@ def test_a_dead_workers_claims_lapse_in_batches_and_then_it_is_forgotten(
     steady(other, clock)
     assert [other.reap(lapse) for _ in range(2)] == [3, 0]
     assert ask(database, "SELECT id FROM jobs") == []
+    assert len(ask(database, "SELECT id FROM workers")) == 1
+
+
+def test_a_worker_whose_claims_are_locked_keeps_no_other_from_being_reaped(
+    database: Database, make_lease: Any, clock: Clock
+) -> None:
+    first, second, other = make_lease(), make_lease(), make_lease()
+    claim(database, first, 1)
+    pass_leases(database)
+    steady(other, clock)
+    with database.transaction() as connection:
+        connection.execute(text("SELECT FROM jobs WHERE id = 1 FOR UPDATE"))
+        assert other.reap(lapse_free) == 0
+        claim(database, second, 2, 3)
+        pass_leases(database)
+        other.renew()
+        assert other.reap(lapse_free) == 2
+        assert ask(database, "SELECT id FROM jobs") == [(1,)]
+    assert other.reap(lapse_free) == 1
     assert len(ask(database, "SELECT id FROM workers")) == 1
 
 
@@ -246,6 +274,15 @@ def test_a_process_that_ends_leaves_its_claims_to_others_at_once(
     assert other.reap(lapse) == 0
     ending.end()
     assert other.reap(lapse) == 1
+
+
+def test_a_process_that_ended_claims_nothing_more(database: Database, clock: Clock) -> None:
+    ending = WorkerLease(database, 20, now=clock)
+    claim(database, ending, 1)
+    ending.end()
+    with pytest.raises(ApiError):
+        claim(database, ending, 2)
+    assert ask(database, "SELECT id FROM workers WHERE lease_until > clock_timestamp()") == []
 
 
 def _away() -> Any:
