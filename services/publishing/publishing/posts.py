@@ -70,8 +70,10 @@ def _queue(house: House, caller: Caller, page: PageRow, row: dict[str, Any]) -> 
             post = store.add(row)
             if post is not None:
                 telling.tell_media(connection, post)
-    if post is None:  # by the release before this one, at the same moment
-        raise ApiError(POST_IN_PROGRESS)
+        if (
+            post is None
+        ):  # the release before this one has made it at the same moment: the operation keeps no other id
+            raise ApiError(POST_IN_PROGRESS)
     return post
 
 

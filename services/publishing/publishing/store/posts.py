@@ -226,7 +226,7 @@ class Posts:
         return Post(*rows[0]) if rows else None
 
     def add_last(self, values: dict[str, Any]) -> Post | None:
-        """The same as the transaction's end: it is committed in the same round trip, or rolled back."""
+        """The same as the transaction's end: it is committed in the same round trip. None: all is rolled back."""
         try:
             end_with(self._connection, _ADD_LAST.on(self._connection), _as_text(values))
         except UniqueViolation:

@@ -4,7 +4,11 @@ from typing import Any
 
 import pytest
 
+from contracts import publishing as api
+from contracts.errors import ApiError
+from publishing import posts, publish
 from publishing.store.operations import PostOperations, Voided
+from publishing.store.posts import Posts
 
 
 def void(world: Any, *tries: tuple[str, int]) -> Voided:
@@ -48,3 +52,41 @@ def test_nothing_is_written_of_operations_that_have_made_something(world: Any) -
     world.schedule(world.page(), world.in_minutes(11), operation_id="op_post")
     assert void(world) == void(world, ("op_post", 1)) == Voided(nothing=set(), undecided=set())
     assert world.ask("SELECT voided_to_try FROM operations")[0].voided_to_try == 0
+
+
+_OLD_POST = """
+    INSERT INTO posts (id, operation_id, account_id, brand_id, page_id, platform, origin, message, media_ids,
+        media_urls, created_at, scheduled_at, state, out_at)
+    VALUES ('pst_old', 'op_post', 'usr_a', 'brd_a', :page, 'FB', 'scheduled', 'hello', '{}', '{}', clock_now(),
+        clock_now() + interval '20 minutes', 'queued', clock_now() + interval '20 minutes')
+"""
+
+
+@pytest.mark.parametrize("write", ["schedule", "schedule with media", "publish"])
+def test_an_operation_that_the_release_before_overtakes_leaves_no_result_without_a_post(
+    world: Any, media: Any, monkeypatch: pytest.MonkeyPatch, write: str
+) -> None:
+    """The release before locks no operation: it may store its post between this one's look and its own."""
+    page, caller = world.page(), world.caller("op_post")
+    files = (media.add(size_bytes=10),) if write == "schedule with media" else ()
+    at = world.in_minutes(20)
+
+    def run() -> Any:
+        if write == "publish":
+            return publish.publish(world.house, caller, api.PublishPost(page_id=page.id, message="hello"))
+        request = api.SchedulePost(page_id=page.id, scheduled_at=at, message="hello", media_ids=files)
+        return posts.schedule(world.house, caller, request)
+
+    with monkeypatch.context() as patch:
+        for name in ("add", "add_last"):
+            real = getattr(Posts, name)
+
+            def overtaken(store: Posts, values: dict[str, Any], real: Any = real) -> Any:
+                world.run(_OLD_POST, page=page.id)
+                return real(store, values)
+
+            patch.setattr(Posts, name, overtaken)
+        with pytest.raises(ApiError) as error:
+            run()
+    assert error.value.code == "POST_IN_PROGRESS"
+    assert [row.result for row in world.ask("SELECT result FROM operations")] == [None]
