@@ -1,4 +1,4 @@
-"""The guardrails asked with the database's knowledge, exact under concurrency. The rules are `guardrails.py`."""
+"""The guardrails asked with the database's knowledge, under its locks. The rules are `guardrails.py`."""
 
 import math
 from datetime import datetime, timedelta
@@ -22,9 +22,11 @@ def breach_of_schedule(
 ) -> Breach | None:
     """The rule that a post scheduled for `at` would break, if any; `effect`: the post is going to be stored.
 
-    Holds the locks of the brand and of the platform's page until the transaction ends: what follows cannot make the
-    answer wrong. A dry run takes no lock. Raises Done for an
-    operation that has made another post, IDEMPOTENCY_IN_PROGRESS for a voided try, NOT_FOUND for an unlinked page.
+    Holds the locks of the brand and of the platform's page until the transaction ends: no other call takes the place
+    under a cap meanwhile (`Posts.lock_around`). A dry run takes no lock.
+
+    Raises Done for an operation that has made another post, IDEMPOTENCY_IN_PROGRESS for a voided try, NOT_FOUND for an
+    unlinked page.
     """
     near = store.lock_around(
         page, at, states=COUNTED_FOR_SCHEDULE, effect=effect, without=without, is_dry_run=is_dry_run
@@ -57,13 +59,14 @@ def _check_effect(near: Neighbours, effect: Effect | None) -> None:
 
 
 def refusal(breach: Breach, asked_at: datetime) -> ApiError:
-    """The error; the wait is told from the asked time (schedule) or from now (publish)."""
+    """Builds the error; the wait counts from the asked time (schedule) or from now (publish)."""
     wait = math.ceil((breach.next_allowed_at - asked_at).total_seconds())
     return ApiError(breach.row, retry_after_seconds=wait, next_allowed_at=stamp(breach.next_allowed_at))
 
 
 def stamp(at: datetime) -> str:
-    """A time of ours inside an error, as the API writes times; never before it: asked for, it has to fit."""
+    """Formats a time inside an error as the API writes times. Rounded up to a millisecond, so that a request for that
+    time succeeds."""
     at += timedelta(microseconds=-at.microsecond % 1000)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

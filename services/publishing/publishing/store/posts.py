@@ -169,8 +169,10 @@ class Posts:
         lies a day around `at`, on the page's siblings too.
 
         With an `effect` it takes the locks of its operation and of the page first, and says how both stand.
-        All that changes what the guardrails count does it under these locks: their answers are exact. A dry run takes
-        none, and waits for nobody.
+        Schedule calls, edits that move a post, publishes at once and claims of due posts take these locks, so that two
+        of them never take the last place under a cap. What else makes a queued post due earlier or later takes none (a
+        retry, `bring_due`, a claim that is given back, a page that rests): the post is judged again when it is claimed.
+        A dry run takes none, and waits for nobody.
         """
         gap, day = timedelta(seconds=MIN_SCHEDULE_GAP_SECONDS), timedelta(seconds=DAY_SECONDS)
         values = {
