@@ -81,6 +81,11 @@ def _untouched(kind: type[Row]) -> dict[str, Any]:
     return {field.name: 0 if field.type is int else None for field in msgspec.structs.fields(kind)}
 
 
+def remote_page(platform: str, remote_account_id: str) -> str:
+    """The name by which a platform's page is locked, whichever brands it is connected in."""
+    return f"{platform}:{remote_account_id}"
+
+
 class PageRow(Row):
     """A page with its encrypted token."""
 
@@ -103,7 +108,7 @@ class PageRow(Row):
     @property
     def remote_page(self) -> str:
         """The platform's page behind it, which may be connected in other brands and accounts as well."""
-        return f"{self.platform}:{self.remote_account_id}"
+        return remote_page(self.platform, self.remote_account_id)
 
     def view(self) -> api.Page:
         return api.Page(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from publishing.records import OUT
+from publishing.records import OUT, remote_page
 from publishing.store.siblings import siblings_of
 
 #: Queued posts read for each page that is wanted: most pages have a few due. Our choice.
@@ -23,7 +23,7 @@ _WIDER, _WIDEST_WINDOW = 8, 100_000
 #: Looks at the queue in one claim; each leaves out the brands that the one before found locked. Our choice.
 _LOOKS = 5
 #: Due posts that are counted one by one; beyond that the backlog is told as this many. Our choice.
-MOST_COUNTED = 10_000
+MOST_COUNTED = 5_000
 
 #: Pages on which a scheduled post is on its way. NOT IN: read once, whatever the planner knows about the tables.
 _BUSY = "SELECT page_id FROM posts WHERE state = 'sending' AND origin = 'scheduled'"
@@ -175,11 +175,11 @@ class PageQueues:
 
     def _try_remote_pages(self, pages: Sequence[Any], earlier: Collection[Any]) -> dict[str, Any]:
         """Of siblings the first one; those of pages that are locked already are left out."""
-        known = {_remote(page) for page in earlier}
+        known = {remote_page(page.platform, page.remote_account_id) for page in earlier}
         firsts: dict[str, Any] = {}
         for page in pages:
-            if _remote(page) not in known:
-                firsts.setdefault(_remote(page), page)
+            if remote_page(page.platform, page.remote_account_id) not in known:
+                firsts.setdefault(remote_page(page.platform, page.remote_account_id), page)
         free = self._try(_TRY_REMOTE_PAGES, firsts)
         return {page.id: page for remote, page in firsts.items() if remote in free}
 
@@ -199,8 +199,3 @@ class PageQueues:
     def _went_out(self, statement: Any, owners: Collection[str]) -> dict[str, list[datetime]]:
         rows = self._connection.execute(statement, {"owners": list(owners), "out": list(OUT)})
         return {row.owner: row.times for row in rows}
-
-
-def _remote(page: Any) -> str:
-    """What the platform's page is locked by; as `store.posts` locks it."""
-    return f"{page.platform}:{page.remote_account_id}"
