@@ -65,9 +65,7 @@ def refused(connection: Connection, caller: Caller) -> None:
     An account that can pay for nothing any more would never be refilled otherwise once a payment was declined.
     """
     store = Ledgers(connection)
-    if (
-        store.read(caller.account_id).refill_below is not None
-    ):  # auto-refill is on
+    if store.read(caller.account_id).refill_below is not None:  # auto-refill is on
         standing = store.lock(caller.account_id)
         _mark_if_low(connection, standing, caller, settled(standing, caller.tier))
 
