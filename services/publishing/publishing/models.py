@@ -185,7 +185,7 @@ posts = Table(
     #: Posts that may be on the platform without our knowing their remote ids (`store/looks.py`).
     Index("posts_open_of_page", "page_id", postgresql_where=text(_OPEN)),
     Index("posts_out_of_page", "page_id", "out_at", postgresql_where=text("out_at IS NOT NULL")),
-    Index("posts_of_brand", "brand_id", "state", "out_at", postgresql_where=text("out_at IS NOT NULL")),
+    Index("posts_of_brand", "brand_id", "out_at", "state", postgresql_where=text("out_at IS NOT NULL")),
     Index(
         "posts_listed",
         "account_id",

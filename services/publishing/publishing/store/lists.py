@@ -25,9 +25,11 @@ _OF_ACCOUNT = (
     "unnest(CAST(%(platforms)s AS text[])) AS own(platform)",
     "account_id = %(account_id)s AND platform = own.platform",
 )
-#: Index `posts_of_brand`.
-_OF_BRANDS = "unnest(CAST(%(brand_ids)s AS text[])) AS own(id)", "brand_id = own.id"
-#: Index `posts_out_of_page` holds planned posts as well: those come after the present.
+#: Indexes `posts_of_brand` and `posts_out_of_page` hold planned posts as well: those come after the present.
+_OF_BRANDS = (
+    "unnest(CAST(%(brand_ids)s AS text[])) AS own(id)",
+    "brand_id = own.id AND out_at <= clock_now()",
+)
 _OF_PAGE = "(VALUES (%(page_id)s::text)) AS own(id)", "page_id = own.id AND out_at <= clock_now()"
 _OF_PAGES = (
     "(SELECT id FROM pages WHERE brand_id = ANY(%(brand_ids)s) AND platform = ANY(%(platforms)s)) AS own",
