@@ -184,7 +184,7 @@ posts = Table(
     Index("posts_sending_of_page", "page_id", postgresql_where=text("state = 'sending'")),
     #: Posts that may be on the platform without our knowing their remote ids (`store/looks.py`).
     Index("posts_open_of_page", "page_id", postgresql_where=text(_OPEN)),
-    Index("posts_out_of_page", "page_id", "out_at", postgresql_where=text("out_at IS NOT NULL")),
+    Index("posts_of_page", "page_id", "out_at", "state", postgresql_where=text("out_at IS NOT NULL")),
     Index("posts_of_brand", "brand_id", "out_at", "state", postgresql_where=text("out_at IS NOT NULL")),
     Index(
         "posts_listed",

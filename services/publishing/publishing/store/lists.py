@@ -25,7 +25,7 @@ _OF_ACCOUNT = (
     "unnest(CAST(%(platforms)s AS text[])) AS own(platform)",
     "account_id = %(account_id)s AND platform = own.platform",
 )
-#: Indexes `posts_of_brand` and `posts_out_of_page` hold planned posts as well: those come after the present.
+#: Indexes `posts_of_brand` and `posts_of_page` hold planned posts as well: those come after the present.
 _OF_BRANDS = (
     "unnest(CAST(%(brand_ids)s AS text[])) AS own(id)",
     "brand_id = own.id AND out_at <= clock_now()",
