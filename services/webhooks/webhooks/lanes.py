@@ -59,12 +59,8 @@ class Lane:
         self.lines: list[Line] = []
 
     def set_up(self, opened: Opened, secrets: Collection[str]) -> None:
-        """Takes the standing only of a lane that was just taken or enabled: otherwise this holder's own is newer.
-
-        The release before this one enables without raising `enabled_count`.
-        """
-        was_enabled = opened.standing.is_active and not self.standing.is_active
-        if self.version is None or self.enabled_count != opened.enabled_count or was_enabled:
+        """Takes the standing only of a lane that was just taken or enabled: otherwise this holder's own is newer."""
+        if self.version is None or self.enabled_count != opened.enabled_count:
             self.standing, self.enabled_count = opened.standing, opened.enabled_count
         self.version, self.url, self.secrets = opened.version, opened.url, tuple(secrets)
         if self.unreadable is not None:

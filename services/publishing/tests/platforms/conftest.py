@@ -102,12 +102,11 @@ def simulator() -> Iterator[Simulator]:
         process.wait(10)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def quick_link() -> Iterator[None]:
-    """What each byte of a body adds to a call's ceiling is next to nothing: a platform that hangs is left soon."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("publishing.platforms.wire.Limits", partial(Limits, bytes_per_second=50e6))
-        yield
+@pytest.fixture
+def quick_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What each byte of a body adds to a call's ceiling is next to nothing for connectors that the test makes: a
+    platform that hangs is left soon."""
+    monkeypatch.setattr("publishing.platforms.wire.Limits", partial(Limits, bytes_per_second=50e6))
 
 
 @pytest.fixture(scope="session")

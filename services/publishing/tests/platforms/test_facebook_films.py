@@ -46,6 +46,7 @@ def test_a_film_is_out_with_its_post_and_its_words(page: Any, content: Content, 
     assert set(page.stored) == {"video_id"}
 
 
+@pytest.mark.usefixtures("quick_link")
 @pytest.mark.parametrize("mode", ["server_error", "hang", "drop_after_accept"])
 def test_a_break_on_the_way_is_mended_within_the_attempt(
     mode: str, page: Any, content: Content, simulator: Any, killer: Any, settings: MetaSettings

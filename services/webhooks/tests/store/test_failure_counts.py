@@ -120,27 +120,6 @@ def test_what_was_answered_before_an_enabling_counts_nothing_after_it(
     assert (shown.status, shown.consecutive_failures) == ("active", 0)
 
 
-OLDER_RELEASE_ENABLES = (
-    "UPDATE subscriptions SET status = 'active', disabled_reason = NULL, revision = revision + 1",
-    "UPDATE lanes SET consecutive_failures = 0",
-)
-
-
-def test_a_subscription_that_the_release_before_enabled_may_fail_twenty_times_again(
-    desk: Any, receiver: Any
-) -> None:
-    made = desk.subscribe(receiver.url)
-    desk.execute("UPDATE lanes SET consecutive_failures = 19")
-    attempt(desk, receiver, 500, logged(desk))
-    assert desk.show(made.id).status == "disabled"
-    for statement in OLDER_RELEASE_ENABLES:
-        desk.execute(statement)
-    attempt(desk, receiver, 500, logged(desk))
-    desk.settle()
-    shown = desk.show(made.id)
-    assert (shown.status, shown.consecutive_failures) == ("active", 1)
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_in_any_order_of_recording_the_newest_answer_says_how_many_failed(
     desk: Any, receiver: Any, blip: Blip, seed: int
