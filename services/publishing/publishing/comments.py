@@ -48,9 +48,9 @@ from publishing.store.posts import Posts
 
 log = structlog.get_logger()
 
-#: A call takes at most 35 s (5 s to connect, PLATFORM_TIMEOUT_SECONDS of 30 at most) and the time that its text needs
-#: at 100 kB/s, which is less than a second. The room is for the database. A reply whose process died on the way is
-#: looked up when its lease ends. Our choice.
+#: A call takes 5 s to connect, PLATFORM_TIMEOUT_SECONDS (30 s at most) and less than a second for its text. The other
+#: 25 s are for TLS, further addresses and the database. Another process looks for a reply whose process died when the
+#: lease ends. Our choice.
 _CALL_SECONDS, _ROOM_SECONDS = 35.0, 25.0
 _LOOK_LEASE_SECONDS = 60.0
 

@@ -25,8 +25,8 @@ from publishing.store.pages import Pages
 
 log = structlog.get_logger()
 
-#: Longer than a first comment or a look for it takes: at most two calls of 35 s (5 s to connect,
-#: PLATFORM_TIMEOUT_SECONDS of 30 at most), and room for the database. Our choice.
+#: Longer than a first comment or a look for it takes: two calls of 5 s to connect and PLATFORM_TIMEOUT_SECONDS (30 s at
+#: most). The other 20 s are for TLS, further addresses and the database. Our choice.
 _LEASE_SECONDS = 90.0
 
 

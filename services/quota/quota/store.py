@@ -1,6 +1,6 @@
 """All SQL of the quota service.
 
-Whoever changes an account's units locks its counters row first: one order of locks for all, no deadlocks. A statement
+Every change of an account's units locks its counters row first: one order of locks for all, no deadlocks. A statement
 on charges of many accounts locks no counters: its commit goes to the server with it, so that a process that stops in
 the middle holds nobody's charges.
 """

@@ -18,7 +18,7 @@ from publishing.store.siblings import siblings_of
 
 #: Queued posts read for each page that is wanted: most pages have a few due. Our choice.
 _WINDOW_POSTS = 4
-#: Where that finds too few pages, this many times as many are read, at most so many. Our choice.
+#: Each further look reads eight times as many posts as the one before, up to 100,000. Our choice.
 _WIDER, _WIDEST_WINDOW = 8, 100_000
 #: Looks at the queue in one claim; each leaves out the brands that the one before found locked. Our choice.
 _LOOKS = 5
@@ -141,8 +141,7 @@ class PageQueues:
             is_all = sum(head.posts for head in heads) < window
             if len(locked) >= lanes or (is_all and len(mine) == len(pages)):
                 break
-            if len(mine) == len(pages):  # no brand's lock is the cause: too few free pages in the window
-                window = min(window * _WIDER, _WIDEST_WINDOW)
+            window = min(window * _WIDER, _WIDEST_WINDOW)
         return Locked(self._with_due(locked, per_lane), contended)
 
     def wait_for_brand(self, brand_id: str, wait_seconds: float) -> None:
