@@ -17,11 +17,11 @@ from publishing.records import OUT, remote_page
 from publishing.store.siblings import siblings_of
 
 #: Queued posts read for each page that is wanted: most pages have a few due. Our choice.
-_WINDOW_POSTS = 4
+_WINDOW_POSTS = 32
 #: Each further look reads eight times as many posts as the one before, up to 100,000. Our choice.
 _WIDER, _WIDEST_WINDOW = 8, 100_000
 #: Looks at the queue in one claim; each leaves out the brands that the one before found locked. Our choice.
-_LOOKS = 5
+_LOOKS = 4
 #: Due posts that are counted one by one; beyond that the backlog is told as this many. Our choice.
 MOST_COUNTED = 5_000
 
