@@ -2,11 +2,11 @@
 
 A migration names them: `INDEXES = {"posts_open": "posts (page_id) WHERE state = 'open'"}`. `chassis.migrate` builds
 them right before its `upgrade`, with CREATE INDEX CONCURRENTLY, which cannot run in a transaction. So an index and the
-column or the table that it is on are added by two migrations. An index whose place the new one takes is dropped in
-`upgrade`.
+column or the table that it is on are added by two migrations. Indexes whose places they take are named in `DROPS`, a
+tuple: they are dropped before `upgrade`, CONCURRENTLY as well.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import structlog
 from sqlalchemy import Connection, text
@@ -30,3 +30,9 @@ def build(connection: Connection, indexes: Mapping[str, str]) -> None:
             connection.execute(text(f"DROP INDEX CONCURRENTLY {name}"))
         log.info("building_index", index=name)
         connection.execute(text(f"CREATE INDEX CONCURRENTLY {name} ON {definition}"))
+
+
+def drop(connection: Connection, names: Collection[str]) -> None:
+    """Drops indexes that are there, on a connection in autocommit; statements on their table go on meanwhile."""
+    for name in names:
+        connection.execute(text(f"DROP INDEX CONCURRENTLY IF EXISTS {name}"))

@@ -52,6 +52,7 @@ def migrate(service: str, url: str) -> None:
             session.execute(text("SET lock_timeout = 0; SET statement_timeout = 0"))
             for revision in _pending(session, alembic):
                 indexes.build(session, getattr(revision.module, "INDEXES", {}))
+                indexes.drop(session, getattr(revision.module, "DROPS", ()))
                 with engine.begin() as connection:
                     alembic.attributes["connection"] = connection
                     command.upgrade(alembic, revision.revision)

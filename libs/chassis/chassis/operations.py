@@ -161,7 +161,7 @@ class Operations:
         self._connection = connection
 
     def lock(self, caller: Caller, result: str | None = None) -> Operation:
-        """How the caller's operation stands, and stays until the transaction ends: its other tries wait.
+        """Returns how the caller's operation stands, and locks it until the transaction ends: its other tries wait.
 
         With a `result` that it is about to make, that is what it has made if the transaction is committed.
         """

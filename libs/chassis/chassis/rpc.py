@@ -6,8 +6,8 @@ the service's own refusal, or SERVICE_UNAVAILABLE when no answer came in time.
 
 SERVICE_UNAVAILABLE comes before the deadline, within 2 s, when nobody can answer: when no process consumes the
 service's calls (`consumer_watch.py`), or the broker is away. While that lasts further calls are refused at once. A call
-refused so will not run later. It may have run: its process or the connection was lost before the answer came. So a
-write is repeated with the same operation id, as after any SERVICE_UNAVAILABLE.
+whose process or connection was lost may have run, or may still run until its deadline. So a write is repeated with the
+same operation id, as after any SERVICE_UNAVAILABLE.
 
 Gathering is adaptive: a call leaves at once while no frame to its service is unanswered; otherwise it waits for
 that answer or 2 ms, whichever is first, and leaves with its neighbours.

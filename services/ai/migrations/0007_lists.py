@@ -4,8 +4,6 @@
 what it finds by it.
 """
 
-from alembic import op
-
 revision = "0007"
 down_revision = "0006"
 
@@ -14,7 +12,8 @@ INDEXES = {
     "jobs_of_kind_restricted": "jobs (account_id, token_brand_ids, kind, created_at DESC, id DESC)"
     " WHERE kind <> 'caption' AND token_brand_ids IS NOT NULL",
 }
+DROPS = ("jobs_of_account",)
 
 
 def upgrade() -> None:
-    op.execute("DROP INDEX IF EXISTS jobs_of_account")
+    """The indexes are all."""

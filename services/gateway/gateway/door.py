@@ -44,11 +44,11 @@ class _Queue:
         return account_id in self._accounts
 
     def note(self, ticket: "Ticket") -> None:
-        """The request waits here from now on."""
+        """Counts a request that waits here from now on."""
         self._accounts[ticket.account_id] += 1
 
     def forget(self, ticket: "Ticket") -> None:
-        """The request waits here no more, and its call, if there was one, has come back."""
+        """Counts it no more: it left before its call, or its call has come back."""
         self._accounts[ticket.account_id] -= 1
         if not self._accounts[ticket.account_id]:
             del self._accounts[ticket.account_id]
@@ -164,8 +164,8 @@ class Door:
         self._next(self._deferred, None)
 
     def _defer(self, queue: _Queue, flight: list[Ticket], tickets: list[Ticket]) -> None:
-        """Puts those of a call that has come back before those of the deferred queue that came later; requests that
-        have given up go no further."""
+        """Puts the deferred requests of a call that has come back in front of the deferred queue, except for those
+        that have given up."""
         deferred = self._deferred
         with self._lock:
             for ticket in flight:

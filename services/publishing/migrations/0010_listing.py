@@ -4,13 +4,12 @@ The new index is in the old one's place, so that writing costs what it did. The 
 well, only that it sorts what it finds.
 """
 
-from alembic import op
-
 revision = "0010"
 down_revision = "0009"
 
 INDEXES = {"posts_listed": "posts (account_id, state, scheduled_at, id) WHERE origin = 'scheduled'"}
+DROPS = ("posts_scheduled",)
 
 
 def upgrade() -> None:
-    op.execute("DROP INDEX IF EXISTS posts_scheduled")
+    """The indexes are all."""

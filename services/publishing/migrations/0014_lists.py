@@ -4,8 +4,6 @@
 this one sorts what it finds by it.
 """
 
-from alembic import op
-
 revision = "0014"
 down_revision = "0013"
 
@@ -16,7 +14,8 @@ INDEXES = {
     "pages_listed_of_account": "pages (account_id, platform, created_at DESC, id DESC) WHERE unlinked_at IS NULL",
     "pages_listed_of_brand": "pages (brand_id, platform, created_at DESC, id DESC) WHERE unlinked_at IS NULL",
 }
+DROPS = ("posts_published",)
 
 
 def upgrade() -> None:
-    op.execute("DROP INDEX IF EXISTS posts_published")
+    """The indexes are all."""

@@ -3,13 +3,12 @@
 The new index is in the old one's place; the release before this one finds its due posts by it as well.
 """
 
-from alembic import op
-
 revision = "0016"
 down_revision = "0015"
 
 INDEXES = {"posts_due_of_pages": "posts (out_at) INCLUDE (page_id, brand_id) WHERE state = 'queued'"}
+DROPS = ("posts_due",)
 
 
 def upgrade() -> None:
-    op.execute("DROP INDEX IF EXISTS posts_due")
+    """The indexes are all."""

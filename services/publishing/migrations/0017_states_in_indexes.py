@@ -4,8 +4,6 @@ The state is read in the indexes, which take the places of two without it; the r
 by them as well.
 """
 
-from alembic import op
-
 revision = "0017"
 down_revision = "0016"
 
@@ -13,7 +11,8 @@ INDEXES = {
     "posts_of_brand": "posts (brand_id, out_at, state) WHERE out_at IS NOT NULL",
     "posts_of_page": "posts (page_id, out_at, state) WHERE out_at IS NOT NULL",
 }
+DROPS = ("posts_out_of_brand", "posts_out_of_page")
 
 
 def upgrade() -> None:
-    op.execute("DROP INDEX IF EXISTS posts_out_of_brand, posts_out_of_page")
+    """The indexes are all."""

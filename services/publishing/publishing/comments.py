@@ -25,6 +25,7 @@ from contracts.events import CommentReplied
 from contracts.platforms import DAY_SECONDS, PLATFORMS
 from publishing import reach
 from publishing.answering import Answer
+from publishing.config import LONGEST_CALL_SECONDS
 from publishing.content import check_text
 from publishing.delivery import connection_to
 from publishing.engagement import published, unreadable
@@ -48,10 +49,9 @@ from publishing.store.posts import Posts
 
 log = structlog.get_logger()
 
-#: A call takes 5 s to connect, PLATFORM_TIMEOUT_SECONDS (30 s at most) and less than a second for its text. The other
-#: 25 s are for TLS, further addresses and the database. Another process looks for a reply whose process died when the
-#: lease ends. Our choice.
-_CALL_SECONDS, _ROOM_SECONDS = 35.0, 25.0
+#: What the lease of a reply has besides its calls. A reply whose process died on the way is looked up when its lease
+#: ends. Our choice.
+_ROOM_SECONDS = 20.0
 _LOOK_LEASE_SECONDS = 60.0
 
 
@@ -108,7 +108,7 @@ def _reply(house: House, caller: Caller, request: api.ReplyToComment, answer: An
         raise ApiError(NOT_FOUND, field="comment_id")
     _check_message(page, request.message)
     check_page(house, page)
-    lease = _ROOM_SECONDS + _CALL_SECONDS * PARTS[page.platform].reply_calls
+    lease = _ROOM_SECONDS + LONGEST_CALL_SECONDS * PARTS[page.platform].reply_calls
     deadline = local_deadline(lease)
     with house.database.transaction() as connection:
         page, row = _begin(house, connection, caller, request, comment, lease)

@@ -11,9 +11,11 @@ from contracts.record import Record
 from publishing.platforms.registry import PARTS, settings_from_env
 from publishing.poll_times import POLLED, PUSHED, Stages, parse_stages
 
-#: Longest PLATFORM_TIMEOUT_SECONDS. The leases of first comments, replies and comment polls have room for calls of 35 s
-#: (5 s to connect, 30 s of silence): a call that outlasts its lease could be made a second time.
+#: Longest PLATFORM_TIMEOUT_SECONDS: a call that outlasts the lease of its comment or reply could be made a second time.
 MAX_PLATFORM_TIMEOUT_SECONDS = 30.0
+#: How long a call to a platform may take that carries no file: 5 s to connect to one address, 5 s for TLS, and the
+#: platform's silence. Leases have room for further addresses and the database besides.
+LONGEST_CALL_SECONDS = 10.0 + MAX_PLATFORM_TIMEOUT_SECONDS
 
 
 class Settings(Record):

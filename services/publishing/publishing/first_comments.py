@@ -11,6 +11,7 @@ import structlog
 from chassis.leases import local_deadline
 from chassis.telemetry import tracing
 from contracts.platforms import DAY_SECONDS
+from publishing.config import LONGEST_CALL_SECONDS
 from publishing.delivery import connection_to
 from publishing.house import House
 from publishing.looking import look_failed, next_look
@@ -25,9 +26,8 @@ from publishing.store.pages import Pages
 
 log = structlog.get_logger()
 
-#: Longer than a first comment or a look for it takes: two calls of 5 s to connect and PLATFORM_TIMEOUT_SECONDS (30 s at
-#: most). The other 20 s are for TLS, further addresses and the database. Our choice.
-_LEASE_SECONDS = 90.0
+#: Longer than a first comment or a look for it takes: at most two calls. Our choice.
+_LEASE_SECONDS = 2 * LONGEST_CALL_SECONDS + 20.0
 
 
 def send_first_comments(house: House) -> int:

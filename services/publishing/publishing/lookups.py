@@ -79,7 +79,7 @@ def _settle(house: House, page: PageRow, look: Look) -> None:
 
 
 def _own_post(looks: Looks, look: Look, found: Published) -> Published | None:
-    """What was found, or the other candidate that is this post's; None while it may be another post of ours."""
+    """Returns the candidate that is this post's; None while each may be another post of ours."""
     candidates = found.guess.candidates if found.guess else (found,)
     taken = looks.taken(look.post, [one.remote_id for one in candidates])
     others = looks.open_others(look) if found.guess else []

@@ -149,7 +149,7 @@ posts = Table(
     #: Real time.
     Column("unknown_since", _TIME),
     #: What the connector has staged on the platform so far.
-    Column("checkpoint", JSONB),
+    Column("checkpoint", JSONB(none_as_null=True)),
     Column("remote_id", Text),
     Column("permalink", Text),
     Column("error_code", Text),

@@ -9,6 +9,7 @@ import structlog
 
 from chassis.telemetry import tracing
 from contracts.platforms import DAY_SECONDS
+from publishing.config import LONGEST_CALL_SECONDS
 from publishing.delivery import connection_to
 from publishing.house import House
 from publishing.platforms.base import NotConnected, PlatformRefusal
@@ -23,8 +24,8 @@ log = structlog.get_logger()
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 30.0, 3_600.0
 #: A post that has no name by then keeps the one it has. Our choice.
 _GIVE_UP_SECONDS = float(DAY_SECONDS)
-#: Longer than one call can take: connect 5 s, read 30 s. Our choice.
-_LEASE_SECONDS = 60.0
+#: Longer than one call. Our choice.
+_LEASE_SECONDS = LONGEST_CALL_SECONDS + 20.0
 
 
 def name_posts(house: House) -> int:

@@ -10,6 +10,7 @@ import structlog
 from msgspec.structs import replace
 
 from contracts.platforms import DAY_SECONDS
+from publishing.config import LONGEST_CALL_SECONDS
 from publishing.delivery import connection_to
 from publishing.house import House
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
@@ -33,9 +34,9 @@ TICK_SECONDS = 0.5
 _PER_PAGE = 100
 #: Pages of one post's list in one turn: a post with 10,000 new comments takes ten turns, others come in between.
 _PAGES_PER_TURN = 10
-#: Longer than one page of a list can take: the last call for replies begins within their time, one more comes behind,
-#: and each takes at most 35 s (connect 5, read 30). The rest is room. Our choice.
-_LEASE_SECONDS = LISTING_SECONDS + 2 * 35.0 + 30.0
+#: Longer than one page of a list can take: the last call for replies begins within their time, and one more comes
+#: behind. Our choice.
+_LEASE_SECONDS = LISTING_SECONDS + 2 * LONGEST_CALL_SECONDS + 30.0
 #: A limited page whose platform does not say for how long. Our choice.
 _REST_SECONDS = 300.0
 #: A post that cannot be read (taken down, perhaps, or its list is not as we know it), or whose page has expired: not

@@ -1,6 +1,6 @@
 """A bounded pool for calls to the platforms: a slow one holds up nobody but itself.
 
-What is claimed for it runs at once: other processes cannot send what waits here for a place.
+Claims are made for free places: what waits here for one, no other process can take.
 """
 
 import threading

@@ -70,9 +70,8 @@ def _queue(house: House, caller: Caller, page: PageRow, row: dict[str, Any]) -> 
             post = store.add(row)
             if post is not None:
                 telling.tell_media(connection, post)
-        if (
-            post is None
-        ):  # the release before this one has made it at the same moment: the operation keeps no other id
+        # The release before this one has made it at the same moment: the operation keeps no other id.
+        if post is None:
             raise ApiError(POST_IN_PROGRESS)
     return post
 

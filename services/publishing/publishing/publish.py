@@ -78,9 +78,8 @@ def _claim(
         state = "queued" if is_added else "failed"
         worker_id, left = house.lease.lock(connection), answer.left_seconds
         post = sending.send_at_once(attachment.post_id, state, worker_id, awaited_seconds=left)
-        if (
-            post is None
-        ):  # another try has it; raised in here, as the operation must not keep an id without a post
+        # Another try has it. Raised in here: the operation must not keep an id without a post.
+        if post is None:
             raise ApiError(POST_IN_PROGRESS)
         note(Claim(post.id, post.fence))
         if post.media_ids:

@@ -1,4 +1,4 @@
-"""Which of the posts that a look-up found by their looks is the post's own. Pure.
+"""Chooses the post's own among the posts that a look-up found by their looks. Pure.
 
 An outcome is concluded only if no other open post could own what was found. Otherwise one post could take the other's,
 and the other would be sent again.

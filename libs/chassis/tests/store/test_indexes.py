@@ -55,28 +55,50 @@ def is_valid(engine: Engine) -> Any:
         return connection.execute(text(found)).scalar()
 
 
-def test_a_table_is_written_to_while_an_index_on_its_new_column_is_built(
-    engine: Engine, versions: Any
-) -> None:
-    versions(1, TABLE)
-    run(engine)
-    versions(2, COLUMN)
-    versions(3, "pass", INDEXES % "size")
+def upgrade_beside_a_reader(engine: Engine) -> None:
+    """Migrates while a transaction that has read the table stays open; the table is written to meanwhile."""
     with engine.connect() as earlier, engine.connect() as later:
-        earlier.execution_options(isolation_level="REPEATABLE READ").execute(text("SELECT 1"))
-        building = threading.Thread(target=run, args=[engine])
-        building.start()
-        waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'CREATE INDEX%'"
+        reader = earlier.execution_options(isolation_level="REPEATABLE READ")
+        reader.execute(text("SELECT count(*) FROM things WHERE colour = 'red'"))
+        upgrading = threading.Thread(target=run, args=[engine])
+        upgrading.start()
+        waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%INDEX CONC%'"
         until = time.monotonic() + 10
         while not later.execute(text(waits)).scalar() and time.monotonic() < until:
             later.rollback()
             time.sleep(0.01)
         later.execute(text("SET lock_timeout = '2s'"))
-        later.execute(text("INSERT INTO things VALUES (2, 'red', 3)"))
+        later.execute(text("INSERT INTO things VALUES (2, 'red')"))
         later.commit()
-        assert building.is_alive(), "it waits for the transaction that is open"
+        assert upgrading.is_alive(), "it waits for the transaction that is open"
         earlier.commit()
-    building.join(20)
+    upgrading.join(20)
+
+
+def test_a_table_is_written_to_while_an_index_is_built(engine: Engine, versions: Any) -> None:
+    versions(1, TABLE)
+    versions(2, COLUMN)
+    run(engine)
+    versions(3, "pass", INDEXES % "size")
+    upgrade_beside_a_reader(engine)
+    assert is_valid(engine)
+
+
+def test_a_table_is_written_to_while_an_index_is_dropped(engine: Engine, versions: Any) -> None:
+    versions(1, TABLE)
+    versions(2, "pass", INDEXES % "colour")
+    run(engine)
+    versions(3, "pass", "DROPS = ('things_by', 'never_made')")
+    upgrade_beside_a_reader(engine)
+    assert is_valid(engine) is None
+    run(engine)
+
+
+def test_the_index_on_a_column_is_built_once_the_column_is_there(engine: Engine, versions: Any) -> None:
+    versions(1, TABLE)
+    versions(2, COLUMN)
+    versions(3, "pass", INDEXES % "size")
+    run(engine)
     assert is_valid(engine)
 
 

@@ -22,10 +22,11 @@ from contracts.platforms import PLATFORMS
 from publishing.records import Post
 from publishing.store.siblings import siblings_of
 
+#: A checkpoint that was emptied by an edit may be JSON's null, as the release before this one wrote it.
 _TAKE = text(
     """
     UPDATE posts SET state = 'sending', fence = fence + 1, out_at = clock_now(), worker_id = :worker,
-        lease_until = 'infinity'
+        lease_until = 'infinity', checkpoint = nullif(checkpoint, 'null') - 'answered'
     WHERE id = ANY(:ids) AND state = 'queued' AND out_at <= clock_now() RETURNING *
     """
 )
@@ -90,7 +91,8 @@ _RECORD = text(
             awaited_until = CASE WHEN p.state = 'sending' AND v.state <> 'unknown'
                 AND p.awaited_until > clock_timestamp() THEN p.awaited_until END,
             unknown_since = CASE v.state WHEN 'unknown' THEN coalesce(p.unknown_since, clock_timestamp()) END,
-            remote_id = CASE v.state WHEN 'published' THEN v.remote_id END, permalink = v.permalink,
+            remote_id = CASE v.state WHEN 'published' THEN v.remote_id END,
+            permalink = CASE WHEN v.state = 'unknown' THEN coalesce(v.permalink, p.permalink) ELSE v.permalink END,
             checkpoint = CASE WHEN v.state = 'unknown' AND v.remote_id IS NOT NULL
                 THEN coalesce(p.checkpoint, '{{}}') || jsonb_build_object('answered', v.remote_id)
                 ELSE p.checkpoint END,
@@ -153,7 +155,7 @@ _SEND_AT_ONCE = text(
     WITH sent AS (
         UPDATE posts SET state = 'sending', out_at = clock_now(), fence = fence + 1, attempts = attempts + 1,
             attempts_before = attempts, error_code = NULL, error_message = NULL,
-            worker_id = :worker, lease_until = 'infinity',
+            worker_id = :worker, lease_until = 'infinity', checkpoint = checkpoint - 'answered',
             awaited_until = clock_timestamp() + make_interval(secs => :awaited)
         WHERE id = :id AND state = :state RETURNING *
     ), begun AS (

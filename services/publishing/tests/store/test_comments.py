@@ -219,7 +219,7 @@ def test_a_reply_is_sent_once_per_operation_and_told(world: Any, platform: Any, 
     assert world.events() == ["comment.replied"]
 
 
-@pytest.mark.parametrize(("platform_code", "seconds"), [("FB", 60), ("LN", 95), ("YT", 95)])
+@pytest.mark.parametrize(("platform_code", "seconds"), [("FB", 60), ("LN", 100), ("YT", 100)])
 def test_a_reply_is_claimed_for_as_long_as_its_platform_s_calls_can_take(
     world: Any, platform: Any, comment: Any, platform_code: str, seconds: int
 ) -> None:

@@ -145,15 +145,21 @@ def test_a_post_that_is_being_sent_keeps_its_post_whatever_media_it_has(
     assert sorted(states(world)) == ["published", "unknown"]
 
 
-def test_an_answer_that_names_a_post_taken_by_another_is_an_unknown_outcome_and_never_sent_again(
-    world: Any, platform: Any, one_unknown: Any, during_next_call: Any
-) -> None:
+@pytest.fixture
+def taken(world: Any, one_unknown: Any, during_next_call: Any) -> None:
+    """A post whose answer names a post of the platform that another was recorded with meanwhile."""
     page = one_unknown()
     take = "UPDATE posts SET state = 'published', lease_until = NULL, remote_id = :id WHERE state = 'unknown'"
     during_next_call(lambda remote_id: world.run(take, id=remote_id))
     with pytest.raises(ApiError) as error:
         world.publish(page, TEXT)
     assert error.value.code == "PLATFORM_OUTCOME_UNKNOWN"
+
+
+@pytest.mark.usefixtures("taken")
+def test_an_answer_that_names_a_post_taken_by_another_is_an_unknown_outcome_and_never_sent_again(
+    world: Any, platform: Any
+) -> None:
     for _ in range(2):
         world.look(after_seconds=120)
         world.send()
@@ -161,6 +167,34 @@ def test_an_answer_that_names_a_post_taken_by_another_is_an_unknown_outcome_and_
     world.look(after_seconds=GIVE_UP_SECONDS)
     assert sorted(states(world)) == ["failed", "published"]
     assert len(platform.posts) == 1
+
+
+@pytest.mark.usefixtures("taken")
+def test_it_is_published_with_its_link_once_the_other_has_another_id(world: Any, platform: Any) -> None:
+    world.look(after_seconds=120)
+    world.run("UPDATE posts SET remote_id = 'another' WHERE state = 'published'")
+    world.look(after_seconds=120)
+    [row] = world.ask("SELECT remote_id, permalink FROM posts WHERE remote_id <> 'another'")
+    assert (row.remote_id, row.permalink) == (
+        platform.posts[0][0],
+        f"https://platform/{platform.posts[0][0]}",
+    )
+
+
+@pytest.mark.usefixtures("taken")
+def test_its_next_attempt_is_looked_up_by_itself(world: Any, platform: Any) -> None:
+    again = (
+        "UPDATE posts SET state = 'queued', out_at = clock_now(), unknown_since = NULL, lease_until = NULL"
+    )
+    world.run("UPDATE attempts SET outcome = 'given_up' WHERE outcome IS NULL")
+    world.run(f"{again} WHERE state = 'unknown'")
+    platform.script = [platform.keep(OutcomeUnknown("no answer"))]
+    world.send()
+    world.look(after_seconds=120)
+    assert states(world) == ["published"] * 2
+    assert {row.remote_id for row in world.ask("SELECT remote_id FROM posts")} == {
+        remote_id for remote_id, _ in platform.posts
+    }
 
 
 def test_a_candidate_that_gets_its_owner_during_the_look_is_not_counted(

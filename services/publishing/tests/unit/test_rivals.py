@@ -103,6 +103,8 @@ class Page:
     owners: dict[str, str] = field(default_factory=dict)
     #: By post: the remote id that its call made, if it did; what its look found.
     sent: dict[str, str | None] = field(default_factory=dict)
+    #: Ids of the posts, in the order of their attempts.
+    begun: list[str] = field(default_factory=list)
     found: dict[str, list[Published]] = field(default_factory=dict)
 
     def set(self, post: Post, **fields: Any) -> None:
@@ -114,6 +116,7 @@ class Page:
         if arrives:
             self.shown.append(asked(post))
         self.sent[post.id] = str(len(self.shown) - 1) if arrives else None
+        self.begun = [*(one for one in self.begun if one != post.id), post.id]
         self.set(post, state="sending")
 
     def answer(self, post: Post, is_lost: bool) -> None:
@@ -134,7 +137,7 @@ class Page:
 
     def conclude(self, post: Post, is_last: bool) -> None:
         others = [
-            OpenPost(one, is_earlier=one.id < post.id)
+            OpenPost(one, is_earlier=self.begun.index(one.id) < self.begun.index(post.id))
             for one in self.posts
             if one.id != post.id and one.state in ("sending", "unknown", "failed")
         ]
