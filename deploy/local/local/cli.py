@@ -187,7 +187,7 @@ def main() -> int:
     if command is None:
         print(f"dev: there is no command {arguments[0]!r}\n\n{usage()}", file=sys.stderr)
         return 2
-    if HELP & {*arguments[1:]} and command not in (up, ctl, test):  # which have their own
+    if HELP & {*arguments[1:]} and command not in (up, ctl):  # which have their own
         print(f"./dev {arguments[0]}  {(command.__doc__ or '').strip()}")
         return 0
     try:

@@ -53,6 +53,13 @@ def test_help_works_from_anywhere_with_an_empty_environment() -> None:
     assert all(f"\n  {name} " in done.stdout for name in ("up", "down", "demo", "test", "bench", "ctl"))
 
 
+@pytest.mark.parametrize("command", ["test", "bench", "down"])
+def test_help_of_a_command_starts_and_stops_nothing(command: str) -> None:
+    done = run(ROOT / "dev", command, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"./dev {command}  ")
+
+
 def test_an_unknown_command_is_wrong_usage() -> None:
     done = run(ROOT / "dev", "dance")
     assert done.returncode == 2

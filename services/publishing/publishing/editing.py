@@ -94,7 +94,7 @@ def _new_time(
         return {}
     scheduled_at = instant(request.scheduled_at)
     check_time(scheduled_at, now)
-    breach = limiting.breach_of_schedule(store, page, scheduled_at, without=post.id)
+    breach = limiting.breach_of_move(store, page, scheduled_at, post.id)
     if breach is not None:
         raise limiting.refusal(breach, scheduled_at)
     return {"scheduled_at": scheduled_at, "out_at": scheduled_at}

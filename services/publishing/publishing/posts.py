@@ -41,15 +41,22 @@ def schedule(house: House, caller: Caller, request: api.SchedulePost) -> api.Sch
 
 def _schedule(house: House, caller: Caller, request: api.SchedulePost) -> api.ScheduledPost:
     scheduled_at = instant(request.scheduled_at)
+    with Attachment(house, caller, new_id("pst")) as attachment:
+        if request.media_ids:
+            _attach(house, caller, request, scheduled_at, attachment)
+        return _queue(house, caller, request, scheduled_at, attachment).scheduled_view()
+
+
+def _attach(
+    house: House, caller: Caller, request: api.SchedulePost, scheduled_at: datetime, attachment: Attachment
+) -> None:
+    """Attaches the files of a post that nothing but the guardrails can refuse."""
     with house.database.reading() as connection:
         found, now = Pages(connection).get_with_time(request.page_id)
     page = reach.page(caller, found)
     check_page(house, page)
     check_time(scheduled_at, now)
-    with Attachment(house, caller, new_id("pst")) as attachment:
-        check_content(house, request, page.platform, attachment.attach)
-        row = new_post(caller, page, request, attachment, now, scheduled_at)
-        return _queue(house, caller, page, row).scheduled_view()
+    check_content(house, request, page.platform, attachment.attach)
 
 
 def shown(house: House, caller: Caller, post_id: str) -> api.ScheduledPost:
@@ -57,13 +64,21 @@ def shown(house: House, caller: Caller, post_id: str) -> api.ScheduledPost:
     return get_post(house, caller, post_id, by_operator=True).scheduled_view()
 
 
-def _queue(house: House, caller: Caller, page: PageRow, row: dict[str, Any]) -> Post:
-    """Asks the guardrails and stores the post, in one transaction."""
+def _queue(
+    house: House, caller: Caller, request: api.SchedulePost, scheduled_at: datetime, attachment: Attachment
+) -> Post:
+    """Asks all rules and stores the post, in one transaction: with two messages to the database, without files."""
     with house.database.transaction() as connection:
-        store, scheduled_at = Posts(connection), row["scheduled_at"]
-        breach = limiting.breach_of_schedule(store, page, scheduled_at, effect=Effect(caller, row["id"]))
+        store, effect = Posts(connection), Effect(caller, attachment.post_id)
+        around = limiting.lock_for_schedule(store, request.page_id, scheduled_at, effect)
+        page = reach.page(caller, around.page)
+        check_page(house, page)
+        check_time(scheduled_at, around.now)
+        check_content(house, request, page.platform, lambda _: attachment.files)
+        breach = limiting.breach_of_schedule(store, page, scheduled_at, around.near)
         if breach is not None:
             raise limiting.refusal(breach, scheduled_at)
+        row = new_post(caller, page, request, attachment, around.now, scheduled_at)
         if not row["media_ids"]:
             post = store.add_last(row)
         else:
@@ -118,11 +133,8 @@ def validate(house: House, caller: Caller, request: api.ValidatePost) -> api.Val
     settings, look = house.settings, partial(attachments.look, house, caller)
     errors += content.findings(request, page.platform, settings.outbound_host_map, settings.own_media, look)
     with house.database.reading() as connection:
-        store = Posts(connection)
-        if request.scheduled_at is None:
-            breach = limiting.breach_of_publish(store, page, now, is_dry_run=True)
-        else:
-            breach = limiting.breach_of_schedule(store, page, at, is_dry_run=True) if at else None
+        is_answerable = at is not None or request.scheduled_at is None
+        breach = limiting.breach_of_dry_run(Posts(connection), page, at) if is_answerable else None
     if breach is not None:
         errors.append(limiting.refusal(breach, at or now))
     return api.Validation(

@@ -68,10 +68,10 @@ def _claim(
     """
     with house.scribe.claiming() as (connection, note):
         store, sending = Posts(connection), Sending(connection)
-        found, now = Pages(connection).lock_with_time(request.page_id)
-        page = reach.page(caller, found)
+        around = limiting.lock_for_publish(store, request.page_id, Effect(caller, attachment.post_id))
+        page, now = reach.page(caller, around.page), around.now
         check_page(house, page)
-        breach = limiting.breach_of_publish(store, page, now, effect=Effect(caller, attachment.post_id))
+        breach = limiting.breach_of_publish(store, page, now, around.near)
         if breach is not None:
             raise limiting.refusal(breach, now)
         is_added = attachment.is_new and store.add(new_post(caller, page, request, attachment, now))

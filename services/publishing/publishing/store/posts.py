@@ -1,9 +1,8 @@
 """Posts as clients make and change them: statements. Sending them is `sending.py`, lists are `lists.py`."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, RowMapping, Text, bindparam, func, select, text, update
@@ -20,6 +19,8 @@ from publishing.store.siblings import siblings_of
 #: Whom the guardrails of a schedule call count, and those of a publish call (decisions "Guardrail windows").
 COUNTED_FOR_SCHEDULE = ("queued", *OUT)
 COUNTED_FOR_PUBLISH = OUT
+#: How far around a time they look.
+_DAY, _GAP = timedelta(seconds=DAY_SECONDS), timedelta(seconds=MIN_SCHEDULE_GAP_SECONDS)
 
 #: The columns of a new post that its maker gives.
 GIVEN = (
@@ -28,40 +29,52 @@ GIVEN = (
     "traceparent",
 )  # fmt: skip
 
-#: Sent before `_AROUND`, in one message with it, which then sees what the locks' last holders committed. The page is
-#: locked against being unlinked alone.
-_LOCK_PAGE = Prepared("SELECT FROM pages WHERE id = %(page_id)s FOR KEY SHARE")
-#: The brand's lock is taken before that of the platform's page, by everybody who waits for both.
-_LOCK_QUEUES = Prepared(
+#: The page, if it is the account's: no call waits for the locks of another account's brands.
+_PAGE = "FROM pages WHERE id = %(page_id)s AND account_id = %(account_id)s"
+#: Sent before `_AROUND`, in one message with it, which then sees what the locks' last holders committed. The brand's
+#: lock is taken before that of the platform's page, by everybody who waits for both. The name of the latter is
+#: `records.remote_page`.
+_LOCK = f"""
+    WITH names AS MATERIALIZED (
+        SELECT hashtextextended(brand_id, 0) AS brand,
+            hashtextextended(platform || ':' || remote_account_id, 2) AS remote {_PAGE} %s)
+    SELECT pg_advisory_xact_lock(brand), pg_advisory_xact_lock(remote) FROM names
     """
-    SELECT pg_advisory_xact_lock(hashtextextended(%(brand_id)s, 0)),
-        pg_advisory_xact_lock(hashtextextended(%(remote_page)s, 2))
-    """
-)
+_LOCK_QUEUES = Prepared(_LOCK.replace("%s", ""))
+#: The page is locked first, against being unlinked alone.
+_LOCK_PAGE_AND_QUEUES = Prepared(_LOCK.replace("%s", "FOR KEY SHARE"))
 #: A page's posts are among its brand's, so that one look at the brand's day answers nearly all; the rest are those of
 #: the same page of the platform in other brands, of which there are mostly none. The release before this one
 #: makes posts without a row in `operations`: they are found by their own operation id.
 _AROUND = Prepared(
-    """
-    SELECT
+    f"""
+    WITH page AS MATERIALIZED (
+        SELECT {", ".join(column_names(PageRow))}, clock_now() AS now, coalesce(%(at)s::timestamptz, clock_now()) AS at
+        {_PAGE})
+    SELECT operation.*, near.*, page.*
+    FROM (SELECT
         coalesce((SELECT id FROM posts WHERE operation_id = %(operation_id)s),
             (SELECT result FROM operations WHERE id = %(operation_id)s)) AS result,
         coalesce((SELECT voided_to_try >= %(try_number)s::int FROM operations WHERE id = %(operation_id)s), false)
-            AS is_void,
-        (SELECT unlinked_at IS NOT NULL FROM pages WHERE id = %(page_id)s) AS is_unlinked,
-        array_agg(out_at) FILTER (WHERE is_page) AS page,
-        array_agg(out_at) FILTER (WHERE is_page AND state = 'queued' AND origin = 'scheduled'
-            AND out_at > %(gap_after)s AND out_at < %(gap_before)s) AS scheduled,
-        count(*) FILTER (WHERE is_brand) AS brand_count
-    FROM (
-        SELECT out_at, state, origin, page_id = %(page_id)s AS is_page, true AS is_brand FROM posts
-        WHERE brand_id = %(brand_id)s AND out_at > %(after)s AND out_at < %(before)s
-            AND state = ANY(%(states)s) AND id <> %(without)s
-        UNION ALL
-        SELECT p.out_at, p.state, p.origin, true, false FROM pages s JOIN posts p ON p.page_id = s.id
-        WHERE s.remote_account_id = %(remote_account_id)s AND s.platform = %(platform)s
-            AND s.brand_id <> %(brand_id)s
-            AND p.out_at > %(after)s AND p.out_at < %(before)s AND p.state = ANY(%(states)s)) AS near
+            AS is_void
+    ) AS operation LEFT JOIN page ON true LEFT JOIN LATERAL (
+        SELECT
+            array_agg(out_at) FILTER (WHERE is_page) AS page_times,
+            array_agg(out_at) FILTER (WHERE is_page AND state = 'queued' AND origin = 'scheduled'
+                AND out_at > page.at - %(gap)s::interval AND out_at < page.at + %(gap)s::interval) AS scheduled,
+            count(*) FILTER (WHERE is_brand) AS brand_count
+        FROM (
+            SELECT out_at, state, origin, page_id = page.id AS is_page, true AS is_brand FROM posts
+            WHERE brand_id = page.brand_id
+                AND out_at > page.at - %(day)s::interval AND out_at < page.at + %(day)s::interval
+                AND state = ANY(%(states)s) AND id <> %(without)s
+            UNION ALL
+            SELECT p.out_at, p.state, p.origin, true, false FROM pages s JOIN posts p ON p.page_id = s.id
+            WHERE s.remote_account_id = page.remote_account_id AND s.platform = page.platform
+                AND s.brand_id <> page.brand_id
+                AND p.out_at > page.at - %(day)s::interval AND p.out_at < page.at + %(day)s::interval
+                AND p.state = ANY(%(states)s)) AS those
+    ) AS near ON true
     """
 )
 _ALL_LATER = text(
@@ -111,17 +124,31 @@ _NEXT_MEDIA_REVISIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbours:
-    """The posts around a time that the guardrails count; `brand` only when it was asked for."""
+class Neighbours(NamedTuple):
+    """The posts around a time that the guardrails count."""
+
+    page: list[datetime]
+    scheduled: list[datetime]
+    brand_count: int
+
+
+class Surroundings(NamedTuple):
+    """What a post meets that is to be stored."""
+
+    #: How its operation stands.
+    operation: Operation
+    #: Its page as it is now; None: the account has none of this id.
+    page: PageRow | None
+    now: datetime
+    near: Neighbours
+
+
+class Plans(NamedTuple):
+    """Times of all that is planned for a page and its brand."""
 
     page: list[datetime]
     scheduled: list[datetime]
     brand: list[datetime]
-    brand_count: int = 0
-    #: How the operation stands that is to store something here.
-    operation: Operation = Operation(None, is_void=False)  # noqa: RUF009 - immutable
-    is_unlinked: bool = False
 
 
 class Posts:
@@ -157,58 +184,53 @@ class Posts:
 
     def lock_around(
         self,
-        page: PageRow,
-        at: datetime,
+        page_id: str,
+        account_id: str,
+        at: datetime | None,
         *,
         states: Collection[str],
         effect: Effect | None = None,
         without: str = "",
         is_dry_run: bool = False,
-    ) -> Neighbours:
-        """Takes the locks of the brand and of the platform's page until the end of the transaction, then reads what
-        lies a day around `at`, on the page's siblings too.
+    ) -> Surroundings:
+        """Takes the locks of the page's brand and of the platform's page until the end of the transaction, then reads
+        what lies a day around `at` (None: now), on the page's siblings too.
 
-        With an `effect` it takes the locks of its operation and of the page first, and says how both stand.
+        With an `effect` it takes the locks of its operation and of the page first. Of another account's page it locks
+        and reads nothing.
         Schedule calls, edits that move a post, publishes at once and claims of due posts take these locks, so that two
         of them never take the last place under a cap. What else makes a queued post due earlier or later takes none (a
         retry, `bring_due`, a claim that is given back, a page that rests): the post is judged again when it is claimed.
         A dry run takes none, and waits for nobody.
         """
-        gap, day = timedelta(seconds=MIN_SCHEDULE_GAP_SECONDS), timedelta(seconds=DAY_SECONDS)
         values = {
-            "page_id": page.id,
-            "brand_id": page.brand_id,
-            "platform": page.platform,
-            "remote_account_id": page.remote_account_id,
-            "remote_page": page.remote_page,
+            "page_id": page_id if is_id(page_id) else None,
+            "account_id": account_id,
             "operation_id": effect.caller.operation_id if effect else None,
             "try_number": effect.caller.try_number if effect else 0,
             "result": effect.result if effect else None,
             "without": without,
             "states": list(states),
-            "after": at - day,
-            "before": at + day,
-            "gap_after": at - gap,
-            "gap_before": at + gap,
+            "at": at,
+            "day": _DAY,
+            "gap": _GAP,
         }
-        locks = [] if is_dry_run else [_LOCK_PAGE, _LOCK_QUEUES] if effect else [_LOCK_QUEUES]
+        locks = [] if is_dry_run else [_LOCK_PAGE_AND_QUEUES if effect else _LOCK_QUEUES]
         if values["operation_id"] is not None:
             locks.insert(0, CLAIM)
         all_at_once = "; ".join(one.on(self._connection) for one in (*locks, _AROUND))
         [row] = fetch(self._connection, all_at_once, values)
-        result, is_void, is_unlinked, page_times, scheduled, brand_count = row
-        return Neighbours(
-            _times(page_times),
-            _times(scheduled),
-            [],
-            brand_count,
+        result, is_void, times, scheduled, brand_count, *page, now, _ = row
+        return Surroundings(
             Operation(result, is_void),
-            bool(is_unlinked),
+            None if now is None else PageRow(*page),
+            now,
+            Neighbours(times or [], scheduled or [], brand_count),
         )
 
     def all_later(
         self, page_id: str, brand_id: str, after: datetime, *, states: Collection[str], without: str = ""
-    ) -> Neighbours:
+    ) -> Plans:
         """All that is planned after a time: what the first time that fits is found from."""
         row = self._connection.execute(
             _ALL_LATER,
@@ -220,7 +242,7 @@ class Posts:
                 "without": without,
             },
         ).one()
-        return Neighbours(_times(row.page), _times(row.scheduled), _times(row.brand))
+        return Plans(row.page or [], row.scheduled or [], row.brand or [])
 
     def add(self, values: dict[str, Any]) -> Post | None:
         """Adds a queued post; None when the release before this one has already made one by its operation."""
@@ -287,10 +309,6 @@ class Posts:
 
     def _all(self, statement: Any, parameters: dict[str, Any] | None = None) -> list[Post]:
         return [Post.of(row) for row in self._connection.execute(statement, parameters).mappings()]
-
-
-def _times(values: list[datetime] | None) -> list[datetime]:
-    return list(values or ())
 
 
 def _as_text(values: dict[str, Any]) -> dict[str, Any]:

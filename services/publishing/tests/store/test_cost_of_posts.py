@@ -71,10 +71,10 @@ def test_claims_cost_one_row_version_a_renewal_however_many_there_are(world: Any
     assert written(world) == Counter(workers=1)
 
 
-def test_a_schedule_is_three_messages_to_the_database(
+def test_a_schedule_is_two_messages_to_the_database(
     world: Any, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The page and the time; BEGIN with all locks and what the guardrails count; the post with COMMIT."""
+    """BEGIN with all locks, the page, the time and what the guardrails count; the post with COMMIT."""
     page, at = world.page(), world.in_minutes(20)
     world.schedule(page, at)  # prepares the statements
     sent: list[str] = []
@@ -91,4 +91,4 @@ def test_a_schedule_is_three_messages_to_the_database(
     caller = world.caller()
     del sent[:]
     posts.schedule(house, caller, request)
-    assert len(sent) == 3
+    assert len(sent) == 2

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
 
 from contracts import publishing as api
@@ -12,6 +13,7 @@ from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 from publishing import editing, limiting, listing, pages, posts
 from publishing.house import House
+from publishing.records import remote_page
 
 
 def refused(call: Any, *args: Any) -> ApiError:
@@ -40,17 +42,17 @@ def test_an_operation_that_has_just_made_another_brand_s_post_makes_none(
         api.SchedulePost(page_id=world.page(brand=brand).id, scheduled_at=at, message="hi")
         for brand in ("a", "b")
     )
-    look = limiting.breach_of_schedule
+    look = limiting.lock_for_schedule
 
     def overtaken(*args: Any, **named: Any) -> Any:
         with monkeypatch.context() as patch:
-            patch.setattr(limiting, "breach_of_schedule", look)
+            patch.setattr(limiting, "lock_for_schedule", look)
             made.append(posts.schedule(house, caller, here))
         return look(*args, **named)
 
     made: list[api.ScheduledPost] = []
     with monkeypatch.context() as patch:
-        patch.setattr(limiting, "breach_of_schedule", overtaken)
+        patch.setattr(limiting, "lock_for_schedule", overtaken)
         assert posts.schedule(house, caller, elsewhere) == made[0]
     assert [row.id for row in world.ask("SELECT id FROM posts")] == [made[0].id]
 
@@ -68,6 +70,41 @@ def test_fifty_times_the_same_operation_at_once_make_one_post(world: Any, house:
     with ThreadPoolExecutor(12) as pool:
         made = list(pool.map(lambda _: posts.schedule(house, world.caller("op_1"), request).id, range(50)))
     assert len(set(made)) == 1
+
+
+def test_a_call_for_another_account_s_page_is_refused_without_waiting_for_its_brand(
+    world: Any, house: House
+) -> None:
+    page = world.page()
+    request = api.SchedulePost(page_id=page.id, scheduled_at=world.in_minutes(11), message="hi")
+    stranger = msgspec.structs.replace(world.caller("op_1"), account_id="usr_other", user_id="usr_other")
+    with world.database.transaction() as connection:
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock(hashtextextended('{page.brand_id}', 0))")
+        with ThreadPoolExecutor(1) as pool:
+            error = pool.submit(refused, posts.schedule, house, stranger, request).result(2)
+    assert error.code == "NOT_FOUND"
+
+
+def test_a_schedule_waits_for_whoever_holds_the_platform_s_page(world: Any, house: House) -> None:
+    page = world.page(remote="remote_1")
+    waits = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = current_database()"
+    name = remote_page("FB", "remote_1")
+    with ThreadPoolExecutor(1) as pool:
+        with world.database.transaction() as connection:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock(hashtextextended('{name}', 2))")
+            waiting = pool.submit(world.schedule, page, world.in_minutes(11))
+            while not world.ask(waits):
+                assert not waiting.done()
+        assert waiting.result(5).status == "queued"
+
+
+@pytest.mark.parametrize("at", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, tzinfo=UTC)])
+def test_the_ends_of_the_calendar_are_out_of_range(world: Any, house: House, at: datetime) -> None:
+    page = world.page()
+    assert refused(world.schedule, page, at).code == "SCHEDULE_OUT_OF_RANGE"
+    request = api.ValidatePost(page_id=page.id, scheduled_at=at, message="hi")
+    [finding] = posts.validate(house, world.caller(), request).errors
+    assert finding.code == "SCHEDULE_OUT_OF_RANGE"
 
 
 @pytest.mark.parametrize("minutes", [9.9, 75 * 24 * 60 + 1, -5])
