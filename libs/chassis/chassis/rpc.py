@@ -130,8 +130,16 @@ class PendingCall:
 
 
 def unavailable(reason: str) -> ApiError:
+    """SERVICE_UNAVAILABLE; the reason is logged and noted for the operator, clients are not shown it."""
     log.warning("service_unavailable", reason=reason)
-    return ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
+    error = ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
+    error.add_note(reason)
+    return error
+
+
+def reason_of(error: ApiError) -> str:
+    """Why a call failed, for the operator: what was noted here, else the message of the service."""
+    return next(iter(getattr(error, "__notes__", ())), error.message)
 
 
 class Bus:
@@ -156,8 +164,15 @@ class Bus:
 
     def ping(self, service: str, timeout_seconds: float = 2.0) -> None:
         """Raises ApiError when the service, or its database, does not answer in time."""
+        self.start_ping(service, timeout_seconds).result()
+
+    def start_ping(
+        self, service: str, timeout_seconds: float, then: Callable[[PendingCall], None] | None = None
+    ) -> PendingCall:
+        """A ping without waiting for its answer; `then` as in `start`."""
         method = Method(name=PING, request=Nothing, result=Nothing)
-        self.start(service, method, Caller(account_id="", user_id=""), Nothing(), timeout_seconds).result()
+        caller = Caller(account_id="", user_id="")
+        return self.start(service, method, caller, Nothing(), timeout_seconds, then)
 
     def subscribe(self, on_event: Callable[[Event], None], on_reset: Callable[[], None]) -> None:
         """Receive broadcasts from now on; `on_reset` says that some may have been missed. Both must be quick."""

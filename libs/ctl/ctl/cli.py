@@ -18,6 +18,7 @@ from ctl import (
     pages,
     posts,
     quarantine,
+    services,
     tokens,
     users,
     webhooks,
@@ -76,6 +77,7 @@ def cli(ctx: click.Context, as_json: bool, operation: str | None) -> None:
 for group in (
     users.user, tokens.token, brands.brand, collaborators.collaborator, audit.audit, pages.page, posts.post,
     credits_, keys.keys, webhooks.webhook, clock.clock, quarantine.quarantine,
+    services.service,
 ):  # fmt: skip
     cli.add_command(group)
 

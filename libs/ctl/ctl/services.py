@@ -1,0 +1,38 @@
+"""`service list`: which services answer, and why the others do not. GET /readyz tells everybody only whether all do."""
+
+from typing import Any
+
+import click
+
+from chassis.rpc import reason_of
+from contracts.errors import ApiError
+from contracts.services import SERVICES
+from ctl.session import Session, pass_session
+
+#: How long the services have to answer, all at once. Our choice: more than it takes to connect.
+_SECONDS = 5.0
+
+
+@click.group()
+def service() -> None:
+    """The services behind the API."""
+
+
+@service.command("list")
+@click.pass_context
+@pass_session
+def list_(session: Session, ctx: click.Context) -> None:
+    """List the services with whether each answers, its database included. Exits 1 when one does not."""
+    pings = {name: session.bus.start_ping(name, _SECONDS) for name in SERVICES}
+    rows = [_row(name, ping) for name, ping in pings.items()]
+    session.show_all(rows, ("service", "answers", "reason"))
+    if not all(row["answers"] for row in rows):
+        ctx.exit(1)
+
+
+def _row(name: str, ping: Any) -> dict[str, Any]:
+    try:
+        ping.result()
+    except ApiError as error:
+        return {"service": name, "answers": False, "reason": reason_of(error)}
+    return {"service": name, "answers": True, "reason": None}
