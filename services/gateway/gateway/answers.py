@@ -12,6 +12,11 @@ import msgspec
 
 from contracts.errors import ApiError
 
+JSON = "application/json"
+#: Of every JSON answer, refusals included: what one caller was told is kept by no cache on the way, and no browser
+#: takes text that a user wrote for a page.
+JSON_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
 _encode = msgspec.json.Encoder().encode
 #: The last three digits of `…_at`, `…time`, `…sAt`, `…est` (earliest, latest) and `at`: msgspec writes microseconds,
 #: ours are whole milliseconds.
@@ -31,13 +36,18 @@ class Answer:
     #: What is no bytes is streamed, then closed; such an answer is never kept for a repetition.
     body: bytes | Iterable[bytes]
     headers: dict[str, str] = field(default_factory=dict)
-    content_type: str = "application/json"
+    content_type: str = JSON
 
     @property
     def whole(self) -> bytes:
         """The body of an answer that is not streamed."""
         assert isinstance(self.body, bytes)
         return self.body
+
+    def http_headers(self, request_id: str) -> dict[str, str]:
+        """The headers that go out with it, but for those of the caller's token. Its own come last."""
+        of_kind = JSON_HEADERS if self.content_type == JSON else {}
+        return {"X-Request-Id": request_id, **of_kind, **self.headers}
 
 
 def success(status: int, result: Any, headers: dict[str, str]) -> Answer:

@@ -123,7 +123,7 @@ def _identity_headers(exchange: Exchange) -> list[tuple[str, str]]:
 
 
 def _response(answer: Answer, request_id: str, more: list[tuple[str, str]] | None = None) -> Response:
-    headers = [("X-Request-Id", request_id), *answer.headers.items(), *(more or ())]
+    headers = [*answer.http_headers(request_id).items(), *(more or ())]
     return Response(answer.body, answer.status, headers, content_type=answer.content_type)
 
 

@@ -65,11 +65,15 @@ class Worker(GeventWorker):  # type: ignore[misc]
             error = ApiError(SERVER_ERROR)
         request_id = new_id("req")
         answer = refusal(error, request_id)
-        head = (
-            f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}\r\n"
-            f"Connection: close\r\nContent-Type: application/json\r\nX-Request-Id: {request_id}\r\n"
-            f"Content-Length: {len(answer.whole)}\r\n\r\n"
-        )
+        headers = {
+            "Connection": "close",
+            "Content-Type": answer.content_type,
+            "Content-Length": str(len(answer.whole)),
+            **answer.http_headers(request_id),
+        }
+        lines = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        head = "\r\n".join([*lines, "", ""])
         try:
             client.sendall(head.encode("latin-1") + answer.whole)
             _linger(client)

@@ -39,6 +39,8 @@ def test_what_is_no_http_gets_the_documented_error_body(gateway: Any, raw: bytes
     head, _, body = gateway.say(raw).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400")
     assert b"application/json" in head
+    assert b"Cache-Control: no-store" in head
+    assert b"X-Content-Type-Options: nosniff" in head
     assert b'"code":' in body
     assert b'"request_id":' in body
 

@@ -74,6 +74,8 @@ class TestReplay:
         assert "Idempotency-Replayed" not in first.headers
         assert second.headers["Idempotency-Replayed"] == "true"
         assert second.headers["X-RateLimit-Limit"] == "60"
+        assert second.headers["Cache-Control"] == "no-store"
+        assert second.headers["X-Content-Type-Options"] == "nosniff"
         assert len(bus.asked("publish_post")) == 1
         assert [request.meter for _, request in bus.asked("admit")] == ["publishes", ""]
 
