@@ -87,6 +87,8 @@ class House:
         """Of the release in `sources`, by this Python and its libraries."""
         folders = [*(sources / "libs").glob("*"), *(sources / "services").glob("*")]
         env = {**self.env[name], "PYTHONPATH": os.pathsep.join(map(str, folders)), "MAX_WORKERS": "32"}
+        if not (sources / "services/webhooks/webhooks/private_receivers.py").exists():
+            env["WEBHOOK_ALLOWED_CIDRS"] = "127.0.0.1/32"  # an upgrade changes it together with the image
         start = ["gateway"] if name == "gateway" else ["chassis.run", name]
         python = Environment(name, Path(sys.executable))
         return Running(python, start, env, self.ports[name] if name == "gateway" else free_port())
@@ -154,7 +156,7 @@ def house(admin: Engine, amqp_url: str) -> Iterator[House]:
                 "OPENAI_API_KEY": "local-openai-key",
                 "OPENAI_API_URL": simulator_url,
             },
-            "webhooks": {"WEBHOOK_SECRET_KEYS": key, "WEBHOOK_ALLOWED_CIDRS": "127.0.0.1/32"},
+            "webhooks": {"WEBHOOK_SECRET_KEYS": key, "WEBHOOK_ALLOWED_CIDRS": "*=127.0.0.1/32:1-65535"},
             "gateway": {"WORKERS": "1"},
         }
         env = {}

@@ -166,7 +166,7 @@ class TestDeliveries:
         shown = account.api.get(f"/webhooks/{webhook['id']}")
         assert instant(shown["last_delivery_at"]) >= instant(attempt["at"])
 
-    def test_a_refusal_is_logged_with_the_first_kilobyte_of_the_answer(
+    def test_a_refusal_is_logged_with_its_status_and_without_the_answer_of_a_private_server(
         self, talk: Conversation, receiver: Receiver, path: str
     ) -> None:
         receiver.answers(path, Answer(500, b"oh no " * 1_000))
@@ -182,7 +182,7 @@ class TestDeliveries:
         [attempt] = delivery["attempts"]
         assert (delivery["status"], attempt["status_code"]) == ("pending", 500)
         assert attempt["error"]
-        assert attempt["answer"] == ("oh no " * 1_000)[:1_024]
+        assert attempt["answer"] is None
         wait = (instant(delivery["next_attempt_at"]) - instant(attempt["at"])).total_seconds()
         assert 30 <= wait <= 31.5
         assert talk.account.api.get(f"/webhooks/{webhook['id']}")["consecutive_failures"] == 1

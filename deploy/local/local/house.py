@@ -4,7 +4,8 @@ A new service is a row in SERVICES and, if it keeps data, a name in DATABASES. W
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from local import apps, storage
 from local import compact as small
@@ -105,10 +106,17 @@ def settings(
         "STRIPE_API_URL": simulator,
         "STRIPE_SECRET_KEY": "local-stripe-key",
         "UNCONFIRMED_AFTER_SECONDS": "60",
-        "WEBHOOK_ALLOWED_CIDRS": "" if strict else "127.0.0.1/32",
+        "WEBHOOK_ALLOWED_CIDRS": "" if strict else _receivers_on_loopback(port.values()),
         **apps.settings(simulator),
         **secrets,
     }
+
+
+def _receivers_on_loopback(taken: Iterable[int]) -> str:
+    """Every account may have receivers at every port of the loopback but those of the stack's own servers."""
+    edges = [0, *sorted(set(taken)), 65_536]
+    free = [(before + 1, after - 1) for before, after in pairwise(edges) if before + 1 < after]
+    return ",".join(f"*=127.0.0.1/32:{first}-{last}" for first, last in free)
 
 
 def processes(

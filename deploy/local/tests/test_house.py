@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+from chassis.addresses import is_allowed
 from contracts.platforms import PLATFORMS
 from local import account, compact, house, rabbitmq
 from local.environment import read_env
 from local.processes import NotReady, Process
 from local.stack import Stack
+from webhooks import private_receivers
 
 PORT = {name: number for number, name in enumerate(house.PORTS, 1)}
 
@@ -61,8 +63,16 @@ def test_secrets_stay_the_same_and_are_private(tmp_path: Path) -> None:
     assert (tmp_path / "secrets").stat().st_mode & 0o077 == 0
 
 
-def test_loopback_webhooks_are_allowed_unless_strict(tmp_path: Path) -> None:
-    assert table(tmp_path)["webhooks"].env["WEBHOOK_ALLOWED_CIDRS"] == "127.0.0.1/32"
+def test_loopback_webhooks_are_allowed_unless_strict_but_not_to_the_stacks_own_servers(
+    tmp_path: Path,
+) -> None:
+    _, rows = Stack(tmp_path).plan(house.PORTS)
+    told = next(row.env["WEBHOOK_ALLOWED_CIDRS"] for row in rows if row.name == "webhooks")
+    allowed = private_receivers.parse(told.split(",")).of("usr_any")
+    own = set(house.PORTS.values())
+    beside = {port + step for port in own for step in (-1, 1)} - own
+    assert [port for port in own if is_allowed("127.0.0.1", port, allowed)] == []
+    assert all(is_allowed("127.0.0.1", port, allowed) for port in beside | {1, 9_000, 40_000, 65_535})
     assert table(tmp_path, strict=True)["webhooks"].env["WEBHOOK_ALLOWED_CIDRS"] == ""
 
 

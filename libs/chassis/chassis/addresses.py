@@ -6,7 +6,7 @@ spelling, so there is no list of odd ones to keep up: neither plain name nor can
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import quote, urlsplit
@@ -38,8 +38,6 @@ _SPECIAL_V6 = [
     for block in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 ]
 
-#: Networks of its own that a deployment lets strangers' URLs lead to.
-Networks = Collection[IPv4Network | IPv6Network]
 
 #: Names of the machine or its own network (RFC 6761, 6762, 8375, 9476; ICANN's .internal; routers' habits).
 _PRIVATE_SUFFIXES = (
@@ -53,6 +51,10 @@ _PLAIN_IN_A_TARGET = "/%:@!$&'()*+,;=~?[]"
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 #: A last label like this makes WHATWG URL parsers and inet_aton read the host as a number.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_ALLOWED_NETWORK = re.compile(
+    r"(?P<network>[0-9a-fA-F.:]+/[0-9]{1,3}):(?P<first>[0-9]{1,5})(-(?P<last>[0-9]{1,5}))?"
+)
+_HIGHEST_PORT = 65_535
 
 
 class UnsafeAddress(Exception):
@@ -61,6 +63,25 @@ class UnsafeAddress(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedNetwork:
+    """A network of the deployment's own, and the ports in it, that a stranger's URL may lead to."""
+
+    network: IPv4Network | IPv6Network
+    first_port: int
+    last_port: int
+
+    def has_port(self, port: int) -> bool:
+        return self.first_port <= port <= self.last_port
+
+    def holds(self, ip: IPv4Address | IPv6Address, port: int) -> bool:
+        return ip in self.network and self.has_port(port)
+
+
+#: What a deployment lets strangers' URLs lead to beside the public internet.
+AllowedNetworks = Collection[AllowedNetwork]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,25 +126,37 @@ def is_public(address: str | IPv4Address | IPv6Address) -> bool:
     return ip in _GLOBAL_V6 and not any(ip in block for block in _SPECIAL_V6)
 
 
-def networks(blocks: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
-    """CIDR blocks as a deployment writes them down. Raises ValueError."""
-    return tuple(ip_network(block) for block in blocks)
+def parse_allowed_network(text: str) -> AllowedNetwork:
+    """`10.0.0.0/8:8080`, `10.0.0.7/32:8000-8099`, `fd00::/8:443`. Raises ValueError.
+
+    The prefix length and the port are obligatory: an IPv6 address alone ends in what looks like a port.
+    """
+    parts = _ALLOWED_NETWORK.fullmatch(text)
+    if parts is None:
+        raise ValueError(
+            f"{text!r} is not a network with a port, such as 10.0.0.0/8:8080 or fd00::/8:8000-8099"
+        )
+    first_port, last_port = int(parts["first"]), int(parts["last"] or parts["first"])
+    if not 1 <= first_port <= last_port <= _HIGHEST_PORT:
+        raise ValueError(f"{text!r}: ports are 1 to {_HIGHEST_PORT}, the lower one first")
+    return AllowedNetwork(ip_network(parts["network"]), first_port, last_port)
 
 
-def is_allowed(address: str | IPv4Address | IPv6Address, allowed: Networks) -> bool:
-    """Whether an address lies in one of a deployment's own networks. False for what is no address."""
+def is_allowed(address: str | IPv4Address | IPv6Address, port: int, allowed: AllowedNetworks) -> bool:
+    """Whether a deployment allows this port of this address. False for text that is no address."""
     try:
         ip = ip_address(address)
     except ValueError:
         return False
-    return any(ip in network for network in allowed)
+    return any(network.holds(ip, port) for network in allowed)
 
 
-def check_url(url: str, routed_hosts: Collection[str] = (), allowed: Networks = ()) -> ParsedTarget:
+def check_url(url: str, routed_hosts: Collection[str] = (), allowed: AllowedNetworks = ()) -> ParsedTarget:
     """Accept an http(s) URL of a public host; what its name resolves to is checked when connecting.
 
-    `routed_hosts` are the lower-case hosts a deployment routes itself (OUTBOUND_HOST_MAP). With networks `allowed`,
-    addresses in them pass, and any name does: only what it resolves to can tell. Raises UnsafeAddress.
+    `routed_hosts` are the lower-case hosts a deployment routes itself (OUTBOUND_HOST_MAP). Addresses in `allowed`
+    networks pass at their ports. At a port of one of them every name passes: only what it resolves to can tell.
+    Raises UnsafeAddress.
     """
     if len(url) > MAX_URL_LENGTH:
         raise UnsafeAddress(f"The URL is longer than {MAX_URL_LENGTH} characters.")
@@ -140,27 +173,29 @@ def check_url(url: str, routed_hosts: Collection[str] = (), allowed: Networks = 
         raise UnsafeAddress("User names and passwords in URLs are not accepted.")
     if port == 0 or parts.netloc.endswith(":"):
         raise UnsafeAddress("The port is malformed.")
+    text = parts.netloc if port is None else parts.netloc[: parts.netloc.rindex(":")]
+    port = port or DEFAULT_PORTS[parts.scheme]
     return ParsedTarget(
         scheme=parts.scheme,
-        host=_checked_host(parts.netloc, port, routed_hosts, allowed),
-        port=port or DEFAULT_PORTS[parts.scheme],
+        host=_checked_host(text, port, routed_hosts, allowed),
+        port=port,
         target=_on_the_wire(parts.path, parts.query),
     )
 
 
-def _checked_host(netloc: str, port: int | None, routed_hosts: Collection[str], allowed: Networks) -> str:
-    text = netloc if port is None else netloc[: netloc.rindex(":")]
+def _checked_host(text: str, port: int, routed_hosts: Collection[str], allowed: AllowedNetworks) -> str:
     if text.startswith("[") and text.endswith("]"):
-        return _public_address(text[1:-1], allowed)
+        return _checked_address(text[1:-1], port, allowed)
     host = _plain_name(text)
     if host in routed_hosts:
         return host
     labels = host.split(".")
     if _NUMBER.fullmatch(labels[-1]):
-        return _public_address(host, allowed)
-    if not allowed and (
-        len(labels) < 2 or any(host == name or host.endswith("." + name) for name in _PRIVATE_SUFFIXES)
-    ):
+        return _checked_address(host, port, allowed)
+    is_private = len(labels) < 2 or any(
+        host == name or host.endswith("." + name) for name in _PRIVATE_SUFFIXES
+    )
+    if is_private and not any(network.has_port(port) for network in allowed):
         raise UnsafeAddress("The host is not a public name.")
     return host
 
@@ -179,13 +214,13 @@ def _plain_name(text: str) -> str:
     return name
 
 
-def _public_address(text: str, allowed: Networks) -> str:
+def _checked_address(text: str, port: int, allowed: AllowedNetworks) -> str:
     """An address in canonical form only: short, octal, hex and decimal forms do not parse; no zone ids."""
     try:
         ip = ip_address(text)
     except ValueError:
         raise UnsafeAddress("The host is not a plainly written address.") from None
-    if "%" in text or not (is_public(ip) or is_allowed(ip, allowed)):
+    if "%" in text or not (is_public(ip) or is_allowed(ip, port, allowed)):
         raise UnsafeAddress("The address is not public.")
     return str(ip)
 

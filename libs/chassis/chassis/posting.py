@@ -17,7 +17,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from select import select
 
 from chassis.addresses import (
-    Networks,
+    AllowedNetworks,
     ParsedTarget,
     UnsafeAddress,
     check_url,
@@ -71,10 +71,12 @@ class PostFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What the server said; of its body at most as much as was asked for."""
+    """What the server said."""
 
     status: int
-    body: bytes
+    #: Of the body at most as much as was asked for. None where the server is not on the public internet: what answers
+    #: in a deployment's own network is no business of the stranger who named it.
+    body: bytes | None
 
 
 class Line:
@@ -82,11 +84,11 @@ class Line:
 
     def __init__(
         self,
-        allowed: Networks = (),
+        allowed: AllowedNetworks = (),
         resolve: Resolve = resolve,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        """`allowed`: the deployment's own networks that URLs may lead to."""
+        """`allowed`: the deployment's own networks, with their ports, that URLs may lead to."""
         self._allowed = allowed
         self._resolve = resolve
         self._ssl_context = ssl_context
@@ -143,7 +145,7 @@ class Line:
             if not (isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN):
                 others_at = -math.inf
             raise PostFailed(PostProblem.UNKNOWN_HOST, is_ours=_is_ours(error), others_at=others_at) from None
-        inside = [address for address in found if is_allowed(address, self._allowed)]
+        inside = [address for address in found if is_allowed(address, target.port, self._allowed)]
         if inside:
             return inside
         # One address of ours among public ones is an attack or a mistake; neither is to be posted to.
@@ -182,6 +184,7 @@ class Line:
         connection = self._connection
         assert connection is not None, "opened before"
         assert self._socket is not None
+        assert self._peer is not None
         response, keeps = None, False
         try:
             self._socket.allow(deadline, max_bytes)
@@ -191,7 +194,7 @@ class Line:
             answer, is_whole = _read(response, max_bytes)
             keeps = is_whole and not response.will_close
             self._used_at = time.monotonic()
-            return Answered(response.status, answer)
+            return Answered(response.status, answer if is_public(self._peer[3]) else None)
         finally:
             if response is not None:  # it may be the one that holds the socket
                 response.close()

@@ -111,7 +111,7 @@ class Attempt(Record):
     status_code: int | None
     duration_ms: int
     error: str | None
-    #: The first 1 KiB of what the receiver answered.
+    #: The first 1 KiB of what the receiver answered; null where it is not on the public internet.
     answer: str | None = None
 
 

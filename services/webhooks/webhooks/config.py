@@ -1,10 +1,9 @@
 """The service's settings: the only reader of its environment."""
 
-from ipaddress import IPv4Network, IPv6Network
-
 from chassis import config
-from chassis.addresses import networks
 from contracts.record import Record
+from webhooks import private_receivers
+from webhooks.private_receivers import PrivateReceivers
 
 #: Spec "Events", Delivery rules 2.
 _RETRIES = "30,120,600,1800,7200"
@@ -14,8 +13,8 @@ class Settings(Record):
     """Times in seconds, sizes in bytes. README.md has the table of variables."""
 
     secret_keys: tuple[str, ...]
-    #: Private networks that webhook URLs may lead to; none unless a deployment says so.
-    allowed_networks: tuple[IPv4Network | IPv6Network, ...]
+    #: Private networks that webhook URLs may lead to, by account; none unless a deployment says so.
+    private_receivers: PrivateReceivers
     #: Between one failed attempt and the next; one try more than there are of these.
     retry_seconds: tuple[float, ...]
     #: For all of an attempt (spec "Request field limits").
@@ -34,12 +33,15 @@ class Settings(Record):
         """Raises ConfigError."""
         try:
             retry_seconds = tuple(float(item) for item in config.items("WEBHOOK_RETRY_SECONDS", _RETRIES))
-            allowed_networks = networks(config.items("WEBHOOK_ALLOWED_CIDRS"))
         except ValueError as error:
-            raise config.ConfigError(f"WEBHOOK_RETRY_SECONDS or WEBHOOK_ALLOWED_CIDRS: {error}") from None
+            raise config.ConfigError(f"WEBHOOK_RETRY_SECONDS: {error}") from None
+        try:
+            allowed = private_receivers.parse(config.items("WEBHOOK_ALLOWED_CIDRS"))
+        except ValueError as error:
+            raise config.ConfigError(f"WEBHOOK_ALLOWED_CIDRS: {error}") from None
         return cls(
             secret_keys=config.items("WEBHOOK_SECRET_KEYS", None),
-            allowed_networks=allowed_networks,
+            private_receivers=allowed,
             retry_seconds=retry_seconds,
             timeout_seconds=config.number("WEBHOOK_TIMEOUT_SECONDS", 10),
             attempts_at_once=config.integer("WEBHOOK_ATTEMPTS_AT_ONCE", 512),

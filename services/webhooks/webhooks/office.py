@@ -274,7 +274,7 @@ class Office:
     def _attempt(self, lane: Lane, due: Due) -> None:
         """Tries this delivery and then others of its lane, over one connection, as long as there are any."""
         with self._lock:
-            line = lane.lines.pop() if lane.lines else Line(self._settings.allowed_networks, self._resolve)
+            line = lane.lines.pop() if lane.lines else self._line(due.account_id)
         following: Due | None = due
         try:
             while following is not None:
@@ -287,6 +287,9 @@ class Office:
                     wake("deliver_events")
             if self._lanes.get(lane.id) is not lane:
                 self._close_lines([lane])
+
+    def _line(self, account_id: str) -> Line:
+        return Line(self._settings.private_receivers.of(account_id), self._resolve)
 
     def _attempt_one(self, lane: Lane, line: Line, due: Due) -> Due | None:
         tried = sending.send(lane, line, due, self._settings.timeout_seconds)

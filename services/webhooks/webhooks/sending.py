@@ -54,6 +54,8 @@ def send(lane: Lane, line: Line, due: Due, timeout_seconds: float) -> Tried:
     )
 
 
-def _shown(body: bytes) -> str:
-    """What the database keeps has no NUL."""
+def _shown(body: bytes | None) -> str | None:
+    """The beginning of the answer for the log: None from a private network. What the database keeps has no NUL."""
+    if body is None:
+        return None
     return body[:_KEPT_ANSWER_BYTES].decode(errors="replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")

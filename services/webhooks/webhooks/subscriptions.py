@@ -39,7 +39,7 @@ def _created(house: House, caller: Caller, subscription_id: str) -> api.CreatedS
 def _create(house: House, caller: Caller, request: api.CreateSubscription) -> api.CreatedSubscription:
     fields = {
         "name": _name(request.name),
-        "url": _url(house, request.url),
+        "url": _url(house, caller, request.url),
         "events": list(dict.fromkeys(request.events)),
         "brand_ids": _brands(caller, request.brand_ids),
         "made_within": list(caller.brand_ids or ()),
@@ -88,7 +88,7 @@ def edit(house: House, caller: Caller, request: api.EditSubscription) -> api.Sub
     if isinstance(request.name, str):
         changes["name"] = _name(request.name)
     if isinstance(request.url, str):
-        changes["url"] = _url(house, request.url)
+        changes["url"] = _url(house, caller, request.url)
     if isinstance(request.events, tuple):
         changes["events"] = list(dict.fromkeys(request.events))
     if isinstance(request.brand_ids, tuple):
@@ -158,10 +158,10 @@ def _name(name: str) -> str:
     return stripped
 
 
-def _url(house: House, url: str) -> str:
-    """As it is given, once it is known to be public. Raises VALIDATION_ERROR."""
+def _url(house: House, caller: Caller, url: str) -> str:
+    """The URL as it is given, if it is public or the deployment allows it to this account. Raises VALIDATION_ERROR."""
     try:
-        check_url(url, allowed=house.settings.allowed_networks)
+        check_url(url, allowed=house.settings.private_receivers.of(caller.account_id))
     except UnsafeAddress as error:
         raise invalid("url", error.reason) from None
     return url

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import ip_addresses
 
-from chassis.addresses import UnsafeAddress, check_url, is_allowed, is_public, networks
+from chassis.addresses import UnsafeAddress, check_url, is_allowed, is_public, parse_allowed_network
 
 
 def _words(table: str) -> list[str]:
@@ -145,30 +145,55 @@ def test_nothing_that_python_holds_for_special_is_public(address: IPv4Address | 
     assert not is_public(address) or (address.is_global and not address.is_multicast)
 
 
-def test_networks_a_deployment_allows_pass_and_their_neighbours_do_not() -> None:
-    allowed = networks(["127.0.0.1/32", "10.1.0.0/16", "fd00::/8"])
-    for url in (
-        "http://127.0.0.1:9000/hook",
-        "http://10.1.2.3/",
-        "https://[fd12::1]/",
-        "http://hooks.internal/",
-    ):
-        check_url(url, allowed=allowed)
-    for url in (
-        "http://127.0.0.2/",
-        "http://10.2.0.1/",
-        "http://[::1]/",
-        "http://0x7f.1/",
-        "http://[::ffff:127.0.0.1]/",
-    ):
-        with pytest.raises(UnsafeAddress):
-            check_url(url, allowed=allowed)
+ALLOWED = [
+    parse_allowed_network(text)
+    for text in ("127.0.0.1/32:9000", "10.1.0.0/16:80", "fd00::/8:443", "10.3.0.0/16:8000-8099")
+]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:9000/hook", "http://10.1.2.3/", "http://10.1.2.3:80/", "https://[fd12::1]/",
+        "http://10.3.0.1:8000/", "http://10.3.0.1:8099/", "http://hooks.internal/", "https://hooks:8050/",
+    ],
+)  # fmt: skip
+def test_networks_a_deployment_allows_pass_at_their_ports(url: str) -> None:
+    check_url(url, allowed=ALLOWED)
     with pytest.raises(UnsafeAddress):
-        check_url("http://hooks.internal/")
-    assert is_allowed("10.1.255.255", allowed)
-    assert not is_allowed("hooks.internal", allowed)
+        check_url(url)
 
 
-def test_a_network_that_is_none_is_refused() -> None:
-    with pytest.raises(ValueError, match="has host bits set"):
-        networks(["127.0.0.1/8"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.2:9000/", "http://10.2.0.1/", "https://[::1]/", "http://0x7f.1:9000/",
+        "http://[::ffff:127.0.0.1]:9000/", "http://127.0.0.1/", "http://127.0.0.1:9001/", "https://10.1.2.3/",
+        "http://10.1.2.3:9000/", "http://[fd12::1]/", "http://10.3.0.1:7999/", "http://10.3.0.1:8100/",
+        "http://hooks.internal:81/", "http://localhost:9001/",
+    ],
+)  # fmt: skip
+def test_their_neighbours_and_their_other_ports_do_not_pass(url: str) -> None:
+    with pytest.raises(UnsafeAddress):
+        check_url(url, allowed=ALLOWED)
+
+
+def test_an_address_that_a_name_leads_to_is_allowed_at_its_networks_port() -> None:
+    assert is_allowed("10.1.255.255", 80, ALLOWED)
+    assert not is_allowed("10.1.255.255", 81, ALLOWED)
+    assert not is_allowed("hooks.internal", 80, ALLOWED)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("127.0.0.1/8:80", "has host bits set"), ("10.0.0.0/8", "with a port"), ("10.0.0.1:80", "with a port"),
+        ("fd00::1:80", "with a port"), ("10.0.0.0/8:", "with a port"), ("10.0.0.0/8:*", "with a port"),
+        ("10.0.0.0/33:80", "not a valid netmask|does not appear"), ("10.0.0.0/8:0", "ports are"),
+        ("10.0.0.0/8:65536", "ports are"), ("10.0.0.0/8:90-80", "ports are"), ("hooks/8:80", "with a port"),
+        ("", "with a port"),
+    ],
+)  # fmt: skip
+def test_what_is_no_network_with_a_port_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        parse_allowed_network(text)

@@ -29,7 +29,7 @@ os.environ["EVENTLET_NO_GREENDNS"] = "yes"
 import eventlet
 eventlet.monkey_patch()
 import json, ssl, sys, time
-from chassis.addresses import networks
+from chassis.addresses import parse_allowed_network
 from chassis.guarded_http import FetchFailed, stream
 from chassis.posting import Line, PostFailed
 ports, limit, certificate = json.loads(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
@@ -37,7 +37,8 @@ context = ssl.create_default_context(cafile=certificate) if certificate else Non
 scheme = "https" if certificate else "http"
 
 def posted(port):
-    line = Line(allowed=networks(["127.0.0.1/32"]), resolve=lambda *_: ["127.0.0.1"], ssl_context=context)
+    allowed = [parse_allowed_network(f"127.0.0.1/32:{port}")]
+    line = Line(allowed=allowed, resolve=lambda *_: ["127.0.0.1"], ssl_context=context)
     url = f"{scheme}://floods.example.com:{port}/"
     return line.post(url, b"", {}, timeout_seconds=limit, max_bytes=1000).status
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from chassis import posting
-from chassis.addresses import networks
+from chassis.addresses import AllowedNetwork, parse_allowed_network
 from chassis.look_ups import LookUps
 from chassis.others import Others
 from chassis.posting import Answered, Line, PostFailed, PostProblem
@@ -134,6 +134,10 @@ def line() -> Iterator[Callable[..., Line]]:
         one.close()
 
 
+def loopback(port: int) -> AllowedNetwork:
+    return parse_allowed_network(f"127.0.0.1/32:{port}")
+
+
 def post(line: Line, path: str = "hook", url: str = f"http://{HOST}", seconds: float = 5.0) -> Answered:
     headers = {"Content-Type": "application/json"}
     return line.post(f"{url}/{path}", b"{}", headers, timeout_seconds=seconds, max_bytes=16_384)
@@ -175,7 +179,7 @@ def test_a_name_that_moves_into_our_network_is_not_posted_to_though_a_connection
 
 
 def test_of_a_names_addresses_only_the_allowed_private_ones_are_called(dialled: list[Any], line: Any) -> None:
-    allowed = networks(["10.1.0.0/16"])
+    allowed = [parse_allowed_network("10.1.0.0/16:80")]
     post(line(["10.1.0.5", "10.2.0.5", PUBLIC], allowed=allowed), url="http://hooks.internal")
     assert dialled == [("10.1.0.5", 80)]
     assert problem(line(["10.2.0.5"], allowed=allowed)) is PostProblem.PRIVATE_ADDRESS
@@ -184,7 +188,28 @@ def test_of_a_names_addresses_only_the_allowed_private_ones_are_called(dialled: 
 def test_a_private_address_in_the_url_is_refused_unless_it_is_allowed(server: _Server, line: Any) -> None:
     url = f"http://127.0.0.1:{server.server_port}"
     assert problem(line(), url=url) is PostProblem.PRIVATE_ADDRESS
-    assert post(line(allowed=networks(["127.0.0.1/32"])), url=url).status == 200
+    assert post(line(allowed=[loopback(server.server_port)]), url=url).status == 200
+
+
+def test_of_an_allowed_private_address_the_other_ports_are_refused(server: _Server, line: Any) -> None:
+    port = server.server_port
+    for other in (loopback(port - 1), loopback(port + 1)):
+        assert problem(line(allowed=[other]), url=f"http://127.0.0.1:{port}") is PostProblem.PRIVATE_ADDRESS
+        by_name = line(["127.0.0.1"], allowed=[other])
+        assert problem(by_name, url=f"http://{HOST}:{port}") is PostProblem.PRIVATE_ADDRESS
+    assert server.seen == []
+
+
+@pytest.mark.parametrize("path", ["hook", "large", "chunked", "slow_body"])
+def test_of_the_answer_of_a_private_address_nothing_but_the_status_is_handed_on(
+    path: str, server: _Server, line: Any
+) -> None:
+    port = server.server_port
+    for one, url in (
+        (line(allowed=[loopback(port)]), f"http://127.0.0.1:{port}"),
+        (line(["127.0.0.1"], allowed=[loopback(port)]), f"http://{HOST}:{port}"),
+    ):
+        assert post(one, path, url=url, seconds=0.3) == Answered(200, None)
 
 
 def test_a_redirect_is_an_answer_and_is_not_followed(server: _Server, dialled: list[Any], line: Any) -> None:
@@ -340,7 +365,7 @@ def test_a_network_that_is_not_reached_comes_with_when_others_last_were(
         return failure.value.others_at
 
     for address in ("10.1.0.5", V6, PUBLIC):  # none of ours, none of another kind, nor itself
-        post(line([address], allowed=networks(["10.1.0.0/16"])))
+        post(line([address], allowed=[parse_allowed_network("10.1.0.0/16:80")]))
         assert others_at(errno.ENETUNREACH) == -math.inf
     post(line(["8.8.8.8"]))
     assert others_at(errno.ENETUNREACH) > 0
@@ -426,7 +451,7 @@ def test_an_address_that_does_not_answer_leaves_time_for_the_next(server: _Serve
         for filler in fillers:
             filler.setblocking(False)
             filler.connect_ex(full.getsockname())
-        one = line(["127.0.0.2", "127.0.0.1"], allowed=networks(["127.0.0.0/8"]))
+        one = line(["127.0.0.2", "127.0.0.1"], allowed=[parse_allowed_network("127.0.0.0/8:1-65535")])
         url = f"http://{HOST}:{server.server_port}"
         assert post(one, url=url, seconds=3.0).status == 200
         one.close()
@@ -468,7 +493,7 @@ def test_an_answer_over_tls_counts_though_the_server_hangs_up_with_it(
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         options: dict[str, Any] = {
-            "allowed": networks(["127.0.0.1/32"]),
+            "allowed": [parse_allowed_network("127.0.0.1/32:1-65535")],
             "ssl_context": ssl.create_default_context(cafile=str(certificate)),
         }
         url = f"https://{HOST}:{listening.getsockname()[1]}"

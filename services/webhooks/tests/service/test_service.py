@@ -62,7 +62,10 @@ def publish(url: str, *published: Event) -> None:
 @pytest.fixture
 def house(running_service: Any) -> tuple[Any, Any]:
     """Quota and webhooks, both running."""
-    keys = {"WEBHOOK_SECRET_KEYS": Fernet.generate_key().decode(), "WEBHOOK_ALLOWED_CIDRS": "127.0.0.1/32"}
+    keys = {
+        "WEBHOOK_SECRET_KEYS": Fernet.generate_key().decode(),
+        "WEBHOOK_ALLOWED_CIDRS": "*=127.0.0.1/32:1-65535",
+    }
     return running_service("quota"), running_service("webhooks", env=keys)
 
 

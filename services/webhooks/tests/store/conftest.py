@@ -11,7 +11,6 @@ from cryptography.fernet import Fernet
 from sqlalchemy import text
 
 from chassis import clock
-from chassis.addresses import networks
 from chassis.database import Database
 from chassis.ids import new_id
 from contracts import webhooks as api
@@ -19,7 +18,7 @@ from contracts.caller import Caller
 from contracts.errors import SERVER_ERROR, SERVICE_UNAVAILABLE, ApiError
 from contracts.events import Event
 from contracts.quota import ChargedUnits, ChargeUnits
-from webhooks import arriving, chores, deliveries, subscriptions
+from webhooks import arriving, chores, deliveries, private_receivers, subscriptions
 from webhooks.config import Settings
 from webhooks.house import House
 from webhooks.vault import Vault
@@ -140,7 +139,7 @@ class Desk:
 def settings() -> Settings:
     return Settings(
         secret_keys=(KEY,),
-        allowed_networks=networks(["127.0.0.1/32"]),
+        private_receivers=private_receivers.parse(["*=127.0.0.1/32:1-65535"]),
         retry_seconds=(30, 120, 600, 1_800, 7_200),
         timeout_seconds=10,
         attempts_at_once=512,

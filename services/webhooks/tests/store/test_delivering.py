@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import socket
 import threading
 from typing import Any
 
@@ -96,9 +97,15 @@ def test_an_event_that_comes_twice_is_delivered_once(desk: Any, receiver: Any) -
     assert len(receiver.got) == len(desk.log(made.id)) == 3
 
 
-def test_an_acknowledged_delivery_is_in_the_log_with_its_attempt(desk: Any, receiver: Any) -> None:
+def test_an_acknowledged_delivery_is_in_the_log_with_its_attempt(
+    desk: Any, receiver: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = socket.create_connection
+    monkeypatch.setattr(  # a receiver on the public internet: of others no answer is kept
+        socket, "create_connection", lambda address, timeout: connect(receiver.server_address, timeout)
+    )
     receiver.respond = lambda handler, got: handler.send(202, b"\x00" + b"thanks " * 3_000)
-    made = desk.subscribe(receiver.url)
+    made = desk.subscribe("http://93.184.216.34/")
     desk.arrive()
     desk.settle()
     (delivery,) = desk.log(made.id)

@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from contracts import webhooks as api
 from webhooks import chores, subscriptions
 from webhooks.house import House
+from webhooks.private_receivers import PrivateReceivers
 from webhooks.vault import Vault
 
 
@@ -122,7 +123,7 @@ def test_a_name_that_leads_to_a_private_address_is_not_called(desk: Any, receive
         asked.append(host)
         return ["93.184.216.34", "10.0.0.1"]
 
-    settings = msgspec.structs.replace(desk.house.settings, allowed_networks=())
+    settings = msgspec.structs.replace(desk.house.settings, private_receivers=PrivateReceivers())
     desk.house.office.close()
     desk.house = House(desk.database, settings, Vault(settings.secret_keys), desk.quota, resolve)
     made = desk.subscribe(f"http://rebound.example.com:{receiver.server_port}/")

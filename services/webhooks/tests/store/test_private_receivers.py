@@ -1,0 +1,114 @@
+"""A server of the deployment's own network is called for the accounts that may, and its answers are shown to nobody."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from chassis.guarded_http import resolve as ask_resolver
+from contracts import webhooks as api
+from contracts.errors import ApiError
+from webhooks import deliveries, private_receivers, subscriptions
+from webhooks.house import House
+from webhooks.vault import Vault
+
+STRANGER = "usr_b"
+#: What an object store answers to a POST that it does not understand.
+STORAGE_ANSWER = b"<Error><Code>AccessDenied</Code><Resource>/posthaste-media/</Resource></Error>"
+
+
+@pytest.fixture
+def storage(receiver: Any) -> Any:
+    """An internal server that strangers must not reach, and whose answers they must not read."""
+    receiver.respond = lambda handler, got: handler.send(403, STORAGE_ANSWER)
+    return receiver
+
+
+@pytest.fixture
+def allow(desk: Any) -> Callable[..., None]:
+    """Starts the service anew with these entries of WEBHOOK_ALLOWED_CIDRS."""
+
+    def restart(*entries: str, resolve: Any = ask_resolver) -> None:
+        allowed = private_receivers.parse(entries)
+        settings = msgspec.structs.replace(desk.house.settings, private_receivers=allowed)
+        desk.house.office.close()
+        desk.house = House(desk.database, settings, Vault(settings.secret_keys), desk.quota, resolve)
+
+    return restart
+
+
+def attempt_of(desk: Any, account: str, subscription_id: str) -> api.Attempt:
+    """The first attempt of the account's only delivery, as its owner reads it."""
+    request = api.ListDeliveries(id=subscription_id, limit=10)
+    caller = desk.caller(account_id=account)
+    (delivery,) = deliveries.show_list(desk.house, caller, request).deliveries
+    return delivery.attempts[0]
+
+
+def test_another_accounts_internal_server_is_refused_when_a_subscription_is_made_or_changed(
+    desk: Any, storage: Any, allow: Any
+) -> None:
+    allow(f"usr_a=127.0.0.1/32:{storage.server_port}")
+    stranger = desk.caller(account_id=STRANGER)
+    made = desk.subscribe("https://hooks.example.com/", stranger)
+    for url in (f"{storage.url}/posthaste-media/", f"http://storage:{storage.server_port}/"):
+        edit = api.EditSubscription(id=made.id, url=url)
+        for call in (
+            lambda url=url: desk.subscribe(url, desk.caller(account_id=STRANGER)),
+            lambda edit=edit: subscriptions.edit(desk.house, stranger, edit),
+        ):
+            with pytest.raises(ApiError) as refused:
+                call()
+            assert refused.value.row.code == "VALIDATION_ERROR"
+            assert refused.value.extras["errors"][0]["field"] == "url"
+    desk.subscribe(storage.url)
+
+
+def test_its_own_account_is_refused_at_the_ports_that_are_not_allowed(
+    desk: Any, storage: Any, allow: Any
+) -> None:
+    allow(f"usr_a=127.0.0.1/32:{storage.server_port + 1}")
+    with pytest.raises(ApiError) as refused:
+        desk.subscribe(storage.url)
+    assert refused.value.row.code == "VALIDATION_ERROR"
+
+
+def test_a_subscription_from_before_the_network_was_allowed_to_others_alone_is_not_called(
+    desk: Any, storage: Any, allow: Any
+) -> None:
+    made = desk.subscribe(storage.url, desk.caller(account_id=STRANGER))
+    allow(f"usr_a=127.0.0.1/32:{storage.server_port}")
+    desk.arrive(account=STRANGER)
+    desk.settle()
+    attempt = attempt_of(desk, STRANGER, made.id)
+    assert (attempt.error, attempt.status_code, attempt.answer) == ("private_address", None, None)
+    assert storage.got == []
+
+
+def test_a_public_name_that_leads_to_another_accounts_internal_server_is_not_called(
+    desk: Any, storage: Any, allow: Any
+) -> None:
+    allow(f"usr_a=127.0.0.1/32:{storage.server_port}", resolve=lambda host, port: ["127.0.0.1"])
+    url = f"http://rebound.example.com:{storage.server_port}/"
+    made = {account: desk.subscribe(url, desk.caller(account_id=account)) for account in (STRANGER, "usr_a")}
+    for account in made:
+        desk.arrive(account=account)
+    desk.settle()
+    assert attempt_of(desk, STRANGER, made[STRANGER].id).error == "private_address"
+    assert attempt_of(desk, "usr_a", made["usr_a"].id).status_code == 403
+    assert len(storage.got) == 1
+
+
+@pytest.mark.parametrize("account", ["usr_a", "*"])
+def test_of_an_internal_servers_answer_only_the_status_is_kept(
+    account: str, desk: Any, storage: Any, allow: Any
+) -> None:
+    allow(f"{account}=127.0.0.1/32:{storage.server_port}")
+    made = desk.subscribe(f"{storage.url}/posthaste-media/")
+    desk.arrive()
+    desk.settle()
+    attempt = attempt_of(desk, "usr_a", made.id)
+    assert (attempt.status_code, attempt.error, attempt.answer) == (403, "status", None)
+    assert desk.query("SELECT answer FROM attempts") == [(None,)]
+    assert len(storage.got) == 1
