@@ -1,7 +1,11 @@
 /**
  * Is this delivery really from Posthaste, and what does it say? No dependencies, no HTTP, no framework.
  *
- *     const event = readEvent(rawBody, request.headers["x-svc-signature"], secret);
+ *     const event = readDelivery(rawBody, request.headers, secret);
+ *
+ * A delivery carries two kinds of signatures. `readDelivery` and `verifyDelivery` take the headers of Standard Webhooks,
+ * whose signed timestamp keeps a recorded delivery from being sent again. `readEvent` and `verify` take
+ * X-Svc-Signature, which has no timestamp.
  *
  * Everything a stranger can send throws a WebhookError: answer 400 and forget it. What only your own code can get
  * wrong (text instead of bytes, an empty secret) throws a TypeError.
@@ -11,9 +15,21 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 
 /** Lower case, as Node's `request.headers` has it. */
 export const SIGNATURE_HEADER = "x-svc-signature";
+/** Of Standard Webhooks. */
+export const ID_HEADER = "webhook-id";
+export const TIMESTAMP_HEADER = "webhook-timestamp";
+export const STANDARD_SIGNATURE_HEADER = "webhook-signature";
+/** How far the signed timestamp may be from the receiver's clock: the figure of the standardwebhooks libraries. */
+export const TOLERANCE_SECONDS = 300;
 
 /** Spec "Signature": one of several, separated by commas. Hex in either case; spaces and tabs may stand around it. */
 const SIGNATURE = /^[ \t]*sha256=([0-9a-fA-F]{64})[ \t]*$/;
+/** Of webhook-signature: one of several, separated by spaces; those of other versions are passed over. */
+const STANDARD_SIGNATURE = /^v1,([A-Za-z0-9+/]{43}=)$/;
+/** Visible ASCII without the full stop, which separates the parts that are signed. */
+const MESSAGE_ID = /^[!-\-/-~]+$/;
+const TIMESTAMP = /^[0-9]{1,12}$/;
+const STANDARD_SECRET = /^(?:whsec_)?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2,3})?)={0,2}$/;
 const NOTHING = /^[ \t]*$/;
 const EVENT_SHAPE = "The body is not an event {id, event, created_at, data}";
 
@@ -26,12 +42,12 @@ export class WebhookError extends Error {
   }
 }
 
-/** There is no X-Svc-Signature header, or it is empty. */
+/** There is no signature header, or it is empty; of Standard Webhooks' three headers: one of them. */
 export class MissingSignature extends WebhookError {
   reason = "missing_header";
 }
 
-/** The header holds nothing of the form sha256=<64 hex digits>. */
+/** A header is not of its form, such as sha256=<64 hex digits>, v1,<base64> or Unix seconds. */
 export class MalformedSignature extends WebhookError {
   reason = "malformed_header";
 }
@@ -39,6 +55,14 @@ export class MalformedSignature extends WebhookError {
 /** No signature in the header is that of this body with this secret: another secret, or an altered body. */
 export class SignatureMismatch extends WebhookError {
   reason = "no_match";
+}
+
+/**
+ * The signature is right, but was made too long ago, or in the future: a recorded delivery that somebody sends again, or
+ * a wrong clock.
+ */
+export class TimestampOutOfTolerance extends WebhookError {
+  reason = "timestamp_out_of_tolerance";
 }
 
 /** The signature is right, but the body is not an event: it was not made by Posthaste's delivery. */
@@ -83,6 +107,62 @@ export function verify(body, header, secret) {
 }
 
 /**
+ * Returns when one signature in webhook-signature is that of id, timestamp and body, and the timestamp is recent.
+ * Throws MissingSignature, MalformedSignature, SignatureMismatch, TimestampOutOfTolerance; TypeError.
+ *
+ * @param {Uint8Array | ArrayBuffer} body the request's body as it arrived, before any parsing; a Buffer is one
+ * @param {Record<string, string | string[] | undefined> | Headers} headers all of the request's, in any case of letters
+ * @param {string} secret
+ * @param {{toleranceSeconds?: number, now?: number}} [options] `now`: the receiver's clock in Unix seconds, by default
+ *   the machine's
+ */
+export function verifyDelivery(body, headers, secret, options = {}) {
+  const { toleranceSeconds = TOLERANCE_SECONDS, now = Date.now() / 1000 } = options;
+  const key = standardKey(secret);
+  const raw = rawBytes(body);
+  const [id, timestamp, signatures] = standardHeaders(headers);
+  const given = signatures
+    .split(" ")
+    .map((part) => STANDARD_SIGNATURE.exec(part))
+    .filter((match) => match !== null)
+    .map((match) => Buffer.from(match[1], "base64"));
+  if (given.length === 0) {
+    throw new MalformedSignature(`${STANDARD_SIGNATURE_HEADER} holds no signature of the form v1,<base64>`);
+  }
+  if (!MESSAGE_ID.test(id) || !TIMESTAMP.test(timestamp)) {
+    throw new MalformedSignature(`${ID_HEADER} is not an id, or ${TIMESTAMP_HEADER} is not a number of Unix seconds`);
+  }
+  const expected = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(raw).digest();
+  const matches = given.filter((one) => timingSafeEqual(expected, one)); // all are compared, whichever matches
+  if (matches.length === 0) {
+    throw new SignatureMismatch(
+      `No signature in ${STANDARD_SIGNATURE_HEADER} is that of this body, ${ID_HEADER} and ${TIMESTAMP_HEADER}: is the ` +
+        "secret this subscription's, and the body exactly the bytes that arrived?",
+    );
+  }
+  if (Math.abs(now - Number(timestamp)) > toleranceSeconds) {
+    throw new TimestampOutOfTolerance(
+      `The delivery was signed at ${timestamp} (Unix seconds), more than ${toleranceSeconds} seconds from now: is this ` +
+        "machine's clock right?",
+    );
+  }
+}
+
+/**
+ * The event of a delivery, once `verifyDelivery` has passed. Throws as that does, and MalformedEvent.
+ *
+ * @param {Uint8Array | ArrayBuffer} body
+ * @param {Record<string, string | string[] | undefined> | Headers} headers
+ * @param {string} secret
+ * @param {{toleranceSeconds?: number, now?: number}} [options]
+ * @returns {WebhookEvent}
+ */
+export function readDelivery(body, headers, secret, options) {
+  verifyDelivery(body, headers, secret, options);
+  return eventOf(body);
+}
+
+/**
  * The event of a delivery, once its signature is verified. Throws as `verify` does, and MalformedEvent.
  *
  * @param {Uint8Array | ArrayBuffer} body
@@ -92,6 +172,10 @@ export function verify(body, header, secret) {
  */
 export function readEvent(body, header, secret) {
   verify(body, header, secret);
+  return eventOf(body);
+}
+
+function eventOf(body) {
   let said;
   try {
     said = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
@@ -114,6 +198,30 @@ function rawBytes(body) {
       "another text, with another signature (Express: express.raw({ type: 'application/json' }) and request.body; " +
       "fetch API: await request.arrayBuffer())",
   );
+}
+
+/** Id, timestamp and signatures. */
+function standardHeaders(headers) {
+  if (typeof headers !== "object" || headers === null) {
+    throw new TypeError(`Pass all of the request's headers, not ${kindOf(headers)}`);
+  }
+  const entries = typeof headers.entries === "function" ? [...headers.entries()] : Object.entries(headers);
+  const given = new Map(entries.map(([name, value]) => [name.toLowerCase(), value]));
+  return [ID_HEADER, TIMESTAMP_HEADER, STANDARD_SIGNATURE_HEADER].map((name) => {
+    const text = given.get(name) ?? "";
+    if (typeof text !== "string") throw new TypeError(`The header's value is text, not ${kindOf(text)}`);
+    if (NOTHING.test(text)) throw new MissingSignature(`The request has no ${name} header`);
+    return text;
+  });
+}
+
+/** The bytes that a secret stands for: base64, of which the padding may be left out. */
+function standardKey(secret) {
+  const match = STANDARD_SECRET.exec(checkedSecret(secret));
+  if (!match?.[1]) {
+    throw new TypeError("The secret is not the text shown when the subscription was made: whsec_ and base64");
+  }
+  return Buffer.from(match[1], "base64");
 }
 
 function checkedSecret(secret) {

@@ -1,6 +1,10 @@
 """Is this delivery really from Posthaste, and what does it say? Standard library only; no HTTP, no framework.
 
-    event = webhooks.read_event(request.get_data(), request.headers.get("X-Svc-Signature"), secret)
+    event = webhooks.read_delivery(request.get_data(), request.headers, secret)
+
+A delivery carries two kinds of signatures. `read_delivery` and `verify_delivery` take the headers of Standard Webhooks,
+whose signed timestamp keeps a recorded delivery from being sent again. `read_event` and `verify` take X-Svc-Signature,
+which has no timestamp.
 
 Everything a stranger can send raises `WebhookError`: answer 400 and forget it. What only your own code can get
 wrong (text instead of bytes, an empty secret) raises TypeError or ValueError.
@@ -9,15 +13,32 @@ wrong (text instead of bytes, an empty secret) raises TypeError or ValueError.
 import hmac
 import json
 import re
+import time
+from base64 import b64decode
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 SIGNATURE_HEADER = "X-Svc-Signature"
+#: Of Standard Webhooks.
+ID_HEADER, TIMESTAMP_HEADER, STANDARD_SIGNATURE_HEADER = (
+    "webhook-id",
+    "webhook-timestamp",
+    "webhook-signature",
+)
+#: How far the signed timestamp may be from the receiver's clock: the figure of the standardwebhooks libraries.
+TOLERANCE_SECONDS = 300
 
 #: Spec "Signature": one of several, separated by commas. Hex in either case.
 _SIGNATURE = re.compile(r"sha256=([0-9a-fA-F]{64})", re.ASCII)
 _SPACE = " \t"
+#: Of webhook-signature: one of several, separated by spaces; those of other versions are passed over.
+_STANDARD_SIGNATURE = re.compile(r"v1,([A-Za-z0-9+/]{43}=)", re.ASCII)
+#: Visible ASCII without the full stop, which separates the parts that are signed.
+_MESSAGE_ID = re.compile(r"[!-\-/-~]+", re.ASCII)
+_TIMESTAMP = re.compile(r"[0-9]{1,12}", re.ASCII)
+_KEY_PREFIX = "whsec_"
 
 
 class WebhookError(Exception):
@@ -27,13 +48,13 @@ class WebhookError(Exception):
 
 
 class MissingSignature(WebhookError):
-    """There is no X-Svc-Signature header, or it is empty."""
+    """There is no signature header, or it is empty; of Standard Webhooks' three headers: one of them."""
 
     reason = "missing_header"
 
 
 class MalformedSignature(WebhookError):
-    """The header holds nothing of the form sha256=<64 hex digits>."""
+    """A header is not of its form, such as sha256=<64 hex digits>, v1,<base64> or Unix seconds."""
 
     reason = "malformed_header"
 
@@ -42,6 +63,13 @@ class SignatureMismatch(WebhookError):
     """No signature in the header is that of this body with this secret: another secret, or an altered body."""
 
     reason = "no_match"
+
+
+class TimestampOutOfTolerance(WebhookError):
+    """The signature is right, but was made too long ago, or in the future: a recorded delivery that somebody sends
+    again, or a wrong clock."""
+
+    reason = "timestamp_out_of_tolerance"
 
 
 class MalformedEvent(WebhookError):
@@ -60,6 +88,12 @@ class WebhookEvent:
     created_at: datetime
     #: Its fields depend on the event.
     data: dict[str, Any]
+
+
+class Headers(Protocol):
+    """All headers of a request: a dict, or what Flask, Django, Starlette or http.server has."""
+
+    def items(self) -> Iterable[tuple[str, str]]: ...
 
 
 def verify(body: bytes | bytearray | memoryview, header: str | None, secret: str) -> None:
@@ -85,9 +119,66 @@ def verify(body: bytes | bytearray | memoryview, header: str | None, secret: str
         )
 
 
+def verify_delivery(
+    body: bytes | bytearray | memoryview,
+    headers: Headers,
+    secret: str,
+    *,
+    tolerance_seconds: float = TOLERANCE_SECONDS,
+    now: float | None = None,
+) -> None:
+    """Returns when one signature in webhook-signature is that of id, timestamp and body, and the timestamp is recent.
+
+    `body` is the request's body as it arrived, before any parsing; `headers` are the request's, in any case of letters;
+    `now` is the receiver's clock in Unix seconds, by default the machine's. Raises MissingSignature,
+    MalformedSignature, SignatureMismatch, TimestampOutOfTolerance; TypeError, ValueError.
+    """
+    key, raw = _standard_key(secret), _raw(body)
+    message_id, timestamp, signatures = _standard_headers(headers)
+    given = [
+        b64decode(match[1]) for match in map(_STANDARD_SIGNATURE.fullmatch, signatures.split(" ")) if match
+    ]
+    if not given:
+        raise MalformedSignature(f"{STANDARD_SIGNATURE_HEADER} holds no signature of the form v1,<base64>")
+    if not (_MESSAGE_ID.fullmatch(message_id) and _TIMESTAMP.fullmatch(timestamp)):
+        raise MalformedSignature(
+            f"{ID_HEADER} is not an id, or {TIMESTAMP_HEADER} is not a number of Unix seconds"
+        )
+    expected = hmac.digest(key, b".".join((message_id.encode(), timestamp.encode(), raw)), "sha256")
+    matches = [hmac.compare_digest(expected, one) for one in given]  # all are compared, whichever matches
+    if not any(matches):
+        raise SignatureMismatch(
+            f"No signature in {STANDARD_SIGNATURE_HEADER} is that of this body, {ID_HEADER} and {TIMESTAMP_HEADER}: "
+            "is the secret this subscription's, and the body exactly the bytes that arrived?"
+        )
+    if abs((time.time() if now is None else now) - int(timestamp)) > tolerance_seconds:
+        raise TimestampOutOfTolerance(
+            f"The delivery was signed at {timestamp} (Unix seconds), more than {tolerance_seconds:g} seconds from now: "
+            "is this machine's clock right?"
+        )
+
+
+def read_delivery(
+    body: bytes | bytearray | memoryview,
+    headers: Headers,
+    secret: str,
+    *,
+    tolerance_seconds: float = TOLERANCE_SECONDS,
+    now: float | None = None,
+) -> WebhookEvent:
+    """The event of a delivery, once `verify_delivery` has passed. Raises as that does, and MalformedEvent."""
+    verify_delivery(body, headers, secret, tolerance_seconds=tolerance_seconds, now=now)
+    return _event(body)
+
+
 def read_event(body: bytes | bytearray | memoryview, header: str | None, secret: str) -> WebhookEvent:
     """The event of a delivery, once its signature is verified. Raises as `verify` does, and MalformedEvent."""
     verify(body, header, secret)
+    return _event(body)
+
+
+def _event(body: bytes | bytearray | memoryview) -> WebhookEvent:
+    """Raises MalformedEvent."""
     try:
         said = json.loads(bytes(body))
         event = WebhookEvent(
@@ -117,6 +208,31 @@ def _text(header: object) -> str:
     if isinstance(header, str | None):
         return header or ""
     raise TypeError(f"The header's value is text, not {type(header).__name__}")
+
+
+def _standard_headers(headers: Headers) -> tuple[str, str, str]:
+    """Id, timestamp and signatures. Raises MissingSignature; TypeError."""
+    if not hasattr(headers, "items"):
+        raise TypeError(f"Pass all of the request's headers, not {type(headers).__name__}")
+    given = {str(name).lower(): value for name, value in headers.items()}
+    names = (ID_HEADER, TIMESTAMP_HEADER, STANDARD_SIGNATURE_HEADER)
+    message_id, timestamp, signatures = found = [_text(given.get(name)) for name in names]
+    for name, text in zip(names, found, strict=True):
+        if not text.strip(_SPACE):
+            raise MissingSignature(f"The request has no {name} header")
+    return message_id, timestamp, signatures
+
+
+def _standard_key(secret: object) -> bytes:
+    """The bytes that a secret stands for: base64, of which the padding may be left out."""
+    text = _key(secret).decode().removeprefix(_KEY_PREFIX).rstrip("=")
+    try:
+        key = b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except ValueError:
+        key = b""
+    if not key:
+        raise ValueError("The secret is not the text shown when the subscription was made: whsec_ and base64")
+    return key
 
 
 def _key(secret: object) -> bytes:

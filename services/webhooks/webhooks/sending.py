@@ -9,7 +9,7 @@ from chassis.telemetry import tracing
 from webhooks.lanes import Lane
 from webhooks.records import Due, Tried
 from webhooks.rules import is_acknowledged
-from webhooks.signing import signature
+from webhooks.signing import signature, standard_headers
 
 #: Of an answer: read at most (our choice), and kept in the log (decisions "Delivery row").
 _MAX_ANSWER_BYTES, _KEPT_ANSWER_BYTES = 16 * 1024, 1024
@@ -24,6 +24,8 @@ def send(lane: Lane, line: Line, due: Due, timeout_seconds: float) -> Tried:
         "X-Svc-Delivery": due.id,
         "X-Svc-Attempt": str(due.attempts + 1),
         "X-Svc-Signature": signature(lane.secrets, due.body),
+        # Real time, which receivers compare with their own clocks; the one clock of business time may be shifted.
+        **standard_headers(lane.secrets, due.event_id, int(time.time()), due.body),
     }
     began, status_code, error, answer = time.monotonic(), None, None, None
     is_ours, others_at = False, -math.inf

@@ -32,8 +32,9 @@ class Arrival:
         return self.headers[webhooks.SIGNATURE_HEADER.lower()]
 
     def verified(self, secret: str) -> webhooks.WebhookEvent:
-        """Raises WebhookError."""
-        return webhooks.read_event(self.body, self.headers.get(webhooks.SIGNATURE_HEADER.lower()), secret)
+        """By both of its signatures. Raises WebhookError."""
+        webhooks.verify(self.body, self.headers.get(webhooks.SIGNATURE_HEADER.lower()), secret)
+        return webhooks.read_delivery(self.body, self.headers, secret, now=self.at.timestamp())
 
 
 class Answer:
