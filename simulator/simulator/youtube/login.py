@@ -21,7 +21,7 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     def is_offline(person: Person) -> bool:
         """A refresh token comes with a consent that was asked for: at the first login, or again on demand."""
-        asks = request.args.get("prompt") == "consent" or not person.grants
+        asks = "consent" in request.args.get("prompt", "").split() or not person.grants
         return request.args.get("access_type") == "offline" and asks
 
     @logins.get("/o/oauth2/v2/auth")

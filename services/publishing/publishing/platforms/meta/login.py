@@ -38,6 +38,9 @@ class MetaLogin(Login):
             state=state,
             scope=",".join(self.scopes),
             response_type="code",
+            # Asks for the password even of a person who is logged in: nobody is led through unawares
+            # (developers.facebook.com/docs/facebook-login/reauthentication, read November 2026).
+            auth_type="reauthenticate",
         )
 
     def exchange(self, code: str, redirect_uri: str, verifier: str) -> Tokens:

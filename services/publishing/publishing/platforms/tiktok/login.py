@@ -30,6 +30,9 @@ class TikTokLogin(Login):
             state=state,
             code_challenge=forms.s256_hex(verifier),
             code_challenge_method="S256",
+            # Shows the page even to a person who allowed it before; without it TikTok may lead them straight through
+            # (developers.tiktok.com/doc/login-kit-web, read November 2026).
+            disable_auto_auth="1",
         )
 
     def exchange(self, code: str, redirect_uri: str, verifier: str) -> Tokens:

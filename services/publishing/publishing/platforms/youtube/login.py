@@ -28,9 +28,11 @@ class YouTubeLogin(Login):
             redirect_uri=redirect_uri,
             scope=" ".join(self.scopes),
             state=state,
-            # Without both there is no refresh token (platforms.md 7).
+            # Without access_type and consent there is no refresh token (platforms.md 7). Both prompts show a page even
+            # to a person who is logged in and allowed it before (developers.google.com/identity/protocols/oauth2/
+            # web-server, "prompt": a list between blanks, read November 2026).
             access_type="offline",
-            prompt="consent",
+            prompt="consent select_account",
             code_challenge=forms.s256(verifier),
             code_challenge_method="S256",
         )
