@@ -84,14 +84,14 @@ def test_the_page_in_the_browser_loads_and_runs_nothing(
     account: Account, simulator: Simulator, stack: Stack
 ) -> None:
     linking = begin(account, simulator, "TW")
-    target = dict(parse_qsl(urlsplit(linking.begun["authorize_url"]).query))
+    target = dict(parse_qsl(urlsplit(linking.login_url()).query))
     assert target["redirect_uri"] == stack.base_url.removesuffix("/api/v1") + "/connect/twitter/callback"
     words = {
         "state": target["state"],
         "error": "odd",
         "error_description": "<script src=//evil.test>&</script>",
     }
-    shown = Page(requests.get(target["redirect_uri"], params=words, timeout=30))
+    shown = Page(linking.browser.get(target["redirect_uri"], params=words, timeout=30))
     assert (shown.status, shown.outcome) == (400, "failed")
     assert "<script src=//evil.test>&</script> (odd)" in shown.text
     assert {tag for tag, _ in shown.tags} == {
@@ -108,22 +108,58 @@ def test_a_state_is_good_once_at_its_own_platform_and_only_if_it_is_ours(
     account: Account, simulator: Simulator
 ) -> None:
     linking = begin(account, simulator, "TW")
-    asked = dict(parse_qsl(urlsplit(linking.begun["authorize_url"]).query))
-    with requests.Session() as browser:
-        went = browser.get(linking.begun["authorize_url"], allow_redirects=False, timeout=30)
-        back = went.headers["Location"]
-        for wrong in (
-            back.replace("/connect/twitter/", "/connect/facebook/"),
-            back.replace(asked["state"][-6:], "aaaaaa"),
-            back.replace("state=", "other="),
-        ):
-            shown = Page(browser.get(wrong, timeout=30))
-            assert (shown.status, shown.outcome) == (400, "failed")
-        assert Page(browser.get(back, timeout=30)).outcome == "choose"
-        assert Page(browser.get(back, timeout=30)).outcome == "choose"  # told again, not done again
-    other = begin(account, simulator, "TW").begun["authorize_url"]
+    asked = dict(parse_qsl(urlsplit(linking.login_url()).query))
+    back = linking.way_back()
+    for wrong in (
+        back.replace("/connect/twitter/", "/connect/facebook/"),
+        back.replace(asked["state"][-6:], "aaaaaa"),
+        back.replace("state=", "other="),
+    ):
+        shown = linking.load(wrong)
+        assert (shown.status, shown.outcome) == (400, "failed")
+    assert linking.load(back).outcome == "confirm"
+    shown = linking.load(back)  # told again, not done again
+    assert linking.press(shown, "give").outcome == linking.press(shown, "give").outcome == "choose"
+    assert linking.load(back).outcome == "choose"
+    other = begin(account, simulator, "TW").login_url()
     assert dict(parse_qsl(urlsplit(other).query))["state"] != asked["state"]
     assert asked["code_challenge_method"] == "S256"
+
+
+def test_a_victim_of_a_phished_address_gives_nothing_away_without_pressing(
+    accounts: Accounts, simulator: Simulator
+) -> None:
+    attacker = accounts.new(pages=())
+    victim = begin(attacker, simulator, "FB", accounts=2)
+    first = victim.load(victim.begun["authorize_url"])
+    brand = attacker.api.get("/brands")["brands"][0]["name"]
+    email = attacker.email
+    assert brand in first.text
+    assert email in first.text
+    asks = victim.come_back()
+    assert asks.outcome == "confirm"
+    assert brand in asks.text
+    assert email in asks.text
+    assert (victim.session()["status"], victim.session()["accounts"]) == ("pending", [])
+    refused(attacker.api.call("POST", victim.path, json={"account_ids": ["x"]}), 409, "POST_IN_PROGRESS")
+    assert victim.press(asks, "cancel").outcome == "refused"
+    assert victim.session()["status"] == "refused"
+    assert attacker.api.get("/pages")["pages"] == []
+
+
+def test_the_platforms_address_works_in_no_other_browser_and_the_account_is_told(
+    account: Account, simulator: Simulator, receiver: Receiver
+) -> None:
+    hook = subscribe(account, receiver.url("/refused"), "page.connect.refused")
+    linking = begin(account, simulator, "TW")
+    back = linking.way_back()
+    with requests.Session() as victim:
+        shown = Page(victim.get(back, timeout=30))
+        assert (shown.status, shown.outcome) == (403, "failed")
+        assert "begun in another browser" in shown.text
+    assert linking.session()["status"] == "pending"
+    assert account.api.get("/pages")["pages"] == []
+    await_delivery(account, hook["id"], status="delivered", event="page.connect.refused")
 
 
 def test_several_pages_of_one_person_are_chosen_and_the_rest_is_not(
@@ -247,7 +283,9 @@ def test_tokens_are_renewed_ahead_of_their_end(account: Account, simulator: Simu
 @pytest.mark.alone
 def test_a_login_has_ten_minutes(account: Account, simulator: Simulator, clock: Clock) -> None:
     linking = begin(account, simulator, "LN")
+    back = linking.way_back()
     clock.shift(minutes=10, seconds=1)
-    shown = linking.open()
-    assert (shown.status, shown.outcome) == (400, "failed")
+    for url in (linking.begun["authorize_url"], back):
+        shown = linking.load(url)
+        assert (shown.status, shown.outcome) == (400, "failed")
     refused(account.api.call("GET", f"/pages/connect/{linking.begun['session_id']}"), 404, "NOT_FOUND")

@@ -42,13 +42,23 @@ def account(accounts: Accounts) -> Account:
 
 
 def ask(window: Chromium, linking: Linking) -> None:
-    """To the platform's login, as the one who is to be linked."""
-    window.open(f"{linking.begun['authorize_url']}&sim_person={linking.person['person_id']}")
+    """From our first page to the platform's login, as the one who is to be linked."""
+    window.open(linking.begun["authorize_url"])
+    assert outcome(window) == "start"
+    window.run(f"document.cookie = 'sim_person={linking.person['person_id']}; path=/'")
+    window.press("a")
     assert linking.person["name"] in window.text("button[name=sim_allow]")
 
 
+def agree(window: Chromium) -> None:
+    """Allows it at the platform, then gives the brand access to what was found."""
+    window.press("button[name=sim_allow]")
+    assert outcome(window) == "confirm"
+    window.press("button[value=give]")
+
+
 def outcome(window: Chromium) -> str:
-    """Of the page that ended it: one of ours, complete in itself."""
+    """Of the page that is shown: one of ours, complete in itself."""
     assert "/connect/" in window.url
     assert window.run("return performance.getEntriesByType('resource').length") == 0
     assert window.title == window.text("h1")
@@ -62,7 +72,7 @@ def test_who_allows_is_sent_back_to_choose(
 ) -> None:
     linking = begin(account, simulator, platform)
     ask(window, linking)
-    window.press("button[name=sim_allow]")
+    agree(window)
     assert outcome(window) == "choose"
     assert window.title == f"{TITLES[platform]} let you in"
     found = linking.session()["accounts"]
@@ -93,7 +103,7 @@ def test_a_page_that_is_linked_again_works_again(
     page, before = linked(account, simulator, "TW")
     again = begin(account, simulator, "TW", person=before.person)
     ask(window, again)
-    window.press("button[name=sim_allow]")
+    agree(window)
     assert outcome(window) == "linked"
     told = (
         f"{page['name']} works again for the brand “{page['brand_name']}”. You can close this window. "
@@ -117,7 +127,11 @@ def test_what_the_platform_holds_against_it_is_told(
 def test_a_platforms_words_are_shown_and_do_nothing(
     window: Chromium, account: Account, simulator: Simulator
 ) -> None:
-    back = begin(account, simulator, "TW").way_back().replace("code=", "error=odd&other=")
+    linking = begin(account, simulator, "TW")
+    window.open(linking.begun["authorize_url"])  # the browser that comes back
+    href, person = window.run("return document.querySelector('a').href"), linking.person["person_id"]
+    login = requests.get(href, {"sim_person": person}, allow_redirects=False, timeout=30)
+    back = login.headers["Location"].replace("code=", "error=odd&other=")
     words = "<script>document.title = 'run'</script><img src=/healthz>"
     window.open(f"{back}&error_description={requests.utils.quote(words)}")
     assert outcome(window) == "failed"

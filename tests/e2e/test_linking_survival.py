@@ -85,7 +85,7 @@ def test_publishing_is_killed_while_tokens_are_renewed(
 def returning(linking: Linking, back: str) -> Page | None:
     """What the browser shows; None when its connection broke."""
     try:
-        return Page(requests.get(back, timeout=90))
+        return Page(linking.browser.get(back, timeout=90))
     except requests.ConnectionError:
         return None
 
@@ -107,10 +107,10 @@ def test_a_publishing_that_dies_with_the_code_leaves_nothing_half_done(
     assert answer is not None
     assert answer.outcome in ("pending", "failed")
     assert "Load this page again in a moment" in answer.text
-    assert Page(requests.get(back, timeout=30)).outcome == "pending"
+    assert linking.load(back).outcome == "pending"
     assert linking.session()["status"] == "pending"
     clock.shift(minutes=OVER_MINUTES)
-    over = Page(requests.get(back, timeout=30))
+    over = linking.load(back)
     assert (over.status, over.outcome) == (400, "failed")
     assert "Begin again in your app" in over.text
     refused(account.api.call("GET", linking.path), 404, "NOT_FOUND")
@@ -134,8 +134,13 @@ def test_a_gateway_that_dies_meanwhile_is_come_back_to(
         assert shown.result() is None
     stack.await_restart("gateway", starts)
     stack.await_ready(READY_SECONDS)
-    until(lambda: linking.session()["status"] == "choose", READY_SECONDS, "publishing went on by itself")
-    assert Page(requests.get(back, timeout=30)).outcome == "choose"
+    confirm = until(
+        lambda: (page := linking.load(back)).outcome == "confirm" and page,
+        READY_SECONDS,
+        "publishing went on by itself",
+    )
+    assert linking.session()["status"] == "pending"
+    assert linking.press(confirm, "give").outcome == "choose"
     assert linking.choose(owner["account_id"])[0]["expired"] is False
 
 

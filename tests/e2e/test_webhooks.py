@@ -20,7 +20,7 @@ from e2e_kit.waiting import until
 from posthaste import webhooks
 
 EVENTS = (
-    "post.published", "post.failed", "comment.received", "comment.replied", "page.expired",
+    "post.published", "post.failed", "comment.received", "comment.replied", "page.expired", "page.connect.refused",
     "account.quota.warning", "ai.job.completed", "ai.job.failed",
 )  # fmt: skip
 #: decisions "Webhook record"

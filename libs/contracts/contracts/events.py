@@ -65,6 +65,16 @@ class PageExpired(Record, rename="camel"):
     reconnect_url: str
 
 
+class ConnectRefused(Record, rename="camel"):
+    """A login of a session came back in another browser: somebody may have been sent there who did not begin it."""
+
+    user_id: str
+    brand_id: str
+    session_id: str
+    platform: str
+    error: PostError
+
+
 class JobCompleted(Record, rename="camel"):
     user_id: str
     brand_id: str | None
@@ -154,6 +164,7 @@ EVENTS: dict[str, Route] = {
     "comment.received": Route(sender="publishing", receivers=("webhooks",)),
     "comment.replied": Route(sender="publishing", receivers=("webhooks",)),
     "page.expired": Route(sender="publishing", receivers=("webhooks",)),
+    "page.connect.refused": Route(sender="publishing", receivers=("webhooks",)),
     "account.quota.warning": Route(sender="quota", receivers=("webhooks",)),
     "post.media": Route(sender="publishing", receivers=("media",)),
     "ai.job.completed": Route(sender="ai", receivers=("webhooks",)),

@@ -132,15 +132,18 @@ class PageUnlinked(Record):
 
 
 class BeginLink(Record):
-    """`platform` is a code; the brand's name travels with it, as accounts knows it now."""
+    """`platform` is a code; the names of brand and account travel with it, as accounts knows them now."""
 
     platform: str
     brand_id: str
     brand_name: str = ""
+    account_name: str = ""
+    #: Where the person goes at the end; one of those that the operator has listed for the account.
+    return_url: str | None = None
 
 
 class LinkBegun(Record):
-    """`authorize_url` is for one browser, once, until then."""
+    """`authorize_url` is the page of ours on which a person begins; it works until `expires_at`."""
 
     session_id: str
     authorize_url: str
@@ -148,13 +151,29 @@ class LinkBegun(Record):
 
 
 class FinishLink(Record):
-    """What came back from a platform's login; `platform` is its full lowercase name."""
+    """What came back from a platform's login; `platform` is its full lowercase name. `browser`: see `ViewLink`."""
 
     platform: str
     state: str = ""
     code: str = ""
     error: str = ""
     error_description: str = ""
+    browser: str = ""
+
+
+class ViewLink(Record):
+    """A person opens the page of a session. `browser`: SHA-256 (hex) of the secret that the session's cookie holds."""
+
+    session_id: str
+    browser: str
+
+
+class DecideLink(Record):
+    """The person gives the brand access to the pages found, or cancels. `browser`: see `ViewLink`."""
+
+    session_id: str
+    browser: str
+    is_given: bool
 
 
 class GetLink(Record):
@@ -184,6 +203,24 @@ class LinkSession(Record):
     error: PostError | None
     expires_at: datetime
     brand_name: str | None = None
+
+
+class LinkPageView(Record):
+    """A session as the person in the browser sees it."""
+
+    session_id: str
+    platform: str
+    brand_name: str
+    account_name: str
+    #: start (go to `authorize_url`), wait (the answer of the platform is being read), confirm (`accounts` were found,
+    #: nothing is linked yet), then as in `LinkSession`: choose, linked, refused, failed
+    status: str
+    accounts: tuple[LinkableAccount, ...] = ()
+    error: PostError | None = None
+    #: The platform's login, for this browser alone.
+    authorize_url: str | None = None
+    #: The app's address with session and outcome, once there is one.
+    return_url: str | None = None
 
 
 class ChooseAccounts(Record):
@@ -494,6 +531,8 @@ class PublishingApi(Protocol):
     def unlink_page(self, caller: Caller, request: UnlinkPage) -> PageUnlinked: ...
     def begin_link(self, caller: Caller, request: BeginLink) -> LinkBegun: ...
     def finish_link(self, caller: Caller, request: FinishLink) -> LinkSession: ...
+    def view_link(self, caller: Caller, request: ViewLink) -> LinkPageView: ...
+    def decide_link(self, caller: Caller, request: DecideLink) -> LinkPageView: ...
     def get_link(self, caller: Caller, request: GetLink) -> LinkSession: ...
     def choose_accounts(self, caller: Caller, request: ChooseAccounts) -> PagesLinked: ...
     def schedule_post(self, caller: Caller, request: SchedulePost) -> ScheduledPost: ...

@@ -10,13 +10,14 @@ from contracts.keys import KeysRotated, RotateKeys
 from contracts.publishing import Limit
 from contracts.record import Record
 
-#: Spec "Webhook subscriptions"; page.expired: decisions "Events".
+#: Spec "Webhook subscriptions"; page.expired, page.connect.refused: decisions "Events".
 EventName = Literal[
     "post.published",
     "post.failed",
     "comment.received",
     "comment.replied",
     "page.expired",
+    "page.connect.refused",
     "account.quota.warning",
     "ai.job.completed",
     "ai.job.failed",

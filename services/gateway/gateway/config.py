@@ -40,6 +40,8 @@ class Config(Record):
     services: tuple[str, ...] = ("accounts", "quota", "publishing", "media", "ai", "webhooks")
     token_prefixes: tuple[str, ...] = (LIVE_PREFIX, SANDBOX_PREFIX, DEFAULT_LEGACY_PREFIX)
     documentation_url: str = "/api/v1/openapi.json"
+    #: Whether clients reach the gateway by HTTPS (PUBLIC_BASE_URL): its cookies are then for HTTPS alone.
+    is_https: bool = False
 
     @classmethod
     def from_env(cls) -> "Config":
@@ -70,5 +72,6 @@ class Config(Record):
                 SANDBOX_PREFIX,
                 config.text("LEGACY_TOKEN_PREFIX", DEFAULT_LEGACY_PREFIX),
             ),
+            is_https=public_url.startswith("https://"),
             documentation_url=config.text("DOCUMENTATION_URL", f"{public_url}/api/v1/openapi.json"),
         )

@@ -1,94 +1,151 @@
-"""The page on which linking ends in a browser: plain, for people, with nothing in it that is loaded or run. Pure."""
+"""The pages that a person sees while linking, from who asks to how it ended: their words. Pure."""
 
-import base64
-import hashlib
-from html import escape
+import re
+from dataclasses import replace
 
 from contracts.errors import NOT_FOUND, ApiError
 from contracts.platforms import PLATFORMS
-from contracts.publishing import LinkSession
+from contracts.publishing import LinkableAccount, LinkPageView
 from gateway.answers import Answer
+from gateway.browser_page import BrowserPage, Form, Link
 
-_STYLE = (
-    ":root{color-scheme:light dark}body{font:1.1rem/1.5 system-ui,sans-serif;margin:18vh auto;max-width:36rem;"
-    "padding:0 1rem}main{border-left:.3rem solid #888;padding:.2rem 0 .2rem 1.4rem;overflow-wrap:anywhere}"
-    "main[data-outcome=linked],main[data-outcome=choose]{border-color:#2a7d46}"
-    "main[data-outcome=failed]{border-color:#b3372f}h1{font-size:1.5rem;margin:0 0 .4rem}p{margin:0}"
-)
-_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-_PAGE = (
-    '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-    '<meta name="viewport" content="width=device-width"><style>{style}</style></head>'
-    '<body><main data-outcome="{outcome}"><h1>{title}</h1><p>{text}</p></main></body></html>'
-)
-_HEADERS = {
-    "Cache-Control": "no-store",
-    # The address of this page holds the platform's code.
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'",
-}
-#: Of accounts, that are told one by one. Our choice.
+#: Of accounts, that are told one by one in a sentence. Our choice.
 _MOST_NAMES = 5
+#: Characters that turn the direction of what follows: a name must not rewrite the sentence around it.
+_TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
-def of_session(session: LinkSession) -> Answer:
-    """What came of the login."""
-    name = PLATFORMS[session.platform].title
-    if session.status == "linked":
-        verb = "works" if len(session.accounts) == 1 else "work"
-        text = (
-            f"{_names(session)} {verb} again for {_brand(session)}. You can close this window. {_undo(name)}"
-        )
-        return _page(200, "linked", f"{name} is linked", text)
-    if session.status == "choose":
-        text = (
-            f"Found: {_names(session)}. Go back to your app and choose what to link to {_brand(session)}; "
-            f"you can close this window. {_undo(name)}"
-        )
-        return _page(200, "choose", f"{name} let you in", text)
-    if session.status == "refused":
-        text = (
-            "You did not give the permission, so nothing was linked. You can close this window and try again."
-        )
-        return _page(200, "refused", f"{name} was not linked", text)
-    if session.status == "pending":
-        text = "It is still being worked on. Load this page again in a moment."
-        return _page(200, "pending", "One moment", text)
-    reason = (
-        f"{session.error.message} ({session.error.code})" if session.error else "The reason is not known."
-    )
-    return _page(
-        400, "failed", f"{name} was not linked", f"{reason} You can close this window and try again."
-    )
+def of_session(view: LinkPageView, form_token: str) -> Answer:
+    """Where a linking stands, for the browser it belongs to."""
+    page = _page_of(view, PLATFORMS[view.platform].title, form_token)
+    if view.return_url is not None:
+        page = replace(page, link=Link(view.return_url, "Back to your app"), moves_to=view.return_url)
+    return page.answer()
 
 
 def of_error(error: ApiError) -> Answer:
-    """A return that belongs to no linking, or could not be looked at now."""
+    """There is no such session, it belongs to another browser, or a service does not answer now."""
+    if error.extras.get("reason") == "other_browser":
+        texts = (
+            "This login was begun in another browser, or by somebody else. Nothing was linked.",
+            "If you began it, open the address from your app again and stay in one browser, with cookies allowed. "
+            "If somebody sent you here, close this window and remove the app in the settings of your account at "
+            "the platform.",
+        )
+        return _told(403, "failed", "Nothing was linked", *texts)
     if error.row is NOT_FOUND:
         text = "This link is not ours, was used up or is older than ten minutes. Begin again in your app."
-        return _page(400, "failed", "Nothing was linked", text)
+        return _told(400, "failed", "Nothing was linked", text)
     text = "It could not be finished just now. Load this page again in a moment."
-    return _page(error.row.http_status, "failed", "Nothing was linked yet", text)
+    return _told(error.row.http_status, "failed", "Nothing was linked yet", text)
 
 
-def _names(session: LinkSession) -> str:
-    names = [account.name for account in session.accounts]
+def of_forgery() -> Answer:
+    """A decision that did not come from our form."""
+    text = "This page was out of date. Go back to it, load it again, and press once more."
+    return _told(403, "failed", "Nothing was linked", text)
+
+
+def _page_of(view: LinkPageView, name: str, form_token: str) -> BrowserPage:
+    if view.status == "start":
+        return _start(view, name)
+    if view.status == "confirm":
+        return _confirm(view, name, form_token)
+    if view.status == "linked":
+        verb = "works" if len(view.accounts) == 1 else "work"
+        text = f"{_names(view)} {verb} again for {_brand(view)}. You can close this window. {_undo(name)}"
+        return _plain(200, "linked", f"{name} is linked", text)
+    if view.status == "choose":
+        text = (
+            f"{_brand(view, first=True)} may now use {_names(view)}. Go back to your app and choose what to link; "
+            f"you can close this window. {_undo(name)}"
+        )
+        return _plain(200, "choose", f"{name} let you in", text)
+    if view.status == "refused":
+        text = (
+            "You did not give the permission, so nothing was linked. You can close this window and try again."
+        )
+        return _plain(200, "refused", f"{name} was not linked", text)
+    if view.status == "wait":
+        text = "It is still being worked on. Load this page again in a moment."
+        return _plain(200, "pending", "One moment", text)
+    reason = f"{view.error.message} ({view.error.code})" if view.error else "The reason is not known."
+    text = f"{reason} You can close this window and try again."
+    return _plain(400, "failed", f"{name} was not linked", text)
+
+
+def _start(view: LinkPageView, name: str) -> BrowserPage:
+    who = _account(view)
+    return BrowserPage(
+        status=200,
+        outcome="start",
+        title=f"Link {name} to {_brand(view)}?",
+        texts=(
+            f"{who} asks for access to pages of yours at {name}, for {_brand(view)}.",
+            f"{name} asks you to log in and to allow it. Then you see which pages were found. Nothing is linked "
+            "before you agree to that list.",
+            f"Go on only if you know {who}. If somebody you do not know sent you here, close this window.",
+        ),
+        link=Link(view.authorize_url or "", f"Continue to {name}"),
+    )
+
+
+def _confirm(view: LinkPageView, name: str, form_token: str) -> BrowserPage:
+    brand = _clean(view.brand_name) or "the brand"
+    return BrowserPage(
+        status=200,
+        outcome="confirm",
+        title=f"Give {_brand(view)} access?",
+        texts=(
+            f"{name} let you in. These were found:",
+            f"If you agree, {_account(view)} can link them to {_brand(view)}: publish, read and answer comments in "
+            "their name.",
+            "Nothing is linked yet. If you do not know who that is, cancel, and remove the app in the settings of "
+            f"your {name} account.",
+        ),
+        items=tuple(_listed(account) for account in view.accounts),
+        form=Form(
+            {"form_token": form_token},
+            (
+                ("decision", "give", f"Give {brand} access to these pages"),
+                ("decision", "cancel", "Cancel"),
+            ),
+        ),
+    )
+
+
+def _listed(account: LinkableAccount) -> str:
+    name = _clean(account.name)
+    return f"{name} (@{_clean(account.username)})" if account.username else name
+
+
+def _names(view: LinkPageView) -> str:
+    names = [_clean(account.name) for account in view.accounts]
     more = len(names) - _MOST_NAMES
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _brand(session: LinkSession) -> str:
-    return f"the brand “{session.brand_name}”" if session.brand_name else "your brand"
+def _brand(view: LinkPageView, *, first: bool = False) -> str:
+    if view.brand_name:
+        return f"{'The' if first else 'the'} brand “{_clean(view.brand_name)}”"
+    return "The brand" if first else "the brand"
+
+
+def _account(view: LinkPageView) -> str:
+    return _clean(view.account_name) or "The account of your app"
 
 
 def _undo(name: str) -> str:
-    """For who was sent to the login by a stranger: whoever began it now holds the permission."""
     return f"If that brand is not yours, remove the app in the settings of your {name} account."
 
 
-def _page(status: int, outcome: str, title: str, text: str) -> Answer:
-    body = _PAGE.format(style=_STYLE, title=escape(title), text=escape(text), outcome=outcome)
-    return Answer(status, body.encode("utf-8", "replace"), dict(_HEADERS), "text/html; charset=utf-8")
+def _clean(text: str) -> str:
+    return _TURNING.sub("", text)
+
+
+def _plain(status: int, outcome: str, title: str, *texts: str) -> BrowserPage:
+    return BrowserPage(status=status, outcome=outcome, title=title, texts=texts)
+
+
+def _told(status: int, outcome: str, title: str, *texts: str) -> Answer:
+    return _plain(status, outcome, title, *texts).answer()

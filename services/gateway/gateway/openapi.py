@@ -60,6 +60,11 @@ _OF_FILES = {
     304: "As the client has it.",
     416: "The range begins behind the end.",
 }
+#: Besides 200, of a page for people.
+_OF_PAGES = {
+    303: "On to the page of the session.",
+    403: "Another browser's session, or a form that is not ours.",
+}
 _ABOUT = (
     "Publishes and schedules posts on social platforms. What each takes is below and in `x-platforms`; "
     "`POST /posts/validate` judges a post by it, files included."
@@ -143,6 +148,11 @@ def _operation(row: Endpoint, schemas: Schemas, key_required: bool) -> dict[str,
         operation["responses"] |= {
             str(status): {"description": text, "headers": _own_headers(row)}
             for status, text in _OF_FILES.items()
+        }
+    if row.result is str:
+        operation["responses"] |= {
+            str(status): {"description": text, "headers": _own_headers(row), "content": _PAGE}
+            for status, text in _OF_PAGES.items()
         }
     return operation
 

@@ -8,6 +8,7 @@ from msgspec import field
 from chassis import config
 from contracts.platforms import DAY_SECONDS, PLATFORMS
 from contracts.record import Record
+from publishing import return_urls
 from publishing.platforms.registry import PARTS, settings_from_env
 from publishing.poll_times import POLLED, PUSHED, Stages, parse_stages
 
@@ -57,6 +58,8 @@ class Settings(Record):
     poll_calls: int = 16
     #: Where browsers come back to from a login: the gateway's public address.
     public_url: str = "http://127.0.0.1:8080"
+    #: Where people may be brought back to after a linking (`return_urls.parse`).
+    return_urls: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def hears_hooks(self) -> bool:
@@ -79,6 +82,7 @@ class Settings(Record):
             credential_keys=config.items("CREDENTIAL_KEYS", None),
             platforms=settings_from_env(),
             public_url=public.rstrip("/"),
+            return_urls=return_urls.parse(config.items("CONNECT_RETURN_URLS", "")),
             outbound_host_map=config.mapping("OUTBOUND_HOST_MAP"),
             reconnect_url=config.text("RECONNECT_URL", f"{public}/pages/{{page_id}}/reconnect"),
             publish_window_seconds=config.number("PUBLISH_WINDOW_SECONDS", DAY_SECONDS),

@@ -1,9 +1,12 @@
-"""Linking pages by OAuth: a browser is sent to the platform's login, comes back once, and its owner chooses.
+"""Linking pages by OAuth: a session begins, a browser comes back from the platform's login once, the app chooses.
 
-The state that goes along is signed, works once and for ten minutes; the code's exchange is claimed before the call.
-Pages of the brand that were linked before get their new credentials at once, whatever is chosen: their ids stay.
+The state that goes to the platform is signed, works once, for ten minutes and in the browser that it was made for; the
+code's exchange is claimed before the call. What is found waits for the person's consent (`link_consent.py`). Then
+pages of the brand that were linked before get their new credentials, whatever is chosen: their ids stay.
 """
 
+import hmac
+import re
 import secrets
 from collections.abc import Sequence
 from functools import partial
@@ -13,12 +16,14 @@ import structlog
 
 from chassis.ids import new_id
 from chassis.operations import Operations, once
+from chassis.outbox import stage
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, POST_IN_PROGRESS, UNSUPPORTED_PLATFORM, ApiError, invalid
+from contracts.events import ConnectRefused
 from contracts.platforms import PLATFORMS, parse_platform
 from contracts.record import Record
-from publishing import content, pages
+from publishing import content, pages, return_urls
 from publishing.credentials import UnreadableCredential
 from publishing.house import House
 from publishing.platforms.base import PlatformRefusal
@@ -30,9 +35,11 @@ from publishing.store.pages import Pages
 
 log = structlog.get_logger()
 
-#: Until somebody has to be back from the platform (decisions), and how long what was found is kept to choose from
-#: (our choice).
-_STATE_SECONDS, _CHOICE_SECONDS = 600.0, 3_600.0
+#: How long the way to the platform and back may take (decisions), how long the pages found wait for the person's
+#: consent, and how long they are kept to choose from (both our choice).
+_STATE_SECONDS, _CONSENT_SECONDS, CHOICE_SECONDS = 600.0, 600.0, 3_600.0
+#: `LNK.BROWSER.SIGNATURE`: the session, the hash of the browser's secret, and our signature over both.
+_STATE = re.compile(r"([a-z0-9_]{1,64})\.([0-9a-f]{64})\.([A-Za-z0-9_-]{43})", re.ASCII)
 #: Our words for what the platform's own are about the person, not about us (RFC 6749 4.1.2.1; LinkedIn's two).
 _DECLINED = ("access_denied", "user_cancelled_login", "user_cancelled_authorize")
 #: Longer than the calls of one return may take; within it the code is not taken up by anybody else. Our choice.
@@ -63,25 +70,48 @@ def begin(house: House, caller: Caller, request: api.BeginLink) -> api.LinkBegun
     """Raises BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM. Whether there is such a brand, the gateway has asked."""
     caller.check_reach(caller.account_id, request.brand_id, field="brand_id")
     content.check_text(request.brand_name, "brand_name")
-    login = _login(house, request.platform)
-    verifier = secrets.token_urlsafe(48)
+    content.check_text(request.account_name, "account_name")
+    login_of(house, request.platform)
+    if request.return_url is not None:
+        return_urls.check(house.settings.return_urls, caller.account_id, request.return_url)
     values = {
         "id": new_id("lnk"),
         "account_id": caller.account_id,
         "brand_id": request.brand_id,
         "brand_name": request.brand_name,
+        "account_name": request.account_name,
+        "return_url": request.return_url,
         "platform": request.platform,
-        "verifier": house.vault.encrypt(verifier),
+        "verifier": house.vault.encrypt(secrets.token_urlsafe(48)),
     }
     with house.database.transaction() as connection:
         link = Links(connection).add(values, _STATE_SECONDS)
-    url = login.authorize_url(state_of(house, link.id), redirect_uri(house, link.platform), verifier)
+    url = f"{house.settings.public_url}/connect/start/{link.id}"
     return api.LinkBegun(session_id=link.id, authorize_url=url, expires_at=link.expires_at)
 
 
-def state_of(house: House, link_id: str) -> str:
-    """What goes along and comes back."""
-    return f"{link_id}.{house.vault.sign(link_id)}"
+def authorize_url(house: House, link: LinkRow, browser: str) -> str:
+    """Returns the platform's login for that browser. Raises NOT_FOUND when no configured key reads the session."""
+    bound = f"{link.id}.{browser}"
+    state = f"{bound}.{house.vault.sign(bound)}"
+    login = login_of(house, link.platform)
+    return login.authorize_url(state, redirect_uri(house, link.platform), _verifier(house, link))
+
+
+def _read_state(house: House, state: str) -> tuple[str, str]:
+    """The session and the browser of a state that is ours. Raises NOT_FOUND for any other one.
+
+    One of the release before names no browser: it is refused, and the person begins again.
+    """
+    parts = _STATE.fullmatch(state)
+    if parts is None or not house.vault.is_signed(f"{parts[1]}.{parts[2]}", parts[3]):
+        raise ApiError(NOT_FOUND)
+    return parts[1], parts[2]
+
+
+def other_browser() -> ApiError:
+    """A session that belongs to another browser; `reason` chooses the words of the page."""
+    return ApiError(NOT_FOUND, reason="other_browser")
 
 
 def redirect_uri(house: House, platform: str) -> str:
@@ -90,16 +120,25 @@ def redirect_uri(house: House, platform: str) -> str:
 
 
 def finish(house: House, request: api.FinishLink) -> api.LinkSession:
-    """Somebody came back. Coming again tells how it went. Raises NOT_FOUND for a state that is not ours, or too old."""
-    link_id, _, signature = request.state.partition(".")
-    if not house.vault.is_signed(link_id, signature):
-        raise ApiError(NOT_FOUND)
+    """A browser came back; nothing is linked yet. Coming again tells how it went.
+
+    Raises NOT_FOUND for a state that is not ours or too old, and with reason other_browser for one that was made for
+    another browser.
+    """
+    link_id, browser = _read_state(house, request.state)
     platform = parse_platform(request.platform)
+    is_same = is_browser(browser, request.browser)
     with house.database.transaction() as connection:
-        taken = Links(connection).take(link_id, platform, _EXCHANGE_SECONDS)
-        link = taken or Links(connection).get(link_id)
-    if link is None or link.platform != platform:
-        raise ApiError(NOT_FOUND)
+        links = Links(connection)
+        taken = links.take(link_id, platform, browser, _EXCHANGE_SECONDS) if is_same else None
+        link = taken or links.get(link_id)
+        if link is None or link.platform != platform:
+            raise ApiError(NOT_FOUND)
+        is_owner = is_same and is_browser(link.browser, browser)
+        if not is_owner and links.note_refused(link.id):
+            _tell_refusal(connection, link)
+    if not is_owner:
+        raise other_browser()
     if taken is not None:
         link = _settle(house, taken, request)
     return _view(house, link)
@@ -139,13 +178,14 @@ def _choose(house: House, caller: Caller, request: api.ChooseAccounts) -> api.Pa
         link = _reached(caller, Links(connection).get(request.session_id, lock=True))
         if link.state != "found":
             raise ApiError(
-                POST_IN_PROGRESS, "Nobody has come back from the platform with accounts to choose from."
+                POST_IN_PROGRESS,
+                "There is nothing to choose from before the person has agreed on the page of this session.",
             )
-        finds = _finds(house, link)
+        finds = finds_in(house, link.found)
         known = {find.account_id for find in finds}
         if any(account_id not in known for account_id in request.account_ids):
             raise ApiError(NOT_FOUND, "There is no such account in this session.", field="account_ids")
-        linked = _linked(house, connection, link, finds, set(request.account_ids))
+        linked = link_chosen(house, connection, link, finds, set(request.account_ids))
         found = [find.page_id for find in linked if find.account_id in request.account_ids]
         result = msgspec.json.encode([page_id for page_id in found if page_id]).decode()
         operations.end(caller, result)
@@ -172,7 +212,7 @@ def _settle(house: House, link: LinkRow, request: api.FinishLink) -> LinkRow:
         else:
             with house.live_call(link.account_id):
                 finds = _find(house, link, request.code)
-            state, values = "found", {"found": house.vault.seal(Finds(accounts=tuple(finds)))}
+            state, values = "exchanging", {"unconfirmed": house.vault.seal(Finds(accounts=tuple(finds)))}
     except PlatformRefusal as refusal:
         values = {"error_code": refusal.code, "error_message": refusal.message}
     except ApiError as error:
@@ -180,22 +220,27 @@ def _settle(house: House, link: LinkRow, request: api.FinishLink) -> LinkRow:
     except Exception:
         log.exception("linking_failed_unforeseen", link_id=link.id)
     with house.database.transaction() as connection:
-        ended = Links(connection).end(link.id, state, _storable(values), _CHOICE_SECONDS)
-        if ended is not None and finds:
-            _linked(
-                house,
-                connection,
-                ended,
-                finds,
-                set(Pages(connection).linked_accounts(ended.brand_id, ended.platform)),
-            )
-            ended = Links(connection).get(link.id)
+        life_seconds = _CONSENT_SECONDS if finds else CHOICE_SECONDS
+        ended = Links(connection).end(link.id, state, _storable(values), life_seconds)
     log.info("link_came_back", link_id=link.id, platform=link.platform, state=state, accounts=len(finds))
-    if finds:
-        pages.wake_linked()
     if ended is None:  # its time was over meanwhile
         raise ApiError(NOT_FOUND)
     return ended
+
+
+def _tell_refusal(connection: Connection, link: LinkRow) -> None:
+    """Once a session: the account learns that its address was used by somebody else, or that a cookie was lost."""
+    log.warning("link_came_back_in_another_browser", link_id=link.id, platform=link.platform)
+    data = ConnectRefused(
+        user_id=link.account_id,
+        brand_id=link.brand_id,
+        session_id=link.id,
+        platform=link.platform,
+        error=api.PostError(
+            code="OTHER_BROWSER", message="The login came back in another browser than it was begun in."
+        ),
+    )
+    stage(connection, "page.connect.refused", data, account_id=link.account_id, brand_id=link.brand_id)
 
 
 def _unhappy(request: api.FinishLink) -> tuple[str, dict[str, str]]:
@@ -206,12 +251,8 @@ def _unhappy(request: api.FinishLink) -> tuple[str, dict[str, str]]:
 
 def _find(house: House, link: LinkRow, code: str) -> list[Find]:
     """Raises PlatformRefusal, ApiError."""
-    login = _login(house, link.platform)
-    try:
-        verifier = house.vault.decrypt(link.verifier)
-    except UnreadableCredential as error:
-        raise ApiError(NOT_FOUND) from error
-    tokens = login.exchange(code, redirect_uri(house, link.platform), verifier)
+    login = login_of(house, link.platform)
+    tokens = login.exchange(code, redirect_uri(house, link.platform), _verifier(house, link))
     with house.database.reading() as connection:
         finds = [_find_of(found, connection) for found in login.accounts(tokens)]
     if not finds:
@@ -219,6 +260,14 @@ def _find(house: House, link: LinkRow, code: str) -> list[Find]:
             NOT_FOUND, "The login gives access to no page, profile or channel that could be linked."
         )
     return finds
+
+
+def _verifier(house: House, link: LinkRow) -> str:
+    """Returns the PKCE verifier. Raises NOT_FOUND when no configured key reads it."""
+    try:
+        return house.vault.decrypt(link.verifier)
+    except UnreadableCredential as error:
+        raise ApiError(NOT_FOUND) from error
 
 
 def _find_of(found: Found, connection: Connection) -> Find:
@@ -233,10 +282,10 @@ def _find_of(found: Found, connection: Connection) -> Find:
     )
 
 
-def _linked(
+def link_chosen(
     house: House, connection: Connection, link: LinkRow, finds: Sequence[Find], chosen: set[str]
 ) -> list[Find]:
-    """The finds, those of them that are chosen linked; kept with the session."""
+    """Links the chosen accounts and keeps all with the session. Returns all of them."""
     linked = [
         _link(house, connection, link, find) if find.account_id in chosen and not find.page_id else find
         for find in finds
@@ -265,33 +314,41 @@ def _link(house: House, connection: Connection, link: LinkRow, find: Find) -> Fi
 
 
 def _view(house: House, link: LinkRow) -> api.LinkSession:
-    finds = _finds(house, link)
-    status = _STATUS.get(link.state) or ("linked" if all(find.page_id for find in finds) else "choose")
-    error = None
-    if link.error_code is not None:
-        error = api.PostError(code=link.error_code, message=link.error_message or "")
+    finds = finds_in(house, link.found)
     return api.LinkSession(
         session_id=link.id,
         platform=link.platform,
         brand_id=link.brand_id,
-        status=status,
-        accounts=tuple(_shown(find) for find in finds),
-        error=error,
+        status=status_of(link, finds),
+        accounts=tuple(shown(find) for find in finds),
+        error=error_of(link),
         expires_at=link.expires_at,
         brand_name=link.brand_name,
     )
 
 
-def _shown(find: Find) -> api.LinkableAccount:
+def status_of(link: LinkRow, finds: Sequence[Find]) -> str:
+    """As `contracts.publishing.LinkSession` has it. Until the person agrees nobody sees what was found."""
+    return _STATUS.get(link.state) or ("linked" if all(find.page_id for find in finds) else "choose")
+
+
+def error_of(link: LinkRow) -> api.PostError | None:
+    if link.error_code is None:
+        return None
+    return api.PostError(code=link.error_code, message=link.error_message or "")
+
+
+def shown(find: Find) -> api.LinkableAccount:
     names = api.LinkableAccount.__struct_fields__
     return api.LinkableAccount(**{name: getattr(find, name) for name in names})
 
 
-def _finds(house: House, link: LinkRow) -> list[Find]:
-    if link.found is None:
+def finds_in(house: House, sealed: str | None) -> list[Find]:
+    """Raises NOT_FOUND when no configured key reads them."""
+    if sealed is None:
         return []
     try:
-        return list(house.vault.unseal(link.found, Finds).accounts)
+        return list(house.vault.unseal(sealed, Finds).accounts)
     except UnreadableCredential as error:
         raise ApiError(NOT_FOUND) from error
 
@@ -303,7 +360,13 @@ def _reached(caller: Caller, link: LinkRow | None) -> LinkRow:
     return link
 
 
-def _login(house: House, platform: str) -> Login:
+def is_browser(stored: str | None, given: str) -> bool:
+    """Compares hashes of browsers' secrets in constant time; none is like no other."""
+    return bool(stored and given) and hmac.compare_digest(str(stored).encode(), given.encode())
+
+
+def login_of(house: House, platform: str) -> Login:
+    """Raises VALIDATION_ERROR, UNSUPPORTED_PLATFORM."""
     if platform not in PLATFORMS:
         raise invalid("platform", f"must be one of {', '.join(PLATFORMS)}")
     login = house.logins.get(platform)
@@ -315,4 +378,6 @@ def _login(house: House, platform: str) -> Login:
 
 def _storable(values: dict[str, str]) -> dict[str, str]:
     """A platform's words as PostgreSQL takes them."""
-    return {name: content.storable(value) if name != "found" else value for name, value in values.items()}
+    return {
+        name: content.storable(value) if name != "unconfirmed" else value for name, value in values.items()
+    }

@@ -93,8 +93,20 @@ links = Table(
     Column("platform", Text, nullable=False),
     #: Of PKCE; encrypted.
     Column("verifier", Text, nullable=False),
-    #: pending, exchanging (somebody came back: nobody else may), found, refused (by the person), failed.
+    #: pending, exchanging (somebody came back: nobody else may), found (the person has agreed), refused (by the
+    #: person), failed.
     Column("state", Text, nullable=False),
+    #: SHA-256 of the secret in the cookie of the browser that came back: only that browser may agree.
+    Column("browser", Text),
+    #: What is in `found` once the person agrees; encrypted. The state is still `exchanging`, which the release
+    #: before knows as "not there yet".
+    Column("unconfirmed", Text),
+    #: Of the account, as it was when the session began.
+    Column("account_name", Text),
+    #: The app's address for the person in the browser; with the outcome it is the last page's.
+    Column("return_url", Text),
+    #: When the account was told that another browser came back (page.connect.refused).
+    Column("refused_at", _TIME),
     #: The accounts found, with their credentials (`linking.Finds`); encrypted.
     Column("found", Text),
     Column("error_code", Text),

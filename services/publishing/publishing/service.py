@@ -21,6 +21,7 @@ from publishing import (
     engagement,
     first_comments,
     hooks,
+    link_consent,
     linking,
     listing,
     lookups,
@@ -76,6 +77,14 @@ class PublishingService:
     @rpc
     def finish_link(self, caller: Caller, request: contract.FinishLink) -> contract.LinkSession:
         return linking.finish(self.house, request)
+
+    @rpc
+    def view_link(self, caller: Caller, request: contract.ViewLink) -> contract.LinkPageView:
+        return link_consent.view(self.house, request)
+
+    @rpc
+    def decide_link(self, caller: Caller, request: contract.DecideLink) -> contract.LinkPageView:
+        return link_consent.decide(self.house, request)
 
     @rpc
     def get_link(self, caller: Caller, request: contract.GetLink) -> contract.LinkSession:

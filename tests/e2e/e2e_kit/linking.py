@@ -1,6 +1,6 @@
 """One person's way to the platform's login and back, as an app begins it; and what the browser is shown in the end."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
@@ -22,11 +22,16 @@ class Page(HTMLParser):
         self.status, self.headers, self.tags, self.text, self.outcome = (
             answer.status_code, answer.headers, [], "", "",
         )  # fmt: skip
+        self.url, self.links, self.fields = answer.url, [], {}
         self.feed(answer.text)
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         self.tags.append((tag, dict(attrs)))
         self.outcome = dict(attrs).get("data-outcome") or self.outcome
+        if tag == "a":
+            self.links.append(dict(attrs)["href"])
+        if tag == "input":
+            self.fields[dict(attrs)["name"]] = dict(attrs)["value"]
 
     def handle_data(self, data: str) -> None:
         self.text += data
@@ -34,7 +39,7 @@ class Page(HTMLParser):
 
 @dataclass
 class Linking:
-    """One linking by one person."""
+    """One linking by one person, in a browser of their own."""
 
     api: Api
     simulator: Simulator
@@ -42,23 +47,42 @@ class Linking:
     platform: str
     person: Json
     begun: Json
+    browser: requests.Session = field(default_factory=requests.Session)
 
     @property
     def path(self) -> str:
         return f"/pages/connect/{self.begun['session_id']}"
 
-    def open(self, **more: str) -> Page:
-        """What the browser shows in the end, wherever it is sent; nobody is asked on the way."""
-        url = self.begun["authorize_url"]
-        with requests.Session() as browser:
-            browser.cookies.set("sim_person", self.person["person_id"])
-            return Page(browser.get(url, params=more, timeout=60))
+    def login_url(self) -> str:
+        """The platform's login, where the button of our first page leads."""
+        page = Page(self.browser.get(self.begun["authorize_url"], timeout=30))
+        assert page.outcome == "start", page.text
+        [url] = page.links
+        return str(url)
 
     def way_back(self) -> str:
         """The address the platform sends the browser to, which has not gone there yet."""
-        url, query = self.begun["authorize_url"], {"sim_person": self.person["person_id"]}
-        sent: str = requests.get(url, query, allow_redirects=False, timeout=30).headers["Location"]
-        return sent
+        query = {"sim_person": self.person["person_id"]}
+        sent = self.browser.get(self.login_url(), params=query, allow_redirects=False, timeout=30)
+        return str(sent.headers["Location"])
+
+    def come_back(self, **more: str) -> Page:
+        """What the browser shows after the platform's login; nobody is asked there."""
+        query = {"sim_person": self.person["person_id"], **more}
+        return Page(self.browser.get(self.login_url(), params=query, timeout=60))
+
+    def press(self, page: Page, decision: str) -> Page:
+        """Presses a button of the page that asks for consent: give or cancel."""
+        assert page.outcome == "confirm", page.text
+        return Page(self.browser.post(page.url, data=page.fields | {"decision": decision}, timeout=30))
+
+    def open(self, **more: str) -> Page:
+        """What the browser shows in the end: the person agrees to all that was found."""
+        page = self.come_back(**more)
+        return self.press(page, "give") if page.outcome == "confirm" else page
+
+    def load(self, url: str) -> Page:
+        return Page(self.browser.get(url, timeout=30))
 
     def session(self) -> Json:
         return self.api.get(self.path)

@@ -1,8 +1,13 @@
-"""Linking pages by OAuth: begin, come back from the platform in a browser, look, choose (decisions "connect")."""
+"""Linking pages by OAuth: begin, look and choose for an app; the pages of a session for the person in a browser
+(decisions "connect").
+"""
 
-import msgspec
+from typing import Annotated
+from urllib.parse import parse_qsl
 
-from contracts.accounts import GetBrand
+from msgspec import Meta
+
+from contracts.accounts import GetBrand, GetUser
 from contracts.errors import (
     BRAND_NOT_AUTHORIZED,
     NOT_FOUND,
@@ -13,15 +18,18 @@ from contracts.errors import (
 from contracts.publishing import (
     BeginLink,
     ChooseAccounts,
+    DecideLink,
     FinishLink,
     GetLink,
     LinkBegun,
     LinkSession,
     PagesLinked,
+    ViewLink,
 )
 from contracts.record import Record
 from gateway import farewell
 from gateway.answers import Answer
+from gateway.connect_cookie import ConnectCookie
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.filters import platform_code
@@ -31,9 +39,28 @@ _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
 _RETURN_SECONDS = 60.0
 
 
+#: More fields than our form has; a longer body is none of ours.
+_MOST_FIELDS = 8
+
+
 class NewLink(Record):
     platform: str
     brand_id: str
+    return_url: Annotated[str, Meta(max_length=2_000)] | None = None
+
+
+class CameBack(Record):
+    """What a platform's login adds to the address it sends the browser to."""
+
+    platform: str
+    state: str = ""
+    code: str = ""
+    error: str = ""
+    error_description: str = ""
+
+
+class Session(Record):
+    session_id: str
 
 
 @endpoint(
@@ -41,11 +68,17 @@ class NewLink(Record):
     errors=(*_REACH, UNSUPPORTED_PLATFORM), tells_secret=True,
 )  # fmt: skip
 def begin_link(exchange: Exchange, request: NewLink) -> LinkBegun:
-    """Begin to link pages: the address a browser has to be sent to, within ten minutes."""
+    """Begin to link pages: the address of the page on which a person begins, within ten minutes."""
     asked = GetBrand(brand_id=request.brand_id, field="brand_id")
     brand = exchange.ask(exchange.house.accounts.get_brand, asked)
     platform = platform_code(request.platform) or ""
-    begun = BeginLink(platform=platform, brand_id=brand.id, brand_name=brand.name)
+    begun = BeginLink(
+        platform=platform,
+        brand_id=brand.id,
+        brand_name=brand.name,
+        account_name=_account_name(exchange),
+        return_url=request.return_url,
+    )
     return exchange.relay(exchange.house.publishing.begin_link, begun)
 
 
@@ -68,20 +101,96 @@ def choose_accounts(exchange: Exchange, request: ChooseAccounts) -> PagesLinked:
 
 
 @endpoint(
-    "GET", "/connect/{platform}/callback", scope=None, meter="", request=FinishLink, result=str,
-    deadline_seconds=_RETURN_SECONDS, token=False, outside=True,
+    "GET", "/connect/start/{session_id}", scope=None, meter="", request=Session, result=str, token=False, outside=True,
 )  # fmt: skip
-def finish_link(exchange: Exchange, request: FinishLink) -> Answer:
-    """Where a platform's login (facebook, instagram, …) sends the browser back to: a page for people."""
+def show_link(exchange: Exchange, request: Session) -> Answer:
+    """The page of a linking: who asks for access, then what was found, then how it ended. Changes nothing."""
+    cookie = _cookie(exchange, request.session_id) or ConnectCookie.new(
+        request.session_id, is_https=exchange.house.config.is_https
+    )
     try:
-        session = exchange.ask(exchange.house.publishing.finish_link, _short(request))
+        asked = ViewLink(session_id=request.session_id, browser=cookie.browser)
+        view = exchange.ask(exchange.house.publishing.view_link, asked)
     except ApiError as error:
         return farewell.of_error(error)
-    return farewell.of_session(session)
+    answer = farewell.of_session(view, cookie.form_token)
+    answer.headers["Set-Cookie"] = cookie.header
+    return answer
 
 
-def _short(request: FinishLink) -> FinishLink:
-    """What the platform said of an error, in as many words as are shown."""
-    return msgspec.structs.replace(
-        request, error=request.error[:100], error_description=request.error_description[:500]
+@endpoint(
+    "POST", "/connect/start/{session_id}", scope=None, meter="", request=Session, result=str, idempotent=False,
+    token=False, outside=True,
+)  # fmt: skip
+def decide_link(exchange: Exchange, request: Session) -> Answer:
+    """A person gives access to the pages found, or cancels: the form of that page, in the browser it belongs to."""
+    cookie = _cookie(exchange, request.session_id)
+    form = _form(exchange.body)
+    decision = form.get("decision")
+    if (
+        cookie is None
+        or decision not in ("give", "cancel")
+        or not cookie.is_form_token(form.get("form_token", ""))
+    ):
+        return farewell.of_forgery()
+    try:
+        decided = DecideLink(
+            session_id=request.session_id, browser=cookie.browser, is_given=decision == "give"
+        )
+        exchange.ask(exchange.house.publishing.decide_link, decided)
+    except ApiError as error:
+        return farewell.of_error(error)
+    return _to_page(request.session_id)
+
+
+@endpoint(
+    "GET", "/connect/{platform}/callback", scope=None, meter="", request=CameBack, result=str,
+    deadline_seconds=_RETURN_SECONDS, token=False, outside=True,
+)  # fmt: skip
+def finish_link(exchange: Exchange, request: CameBack) -> Answer:
+    """Where a platform's login (facebook, instagram, …) sends the browser back to; it goes on to the session's page."""
+    cookie = _cookie(exchange, request.state.partition(".")[0])
+    finished = FinishLink(
+        platform=request.platform,
+        state=request.state,
+        code=request.code,
+        error=request.error[:100],  # in as many words as are shown
+        error_description=request.error_description[:500],
+        browser=cookie.browser if cookie else "",
     )
+    try:
+        session = exchange.ask(exchange.house.publishing.finish_link, finished)
+    except ApiError as error:
+        return farewell.of_error(error)
+    return _to_page(session.session_id)
+
+
+def _account_name(exchange: Exchange) -> str:
+    """The owner of the account by name and e-mail address, also when a collaborator's token asks."""
+    user, account_id = exchange.identity.user, exchange.caller.account_id
+    if user.id != account_id:
+        user = exchange.ask(exchange.house.accounts.get_user, GetUser(user_id=account_id))
+    name = f"{user.firstname} {user.lastname}".strip()
+    return f"{name} ({user.email})" if name else user.email
+
+
+def _cookie(exchange: Exchange, session_id: str) -> ConnectCookie | None:
+    return ConnectCookie.sent(exchange.environ, session_id, is_https=exchange.house.config.is_https)
+
+
+def _form(body: bytes) -> dict[str, str]:
+    """The fields of a form; none of what is no form."""
+    try:
+        return dict(parse_qsl(body.decode("ascii"), max_num_fields=_MOST_FIELDS))
+    except ValueError:
+        return {}
+
+
+def _to_page(session_id: str) -> Answer:
+    """The code leaves the address bar, and loading the page again repeats nothing."""
+    headers = {
+        "Location": f"../start/{session_id}",  # from the callback's path and from its own
+        "Cache-Control": "no-store",
+        "Referrer-Policy": "no-referrer",
+    }
+    return Answer(303, b"", headers, "text/html; charset=utf-8")

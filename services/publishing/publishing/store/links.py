@@ -26,6 +26,10 @@ class LinkRow(Row):
     error_message: str | None
     created_at: datetime
     expires_at: datetime
+    browser: str | None
+    unconfirmed: str | None
+    account_name: str | None
+    return_url: str | None
 
 
 class Links:
@@ -49,8 +53,8 @@ class Links:
         statement = select(links).where(links.c.id == link_id, links.c.expires_at > clock_now())
         return self._one(statement.with_for_update() if lock else statement)
 
-    def take(self, link_id: str, platform: str | None, life_seconds: float) -> LinkRow | None:
-        """Somebody came back from that platform: None for all but the first, and after its time.
+    def take(self, link_id: str, platform: str | None, browser: str, life_seconds: float) -> LinkRow | None:
+        """That browser came back from that platform: None for all but the first, and after its time.
 
         Who took it has so long: a process that dies leaves nothing that seems to be worked on.
         """
@@ -60,7 +64,11 @@ class Links:
             update(links)
             .where(links.c.id == link_id, links.c.platform == platform)
             .where(links.c.state == "pending", links.c.expires_at > clock_now())
-            .values(state="exchanging", expires_at=clock_now() + timedelta(seconds=life_seconds))
+            .values(
+                state="exchanging",
+                browser=browser,
+                expires_at=clock_now() + timedelta(seconds=life_seconds),
+            )
             .returning(links)
         )
 
@@ -74,6 +82,25 @@ class Links:
             )
             .returning(links)
         )
+
+    def decide(self, link_id: str, state: str, values: dict[str, Any], life_seconds: float) -> LinkRow | None:
+        """The person's decision, once: None for a session that does not wait for it."""
+        return self._one(
+            update(links)
+            .where(links.c.id == link_id, links.c.state == "exchanging", links.c.unconfirmed.is_not(None))
+            .values(
+                state=state,
+                unconfirmed=None,
+                expires_at=clock_now() + timedelta(seconds=life_seconds),
+                **values,
+            )
+            .returning(links)
+        )
+
+    def note_refused(self, link_id: str) -> bool:
+        """Whether it is the first time that another browser came back."""
+        statement = update(links).where(links.c.id == link_id, links.c.refused_at.is_(None))
+        return self._connection.execute(statement.values(refused_at=clock_now())).rowcount == 1
 
     def end_of_account(self, account_id: str) -> None:
         """Nobody comes back any more from where its links have led."""
