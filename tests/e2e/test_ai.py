@@ -187,6 +187,7 @@ class TestWhoMay:
 
 
 class TestVideosAndCaptions:
+    @pytest.mark.prompt
     def test_a_video_is_accepted_made_and_published(self, account: Account, simulator: Simulator) -> None:
         api = account.api
         accepted = paid(api.call("POST", "/ai/videos", json={"prompt": "A slow pan"}), 202, 90, 2_310)

@@ -61,6 +61,7 @@ def test_a_png_is_published_at_once_everywhere_and_as_jpeg_on_instagram(
         assert (held["media"][0]["bytes"] == len(png)) == (platform == "FB")
 
 
+@pytest.mark.prompt
 def test_a_video_goes_out(account: Account, simulator: Simulator, mp4: bytes) -> None:
     media = uploaded(account.api, mp4, "pan.mp4", "video/mp4")
     assert media["type"] == "video"

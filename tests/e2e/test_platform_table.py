@@ -253,7 +253,9 @@ def test_the_table_has_a_cell_for_everything_that_is_tried(table: Table) -> None
 
 
 @pytest.mark.parametrize("platform", NAMES)
-@pytest.mark.parametrize("column", CELLS)
+@pytest.mark.parametrize(
+    "column", [pytest.param(it, marks=pytest.mark.prompt if it.startswith("video") else ()) for it in CELLS]
+)
 def test_a_platform_does_what_the_table_says(trial: Trial, table: Table, platform: str, column: str) -> None:
     table.check(NAMES[platform], column, CELLS[column](trial))
 
@@ -266,6 +268,7 @@ def large(account: Account, mp4: bytes) -> Json:
 
 
 @pytest.mark.alone
+@pytest.mark.prompt
 @pytest.mark.parametrize("platform", NAMES)
 def test_a_film_of_250_mb_reaches_the_platform_in_little_memory(
     trial: Trial, table: Table, stack: Stack, large: Json, platform: str
