@@ -309,6 +309,15 @@ QUOTA = Dashboard(
                 {"{{action}}": increase("posthaste_credits_refunded_total", "action", "1h")},
                 "Of generations that failed.",
             ),
+            Panel(
+                "Bought credits whose payment went back, an hour",
+                "short",
+                {
+                    "taken back: {{reason}}": increase("posthaste_credits_clawback_total", "reason", "1h"),
+                    "owed: {{reason}}": increase("posthaste_credits_owed_total", "reason", "1h"),
+                },
+                "Refunds and disputes. Owed: those that were spent already.",
+            ),
             Panel("Providers, p95", "s", {"{{server_address}}": quantile(0.95, OUTBOUND, "server_address")}),
         ],
     ],

@@ -128,6 +128,36 @@ class TestPacks:
         assert credits_of(account)["credits"]["bonus"] == 0
 
 
+class TestMoneyThatGoesBack:
+    """Refunds and disputes of a pack, as Stripe tells of them."""
+
+    def test_a_refund_in_part_then_a_dispute_that_is_won(
+        self, account: Account, simulator: Simulator
+    ) -> None:
+        payment = f"pi_{uuid.uuid4().hex}"
+        sold = {
+            "id": f"cs_{uuid.uuid4().hex}", "payment_status": "paid", "client_reference_id": account.user_id,
+            "metadata": {"credits": "1500"}, "payment_intent": payment, "amount_total": 2_500, "currency": "usd",
+        }  # fmt: skip
+        refunded = {
+            "id": "ch_1", "payment_intent": payment, "amount": 2_500, "amount_captured": 2_500,
+            "amount_refunded": 500, "currency": "usd",
+        }  # fmt: skip
+        dispute = {
+            "id": f"dp_{uuid.uuid4().hex}", "payment_intent": payment, "amount": 2_000, "currency": "usd",
+        }  # fmt: skip
+        steps: list[tuple[str, Json, int]] = [
+            ("charge.refunded", refunded, 0),
+            ("checkout.session.completed", sold, 1_200),
+            ("charge.dispute.created", {**dispute, "status": "needs_response"}, 0),
+            ("charge.dispute.closed", {**dispute, "status": "won"}, 1_200),
+        ]
+        for kind, thing, bonus in steps:
+            told = [simulator.tell_payment(kind, thing) for _ in range(2)]
+            until(lambda told=told: simulator.delivered(told), REFILL_SECONDS, "both are delivered")
+            assert (credits_of(account)["credits"]["bonus"], kind) == (bonus, kind)
+
+
 class TestHook:
     """/hooks/stripe believes nobody but Stripe."""
 

@@ -21,7 +21,7 @@ from posthaste import webhooks
 
 EVENTS = (
     "post.published", "post.failed", "comment.received", "comment.replied", "page.expired", "page.connect.refused",
-    "account.quota.warning", "ai.job.completed", "ai.job.failed",
+    "account.quota.warning", "account.credits.adjusted", "ai.job.completed", "ai.job.failed",
 )  # fmt: skip
 #: decisions "Webhook record"
 FIELDS = {

@@ -76,9 +76,14 @@ IDLE = 'db_client_connection_count{posthaste_service="quota", instance="a", stat
 MAX = 'db_client_connection_max{posthaste_service="quota", instance="a"}'
 LANES = 'posthaste_service="publishing", pool="lanes", instance="a"'
 OUTBOX = 'posthaste_outbox_age_seconds{posthaste_service="quota"'
+DISPUTED: Labels = {"reason": "dispute"}
 DROPPED = 'posthaste_telemetry_dropped_total{instance="a"}'
 PUBLISHING, WEBHOOKS = "posthaste_publish_backlog", "posthaste_webhook_backlog"
 UNITS = ("gateway", *SERVICES)
+
+
+def credits_gone(counter: str) -> str:
+    return f'posthaste_credits_{counter}_total{{reason="dispute", instance="a"}}'
 
 
 def pools(*services: str, instance: str = "a", values: str = "16x120") -> dict[str, str]:
@@ -147,6 +152,12 @@ CASES = (
          ({"posthaste_service": "publishing", "pool": "lanes", "instance": "a"},)),
     Case("WorkersUsedUp", "half of them",
          {f"posthaste_pool_used{{{LANES}}}": steady(6), f"posthaste_pool_size{{{LANES}}}": steady(12)}, 10),
+    *(case for alert, name in (("CreditsClawedBack", "clawback"), ("CreditsOwed", "owed")) for case in (
+        Case(alert, "the first of a process", {credits_gone(name): f"_x20 {steady(500)}"}, 25, (DISPUTED,)),
+        Case(alert, "more of them", {credits_gone(name): "500x70 1000x10"}, 75, (DISPUTED,)),
+        Case(alert, "long ago", {credits_gone(name): f"_x5 {steady(500)}"}, 80),
+        Case(alert, "never any", {credits_gone(name): "_x120"}, 80),
+    )),
     Case("TracesAreLost", "some each minute", {DROPPED: growing(1)}, 40, ({},)),
     Case("TracesAreLost", "a restart of the collector", {DROPPED: "0x20 500x40"}, 40),
 )  # fmt: skip

@@ -156,6 +156,8 @@ class Credits(Record):
     #: The part of bonus that came from referrals (decisions).
     referral: int
     next_reset_at: datetime | None
+    #: Credits whose payment was refunded or disputed after they were spent; the next ones bought are taken for them.
+    owed: int = 0
 
 
 class Cost(Record):

@@ -109,6 +109,19 @@ class QuotaWarning(Record, rename="camel"):
     resets_at: datetime
 
 
+class CreditsAdjusted(Record, rename="camel"):
+    """Bought credits were taken back because their payment was refunded or disputed (`credits` is negative), or
+    returned because a dispute was won. `owed`: credits that were spent already, taken from the next ones bought.
+    """
+
+    user_id: str
+    #: refund or dispute
+    reason: str
+    credits: int
+    bonus: int
+    owed: int
+
+
 class CallerChanged(Record):
     """Something a cached caller record depends on changed; gateways drop what matches any of these."""
 
@@ -166,6 +179,7 @@ EVENTS: dict[str, Route] = {
     "page.expired": Route(sender="publishing", receivers=("webhooks",)),
     "page.connect.refused": Route(sender="publishing", receivers=("webhooks",)),
     "account.quota.warning": Route(sender="quota", receivers=("webhooks",)),
+    "account.credits.adjusted": Route(sender="ai", receivers=("webhooks",)),
     "post.media": Route(sender="publishing", receivers=("media",)),
     "ai.job.completed": Route(sender="ai", receivers=("webhooks",)),
     "ai.job.failed": Route(sender="ai", receivers=("webhooks",)),

@@ -10,7 +10,7 @@ from contracts.keys import KeysRotated, RotateKeys
 from contracts.publishing import Limit
 from contracts.record import Record
 
-#: Spec "Webhook subscriptions"; page.expired, page.connect.refused: decisions "Events".
+#: Spec "Webhook subscriptions"; page.expired, page.connect.refused, account.credits.adjusted: decisions "Events".
 EventName = Literal[
     "post.published",
     "post.failed",
@@ -19,6 +19,7 @@ EventName = Literal[
     "page.expired",
     "page.connect.refused",
     "account.quota.warning",
+    "account.credits.adjusted",
     "ai.job.completed",
     "ai.job.failed",
 ]

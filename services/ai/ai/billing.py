@@ -1,7 +1,7 @@
 """What the operator and payment providers do to an account's credits, answered with the balance. Rules: `refill.py`."""
 
+from ai import clawbacks, refill
 from ai import credits as ledger
-from ai import refill
 from ai.house import House
 from contracts import ai as api
 from contracts.caller import Caller
@@ -27,6 +27,10 @@ def set_auto_refill(house: House, caller: Caller, request: api.SetAutoRefill) ->
 def take_hook(house: House, request: api.PaymentHook) -> Nothing:
     refill.take_hook(house.database, house.settings.credits, house.payments, request)
     return Nothing()
+
+
+def forget_unmatched_payments(house: House) -> int:
+    return clawbacks.forget_unmatched(house.database)
 
 
 def run_refills(house: House) -> int:

@@ -107,6 +107,7 @@ def balance(connection: Connection, settings: CreditSettings, caller: Caller) ->
             plan_remaining=book.plan,
             bonus=book.bonus,
             referral=book.referral,
+            owed=book.owed,
             next_reset_at=ledger.ends_at(ledger.open_month(book, ledger.month_of(standing.now))),
         ),
         costs=COSTS,
@@ -137,12 +138,21 @@ def grant(connection: Connection, caller: Caller, request: GrantCredits) -> None
 
 
 def give(connection: Connection, account_id: str, kind: str, operation_id: str, amount: int) -> bool:
-    """Adds credits that stay (`purchase`, `auto_refill`, `referral`); False when this was done already."""
+    """Adds credits that stay (`purchase`, `auto_refill`, `referral`); False when this was done already.
+
+    What the account owes is taken out of credits that were bought.
+    """
     store = Ledgers(connection)
     standing = store.lock(account_id)
     if store.find(kind, operation_id) is not None:
         return False
-    store.add(standing, [ledger.given(kind, operation_id, ledger.month_of(standing.now), amount)])
+    month = ledger.month_of(standing.now)
+    given = ledger.given(kind, operation_id, month, amount)
+    collected = None
+    if kind != "referral":
+        book = standing.book.with_entries([given])
+        collected = ledger.collection(book, f"{kind}:{operation_id}", month)
+    store.add(standing, [given] if collected is None else [given, collected])
     return True
 
 

@@ -23,6 +23,8 @@ class Entry(Record):
     plan: int = 0
     referral: int = 0
     bought: int = 0
+    #: Credits that were to be taken back and had been spent: negative when the debt grows.
+    owed: int = 0
     issued: int = 0
     lapsed: int = 0
     spent: int = 0
@@ -37,6 +39,8 @@ class Book(Record):
     plan: int = 0
     referral: int = 0
     bought: int = 0
+    #: What the customer owes: clawbacks that his bought credits did not cover.
+    owed: int = 0
     #: The newest month that plan credits were granted for; None before the first.
     month: date | None = None
     #: Granted for that month, and carried into it by refunds of charges from before it.
@@ -66,6 +70,7 @@ class Book(Record):
         changes: dict[str, object] = {
             name: getattr(self, name) + getattr(entry, name) for name in ("plan", "referral", "bought")
         }
+        changes["owed"] = self.owed - entry.owed
         if entry.kind in ("grant", "carry"):
             new = self.month is None or entry.month > self.month
             granted, carried = (0, 0) if new else (self.granted, self.carried)
@@ -172,3 +177,33 @@ def given(kind: str, operation_id: str, month: date, amount: int) -> Entry:
     return Entry(
         kind=kind, operation_id=operation_id, month=month, issued=-amount, referral=referral, bought=bought
     )
+
+
+def clawback(book: Book, operation_id: str, month: date, amount: int, cause: str) -> Entry:
+    """Takes bought credits back whose money went back. Those that are spent already are owed from then on: no pool
+    falls below zero, and the credits of the plan and of referrals, which nobody paid for, are left alone (our choice).
+
+    `cause`: refund or dispute.
+    """
+    bought = min(amount, book.bought)
+    return Entry(
+        kind="clawback", operation_id=operation_id, month=month, bought=-bought, owed=bought - amount, issued=amount,
+        action=cause,
+    )  # fmt: skip
+
+
+def reinstatement(book: Book, operation_id: str, month: date, amount: int, cause: str) -> Entry:
+    """Brings back credits that were clawed back: what is owed is cancelled first."""
+    owed = min(amount, book.owed)
+    return Entry(
+        kind="reinstatement", operation_id=operation_id, month=month, bought=amount - owed, owed=owed, issued=-amount,
+        action=cause,
+    )  # fmt: skip
+
+
+def collection(book: Book, operation_id: str, month: date) -> Entry | None:
+    """After a purchase: what is owed is taken out of the bought credits. None when there is nothing to take."""
+    amount = min(book.bought, book.owed)
+    if amount == 0:
+        return None
+    return Entry(kind="collection", operation_id=operation_id, month=month, bought=-amount, owed=amount)

@@ -21,6 +21,7 @@ entries = Table(
     Column("plan", Integer),
     Column("referral", Integer),
     Column("bought", Integer),
+    Column("owed", Integer),
     Column("issued", Integer),
     Column("lapsed", Integer),
     Column("spent", Integer),
@@ -69,6 +70,42 @@ refills = Table(
     Column("sent_at", DateTime(timezone=True)),
     #: Of the charge that left too little.
     Column("traceparent", String),
+)
+
+#: A payment that Stripe has told something of; without an account its purchase has not been told of (yet).
+payments = Table(
+    "payments",
+    metadata,
+    #: Stripe's PaymentIntent, `pi_…`.
+    Column("payment_id", String, primary_key=True),
+    Column("account_id", String),
+    #: What it bought.
+    Column("credits", Integer),
+    #: What was paid, and what has gone back by refunds, in the currency's smallest unit.
+    Column("amount", BigInteger),
+    Column("currency", String),
+    Column("refunded", BigInteger),
+    #: When Stripe said so, in its own seconds: an older word does not count.
+    Column("refunded_at", BigInteger),
+    #: Of its credits, those taken back at present.
+    Column("clawed_back", Integer),
+    #: Ledger entries made for it, which are numbered.
+    Column("entries_count", Integer),
+    Column("noted_at", DateTime(timezone=True)),
+)
+
+disputes = Table(
+    "disputes",
+    metadata,
+    Column("dispute_id", String, primary_key=True),
+    Column("payment_id", String),
+    Column("amount", BigInteger),
+    Column("currency", String),
+    #: Stripe's word.
+    Column("status", String),
+    #: When Stripe said so, in its own seconds; within one second the later stage counts.
+    Column("told_at", BigInteger),
+    Column("stage", Integer),
 )
 
 #: What credits were spent on: pictures, videos, captions. A caption is a job that no list shows.

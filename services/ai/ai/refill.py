@@ -18,6 +18,8 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from ai import clawbacks
+from ai.clawbacks import Adjustment
 from ai.credits import check_tier, give, settled
 from ai.payments.base import (
     INVALID_REQUEST,
@@ -27,12 +29,15 @@ from ai.payments.base import (
     OutcomeUnknown,
     PackSale,
     Payment,
+    PaymentDispute,
     PaymentProvider,
+    PaymentRefund,
     PaymentState,
 )
 from ai.prices import REFILL_AMOUNTS, REFILL_GAP_SECONDS, REFILL_UNIT, REFILLS_PER_DAY, CreditSettings
 from ai.store import Connection
 from ai.store.ledger import Ledgers
+from ai.store.payments import Payments
 from ai.store.refills import AutoRefills, Refill, Refills, Wish
 from chassis import clock
 from chassis.database import Database
@@ -126,6 +131,9 @@ def open_refill(database: Database, settings: CreditSettings, account_id: str) -
         newest = store.newest(account_id)
         is_open = newest is not None and newest.state == "open"
         left = settled(standing, wish.tier).available
+        if standing.book.owed:  # whoever owes for a payment that went back is not charged by us again
+            wishes.look_again(account_id, None)
+            return
         if is_open or left >= wish.threshold or not (wish.customer and wish.payment_method):
             wishes.look_again(account_id, None)
             return
@@ -191,7 +199,8 @@ def ask_next(database: Database, payments: PaymentProvider) -> bool:
             log.warning("refill_outcome_unknown", refill_id=refill.id, reason=str(error))
             return True  # the claim lapses, and it is asked for again
         with database.transaction() as connection:
-            settle(connection, refill.id, payment)
+            adjusted = settle(connection, refill.id, payment)
+        clawbacks.announce(adjusted)
     return True
 
 
@@ -214,25 +223,32 @@ def _outcome(database: Database, payments: PaymentProvider, refill: Refill, orde
     return found or Payment(PaymentState.FAILED, error=_NEVER_TAKEN)
 
 
-def settle(connection: Connection, refill_id: str, payment: Payment) -> bool:
-    """Records what became of a refill, and gives the credits if it was paid; False when there is no such refill.
+def settle(connection: Connection, refill_id: str, payment: Payment) -> Adjustment | None:
+    """Records what became of a refill, and gives the credits if it was paid; nothing when there is no such refill.
 
-    A payment that succeeds after all, in the provider's own time, counts whatever was recorded before.
+    A payment that succeeds after all, in the provider's own time, counts whatever was recorded before. Where it was
+    refunded before it was recorded its credits are taken back at once: that is returned, to be announced.
     """
-    store = Refills(connection)
+    store, payments = Refills(connection), Payments(connection)
     if (refill := store.find(refill_id)) is None:
-        return False
-    Ledgers(connection).lock(refill.account_id)
+        return None
     if payment.state is PaymentState.PAID and payment.paid_cents != refill.price_cents:
         log.error("refill_paid_wrongly", refill_id=refill_id, paid_cents=payment.paid_cents)
         payment = replace(payment, state=PaymentState.FAILED, error="wrong_amount")
+    paid_by = payment.payment_id if payment.state is PaymentState.PAID else None
+    if paid_by is not None:
+        payments.lock(paid_by)
+    Ledgers(connection).lock(refill.account_id)
     if payment.state is PaymentState.PAID:
         give(connection, refill.account_id, "auto_refill", refill_id, refill.credits)
         if (wish := AutoRefills(connection).find(refill.account_id)) is not None:
             AutoRefills(connection).mark_due(refill.account_id, wish.tier)  # it may still be too little
     state = "open" if payment.state is PaymentState.PENDING else payment.state.value
     store.record(refill_id, state, payment.payment_id, payment.error)
-    return True
+    if paid_by is None:
+        return None
+    payments.note_purchase(paid_by, refill.account_id, refill.credits, refill.price_cents, "usd")
+    return clawbacks.adjust(connection, paid_by)
 
 
 def take_hook(
@@ -253,9 +269,12 @@ def take_hook(
         raise errors.invalid("signature", "is not valid") from None
     if isinstance(told, PackSale):
         sell_pack(database, settings, told)
+    elif isinstance(told, PaymentRefund | PaymentDispute):
+        clawbacks.take(database, told)
     elif told is not None and told.order_id:
         with database.transaction() as connection:
-            settle(connection, told.order_id, told)
+            adjusted = settle(connection, told.order_id, told)
+        clawbacks.announce(adjusted)
 
 
 def sell_pack(database: Database, settings: CreditSettings, sale: PackSale) -> None:
@@ -263,5 +282,13 @@ def sell_pack(database: Database, settings: CreditSettings, sale: PackSale) -> N
     if sale.credits not in settings.pack_links:
         log.error("pack_unknown", sale_id=sale.sale_id, credits=sale.credits)
         return
+    adjusted = None
     with database.transaction() as connection:
+        payments = Payments(connection)
+        if sale.payment_id is not None:
+            payments.lock(sale.payment_id)
         give(connection, sale.account_id, "purchase", sale.sale_id, sale.credits)
+        if sale.payment_id is not None:
+            payments.note_purchase(sale.payment_id, sale.account_id, sale.credits, sale.amount, sale.currency)
+            adjusted = clawbacks.adjust(connection, sale.payment_id)
+    clawbacks.announce(adjusted)

@@ -103,6 +103,10 @@ class AiService:
     def forget_operations(self) -> int:
         return forget_old(self.database)
 
+    @loop(interval_seconds=3600.0)
+    def forget_unmatched_payments(self) -> int:
+        return billing.forget_unmatched_payments(self.house)
+
     @loop(interval_seconds=2.0)
     def run_refills(self) -> int:
         return billing.run_refills(self.house)

@@ -46,11 +46,46 @@ class Payment:
 
 @dataclass(frozen=True, slots=True)
 class PackSale:
-    """A pack somebody bought by its payment link; `sale_id` is unique."""
+    """A pack somebody bought by its payment link; `sale_id` is unique. Without a payment (nothing was to be paid)
+    `payment_id` is None. `amount` in the currency's smallest unit.
+    """
 
     sale_id: str
     account_id: str
     credits: int
+    payment_id: str | None = None
+    amount: int = 0
+    currency: str = "usd"
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentRefund:
+    """How much of a payment has been refunded by now, all refunds together; in the currency's smallest unit.
+
+    `told_at`: when the provider said so, in its own seconds; an older word does not count against a newer one.
+    """
+
+    payment_id: str
+    told_at: int
+    amount: int
+    refunded: int
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentDispute:
+    """How a dispute of a payment stands; `status` is Stripe's word, `told_at` and `amount` as in PaymentRefund."""
+
+    dispute_id: str
+    payment_id: str
+    told_at: int
+    amount: int
+    currency: str
+    status: str
+
+
+#: What a provider's own call may be about.
+Told = Payment | PackSale | PaymentRefund | PaymentDispute
 
 
 class OutcomeUnknown(Exception):
@@ -84,9 +119,7 @@ class PaymentProvider(ABC):
         """What became of an order that is too old to be sent again; None: it never came in. Raises OutcomeUnknown."""
 
     @abstractmethod
-    def read_hook(
-        self, body: bytes, signature: str, now: datetime | None = None
-    ) -> Payment | PackSale | None:
+    def read_hook(self, body: bytes, signature: str, now: datetime | None = None) -> Told | None:
         """What the provider's own call says; None when it is about something else. Raises BadSignature.
 
         Its age is judged by `now`, without it by this machine's clock.

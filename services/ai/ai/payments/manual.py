@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from ai.payments.base import BadSignature, Order, OutcomeUnknown, PackSale, Payment, PaymentProvider
+from ai.payments.base import BadSignature, Order, OutcomeUnknown, Payment, PaymentProvider, Told
 
 
 class Manual(PaymentProvider):
@@ -19,7 +19,5 @@ class Manual(PaymentProvider):
     def find(self, order_id: str) -> Payment | None:
         raise OutcomeUnknown("no payment provider is configured")
 
-    def read_hook(
-        self, body: bytes, signature: str, now: datetime | None = None
-    ) -> Payment | PackSale | None:
+    def read_hook(self, body: bytes, signature: str, now: datetime | None = None) -> Told | None:
         raise BadSignature("no payment provider is configured")

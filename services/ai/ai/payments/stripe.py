@@ -3,6 +3,11 @@
 A request that is repeated with the same Idempotency-Key and body within 24 hours is answered as the first was, 500
 included; what was refused before it began (401, 403, 409, 429) and what Stripe failed at (5xx) says nothing about the
 outcome.
+
+The shapes of charges and disputes are those of Stripe's own descriptions, read on 2026-11-22: stripe-python 15.3.1
+(`_charge.py`: `amount_refunded`, `payment_intent`; `_dispute.py`: `amount`, `payment_intent`, `status`) and
+`fixtures3.json` of stripe/openapi of 2026-08-21. Events come in no promised order, and may come twice (docs.stripe.com/
+webhooks): each carries `created` in seconds, and its object as it was then.
 """
 
 import hashlib
@@ -15,6 +20,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+import structlog
 from urllib3.exceptions import HTTPError
 
 from ai.payments.base import (
@@ -25,11 +31,16 @@ from ai.payments.base import (
     OutcomeUnknown,
     PackSale,
     Payment,
+    PaymentDispute,
     PaymentProvider,
+    PaymentRefund,
     PaymentState,
+    Told,
 )
 from chassis.outbound import Limits, Outbound
 from chassis.telemetry import tracing
+
+log = structlog.get_logger()
 
 #: The largest answer that is read: a list of ten payments has some 50 kB. Our choice.
 _MAX_ANSWER_BYTES = 2**20
@@ -44,6 +55,11 @@ _STATES = {
 #: The events that say what became of a payment (Stripe, "Types of events").
 _PAID, _FAILED = "payment_intent.succeeded", "payment_intent.payment_failed"
 _PACK_SOLD = ("checkout.session.completed", "checkout.session.async_payment_succeeded")
+#: Its object is the charge, whose `amount_refunded` is the sum of all refunds. The others' object is the dispute.
+_REFUNDED = "charge.refunded"
+_DISPUTED = frozenset(
+    f"charge.dispute.{it}" for it in ("created", "updated", "closed", "funds_withdrawn", "funds_reinstated")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +144,14 @@ class Stripe(PaymentProvider):
             raise AnswerKept("sent before in other words")
         return response.status, answer
 
-    def read_hook(
-        self, body: bytes, signature: str, now: datetime | None = None
-    ) -> Payment | PackSale | None:
+    def read_hook(self, body: bytes, signature: str, now: datetime | None = None) -> Told | None:
         self._check(body, signature, now.timestamp() if now else time.time())
         try:
-            event = json.loads(body)
-            kind, thing = event["type"], event["data"]["object"]
-            if kind in (_PAID, _FAILED):
-                return _payment(thing)
-            return _pack_sale(thing) if kind in _PACK_SOLD else None
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return None  # signed, but nothing we know how to read
+            return _told(json.loads(body))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            # Signed, but nothing we know how to read: Stripe's API version is another one, or the object is odd.
+            log.warning("payment_hook_unreadable", error=repr(error))
+            return None
 
     def _check(self, body: bytes, signature: str, now: float) -> None:
         """`t=<seconds>,v1=<hex>`, more than one v1 while a secret is being changed. Raises BadSignature."""
@@ -154,6 +166,50 @@ class Stripe(PaymentProvider):
             raise BadSignature("no such signature")
         if abs(now - int(stamps[0])) > self._settings.tolerance_seconds:
             raise BadSignature("too old")
+
+
+def _told(event: dict[str, Any]) -> Told | None:
+    """What an event is about; None: nothing of ours. Raises ValueError, KeyError, TypeError, AttributeError."""
+    kind, thing = event["type"], event["data"]["object"]
+    if kind in (_PAID, _FAILED):
+        return _payment(thing)
+    if kind in _PACK_SOLD:
+        return _pack_sale(thing)
+    if kind == _REFUNDED:
+        return _refund(thing, int(event["created"]))
+    return _dispute(thing, int(event["created"])) if kind in _DISPUTED else None
+
+
+def _refund(charge: dict[str, Any], told_at: int) -> PaymentRefund | None:
+    """A charge as it is after a refund; None for one that no PaymentIntent made, which is none of ours."""
+    if charge["payment_intent"] is None:
+        return None
+    return PaymentRefund(
+        payment_id=_id_of(charge["payment_intent"]),
+        told_at=told_at,
+        amount=int(charge.get("amount_captured") or charge["amount"]),
+        refunded=int(charge["amount_refunded"]),
+        currency=str(charge["currency"]),
+    )
+
+
+def _dispute(dispute: dict[str, Any], told_at: int) -> PaymentDispute | None:
+    """A dispute as it is; None for one of a charge that no PaymentIntent made, which is none of ours."""
+    if dispute["payment_intent"] is None:
+        return None
+    return PaymentDispute(
+        dispute_id=str(dispute["id"]),
+        payment_id=_id_of(dispute["payment_intent"]),
+        told_at=told_at,
+        amount=int(dispute["amount"]),
+        currency=str(dispute["currency"]),
+        status=str(dispute["status"]),
+    )
+
+
+def _id_of(thing: str | dict[str, Any]) -> str:
+    """Stripe shows another object as its id, or expanded."""
+    return thing if isinstance(thing, str) else str(thing["id"])
 
 
 def _intent(answer: dict[str, Any]) -> Payment:
@@ -197,4 +253,12 @@ def _pack_sale(session: dict[str, Any]) -> PackSale | None:
     size = str((session.get("metadata") or {}).get("credits", ""))
     if session.get("payment_status") != "paid" or not account_id or not (size.isascii() and size.isdigit()):
         return None
-    return PackSale(sale_id=str(session["id"]), account_id=str(account_id), credits=int(size))
+    intent = session.get("payment_intent")
+    return PackSale(
+        sale_id=str(session["id"]),
+        account_id=str(account_id),
+        credits=int(size),
+        payment_id=None if intent is None else _id_of(intent),
+        amount=int(session.get("amount_total") or 0),
+        currency=str(session.get("currency") or "usd"),
+    )

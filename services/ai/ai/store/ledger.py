@@ -30,7 +30,7 @@ SELECT clock_now() AS now, behind.unclosed_count,
     coalesce(closing.referral, 0) + behind.referral AS referral,
     coalesce(closing.bought, 0) + behind.bought AS bought,
     month.month, coalesce(month.granted, 0) AS granted, coalesce(month.carried, 0) AS carried,
-    wish.threshold AS refill_below
+    coalesce(debt.owed, 0) AS owed, wish.threshold AS refill_below
 FROM (VALUES (1)) AS always
 LEFT JOIN LATERAL (
     SELECT through_id, plan, referral, bought FROM closings WHERE account_id = %(account_id)s
@@ -44,6 +44,8 @@ LEFT JOIN LATERAL (
         sum(plan) FILTER (WHERE kind = 'carry') AS carried
     FROM entries WHERE account_id = %(account_id)s AND kind IN ('grant', 'carry')
     GROUP BY month ORDER BY month DESC LIMIT 1) month ON true
+LEFT JOIN LATERAL (
+    SELECT -sum(owed) AS owed FROM entries WHERE account_id = %(account_id)s AND owed <> 0) debt ON true
 LEFT JOIN auto_refills wish ON wish.account_id = %(account_id)s AND wish.enabled AND wish.due_at IS NULL
 """
 _CLOSE = """
@@ -53,8 +55,8 @@ SELECT account_id, max(id), 0, 0, 0 FROM entries WHERE account_id = %(account_id
 _SOUND = """
 SELECT count(*) FROM (
     SELECT 1 FROM entries GROUP BY account_id
-        HAVING least(sum(plan), sum(referral), sum(bought)) < 0
-            OR sum(plan + referral + bought + issued + lapsed + spent) <> 0
+        HAVING least(sum(plan), sum(referral), sum(bought), -sum(owed)) < 0
+            OR sum(plan + referral + bought + owed + issued + lapsed + spent) <> 0
     UNION ALL
     SELECT 1 FROM closings c, LATERAL (
         SELECT sum(plan) AS plan, sum(referral) AS referral, sum(bought) AS bought
@@ -93,7 +95,8 @@ class Ledgers:
         book = Book(
             account_id=account_id,
             **{
-                name: int(getattr(row, name)) for name in ("plan", "referral", "bought", "granted", "carried")
+                name: int(getattr(row, name))
+                for name in ("plan", "referral", "bought", "owed", "granted", "carried")
             },
             month=row.month,
         )

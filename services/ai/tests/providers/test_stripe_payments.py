@@ -9,8 +9,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
-from ai.payments.base import AnswerKept, BadSignature, Order, OutcomeUnknown, PackSale, PaymentState
+from ai.payments.base import (
+    AnswerKept,
+    BadSignature,
+    Order,
+    OutcomeUnknown,
+    PackSale,
+    Payment,
+    PaymentDispute,
+    PaymentRefund,
+    PaymentState,
+)
 from ai.payments.stripe import Stripe, StripeSettings
 
 ORDER = Order("rfl_1", "usr_1", 900, "cus_local_1", "pm_card_visa")
@@ -170,7 +181,7 @@ def test_a_payment_is_told_by_a_signed_call(stripe: Stripe, calls: "queue.Queue[
     stripe.pay(replace(ORDER, id="rfl_2", payment_method="pm_card_chargeDeclined"))
     told = stripe.read_hook(*calls.get(timeout=10))
     assert told is not None
-    assert not isinstance(told, PackSale)
+    assert isinstance(told, Payment)
     assert (told.state, told.order_id, told.error) == (PaymentState.FAILED, "rfl_2", "generic_decline")
 
 
@@ -180,7 +191,9 @@ def test_a_pack_that_was_bought_is_told_with_its_buyer(
     sold = simulator.call(
         "POST", "stripe/checkout", amount=2500, client_reference_id="usr_1", metadata={"credits": "1500"}
     )
-    assert stripe.read_hook(*calls.get(timeout=10)) == PackSale(sold["id"], "usr_1", 1500)
+    assert stripe.read_hook(*calls.get(timeout=10)) == PackSale(
+        sold["id"], "usr_1", 1500, sold["payment_intent"], 2500, "usd"
+    )
 
 
 def test_a_call_that_was_changed_or_signed_by_another_is_refused(
@@ -215,3 +228,58 @@ def test_a_call_about_something_else_means_nothing(
 ) -> None:
     simulator.call("POST", "stripe/events", type="customer.created", object={"id": "cus_1"})
     assert stripe.read_hook(*calls.get(timeout=10)) is None
+
+
+#: What is read of them, and some of what stands beside it (stripe/openapi, fixtures3.json of 2026-08-21).
+CHARGE = {
+    "id": "ch_1", "object": "charge", "amount": 2_500, "amount_captured": 2_500, "amount_refunded": 1_000,
+    "captured": True, "currency": "usd", "disputed": False, "metadata": {}, "payment_intent": "pi_1",
+    "refunded": False, "status": "succeeded",
+}  # fmt: skip
+DISPUTE = {
+    "id": "dp_1", "object": "dispute", "amount": 2_500, "balance_transactions": [], "charge": "ch_1",
+    "currency": "usd", "is_charge_refundable": False, "metadata": {}, "payment_intent": "pi_1",
+    "reason": "fraudulent", "status": "needs_response",
+}  # fmt: skip
+
+
+@pytest.fixture
+def hear(stripe: Stripe, simulator: Any, calls: "queue.Queue[tuple[bytes, str]]") -> Callable[..., Any]:
+    """Stripe sends an event; what we read in it, and when it says that it happened."""
+
+    def send(kind: str, thing: dict[str, Any]) -> tuple[Any, int]:
+        simulator.call("POST", "stripe/events", type=kind, object=thing)
+        body, signature = calls.get(timeout=10)
+        return stripe.read_hook(body, signature), json.loads(body)["created"]
+
+    return send
+
+
+def test_a_refund_is_told_with_what_has_gone_back_in_all(hear: Callable[..., Any]) -> None:
+    told, at = hear("charge.refunded", CHARGE)
+    assert told == PaymentRefund("pi_1", at, 2_500, 1_000, "usd")
+    told, at = hear(
+        "charge.refunded", {**CHARGE, "payment_intent": {"id": "pi_1", "object": "payment_intent"}}
+    )
+    assert told == PaymentRefund("pi_1", at, 2_500, 1_000, "usd")
+
+
+@pytest.mark.parametrize("kind", ["created", "updated", "closed", "funds_withdrawn", "funds_reinstated"])
+def test_a_dispute_is_told_as_it_stands(hear: Callable[..., Any], kind: str) -> None:
+    told, at = hear(f"charge.dispute.{kind}", DISPUTE)
+    assert told == PaymentDispute("dp_1", "pi_1", at, 2_500, "usd", "needs_response")
+
+
+@pytest.mark.parametrize(
+    ("kind", "thing"), [("charge.refunded", CHARGE), ("charge.dispute.created", DISPUTE)]
+)
+def test_what_no_payment_intent_made_is_none_of_ours(
+    hear: Callable[..., Any], kind: str, thing: dict[str, Any]
+) -> None:
+    assert hear(kind, {**thing, "payment_intent": None})[0] is None
+
+
+def test_a_signed_call_that_cannot_be_read_is_logged(hear: Callable[..., Any]) -> None:
+    with capture_logs() as lines:
+        assert hear("charge.refunded", {"id": "ch_1"})[0] is None
+    assert [line["event"] for line in lines] == ["payment_hook_unreadable"]

@@ -14,7 +14,7 @@ EMPTY = Book(account_id="usr_1")
 
 
 def legs(entry: Entry) -> tuple[int, ...]:
-    return (entry.plan, entry.referral, entry.bought, entry.issued, entry.lapsed, entry.spent)
+    return (entry.plan, entry.referral, entry.bought, entry.owed, entry.issued, entry.lapsed, entry.spent)
 
 
 def charged(book: Book, amount: int, month: date = OCTOBER) -> Entry:
@@ -133,3 +133,26 @@ def test_the_legs_of_every_entry_add_up_to_zero(
         entries += [entry, *ledger.refund(book.with_entries([entry]), entry, later)]
     assert all(sum(legs(each)) == 0 for each in entries)
     assert all(any(legs(each)) for each in entries)
+
+
+@given(bought=pools, owed=pools, gone=st.integers(1, 15_000))
+def test_what_is_taken_back_and_returned_leaves_the_book_as_it_was(bought: int, owed: int, gone: int) -> None:
+    book = Book(account_id="usr_1", bought=bought, owed=owed)
+    taken = ledger.clawback(book, "pi_1:1", OCTOBER, gone, "dispute")
+    between = book.with_entries([taken])
+    assert (between.bought, between.owed) == (max(bought - gone, 0), owed + max(gone - bought, 0))
+    returned = ledger.reinstatement(between, "pi_1:2", OCTOBER, gone, "dispute")
+    after = between.with_entries([returned])
+    assert after.bought - after.owed == book.bought - book.owed
+    assert after.bought >= 0 <= after.owed
+    assert sum(legs(taken)) == sum(legs(returned)) == 0
+
+
+@given(bought=pools, owed=pools)
+def test_what_is_owed_is_collected_as_far_as_bought_credits_go(bought: int, owed: int) -> None:
+    book = Book(account_id="usr_1", bought=bought, owed=owed)
+    entry = ledger.collection(book, "purchase:cs_1", OCTOBER)
+    assert (entry is None) == (min(bought, owed) == 0)
+    after = book if entry is None else book.with_entries([entry])
+    assert after.bought - after.owed == bought - owed
+    assert min(after.bought, after.owed) == 0

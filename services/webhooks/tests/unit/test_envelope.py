@@ -11,6 +11,7 @@ from contracts.events import (
     CommentReceived,
     CommentReplied,
     ConnectRefused,
+    CreditsAdjusted,
     Event,
     JobCompleted,
     JobFailed,
@@ -66,6 +67,7 @@ DATA = {
     "page.expired": (PageExpired, {"userId", "brandId", "page", "error", "reconnectUrl"}),
     "page.connect.refused": (ConnectRefused, {"userId", "brandId", "sessionId", "platform", "error"}),
     "account.quota.warning": (QuotaWarning, {"userId", "bucket", "used", "limit", "percent", "resetsAt"}),
+    "account.credits.adjusted": (CreditsAdjusted, {"userId", "reason", "credits", "bonus", "owed"}),
     "ai.job.completed": (JobCompleted, {"userId", "brandId", "job", "media"}),
     "ai.job.failed": (JobFailed, {"userId", "brandId", "job"}),
 }
