@@ -14,6 +14,7 @@ from e2e_kit.operator import Account, Accounts, Operator
 from e2e_kit.posting import await_post, schedule
 from e2e_kit.receiver import Answer, Receiver, await_delivery, deliveries, subscribe
 from e2e_kit.simulator import Simulator
+from e2e_kit.stack import Stack
 from e2e_kit.talking import Conversation
 from e2e_kit.waiting import until
 
@@ -95,6 +96,14 @@ class TestSubscriptions:
     def test_a_broken_rule_makes_nothing(self, shared: Account, change: Any, code: str) -> None:
         body = {"name": "n", "url": "https://example.com/", "events": ["post.failed"]} | change
         refused(shared.api.call("POST", "/webhooks", json=body), 400, code)
+        assert shared.api.get("/webhooks")["webhooks"] == []
+
+    @pytest.mark.parametrize("server", ["S3_URL", "SIMULATOR_URL", "BASE_URL"])
+    def test_the_stacks_own_servers_are_no_receivers(
+        self, server: str, shared: Account, stack: Stack
+    ) -> None:
+        body = {"name": "n", "url": stack.env[server], "events": ["post.failed"]}
+        refused(shared.api.call("POST", "/webhooks", json=body), 400, "VALIDATION_ERROR")
         assert shared.api.get("/webhooks")["webhooks"] == []
 
     def test_another_accounts_is_not_there(self, account: Account, shared: Account) -> None:
