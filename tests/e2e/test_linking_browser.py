@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import requests
@@ -80,6 +81,33 @@ def test_who_allows_is_sent_back_to_choose(
     assert "Go back to your app and choose what to link" in window.text("p")
     [page] = linking.choose(found[-1]["account_id"])
     assert account.api.get("/pages")["pages"] == [page]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_that_asks_fits_a_phone_by_day_and_night(
+    window: Chromium, account: Account, simulator: Simulator, tmp_path: Path, scheme: str
+) -> None:
+    linking = begin(account, simulator, "FB", accounts=4)
+    window.emulate_phone(360, 640, scheme)
+    try:
+        ask(window, linking)
+        window.press("button[name=sim_allow]")
+        assert outcome(window) == "confirm"
+        window.keep_picture(tmp_path / "confirm.png")
+        assert window.run("return [innerWidth, document.documentElement.scrollWidth]") == [360, 360]
+        buttons = window.run(
+            "return [...document.querySelectorAll('button')].map(one => one.getBoundingClientRect())"
+            ".map(box => [box.left, box.right, box.height])"
+        )
+        assert len(buttons) == 2
+        assert all(left >= 0 and right <= 360 and height >= 44 for left, right, height in buttons)
+        text = window.run("return getComputedStyle(document.querySelector('h1')).color")
+        assert text == ("rgb(255, 255, 255)" if scheme == "dark" else "rgb(0, 0, 0)")
+        window.press("button[value=cancel]")
+        assert outcome(window) == "refused"
+    finally:
+        window.emulate_phone(0, 0, "")
+    assert linking.session()["error"]["code"] == "CANCELLED"
 
 
 @pytest.mark.parametrize("platform", NAMES)

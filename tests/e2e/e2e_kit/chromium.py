@@ -65,6 +65,20 @@ class Chromium:
         """What a script returns: the driver's, which no policy of the page holds up."""
         return self._ask("POST", "/execute/sync", script=script, args=[])
 
+    def emulate_phone(self, width: int, height: int, scheme: str) -> None:
+        """From now on the window is a phone's, set to light or dark; a width of 0 ends it."""
+        screen = {
+            "width": width,
+            "height": height,
+            "deviceScaleFactor": 2 * bool(width),
+            "mobile": bool(width),
+        }
+        self._ask("POST", "/goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride", params=screen)
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self._ask(
+            "POST", "/goog/cdp/execute", cmd="Emulation.setEmulatedMedia", params={"features": features}
+        )
+
     def keep_picture(self, path: Path) -> None:
         """Of what is shown, as PNG."""
         path.write_bytes(base64.b64decode(self._ask("GET", "/screenshot")))
