@@ -1,18 +1,16 @@
-"""CPU work on strangers' bytes, in a process of its own: limits of memory and time, no secrets, nothing left behind.
+"""CPU work on strangers' bytes, in a process of its own: limits of memory and time, a sandbox, nothing left behind.
 
 One nursery process per module is started on first use and keeps the module imported; each piece of work is a fresh
 fork of it (about 3 ms), which ends with the work. The caller waits on a socket, so that under eventlet everything else
 goes on. What is to be done and what came out travel as JSON; files travel as open descriptors. A program that is not
 ours takes the fork's place, limits and all, with two of the files as its standard input and output.
 
-The nursery knows no environment but the paths of Python's modules. Where there is Landlock (Linux 5.13, unless the
-container's seccomp profile forbids it) the work looks into no other process either, unless it is root's: a decoder that
-is broken into finds the service's keys neither in its own environment nor in the service's. It reads what files the
-service's user reads, mounted secrets among them, and has the service's network.
+The nursery knows no environment but the paths of Python's modules. Its forks enter `chassis.sandbox` before they read a
+byte of a stranger's: a decoder that is broken into sees the files it was given, and libraries. `Workshop.confinement`
+tells what of that holds on this kernel. A fork that cannot enter the sandbox does no work (NotStarted).
 """
 
 import array
-import ctypes
 import importlib
 import os
 import resource
@@ -28,6 +26,7 @@ from typing import Any
 
 import msgspec
 
+from chassis.sandbox import Confinement, Sandbox
 from contracts.record import Record
 
 #: An answer is a few figures, never a picture. Our choice.
@@ -39,11 +38,8 @@ _KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LANG", "TMPDIR")
 _GRACE_SECONDS = 2.0
 #: Who waits longer for a turn is told to come again. Our choice.
 _TURN_SECONDS = 30.0
-#: landlock_create_ruleset and landlock_restrict_self, the same numbers on all machines; prctl's PR_SET_NO_NEW_PRIVS.
-_CREATE_RULESET, _RESTRICT_SELF, _NO_NEW_PRIVS = 444, 446, 38
-#: To make devices: Landlock wants something that is forbidden, and this nobody does.
-_FORBIDDEN = struct.pack("Q", 1 << 6 | 1 << 11)
-_system = ctypes.CDLL(None)
+#: Descriptors of the nursery and of each fork: the files handed over, and libraries opened one by one. Our choice.
+_MAX_DESCRIPTORS = 64
 
 
 class WorkFailed(Exception):
@@ -83,6 +79,8 @@ class _Answer(Record):
     problem: str | None = None
     #: It ran out of memory.
     exhausted: bool = False
+    #: The sandbox could not be entered, and nothing was done.
+    unconfined: bool = False
 
 
 class Workshop:
@@ -100,16 +98,14 @@ class Workshop:
 
         `files` are open descriptors, the same files to both. Raises WorkFailed, OutOfLimits, NotStarted.
         """
-        order = _Order(function=function, argument=argument, limits=self._limits)
-        with self._sent(order, files) as channel:
-            try:
-                answer = _read_framed(channel)
-            except (EOFError, OSError) as error:
-                raise OutOfLimits("the process ended without an answer") from error
-        said = msgspec.json.decode(answer, type=_Answer)
-        if said.problem is not None:
-            raise (OutOfLimits if said.exhausted else WorkFailed)(said.problem)
-        return said.result
+        return self._answer(_Order(function=function, argument=argument, limits=self._limits), files)
+
+    def confinement(self) -> Confinement:
+        """What holds of the sandbox, told by a process that has entered it. Raises NotStarted."""
+        try:
+            return msgspec.convert(self._answer(_Order(limits=self._limits), ()), Confinement)
+        except WorkFailed as error:
+            raise NotStarted(str(error)) from error
 
     def run_program(self, program: Sequence[str], files: Sequence[int]) -> None:
         """A program's path and arguments, until it has ended; whether it went well, its output tells.
@@ -119,17 +115,24 @@ class Workshop:
         """
         with self._sent(_Order(program=tuple(program), limits=self._limits), files) as channel:
             try:
-                problem = msgspec.json.decode(_read_framed(channel), type=_Answer).problem
+                _read_answer(channel)
             except EOFError:
                 return  # the program kept the channel open, and said nothing: it knows of none
             except OSError as error:
                 raise OutOfLimits("the program did not end") from error
-        raise WorkFailed(problem or "")
 
     def close(self) -> None:
         """End the nursery; work that runs goes on to its end."""
         with self._lock:
             self._end()
+
+    def _answer(self, order: _Order, files: Sequence[int]) -> Any:
+        """The result. Raises WorkFailed, OutOfLimits, NotStarted."""
+        with self._sent(order, files) as channel:
+            try:
+                return _read_answer(channel)
+            except (EOFError, OSError) as error:
+                raise OutOfLimits("the process ended without an answer") from error
 
     @contextmanager
     def _sent(self, order: _Order, files: Sequence[int]) -> Iterator[socket.socket]:
@@ -175,7 +178,7 @@ class Workshop:
         self._door, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with inside:
             self._nursery = subprocess.Popen(
-                [sys.executable, "-m", "chassis.confined", str(inside.fileno()), self._module],
+                [sys.executable, "-P", "-m", "chassis.confined", str(inside.fileno()), self._module],
                 pass_fds=[inside.fileno()],
                 stdin=subprocess.DEVNULL,
                 env={name: os.environ[name] for name in _KEPT if name in os.environ},
@@ -189,6 +192,18 @@ class Workshop:
             self._nursery.kill()
             self._nursery.wait()
             self._nursery = None
+
+
+def _read_answer(channel: socket.socket) -> Any:
+    """The work's result. Raises WorkFailed, OutOfLimits, NotStarted; EOFError or OSError when there is no answer."""
+    try:
+        said = msgspec.json.decode(_read_framed(channel), type=_Answer)
+    except msgspec.DecodeError as error:  # a decoder that is broken into may write anything
+        raise WorkFailed("the answer cannot be read") from error
+    if said.problem is not None:
+        kind = NotStarted if said.unconfined else OutOfLimits if said.exhausted else WorkFailed
+        raise kind(said.problem)
+    return said.result
 
 
 def _read_framed(sock: socket.socket) -> bytes:
@@ -212,51 +227,61 @@ def _nursery(door: socket.socket, module: str) -> None:
     """Fork for every packet that comes, until the service closes the door."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service, which then closes the door
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_MAX_DESCRIPTORS, _MAX_DESCRIPTORS))
     importlib.import_module(module)
+    sandbox = Sandbox()
     door.setblocking(True)  # a green socket's other end is not
     while True:
         packet, descriptors, _, _ = socket.recv_fds(door, 1, 16)
         if not packet:
             return
         if os.fork() == 0:
-            door.close()
-            _work(module, descriptors)
+            door.close()  # its number may lie above those that the sandbox closes
+            _work(module, descriptors, sandbox)
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def _work(module: str, descriptors: list[int]) -> None:
+def _work(module: str, descriptors: list[int], sandbox: Sandbox) -> None:
     """The confined process: one order, one answer, the end."""
     with suppress(BaseException), socket.socket(fileno=descriptors[0]) as channel:
         channel.setblocking(True)
         order = msgspec.json.decode(_read_framed(channel), type=_Order)
-        _confine(order.limits)
         try:
-            if order.program:
-                _become(order.program, descriptors)
-            result = getattr(sys.modules[module], order.function)(order.argument, descriptors[1:])
-            answer = _Answer(result=result)
-        except MemoryError:
-            answer = _Answer(problem="out of memory", exhausted=True)
-        except Exception as error:  # noqa: BLE001 - the caller is told
-            answer = _Answer(problem=f"{type(error).__name__}: {error}"[:1000])
+            _confine(order, descriptors, sandbox)
+        except OSError as error:
+            answer = _Answer(problem=f"no sandbox: {error}", unconfined=True)
+        else:
+            answer = _answer_to(order, module, descriptors, sandbox)
         body = msgspec.json.encode(answer)
         channel.sendall(_LENGTH.pack(len(body)) + body)
     os._exit(0)
 
 
-def _become(program: tuple[str, ...], descriptors: Sequence[int]) -> None:
-    """The program in place of this process; it has the channel too, whose end tells its own. Raises OSError."""
-    channel, given, taken = descriptors
-    os.set_inheritable(channel, True)
-    for place, file in enumerate((given, taken, os.open(os.devnull, os.O_WRONLY))):
+def _answer_to(order: _Order, module: str, descriptors: list[int], sandbox: Sandbox) -> _Answer:
+    try:
+        if order.program:
+            os.execve(order.program[0], order.program, {})
+        if not order.function:
+            return _Answer(result=sandbox.confinement)
+        return _Answer(result=getattr(sys.modules[module], order.function)(order.argument, descriptors[1:]))
+    except MemoryError:
+        return _Answer(problem="out of memory", exhausted=True)
+    except Exception as error:  # noqa: BLE001 - the caller is told
+        return _Answer(problem=f"{type(error).__name__}: {error}"[:1000])
+
+
+def _confine(order: _Order, descriptors: list[int], sandbox: Sandbox) -> None:
+    """From here on the kernel ends this process at its limits, and refuses what the sandbox forbids. Raises OSError."""
+    channel, *files = descriptors
+    nothing = os.open(os.devnull, os.O_RDWR)
+    given, taken = files if order.program else (nothing, nothing)
+    for place, file in enumerate((given, taken, nothing)):
         os.dup2(file, place)
         os.set_blocking(place, True)  # a green socket's other end is not
-    os.execve(program[0], program, {})
-
-
-def _confine(limits: Limits) -> None:
-    """From here on the kernel ends this process at its limits."""
+    # A program has the channel too: that it ends is all it tells.
+    os.set_inheritable(channel, True)
+    limits = order.limits
     for kind, value in (
         (resource.RLIMIT_AS, limits.memory_bytes),
         (resource.RLIMIT_CPU, limits.cpu_seconds),
@@ -267,17 +292,10 @@ def _confine(limits: Limits) -> None:
         resource.setrlimit(kind, (value, value))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(limits.seconds)
-    if sys.platform == "linux":
-        _shut_in()
-
-
-def _shut_in() -> None:
-    """From here on no other process can be looked into, though it has the same user."""
-    ruleset = _system.syscall(_CREATE_RULESET, _FORBIDDEN, len(_FORBIDDEN), 0)
-    if ruleset >= 0:
-        _system.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
-        _system.syscall(_RESTRICT_SELF, ruleset, 0)
-        os.close(ruleset)
+    if order.program:
+        sandbox.enter([channel], order.program[0])
+    else:
+        sandbox.enter(descriptors)
 
 
 if __name__ == "__main__":

@@ -151,6 +151,10 @@ def run(names: Sequence[str]) -> None:
     logs.configure("posthaste" if shared else names[0], bus.log_level)
     for service in settings.values():
         refuse_shifted_clock(bus, service)
+    for name in names:
+        check_start = getattr(service_class(name), "before_start", None)
+        if check_start is not None:
+            check_start()
     kind = NamedContainer if shared else ServiceContainer
     containers = [container_of(name, bus, service, kind) for name, service in settings.items()]
     servers = [server_of(container) for container in containers]

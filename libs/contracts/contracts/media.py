@@ -230,8 +230,24 @@ class LocatedFile(Record):
     created_at: datetime
 
 
+class SandboxReport(Record):
+    """What confines the decoder of uploads on the machine that answers (`chassis.sandbox`)."""
+
+    #: 0: no Landlock. From 4 on it refuses TCP too.
+    landlock_abi: int
+    seccomp: bool
+    network_namespace: bool
+    #: What a complete sandbox has and this one has not: "landlock", "seccomp".
+    missing: tuple[str, ...]
+    #: MEDIA_SANDBOX_REQUIRED: whether the service refuses to start while anything is missing.
+    required: bool
+
+
 class MediaApi(Protocol):
-    """RPC surface of the media service. From publishing alone: attach, detach, get_files; from the gateway: locate."""
+    """RPC surface of the media service.
+
+    From publishing alone: attach, detach, get_files; from the gateway: locate; from the operator: get_sandbox.
+    """
 
     def begin_upload(self, caller: Caller, request: BeginUpload) -> UploadTicket: ...
     def commit_upload(self, caller: Caller, request: CommitUpload) -> UploadedMedia: ...
@@ -246,3 +262,4 @@ class MediaApi(Protocol):
     def detach_media(self, caller: Caller, request: DetachMedia) -> Nothing: ...
     def get_files(self, caller: Caller, request: GetFiles) -> MediaFiles: ...
     def locate_file(self, caller: Caller, request: LocateFile) -> LocatedFile: ...
+    def get_sandbox(self, caller: Caller, request: Nothing) -> SandboxReport: ...

@@ -13,6 +13,7 @@ from ctl import (
     brands,
     clock,
     collaborators,
+    doctor,
     keys,
     output,
     pages,
@@ -77,7 +78,7 @@ def cli(ctx: click.Context, as_json: bool, operation: str | None) -> None:
 for group in (
     users.user, tokens.token, brands.brand, collaborators.collaborator, audit.audit, pages.page, posts.post,
     credits_, keys.keys, webhooks.webhook, clock.clock, quarantine.quarantine,
-    services.service,
+    services.service, doctor.doctor,
 ):  # fmt: skip
     cli.add_command(group)
 

@@ -12,6 +12,7 @@ from contracts.accounts import AccountsApi
 from contracts.ai import AiApi
 from contracts.caller import Caller, operator
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.media import MediaApi
 from contracts.publishing import PublishingApi
 from contracts.quota import QuotaApi
 from contracts.webhooks import WebhooksApi
@@ -42,6 +43,10 @@ class Session:
     @property
     def accounts(self) -> AccountsApi:
         return cast(AccountsApi, self._service("accounts"))
+
+    @property
+    def media(self) -> MediaApi:
+        return cast(MediaApi, self._service("media"))
 
     @property
     def publishing(self) -> PublishingApi:

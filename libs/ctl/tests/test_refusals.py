@@ -89,21 +89,22 @@ def test_the_connection_is_closed_after_a_refusal_too(line: Any) -> None:
 
 def test_the_commands_are_exactly_these_each_with_help_for_itself_and_its_options(line: Any) -> None:
     found = []
-    for name, group in cli.commands.items():
-        assert isinstance(group, click.Group)
-        found.append(f"{name} {' '.join(sorted(group.commands))}")
-        for command in group.commands.values():
-            assert command.help, command.name
-            assert all(option.help for option in command.params if isinstance(option, click.Option)), (
-                command.name
-            )
-            assert line.run(name, str(command.name), "--help").exit_code == 0
+    for name, entry in cli.commands.items():
+        commands: dict[tuple[str, ...], click.Command] = {(name,): entry}
+        if isinstance(entry, click.Group):
+            commands = {(name, word): entry.commands[word] for word in sorted(entry.commands)}
+        found.append(" ".join((name, *(words[-1] for words in commands if len(words) > 1))))
+        for words, command in commands.items():
+            assert command.help, words
+            assert all(option.help for option in command.params if isinstance(option, click.Option)), words
+            assert line.run(*words, "--help").exit_code == 0
     assert sorted(found) == [
         "audit list",
         "brand create list",
         "clock reset shift show",
         "collaborator add remove",
         "credits auto-refill grant show",
+        "doctor",
         "keys rotate",
         "page expire link list",
         "post due",

@@ -22,6 +22,8 @@ class Settings(Record):
     public_base_url: str
     #: Files looked at, and JPEGs made, at once; each may take a gigabyte of memory for a moment. Our choice.
     confined_at_once: int
+    #: Whether the service refuses to start where the sandbox of strangers' files is not complete.
+    sandbox_required: bool
     #: How often the whole bucket is looked through for what belongs to nobody. Our choice.
     orphan_sweep_seconds: float
     #: ffprobe's path, asked what a film's headers leave open; empty: nobody is asked.
@@ -40,6 +42,7 @@ class Settings(Record):
             secret_key=config.text("S3_SECRET_KEY"),
             public_base_url=config.text("MEDIA_PUBLIC_BASE_URL", f"{gateway.rstrip('/')}/media").rstrip("/"),
             confined_at_once=config.integer("MEDIA_CONFINED_AT_ONCE", 4),
+            sandbox_required=config.flag("MEDIA_SANDBOX_REQUIRED"),
             orphan_sweep_seconds=config.number("MEDIA_ORPHAN_SWEEP_SECONDS", 3600),
             ffprobe=_program(config.text("FFPROBE", "ffprobe")),
         )

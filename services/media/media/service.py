@@ -7,7 +7,8 @@ from contracts import media as contract
 from contracts.caller import Caller
 from contracts.events import Event, PostMedia
 from contracts.record import Nothing
-from media import attaching, delivering, files, parts, removing, sweeps, uploads
+from media import attaching, decoder_sandbox, delivering, files, parts, removing, sweeps, uploads
+from media.config import Settings
 from media.house import House, house_of
 from media.store import Connection
 
@@ -16,6 +17,10 @@ class MediaService:
     name = "media"
     api = contract.MediaApi
     database = DatabaseProvider()
+
+    @classmethod
+    def before_start(cls) -> None:
+        decoder_sandbox.check(Settings.from_env())
 
     @property
     def house(self) -> House:
@@ -72,6 +77,10 @@ class MediaService:
     @rpc
     def locate_file(self, caller: Caller, request: contract.LocateFile) -> contract.LocatedFile:
         return files.locate(self.house, request)
+
+    @rpc
+    def get_sandbox(self, caller: Caller, request: Nothing) -> contract.SandboxReport:
+        return decoder_sandbox.report(self.house, caller)
 
     @on_event("post.media")
     def on_post_media(self, connection: Connection, event: Event) -> None:

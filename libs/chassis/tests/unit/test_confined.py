@@ -1,6 +1,5 @@
 """Work in a confined process: its limits, what it knows, and that everything else goes on meanwhile."""
 
-import ctypes
 import os
 import subprocess
 import sys
@@ -8,6 +7,7 @@ import tempfile
 import textwrap
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from chassis.confined import Limits, OutOfLimits, WorkFailed, Workshop
 
 WORK = textwrap.dedent(
     """
-    import os, time
+    import ctypes, os, time
 
     def add(argument, files):
         return argument["a"] + argument["b"]
@@ -33,7 +33,7 @@ WORK = textwrap.dedent(
         return len(bytearray(argument))
 
     def crash(argument, files):
-        os.kill(os.getpid(), 11)
+        ctypes.string_at(0)
 
     def fail(argument, files):
         raise ValueError("no such thing")
@@ -46,11 +46,15 @@ WORK = textwrap.dedent(
             for _ in range(argument):
                 file.write(bytes(2**20))
 
-    def look(argument, files):
-        open(f"/proc/{argument or os.getppid()}/mem", "rb").close()
-
     def know(argument, files):
-        return dict(os.environ), sorted(os.listdir("/proc/self/fd"))
+        return dict(os.environ), [number for number in range(4096) if is_open(number)]
+
+    def is_open(number):
+        try:
+            os.fstat(number)
+        except OSError:
+            return False
+        return True
     """
 )
 #: Ticks of 10 ms go on while two pieces of work burn a second of CPU each; prints the longest pause in milliseconds.
@@ -78,9 +82,6 @@ GREEN = textwrap.dedent(
     print(max(after - before for before, after in zip(ticks, ticks[1:])) * 1000)
     """
 )
-
-
-HAS_LANDLOCK = sys.platform == "linux" and ctypes.CDLL(None).syscall(444, None, 0, 1) > 0
 
 
 @pytest.fixture
@@ -133,11 +134,13 @@ def test_what_the_work_raises_is_told(workshop):
 
 def test_the_work_knows_no_secret_and_has_no_file_but_those_given(workshop, monkeypatch):
     monkeypatch.setenv("S3_SECRET_KEY", "secret")
-    with tempfile.TemporaryFile() as file:
+    with ExitStack() as others, tempfile.TemporaryFile() as file:
+        for _ in range(100):  # the nursery's own socket then has a high number
+            others.enter_context(open(os.devnull, "rb"))
         known, descriptors = workshop.run("know", None, (file.fileno(),))
     assert "S3_SECRET_KEY" not in known
-    # Standard input, output and errors, the line to us, the file, and the folder being listed.
-    assert len(descriptors) == 6
+    # Standard input, output and errors (all /dev/null), the channel to us, and the file.
+    assert len(descriptors) == 5
 
 
 def program(workshop, *arguments, given=b""):
@@ -154,26 +157,25 @@ def test_a_program_reads_and_writes_the_files_it_is_given(workshop):
     assert program(workshop, "/bin/cat", given=b"hello") == b"hello"
 
 
-@pytest.mark.skipif(not HAS_LANDLOCK, reason="the kernel has no Landlock")
-def test_the_work_looks_into_no_other_process(workshop):
-    """Into the memory, where the environment is: root may read that from `environ` all the same."""
-    for service_or_nursery in (os.getpid(), None):
-        with pytest.raises(WorkFailed, match="PermissionError"):
-            workshop.run("look", service_or_nursery)
+def test_a_program_has_random_numbers_as_ffprobe_ends_without(workshop):
+    assert len(program(workshop, "/usr/bin/head", "-c", "8", "/dev/urandom")) == 8
 
 
 def test_a_program_knows_nothing_and_has_the_same_limits(workshop, monkeypatch):
     monkeypatch.setenv("S3_SECRET_KEY", "secret")
-    told = program(workshop, "/bin/sh", "-c", "env; ulimit -v; ulimit -f; ulimit -t; echo nothing >&2")
+    told = program(workshop, "/bin/sh", "-c", "export -p; ulimit -v; ulimit -f; ulimit -t; echo nothing >&2")
     assert b"SECRET" not in told
     # In KiB, in blocks of 512 bytes, in seconds.
     assert told.split()[-3:] == [b"262144", b"2048", b"1"]
 
 
-@pytest.mark.parametrize("script", ["kill -9 $$", "exit 3", "exec sleep 30", "while :; do :; done"])
-def test_a_program_ends_by_itself_or_at_its_limits_and_the_next_goes_on(workshop, script):
+@pytest.mark.parametrize(
+    "arguments",
+    [("/bin/sh", "-c", "exit 3"), ("/bin/sleep", "30"), ("/bin/sh", "-c", "while :; do :; done")],
+)
+def test_a_program_ends_by_itself_or_at_its_limits_and_the_next_goes_on(workshop, arguments):
     began = time.monotonic()
-    program(workshop, "/bin/sh", "-c", f"echo before; {script}")
+    program(workshop, *arguments)
     assert time.monotonic() - began < 4
     assert program(workshop, "/bin/echo", "hello") == b"hello\n"
 

@@ -7,6 +7,7 @@ import pytest
 from urllib3.exceptions import ProtocolError
 
 from contracts import media as api
+from contracts.caller import operator
 from contracts.errors import ApiError
 from contracts.events import PostMedia
 from contracts.record import Nothing
@@ -116,3 +117,12 @@ def test_an_upload_cut_off_by_kill_9_leaves_neither_object_nor_reservation(
     assert storage.http.request("GET", storage.object_address(ticket)).status == 404
     with pytest.raises(ApiError):
         looking.result()
+
+
+def test_the_operator_is_told_what_confines_the_decoder(storage):
+    report = storage.service.get_sandbox(operator(), Nothing())
+    assert (report.landlock_abi == 0) == ("landlock" in report.missing)
+    assert report.seccomp == ("seccomp" not in report.missing)
+    assert not report.required
+    with pytest.raises(ApiError, match="MISSING_SCOPE"):
+        storage.service.get_sandbox(storage.caller(), Nothing())

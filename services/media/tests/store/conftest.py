@@ -160,6 +160,7 @@ def world(database: Database, bucket: dict[str, str], make: SimpleNamespace) -> 
         secret_key=bucket["S3_SECRET_KEY"],
         public_base_url="https://files.test",
         confined_at_once=2,
+        sandbox_required=False,
         orphan_sweep_seconds=3600,
     )
     house = House(database, settings)

@@ -1,23 +1,24 @@
 """What a film's headers leave open is asked of ffprobe: here a small one that tells what it was given."""
 
+import os
 import stat
 import sys
-from pathlib import Path
 
 import msgspec
 import pytest
 
 from chassis.confined import Limits, Workshop
+from media import probing
 
 FILM = {"filename": "a.webm", "mime_type": "video/webm"}
 PACKETS = "".join(f"packet|pts_time={n / 10:.6f}|duration_time=0.100000\n" for n in range(9_000))
 STREAMS = "stream|width=640|height=480|side_data|rotation=-90\n\nstream|\n"
-#: Writes down what it knows, eats the film, and answers.
-FAKE = """#!{python}
-import os, pathlib, sys
+#: Tells what it knows, eats the film, and answers. It may write nowhere else than to its output.
+FAKE = """#!{python} -IS
+import os, sys
 film = sys.stdin.buffer.read() if {reads} else b""
 said = "\\0".join(sys.argv[1:]), *(f"{{name}}={{value}}" for name, value in os.environ.items()), str(len(film))
-pathlib.Path({log!r}).write_text("\\n".join(said))
+sys.stdout.write("\\n".join(said) + "\\n")
 sys.stdout.write({answer!r})
 sys.stdout.flush()
 {then}
@@ -25,18 +26,28 @@ sys.stdout.flush()
 
 
 @pytest.fixture
-def ffprobe(world, tmp_path):
-    """`ffprobe(answer)` makes one and has the house ask it; the file it writes what it was given into."""
-    log = tmp_path / "asked"
+def path(tmp_path):
+    return tmp_path / "ffprobe"
 
-    def make(answer: str = PACKETS + STREAMS, *, reads: bool = True, then: str = "") -> Path:
-        path = tmp_path / "ffprobe"
-        path.write_text(
-            FAKE.format(python=sys.executable, log=str(log), answer=answer, reads=reads, then=then)
-        )
+
+@pytest.fixture
+def ffprobe(world, path, monkeypatch):
+    """`ffprobe(answer)` makes one and has the house ask it; a list of what each run of it told first."""
+    told: list[str] = []
+
+    class Recorded(probing.Output):
+        def read(self):
+            told.append(self.head.decode("ascii", "replace"))
+            return super().read()
+
+    monkeypatch.setattr(probing, "Output", Recorded)
+
+    def make(answer: str = PACKETS + STREAMS, *, reads: bool = True, then: str = "") -> list[str]:
+        python = os.path.realpath(sys.executable)
+        path.write_text(FAKE.format(python=python, answer=answer, reads=reads, then=then))
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         world.house.settings = msgspec.structs.replace(world.house.settings, ffprobe=str(path))
-        return log
+        return told
 
     return make
 
@@ -54,9 +65,10 @@ def test_the_length_of_a_live_recording_is_what_ffprobe_says(world, make, ffprob
 
 def test_it_is_fed_the_film_and_knows_no_address_no_file_and_no_secret(world, make, ffprobe, monkeypatch):
     monkeypatch.setenv("S3_SECRET_KEY", "secret")
-    log, data = ffprobe(), make.recording(live=True, timed=False)
+    told, data = ffprobe(), make.recording(live=True, timed=False)
     kept(world, data)
-    asked, *known, read = log.read_text().splitlines()
+    asked, *known = told[0][: told[0].index("packet|")].splitlines()
+    read = known.pop()
     arguments = asked.split("\0")
     assert arguments[arguments.index("-protocol_whitelist") + 1] == "pipe"
     assert arguments[arguments.index("-f") + 1] == "matroska"
@@ -67,9 +79,9 @@ def test_it_is_fed_the_film_and_knows_no_address_no_file_and_no_secret(world, ma
 
 
 def test_what_the_headers_tell_is_asked_of_nobody(world, make, ffprobe):
-    log = ffprobe()
+    told = ffprobe()
     assert kept(world, make.recording()).duration_seconds == 2.5
-    assert not log.exists()
+    assert not told
 
 
 def test_the_size_of_a_film_that_lies_is_as_it_is_shown(world, make, ffprobe):
@@ -107,7 +119,7 @@ def test_an_ffprobe_that_never_ends_is_ended(world, make, ffprobe):
     assert kept(world, make.recording(live=True, timed=False)).duration_seconds == 900.0
 
 
-def test_one_that_is_gone_since_the_start_tells_nothing(world, make, ffprobe):
-    log = ffprobe()
-    log.with_name("ffprobe").unlink()
+def test_one_that_is_gone_since_the_start_tells_nothing(world, make, ffprobe, path):
+    ffprobe()
+    path.unlink()
     assert kept(world, make.recording(live=True, timed=False)).duration_seconds is None

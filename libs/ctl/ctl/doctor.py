@@ -1,0 +1,41 @@
+"""`doctor`: what the services report about the machines they run on."""
+
+import click
+
+from contracts.media import SandboxReport
+from contracts.record import Nothing, Record
+from ctl.session import Session, pass_session
+
+
+class Finding(Record):
+    """One check. `state`: ok, warning (works, with less than there could be) or failed."""
+
+    check: str
+    state: str
+    detail: str
+
+
+@click.command()
+@click.pass_context
+@pass_session
+def doctor(session: Session, context: click.Context) -> None:
+    """Report what protects the services on their machines.
+
+    Exit code 1 when a check failed.
+    """
+    findings = [_decoder_sandbox(session.media.get_sandbox(session.caller, Nothing()))]
+    session.show_all(findings, ("check", "state", "detail"))
+    if any(finding.state == "failed" for finding in findings):
+        context.exit(1)
+
+
+def _decoder_sandbox(report: SandboxReport) -> Finding:
+    """What confines the decoder of uploads: services/media/README.md, "The sandbox"."""
+    parts = (
+        f"Landlock ABI {report.landlock_abi}" if report.landlock_abi else "no Landlock",
+        "seccomp" if report.seccomp else "no seccomp",
+        "network namespace" if report.network_namespace else "no network namespace (not required)",
+        "required" if report.required else "not required",
+    )
+    state = "ok" if not report.missing else "failed" if report.required else "warning"
+    return Finding(check="sandbox of uploaded files", state=state, detail=", ".join(parts))
