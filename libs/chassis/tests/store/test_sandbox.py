@@ -54,6 +54,7 @@ LOAD, EQUAL, ANSWER = 0x20, 0x15, 0x06
 ALLOW, NOT_SUPPORTED, INVALID, NOT_PERMITTED = 0x7FFF0000, 0x50000 + 95, 0x50000 + 22, 0x50000 + 1
 PRCTL, SET_SECCOMP = {"x86_64": 157, "aarch64": 167}.get(platform.machine(), 0), 22
 CREATE_RULESET, RESTRICT_SELF = 444, 446
+UNSHARE = {"x86_64": 272, "aarch64": 97}.get(platform.machine(), 0)
 
 
 def refusing(call: int, answer: int) -> list[tuple[int, int, int, int]]:
@@ -148,6 +149,15 @@ def test_every_attack_from_the_sandbox_is_refused(victim: Any, uid: int) -> None
     assert found["uid"] == uid
     lacking = [name for name, holds in (("landlock", HAS_LANDLOCK), ("seccomp", HAS_SECCOMP)) if not holds]
     assert found["missing"] == lacking
+
+
+@pytest.mark.parametrize("uid", USERS)
+def test_a_container_without_namespaces_refuses_the_same(victim: Any, uid: int) -> None:
+    """Docker's default profile refuses unshare to containers without CAP_SYS_ADMIN."""
+    names = ALL if HAS_LANDLOCK and HAS_SECCOMP else CALLS if HAS_SECCOMP else FILES if HAS_LANDLOCK else ()
+    found = victim(uid, inside=names, lacking=refusing(UNSHARE, NOT_PERMITTED))
+    assert found["network"] is False
+    assert found["inside"] == dict.fromkeys(names, "refused")
 
 
 @pytest.mark.parametrize("uid", USERS)
