@@ -10,6 +10,7 @@ from typing import Any
 
 import pika
 import pytest
+from e2e_kit.api import Json
 from e2e_kit.operator import Account, Accounts, Operator
 from e2e_kit.posting import await_post, schedule
 from e2e_kit.private import private_stack
@@ -44,7 +45,7 @@ def stack(collector: Collector) -> Iterator[Stack]:
         "OTEL_TRACES_SAMPLER": "parentbased_always_off",
         "OTEL_METRIC_EXPORT_INTERVAL": "500",
     }
-    with private_stack(Path(os.environ["TEST_RUN_DIR"]) / "traces", told) as stack:
+    with private_stack(Path(os.environ["TEST_RUN_DIR"]) / "traces", told, payments=True) as stack:
         yield stack
 
 
@@ -208,6 +209,26 @@ def test_a_request_that_nobody_wants_recorded_leaves_no_span(account: Account, c
     assert collector.spans(trace_id=trace_id) == []
 
 
+def refund_a_spent_pack(account: Account, simulator: Simulator) -> None:
+    """Some of its credits are taken back, the others are owed."""
+    payment = {"payment_intent": f"pi_{uuid.uuid4().hex}", "currency": "usd"}
+    sold = {
+        "id": f"cs_{uuid.uuid4().hex}", "payment_status": "paid", "client_reference_id": account.user_id,
+        "metadata": {"credits": "500"}, "amount_total": 900, **payment,
+    }  # fmt: skip
+    refunded = {"id": "ch_1", "amount": 900, "amount_captured": 900, "amount_refunded": 900, **payment}
+
+    def tell(kind: str, thing: Json) -> None:
+        told = [simulator.tell_payment(kind, thing)]
+        until(lambda: simulator.delivered(told), 15, kind)
+
+    tell("checkout.session.completed", sold)
+    for _ in range(4):  # the plan has 30 credits, an image costs 10
+        account.api.post("/ai/images", {"prompt": "A loaf"})
+    tell("charge.refunded", refunded)
+    assert account.api.get("/account/credits")["credits"]["owed"] > 0
+
+
 @pytest.fixture(scope="module")
 def exercised(
     accounts: Accounts, operator: Operator, simulator: Simulator, receiver: Receiver, stack: Stack
@@ -221,6 +242,7 @@ def exercised(
     simulator.fault_of_provider("gemini", "image", "reject")
     account.api.call("POST", "/ai/images", json={"prompt": "A loaf"})  # refused: its credits come back
     simulator.clear_faults()
+    refund_a_spent_pack(accounts.new(tier="free", pages=()), simulator)
     free = accounts.new(tier="free", pages=())
     until(lambda: free.api.call("GET", "/me").status_code == 429, 20, "a minute's requests are used up")
     with pika.BlockingConnection(pika.URLParameters(stack.env["AMQP_URL"])) as connection:
