@@ -131,7 +131,7 @@ def open_refill(database: Database, settings: CreditSettings, account_id: str) -
         newest = store.newest(account_id)
         is_open = newest is not None and newest.state == "open"
         left = settled(standing, wish.tier).available
-        if standing.book.owed:  # whoever owes for a payment that went back is not charged by us again
+        if standing.book.owed:  # an account that owes for a payment that went back is not charged again
             wishes.look_again(account_id, None)
             return
         if is_open or left >= wish.threshold or not (wish.customer and wish.payment_method):

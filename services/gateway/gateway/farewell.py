@@ -9,7 +9,7 @@ from contracts.publishing import LinkableAccount, LinkPageView
 from gateway.answers import Answer
 from gateway.browser_page import BrowserPage, Form, Link
 
-#: Of accounts, that are told one by one in a sentence. Our choice.
+#: Accounts that a sentence names; it counts the others. Our choice.
 _MOST_NAMES = 5
 #: Characters that turn the direction of what follows: a name must not rewrite the sentence around it.
 _TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")

@@ -73,8 +73,9 @@ def _queue(
         around = limiting.lock_for_schedule(store, request.page_id, scheduled_at, effect)
         page = reach.page(caller, around.page)
         check_page(house, page)
-        check_time(scheduled_at, around.now)
-        check_content(house, request, page.platform, lambda _: attachment.files)
+        if not request.media_ids:  # else it was asked before the files were attached
+            check_time(scheduled_at, around.now)
+            check_content(house, request, page.platform, content.find_nothing)
         breach = limiting.breach_of_schedule(store, page, scheduled_at, around.near)
         if breach is not None:
             raise limiting.refusal(breach, scheduled_at)

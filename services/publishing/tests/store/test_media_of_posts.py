@@ -68,6 +68,19 @@ def test_a_post_with_media_ids_shows_them_and_holds_them(world: Any, media: Any,
     assert media.held == {post.id: {photo: True, video: True}}
 
 
+def test_a_time_that_was_in_range_stays_so_while_the_files_are_attached(
+    world: Any, media: Any, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, attach = world.in_minutes(11), house.media.attach_media
+
+    def slow(*arguments: Any, **named: Any) -> Any:
+        world.shift(120)
+        return attach(*arguments, **named)
+
+    monkeypatch.setattr(house.media, "attach_media", slow)
+    assert world.schedule(world.page(), at, media_ids=(media.add(),)).scheduled_at == at
+
+
 def test_a_post_without_media_ids_asks_media_nothing_and_tells_it_nothing(world: Any, media: Any) -> None:
     world.due_post(media_urls=("https://example.com/a.jpg",))
     post = world.schedule(world.page(), world.in_minutes(30))
