@@ -48,12 +48,11 @@ def restart(stack: Stack, name: str, number: signal.Signals = signal.SIGKILL) ->
 def test_posts_whose_answers_never_came_are_not_sent_again_by_a_publishing_that_is_killed(
     crowd: Crowd, stack: Stack, simulator: Simulator
 ) -> None:
-    crowd.begin_round()
     members = crowd.members[: 200 // POSTS_PER_PAGE]
-    texts = crowd.schedule(members, "dropped", "written_page")
+    texts = crowd.schedule(members, "dropped")
     assert len(texts) == 200
     for member in members:
-        simulator.fault("drop_after_accept", member.written_page, times=POSTS_PER_PAGE)
+        simulator.fault("drop_after_accept", member.due_page, times=POSTS_PER_PAGE)
     crowd.clock.shift_to(crowd.begin_at)
     for minute in range(POSTS_PER_PAGE):
         crowd.await_held(texts, minute * len(members) + 5, OUT_SECONDS)
@@ -64,7 +63,6 @@ def test_posts_whose_answers_never_came_are_not_sent_again_by_a_publishing_that_
 
 @pytest.mark.parametrize("name", ["publishing", "accounts", "quota", "gateway", "rabbitmq"])
 def test_a_killed_process_loses_nothing_and_repeats_nothing(crowd: Crowd, stack: Stack, name: str) -> None:
-    crowd.begin_round()
     texts = crowd.schedule(crowd.members, name)
     assert len(texts) >= 500
     seconds = 0.0

@@ -58,7 +58,6 @@ def restart(stack: Stack, name: str) -> None:
 def test_of_posts_that_go_out_while_processes_die_every_one_is_heard_of(
     crowd: Crowd, stack: Stack, receiver: Receiver
 ) -> None:
-    crowd.begin_round()
     texts = crowd.schedule(crowd.members, "heard of")
     crowd.make_due()
     for share, name in KILLS:

@@ -5,7 +5,7 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ from e2e_kit.operator import Account, Accounts, Clock
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
 
-#: A Facebook page takes 10 posts an hour and 40 in a day: five rounds.
+#: A Facebook page takes 10 posts an hour.
 POSTS_PER_PAGE = 8
 #: A post is queued at least so far away; there has to be time to queue them all.
 UNTIL_DUE = dt.timedelta(minutes=12)
@@ -29,11 +29,11 @@ PAUSE_BETWEEN_WRITES_SECONDS = 0.25
 
 @dataclass
 class Member:
-    """An account with a page whose posts come due, and one that is written to."""
+    """An account with a page that clients write to, and one whose posts come due in the latest round."""
 
     account: Account
-    due_page: Json
     written_page: Json
+    due_page: Json = field(default_factory=dict)
     #: Minute 0 of the next write; every write is an hour after the one before.
     writes: int = 0
 
@@ -49,33 +49,32 @@ class Writing:
 
 
 class Crowd:
-    """Members made once; every round schedules fresh texts, all of which `texts` remembers."""
+    """Members made once; every round schedules new texts on new pages. `texts` are those of all rounds.
+
+    Posts of an earlier round may still be on their way: on a page of their own they do not count against a later one.
+    """
 
     def __init__(self, accounts: Accounts, simulator: Simulator, clock: Clock, size: int) -> None:
-        self.simulator, self.clock = simulator, clock
+        self.simulator, self.clock, self._accounts = simulator, clock, accounts
         self.members: list[Member] = []
         self.texts: list[str] = []
         #: When the first post of the latest round is due.
         self.begin_at = clock.now()
         for _ in range(size):
             account = accounts.new(pages=())
-            self.members.append(
-                Member(account, accounts.page(account.brand_id), accounts.page(account.brand_id))
-            )
+            self.members.append(Member(account, accounts.page(account.brand_id)))
 
-    def begin_round(self) -> None:
-        """Moves on so far that no page's hour remembers the round before."""
-        self.clock.shift(hours=2)
-
-    def schedule(self, members: Iterable[Member], text: str, page: str = "due_page") -> list[str]:
-        """Posts on a page of each member, a minute apart from the earliest time on: their texts."""
+    def schedule(self, members: Sequence[Member], text: str) -> list[str]:
+        """A round: posts on a new page of each member, a minute apart from the earliest time on. Their texts."""
+        for member in members:
+            member.due_page = self._accounts.page(member.account.brand_id)
         self.begin_at = begin = self.clock.now() + UNTIL_DUE
 
         def fill(member: Member) -> list[str]:
             texts = [f"{text} {uuid.uuid4().hex}" for _ in range(POSTS_PER_PAGE)]
             for minute, one in enumerate(texts):
                 at = stamp(begin + dt.timedelta(minutes=minute))
-                body = {"page_id": getattr(member, page)["id"], "message": one, "scheduled_at": at}
+                body = {"page_id": member.due_page["id"], "message": one, "scheduled_at": at}
                 member.account.api.post("/posts/schedule", body)
             return texts
 
@@ -95,12 +94,8 @@ class Crowd:
 
     def await_held(self, texts: list[str], count: int, seconds: float) -> None:
         """Until the platform holds so many of these texts, each only once."""
-        end = time.monotonic() + seconds
-        while len(held := self.held(texts)) < count:
-            assert time.monotonic() < end, (
-                f"after {seconds} s {len(held)} of {len(texts)} posts are out, not {count}"
-            )
-            time.sleep(0.25)
+        until(lambda: len(self.held(texts)) >= count, seconds, f"{count} of {len(texts)} posts are out")
+        held = self.held(texts)
         assert set(held.values()) == {1}, held.most_common(5)
 
     def await_settled(self, seconds: float) -> None:
