@@ -28,6 +28,10 @@ from chassis.measured import MeasuredSocket, measured, secured
 #: The slowest transfer that still succeeds. Our choice: half of the slowest upload that has to work, a photo at
 #: 200 kB/s.
 SLOWEST_BYTES_PER_SECOND = 100_000.0
+#: A connection that has rested for longer is not used again: its server may be closing it at that moment, and then
+#: nobody knows whether the call arrived. Below the shortest usual time of servers, 5 s (Node's keepAliveTimeout and
+#: Apache's KeepAliveTimeout by default).
+MAX_REST_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +130,13 @@ class _Connection(HTTPConnection):
     """Its socket knows the ceiling of the call that it serves."""
 
     _measured: MeasuredSocket
+    #: When the answer to its latest call began (monotonic). A new connection has not rested yet.
+    _rests_since = math.inf
 
     def _new_conn(self) -> Any:
         assert isinstance(self.timeout, float | int), "the pool sets the time for connecting"
         sock = super()._new_conn()
+        self._rests_since = math.inf
         # Counted from here: the name may have addresses before this one that took their time to fail.
         self._measured = measured(sock, time.monotonic() + self.timeout)
         return self._measured
@@ -142,6 +149,8 @@ class _Connection(HTTPConnection):
         headers: Mapping[str, str] | None = None,
         **options: Any,
     ) -> None:
+        if self.sock is not None and time.monotonic() - self._rests_since > MAX_REST_SECONDS:
+            self.close()
         if self.sock is None:
             self.connect()
         call = _call.get()
@@ -160,6 +169,7 @@ class _Connection(HTTPConnection):
 
     def getresponse(self) -> HTTPResponse:  # type: ignore[override]
         response = super().getresponse()
+        self._rests_since = time.monotonic()
         limits = _call.get().limits
         if limits.trusts_length:
             announced = response.headers.get("Content-Length", "")

@@ -10,12 +10,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from urllib3.exceptions import ConnectTimeoutError, HTTPError
 
+from chassis import outbound
 from chassis.outbound import Limits, Outbound
 
 #: Small and fast stand-ins for a photo: 40 kB, at most 100 kB/s too slow.
@@ -64,7 +66,10 @@ def pool(**changed: Any) -> Outbound:
 def head_of(connection: socket.socket) -> bytes:
     got = b""
     while b"\r\n\r\n" not in got:
-        got += connection.recv(1)
+        piece = connection.recv(1)
+        if not piece:
+            raise ConnectionError
+        got += piece
     return got
 
 
@@ -233,19 +238,50 @@ def test_a_kept_connection_has_a_new_ceiling_for_every_call(serving: Any) -> Non
     assert len(accepted) == 1
 
 
+def secured_with(certificate: Path, work: Work) -> Work:
+    """The same work behind TLS."""
+    theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    theirs.load_cert_chain(certificate)
+
+    def secure(connection: socket.socket) -> None:
+        with theirs.wrap_socket(connection, server_side=True) as safe:
+            work(safe)
+
+    return secure
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize(("max_rest_seconds", "connections"), [(60.0, 1), (0.0, 3)], ids=["short", "long"])
+def test_a_connection_that_rested_for_too_long_is_not_used_again(
+    serving: Any,
+    certificate_for: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    scheme: str,
+    max_rest_seconds: float,
+    connections: int,
+) -> None:
+    """Its server may be closing it: nobody would know whether the call arrived."""
+    monkeypatch.setattr(outbound, "MAX_REST_SECONDS", max_rest_seconds)
+    certificate, served = certificate_for("localhost"), []
+
+    def work(connection: socket.socket) -> None:
+        served.append(connection)
+        while True:
+            head_of(connection)
+            connection.sendall(OK)
+
+    port = serving(secured_with(certificate, work) if scheme == "https" else work)
+    ours = ssl.create_default_context(cafile=str(certificate))
+    through = Outbound(limits(), connections=1, ssl_context=ours)
+    assert [through.urlopen("GET", f"{scheme}://localhost:{port}/").status for _ in range(3)] == [200] * 3
+    assert len(served) == connections
+
+
 def test_tls_is_verified_and_its_bytes_have_the_same_ceiling(
     serving: Any, certificate_for: Callable[[str], Path]
 ) -> None:
     certificate = certificate_for("localhost")
-    theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    theirs.load_cert_chain(certificate)
-
-    def secured(work: Work) -> Work:
-        def secure(connection: socket.socket) -> None:
-            with theirs.wrap_socket(connection, server_side=True) as safe:
-                work(safe)
-
-        return secure
+    secured = partial(secured_with, certificate)
 
     def get(work: Work, context: ssl.SSLContext | None) -> tuple[str, float]:
         through = Outbound(limits(), connections=1, ssl_context=context)
