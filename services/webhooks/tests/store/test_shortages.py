@@ -111,9 +111,9 @@ def test_a_shortage_of_ours_is_no_failure_of_the_receivers(desk: Any, receiver: 
         return len(asked) > 20
 
     desk.work(were_enough)
-    there_are_names.set()
     assert (desk.show(made).status, desk.show(made).consecutive_failures) == ("active", 0)
     assert all(delivery.attempts == () for delivery in desk.log(made))
+    there_are_names.set()
     desk.settle()
     assert [(delivery.status, len(delivery.attempts)) for delivery in desk.log(made)] == [
         ("delivered", 1)

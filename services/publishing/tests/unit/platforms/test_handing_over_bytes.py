@@ -81,7 +81,8 @@ class Line:
             time.sleep(0.02)
 
     def answer(self, body: bytes, length_bytes: int | None = None, status: str = "200 OK") -> None:
-        head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body) if length_bytes is None else length_bytes}\r\n\r\n"
+        length = len(body) if length_bytes is None else length_bytes
+        head = f"HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
         self.connection.sendall(head.encode() + body)
 
 
