@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if FOLDER in item.path.parents:
             item.add_marker(pytest.mark.e2e)
         if item.get_closest_marker("prompt") and "TEST_SLOW" in os.environ:
-            item.add_marker(pytest.mark.skip("a film takes the platforms minutes"))
+            item.add_marker(pytest.mark.skip("it works only with platforms that answer at once"))
     items.sort(key=lambda item: item.get_closest_marker("alone") is not None)
 
 

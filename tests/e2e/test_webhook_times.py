@@ -82,6 +82,7 @@ def await_logged(account: Account, webhook: Any, attempts: int) -> Any:
     return until(look, 10, f"{attempts} attempts are in the log")
 
 
+@pytest.mark.prompt
 def test_twenty_failures_in_a_row_disable_a_subscription_nineteen_do_not(
     talk: Conversation, clock: Clock, receiver: Receiver, path: str
 ) -> None:
