@@ -37,11 +37,16 @@ def test_publishing_and_webhooks_alone_reach_the_world(overlay: list[Resource]) 
 
 
 @pytest.mark.parametrize("name", OVERLAYS)
-def test_ai_reaches_it_too_where_its_component_is_added(name: str, tmp_path: Path) -> None:
-    parts = {"resources": FOLDER / "overlays" / name, "components": FOLDER / "components/ai-providers"}
+@pytest.mark.parametrize(
+    ("component", "service"), [("ai-providers", "ai-service"), ("mail", "accounts-service")]
+)
+def test_one_more_reaches_it_where_its_component_is_added(
+    name: str, component: str, service: str, tmp_path: Path
+) -> None:
+    parts = {"resources": FOLDER / "overlays" / name, "components": FOLDER / "components" / component}
     added = {kind: [os.path.relpath(path, tmp_path)] for kind, path in parts.items()}
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(added))
-    assert world(build(tmp_path)) == {"publishing-service", "webhooks-service", "ai-service"}
+    assert world(build(tmp_path)) == {"publishing-service", "webhooks-service", service}
 
 
 def test_nothing_is_open_that_is_not_said(overlay: list[Resource]) -> None:

@@ -246,7 +246,7 @@ def test_what_waits_in_the_gateway_s_temporary_files_fits() -> None:
 def test_only_those_with_business_outside_have_a_way_out() -> None:
     assert COMPOSE["networks"]["inside"] == {"internal": True}
     outside = {name for name, row in OURS.items() if "outside" in row["networks"]}
-    assert outside == {"gateway", "publishing", "ai", "webhooks", "services", "simulator"}
+    assert outside == {"gateway", "accounts", "publishing", "ai", "webhooks", "services", "simulator"}
 
 
 def test_what_is_built_and_mounted_is_there() -> None:

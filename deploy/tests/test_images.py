@@ -233,7 +233,7 @@ def house(environments: dict[str, Environment], admin: Engine, amqp_url: str) ->
     with own_virtual_host(admin, amqp_url) as virtual_host, own_bucket() as bucket, ExitStack() as stack:
         key = base64.urlsafe_b64encode(os.urandom(32)).decode()
         private = {
-            "accounts": {"TOKEN_SECRET": key},
+            "accounts": {"TOKEN_SECRET": key, "SIGNUPS": "open"},
             "publishing": {"CREDENTIAL_KEYS": key},
             "media": bucket,
             "webhooks": {"WEBHOOK_SECRET_KEYS": key},

@@ -41,6 +41,7 @@ PUBLIC = (
     "GET /", "GET /errors", "GET /openapi.json", "GET /media/{key}/{filename}", "POST /hooks/stripe",
     "GET /hooks/{platform}", "POST /hooks/{platform}", "GET /connect/{platform}/callback",
     "GET /connect/start/{session_id}", "POST /connect/start/{session_id}",
+    "GET /auth/verify/{user_id}/{code}", "POST /auth/verify/{user_id}/{code}",
 )  # fmt: skip
 OPERATIONS = (
     *PUBLIC, "GET /me", "GET /account", "GET /account/credits", "GET /brands",

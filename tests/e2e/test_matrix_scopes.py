@@ -33,6 +33,7 @@ FREE = {
     "GET /", "GET /errors", "GET /openapi.json", "GET /me", "GET /media/{key}/{filename}", "POST /auth/signup",
     "GET /hooks/{platform}", "POST /hooks/{platform}", "POST /hooks/stripe", "GET /connect/{platform}/callback",
     "GET /connect/start/{session_id}", "POST /connect/start/{session_id}",
+    "GET /auth/verify/{user_id}/{code}", "POST /auth/verify/{user_id}/{code}",
 }  # fmt: skip
 #: What a token that may gets for `{}`; see `expected` for the rest.
 ANSWERS = {

@@ -13,7 +13,7 @@ from local.processes import Process
 
 #: Started as `python -m chassis.run <name>`; the value is what only this service is told.
 SERVICES: dict[str, tuple[str, ...]] = {
-    "accounts": ("TOKEN_SECRET",),
+    "accounts": ("SIGNUPS", "SIGNUPS_PER_HOUR", "TOKEN_SECRET"),
     "quota": (),
     "publishing": (
         *("CREDENTIAL_KEYS", "META_VERIFY_TOKEN", "OUTBOUND_HOST_MAP"),
@@ -102,6 +102,8 @@ def settings(
         "S3_PUBLIC_URL": storage.url(port["s3"]),
         "S3_REGION": storage.REGION,
         "S3_URL": storage.url(port["s3"]),
+        "SIGNUPS": "open",
+        "SIGNUPS_PER_HOUR": "1000",
         "SIMULATOR_SLOW": SLOW_SEED if slow else "",
         "STRIPE_API_URL": simulator,
         "STRIPE_SECRET_KEY": "local-stripe-key",

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
@@ -329,3 +330,34 @@ def own_bucket() -> Iterator[dict[str, str]]:
         client.remove_object(name, str(found.object_name))
     with suppress(Exception):  # an upload in parts that a test left half done keeps the bucket
         client.remove_bucket(name)
+
+
+@pytest.fixture
+def certificate_for(tmp_path: Path) -> Callable[[str], Path]:
+    """`certificate_for("localhost")` → a key and a certificate that is its own authority, in one file."""
+    return lambda name: _certificate_of(tmp_path, name)
+
+
+def _certificate_of(folder: Path, name: str) -> Path:
+    from cryptography import x509  # not every package that uses the kit has it
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = folder / "server.pem"
+    plain = serialization.NoEncryption()
+    path.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+        + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+    return path

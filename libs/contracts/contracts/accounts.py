@@ -14,10 +14,26 @@ class User(Record):
     lastname: str
     tier: str
     created_at: datetime
+    #: Whether the address is known to be the user's. Until then the account can be given nothing (decisions "Verified
+    #: accounts").
+    verified: bool = True
+
+
+class SignUp(Record):
+    """Anybody's own account, on the free tier."""
+
+    email: str
+    password: str
+    firstname: str = ""
+    lastname: str = ""
+    #: As `user invite` printed it; with it the account is verified at once.
+    invite_code: str | None = None
+    #: The network that asks, for the limit on sign-ups; None, from gateways of the release before, is not counted.
+    asker: str | None = None
 
 
 class CreateUser(Record):
-    """Sign-up, or an operator's `user create` (who alone may set a tier or leave the password out)."""
+    """An operator's `user create`. Without a password the user cannot sign in."""
 
     email: str
     password: str | None = None
@@ -31,6 +47,8 @@ class CreatedUser(Record):
 
     user: User
     sandbox_api_token: str
+    #: The unverified account at the same address that was deleted to make room for this one.
+    voided_user_id: str | None = None
 
 
 class ChangeTier(Record):
@@ -40,6 +58,48 @@ class ChangeTier(Record):
 
 class GetUser(Record):
     user_id: str
+    #: Refuse an unverified account with EMAIL_NOT_VERIFIED: something is about to be given to it.
+    verified: bool = False
+
+
+class UserId(Record):
+    user_id: str
+
+
+class UserList(Record):
+    users: tuple[User, ...]
+
+
+class InviteUser(Record):
+    email: str
+
+
+class Invite(Record):
+    """Good for one sign-up with this address."""
+
+    email: str
+    code: str
+    expires_at: datetime
+
+
+class VerificationLink(Record):
+    """What the link in a verification mail names. The code proves that its holder reads the mailbox."""
+
+    user_id: str
+    code: str
+
+
+class ConfirmVerification(VerificationLink, kw_only=True):
+    """The password of the sign-up proves that the reader of the mailbox is the person who signed up."""
+
+    password: str
+
+
+class Verification(Record):
+    """Where the verification of an address stands."""
+
+    email: str
+    verified: bool
 
 
 class Token(Record):
@@ -224,10 +284,16 @@ class RecordAudit(Record):
 
 class AccountsApi(Protocol):
     """RPC surface of the accounts service. From the operator alone: all but authenticate, record_use,
-    sign_up, list_brands, get_brand and get_user."""
+    sign_up, view_verification, confirm_verification, refuse_verification, list_brands, get_brand and get_user."""
 
-    def sign_up(self, caller: Caller, request: CreateUser) -> CreatedUser: ...
+    def sign_up(self, caller: Caller, request: SignUp) -> CreatedUser: ...
+    def view_verification(self, caller: Caller, request: VerificationLink) -> Verification: ...
+    def confirm_verification(self, caller: Caller, request: ConfirmVerification) -> Verification: ...
+    def refuse_verification(self, caller: Caller, request: VerificationLink) -> Verification: ...
     def create_user(self, caller: Caller, request: CreateUser) -> CreatedUser: ...
+    def verify_user(self, caller: Caller, request: UserId) -> User: ...
+    def list_unverified(self, caller: Caller, request: Nothing) -> UserList: ...
+    def invite_user(self, caller: Caller, request: InviteUser) -> Invite: ...
     def get_user(self, caller: Caller, request: GetUser) -> User: ...
     def change_tier(self, caller: Caller, request: ChangeTier) -> User: ...
     def authenticate(self, caller: Caller, request: Authenticate) -> Authenticated: ...

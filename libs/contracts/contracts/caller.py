@@ -19,6 +19,8 @@ class Caller(Record, omit_defaults=True):
     #: free, developer, pro or elite: the account's tier, also for a sandbox token.
     tier: str = "free"
     sandbox: bool = False
+    #: False while nobody has verified the address of the account: it has no credits and is offered none.
+    verified: bool = True
     #: The brands the token may reach; None means every brand of the account.
     brand_ids: tuple[str, ...] | None = None
     request_id: str = ""

@@ -104,6 +104,11 @@ COLLABORATOR_INSUFFICIENT = _row("COLLABORATOR_INSUFFICIENT", 403, "permission",
     "The collaborator who issued this token no longer has full access to the brand.", "Ask the brand's owner for a token.")
 PLAN_REQUIRED = _row("PLAN_REQUIRED", 403, "ai", "This needs a higher plan; nothing was charged.",
     "Upgrade at `upgrade_url`.")
+SIGNUPS_CLOSED = _row("SIGNUPS_CLOSED", 403, "permission", "This installation takes no sign-ups.",
+    "Ask the operator for an account.")
+INVITE_REQUIRED = _row("INVITE_REQUIRED", 403, "permission",
+    "Sign-up needs an invite for this address; there is none, or its code is wrong, used or expired.",
+    "Ask the operator for an invite and send its code as `invite_code`.")
 HOOK_REFUSED = _row("HOOK_REFUSED", 403, "permission", "The call is not the platform's: its signature or verify token is wrong.",
     "Check the app's secret and verify token in the settings.")
 # --- resources ---
@@ -117,6 +122,9 @@ PAGE_IN_USE = _row("PAGE_IN_USE", 409, "resource", "The page has queued posts.",
 POST_IN_PROGRESS = _row("POST_IN_PROGRESS", 409, "resource", "The post is being sent at this moment.",
     "Wait a moment, then look at the post again.")
 EMAIL_TAKEN = _row("EMAIL_TAKEN", 409, "resource", "There is already an account with this address.", "Sign in, or use another address.")
+EMAIL_NOT_VERIFIED = _row("EMAIL_NOT_VERIFIED", 409, "resource",
+    "The account's e-mail address is not verified, so the account can be given nothing.",
+    "Have its owner follow the link in the verification mail, or confirm the address with `posthaste user verify`.")
 LIMIT_REACHED = _row("LIMIT_REACHED", 409, "limits", "The account already has as many of these as it may have.",
     "Remove one first.")
 IDEMPOTENCY_KEY_MISMATCH = _row("IDEMPOTENCY_KEY_MISMATCH", 409, "idempotency",

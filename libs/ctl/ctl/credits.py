@@ -24,7 +24,7 @@ def credits_() -> None:
 @pass_session
 def grant(session: Session, user_id: str, amount: int, referral: bool, reference: str | None) -> None:
     """Grant bonus credits. Prints the balance."""
-    user = _user(session, user_id)
+    user = _user(session, user_id, verified=True)
     if reference:
         session.act_as(f"grant:{user.id}:{reference}")
     request = GrantCredits(account_id=user.id, tier=user.tier, amount=amount, referral=referral)
@@ -37,7 +37,7 @@ def grant(session: Session, user_id: str, amount: int, referral: bool, reference
 def show(session: Session, user_id: str) -> None:
     """Show the balance as GET /account/credits does."""
     user = _user(session, user_id)
-    caller = replace(session.caller, account_id=user.id, tier=user.tier)
+    caller = replace(session.caller, account_id=user.id, tier=user.tier, verified=user.verified)
     session.show(session.ai.get_credits(caller, Nothing()))
 
 
@@ -61,7 +61,7 @@ def auto_refill(
     """Set an account's auto-refill, with --threshold and --amount, or turn it --off. Prints the balance."""
     if off == (threshold is not None and amount is not None):
         raise click.UsageError("give --threshold and --amount, or --off")
-    user = _user(session, user_id)
+    user = _user(session, user_id, verified=True)
     request = SetAutoRefill(
         account_id=user.id,
         tier=user.tier,
@@ -74,6 +74,9 @@ def auto_refill(
     session.show(session.ai.set_auto_refill(session.caller, request))
 
 
-def _user(session: Session, user_id: str) -> User:
-    """The account with its tier, which the balance depends on. Raises ApiError NOT_FOUND."""
-    return session.accounts.get_user(session.caller, GetUser(user_id=user_id))
+def _user(session: Session, user_id: str, *, verified: bool = False) -> User:
+    """The account with its tier, which the balance depends on.
+
+    Raises ApiError NOT_FOUND, EMAIL_NOT_VERIFIED where a verified account is asked for.
+    """
+    return session.accounts.get_user(session.caller, GetUser(user_id=user_id, verified=verified))

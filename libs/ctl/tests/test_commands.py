@@ -18,9 +18,13 @@ from contracts.accounts import (
     CreateBrand,
     CreatedToken,
     CreatedUser,
+    Invite,
+    InviteUser,
     Token,
     TokenList,
     User,
+    UserId,
+    UserList,
 )
 from contracts.caller import OPERATOR_SCOPE
 from contracts.keys import KeysRotated
@@ -62,6 +66,21 @@ def test_user_create_prints_the_user_and_the_sandbox_token(line: Any) -> None:
 def test_people_get_a_line_per_field(line: Any) -> None:
     line.bus.answers["change_tier"] = USER
     assert "email       ann@example.com\n" in line.run("user", "plan", "usr_1", "pro").stdout
+
+
+def test_user_invite_prints_the_code(line: Any) -> None:
+    made = Invite(email="ann@example.com", code="c0de", expires_at=NOW)
+    line.bus.answers["invite_user"] = made
+    assert line.json("user", "invite", "ann@example.com")["code"] == "c0de"
+    assert line.bus.calls[0][2] == InviteUser(email="ann@example.com")
+
+
+def test_user_unverified_lists_sign_ups_and_verify_names_one_by_its_id(line: Any) -> None:
+    waiting = replace(USER, verified=False)
+    line.bus.answers |= {"list_unverified": UserList(users=(waiting,)), "verify_user": USER}
+    assert [row["id"] for row in line.json("user", "unverified")] == ["usr_1"]
+    assert line.json("user", "verify", "usr_1")["verified"] is True
+    assert line.bus.calls[1][2] == UserId(user_id="usr_1")
 
 
 def test_token_create_passes_every_option_on(line: Any) -> None:

@@ -4,10 +4,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from contracts.accounts import User
+from contracts.accounts import GetUser, User
 from contracts.ai import AutoRefill, Credits, CreditsBalance
 from contracts.caller import OPERATOR_SCOPE
+from contracts.errors import EMAIL_NOT_VERIFIED, ApiError
 
 USER = User(
     id="usr_1", email="ann@example.com", firstname="Ann", lastname="", tier="pro",
@@ -44,6 +46,32 @@ def test_grant_names_the_account_with_its_tier_and_prints_the_balance(line: Any)
     _, caller, request = line.bus.calls[1]
     assert caller.scopes == (OPERATOR_SCOPE,)
     assert (request.account_id, request.tier, request.amount, request.referral) == ("usr_1", "pro", 505, True)
+
+
+@pytest.mark.usefixtures("answers")
+@pytest.mark.parametrize(
+    "gift",
+    [("grant", "--amount", "5"), ("auto-refill", "--threshold", "10", "--amount", "500")],
+    ids=["grant", "refill"],
+)
+def test_an_unverified_account_is_given_nothing(line: Any, gift: tuple[str, ...]) -> None:
+    def get_user(request: GetUser) -> User:
+        if request.verified:
+            raise ApiError(EMAIL_NOT_VERIFIED)
+        return USER
+
+    line.bus.answers["get_user"] = get_user
+    command, *options = gift
+    answer = line.json("credits", command, "--user", "usr_1", *options, exit_code=1)
+    assert answer["code"] == "EMAIL_NOT_VERIFIED"
+    assert [method for method, _, _ in line.bus.calls] == ["get_user"]
+
+
+@pytest.mark.usefixtures("answers")
+def test_an_unverified_accounts_balance_is_shown_as_it_sees_it(line: Any) -> None:
+    line.bus.answers["get_user"] = replace(USER, verified=False)
+    line.json("credits", "show", "--user", "usr_1")
+    assert line.bus.calls[1][1].verified is False
 
 
 @pytest.mark.usefixtures("answers")

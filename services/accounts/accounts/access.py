@@ -6,6 +6,7 @@ from accounts.store.brands import BrandStore
 from accounts.store.users import UserStore
 from chassis import outbox
 from contracts.accounts import BrandOwner, User
+from contracts.errors import EMAIL_NOT_VERIFIED, ApiError
 from contracts.events import AccountChanged, CallerChanged
 
 
@@ -17,6 +18,13 @@ def account(connection: Connection, user_id: str) -> User:
 def lock_account(connection: Connection, user_id: str) -> User:
     """The account, held until commit. Raises NOT_FOUND naming `user_id`."""
     return _found(UserStore(connection).lock(fields.known_id(user_id, field="user_id")))
+
+
+def check_verified(user: User) -> User:
+    """Raises EMAIL_NOT_VERIFIED: an unverified account can be given nothing (decisions "Verified accounts")."""
+    if not user.verified:
+        raise ApiError(EMAIL_NOT_VERIFIED)
+    return user
 
 
 def _found(user: User | None) -> User:

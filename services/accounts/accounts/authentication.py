@@ -34,6 +34,7 @@ def judge(found: Credential) -> Authenticated:
         scopes=token.scopes,
         tier=found.tier,
         sandbox=token.sandbox,
+        verified=found.verified,
         brand_ids=token.brand_ids or None,
     )
     return Authenticated(caller=caller, user=found.user, token=token)

@@ -13,7 +13,7 @@ MAX_LIMIT = 100  # spec "Request field limits"
 
 
 def create_brand(connection: Connection, caller: Caller, request: CreateBrand) -> Brand:
-    """Raises NOT_FOUND for an unknown user, VALIDATION_ERROR for a field out of its rule."""
+    """Raises NOT_FOUND for an unknown user, EMAIL_NOT_VERIFIED, VALIDATION_ERROR for a field out of its rule."""
     caller.check_operator()
     values = {
         "name": fields.name("name", request.name),
@@ -26,7 +26,7 @@ def create_brand(connection: Connection, caller: Caller, request: CreateBrand) -
     for field in ("image_guidelines", "caption_guidelines"):
         guidelines = getattr(request, field)
         values[field] = fields.optional_text(field, guidelines, max_length=fields.MAX_GUIDELINES_LENGTH)
-    account = access.lock_account(connection, request.user_id)
+    account = access.check_verified(access.lock_account(connection, request.user_id))
     store = BrandStore(connection)
     made = store.add(id=new_id("brd"), account_id=account.id, operation_id=caller.operation_id, **values)
     if made is None and caller.operation_id:  # this very operation ran before

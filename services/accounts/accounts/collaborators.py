@@ -22,7 +22,7 @@ def set_collaborator(connection: Connection, caller: Caller, request: SetCollabo
     account_id = access.brand(connection, request.brand_id).account_id
     if request.user_id == account_id:
         raise invalid("user_id", "is the brand's owner")
-    access.account(connection, request.user_id)
+    access.check_verified(access.account(connection, request.user_id))
     access.lock_account(connection, account_id)
     store = CollaboratorStore(connection)
     before = store.find(request.brand_id, request.user_id)

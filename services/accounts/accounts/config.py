@@ -1,10 +1,30 @@
 """The settings of the accounts service: the only reader of its environment."""
 
+from urllib.parse import urlsplit
+
 from chassis import config, tokens
 from contracts.record import Record
 
 #: Shorter secrets could be guessed from a token. Our choice.
 MIN_SECRET_LENGTH = 32
+#: open: anybody signs up and verifies the address by mail. invite: with the operator's code alone. off: nobody.
+SIGNUPS = ("open", "invite", "off")
+#: How the connection to the mail server is protected, with the usual port (RFC 8314, RFC 6409).
+SMTP_PORTS = {"starttls": 587, "tls": 465, "none": 25}
+
+
+class SmtpConfig(Record):
+    """The operator's mail server."""
+
+    host: str
+    port: int
+    #: starttls, tls or none
+    security: str
+    #: "": no login.
+    username: str
+    password: str
+    #: The address in From, perhaps with a name: `Posthaste <no-reply@example.com>`.
+    sender: str
 
 
 class AccountsConfig(Record):
@@ -12,14 +32,60 @@ class AccountsConfig(Record):
     token_secret: str
     #: Prefix of older live tokens that are still accepted (spec "Authentication" 3).
     legacy_token_prefix: str
+    #: open, invite or off
+    signups: str = "invite"
+    #: Sign-ups that one network may try in an hour; 0: no limit. Our choice: enough for a small office behind one
+    #: address, too few to try a list of addresses.
+    signups_per_hour: int = 10
+    #: The address clients see, without a slash at its end: links in mails lead there.
+    public_url: str = "http://localhost:8000"
+    #: None: no mails are sent, and the operator confirms addresses.
+    smtp: SmtpConfig | None = None
 
     @classmethod
     def from_env(cls) -> "AccountsConfig":
-        """Raises ConfigError when TOKEN_SECRET is missing or too short."""
+        """Raises ConfigError when a setting is missing or malformed."""
         secret = config.text("TOKEN_SECRET")
         if len(secret) < MIN_SECRET_LENGTH:
             raise config.ConfigError(f"TOKEN_SECRET must have at least {MIN_SECRET_LENGTH} characters")
         return cls(
             token_secret=secret,
             legacy_token_prefix=config.text("LEGACY_TOKEN_PREFIX", tokens.DEFAULT_LEGACY_PREFIX),
+            signups=_one_of("SIGNUPS", SIGNUPS, "invite"),
+            signups_per_hour=config.integer("SIGNUPS_PER_HOUR", 10),
+            public_url=_public_url(),
+            smtp=_smtp(),
         )
+
+
+def _public_url() -> str:
+    url = config.text("PUBLIC_BASE_URL", "http://localhost:8000").rstrip("/")
+    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+        raise config.ConfigError(f"PUBLIC_BASE_URL must be an http or https address, not {url!r}")
+    return url
+
+
+def _smtp() -> SmtpConfig | None:
+    security = _one_of("SMTP_SECURITY", tuple(SMTP_PORTS), "starttls")
+    smtp = SmtpConfig(
+        host=config.text("SMTP_HOST", ""),
+        port=config.integer("SMTP_PORT", SMTP_PORTS[security]),
+        security=security,
+        username=config.text("SMTP_USERNAME", ""),
+        password=config.text("SMTP_PASSWORD", ""),
+        sender=config.text("MAIL_FROM", ""),
+    )
+    if not smtp.host:
+        return None
+    if not smtp.sender:
+        raise config.ConfigError("MAIL_FROM is not set: mail servers want to know who sends")
+    if smtp.username and security == "none":
+        raise config.ConfigError("SMTP_SECURITY=none would send SMTP_PASSWORD in clear: use starttls or tls")
+    return smtp
+
+
+def _one_of(name: str, choices: tuple[str, ...], default: str) -> str:
+    value = config.text(name, default)
+    if value not in choices:
+        raise config.ConfigError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+    return value

@@ -10,6 +10,7 @@ from sqlalchemy import (
     DateTime,
     ForeignKey,
     Index,
+    Integer,
     MetaData,
     Table,
     Text,
@@ -44,6 +45,40 @@ users = Table(
     Column("tier", Text, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("operation_id", Text, unique=True),
+    #: The address is. The default is for the rows of releases that did not verify.
+    Column("verified", Boolean, nullable=False, server_default=text("true")),
+    Index("users_unverified", "created_at", postgresql_where=text("NOT verified")),
+)
+
+#: Mails to unverified accounts that the mail server has not taken yet.
+verification_mails = Table(
+    "verification_mails",
+    metadata,
+    Column("user_id", Text, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
+    Column("attempts", Integer, nullable=False, server_default=text("0")),
+    #: Real time. Set ahead when an attempt begins: a process that is killed during it leaves the mail to the next one.
+    Column("next_attempt_at", Moment, nullable=False),
+)
+
+#: One per address; deleted by the sign-up that uses it.
+invites = Table(
+    "invites",
+    metadata,
+    Column("email", Text, primary_key=True),
+    #: The code is derived from it (`minting.py`).
+    Column("id", Text, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("operation_id", Text),
+)
+
+#: How often sign-up was tried in a window of time, by network and by address; both as pseudonyms.
+sign_up_tries = Table(
+    "sign_up_tries",
+    metadata,
+    Column("subject", Text, primary_key=True),
+    #: The end of the window.
+    Column("ends_at", Moment, primary_key=True),
+    Column("tries", Integer, nullable=False),
 )
 
 brands = Table(

@@ -1,8 +1,11 @@
 """Password hashes: argon2id, off the event loop, a few at a time."""
 
 import threading
+from collections.abc import Callable
+from typing import Any
 
 from argon2 import PasswordHasher
+from argon2.exceptions import VerifyMismatchError
 
 from chassis.service import offload
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
@@ -18,9 +21,21 @@ _PATIENCE_SECONDS = 5.0
 
 def hash_password(password: str) -> str:
     """The hash with its parameters and salt. Raises SERVICE_UNAVAILABLE when too many are waiting."""
+    return str(_in_turn(_HASHER.hash, password))
+
+
+def matches(password_hash: str, password: str) -> bool:
+    """Whether the hash was made of this password. Raises SERVICE_UNAVAILABLE when too many are waiting."""
+    try:
+        return bool(_in_turn(_HASHER.verify, password_hash, password))
+    except VerifyMismatchError:
+        return False
+
+
+def _in_turn(function: Callable[..., Any], *args: Any) -> Any:
     if not _SLOTS.acquire(timeout=_PATIENCE_SECONDS):
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2)
     try:
-        return str(offload(_HASHER.hash, password))
+        return offload(function, *args)
     finally:
         _SLOTS.release()

@@ -4,9 +4,20 @@ from typing import Any
 
 from nameko.extensions import DependencyProvider
 
-from accounts import audit, authentication, brands, collaborators, tokens, users
+from accounts import (
+    audit,
+    authentication,
+    brands,
+    collaborators,
+    invites,
+    sign_up,
+    tokens,
+    users,
+    verification,
+    verification_mails,
+)
 from accounts.config import AccountsConfig
-from chassis.service import DatabaseProvider, rpc
+from chassis.service import DatabaseProvider, loop, rpc, wake
 from contracts import accounts as contract
 from contracts.accounts import AccountsApi
 from contracts.caller import Caller
@@ -30,12 +41,47 @@ class AccountsService:
     config = Settings()
 
     @rpc
-    def sign_up(self, caller: Caller, request: contract.CreateUser) -> contract.CreatedUser:
-        return users.sign_up(self.database, self.config, caller, request)
+    def sign_up(self, caller: Caller, request: contract.SignUp) -> contract.CreatedUser:
+        created = sign_up.sign_up(self.database, self.config, caller, request)
+        wake("send_verification_mails")
+        return created
+
+    @rpc
+    def view_verification(self, caller: Caller, request: contract.VerificationLink) -> contract.Verification:
+        with self.database.reading() as connection:
+            return verification.view(connection, self.config, request)
+
+    @rpc
+    def confirm_verification(
+        self, caller: Caller, request: contract.ConfirmVerification
+    ) -> contract.Verification:
+        return verification.confirm(self.database, self.config, request)
+
+    @rpc
+    def refuse_verification(
+        self, caller: Caller, request: contract.VerificationLink
+    ) -> contract.Verification:
+        with self.database.transaction() as connection:
+            return verification.refuse(connection, self.config, request)
 
     @rpc
     def create_user(self, caller: Caller, request: contract.CreateUser) -> contract.CreatedUser:
         return users.create_user(self.database, self.config, caller, request)
+
+    @rpc
+    def verify_user(self, caller: Caller, request: contract.UserId) -> contract.User:
+        with self.database.transaction() as connection:
+            return verification.verify_user(connection, caller, request)
+
+    @rpc
+    def list_unverified(self, caller: Caller, request: Nothing) -> contract.UserList:
+        with self.database.reading() as connection:
+            return verification.list_unverified(connection, caller)
+
+    @rpc
+    def invite_user(self, caller: Caller, request: contract.InviteUser) -> contract.Invite:
+        with self.database.transaction() as connection:
+            return invites.invite_user(connection, self.config, caller, request)
 
     @rpc
     def get_user(self, caller: Caller, request: contract.GetUser) -> contract.User:
@@ -126,3 +172,12 @@ class AccountsService:
     def record_audit(self, caller: Caller, request: contract.RecordAudit) -> contract.AuditEntry:
         with self.database.transaction() as connection:
             return audit.record_audit(connection, caller, request)
+
+    @loop(interval_seconds=5.0, deadline_seconds=verification_mails.ATTEMPT_SECONDS)
+    def send_verification_mails(self) -> int:
+        return verification_mails.send_next(self.database, self.config)
+
+    @loop(interval_seconds=600.0)
+    def forget_unverified(self) -> int:
+        with self.database.transaction() as connection:
+            return verification.forget(connection)

@@ -49,7 +49,8 @@ _KEPT_BY_ROTATION = (
 def create_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: CreateToken
 ) -> CreatedToken:
-    """Raises VALIDATION_ERROR, NOT_FOUND (user_id, brand_ids), COLLABORATOR_INSUFFICIENT, LIMIT_REACHED."""
+    """Raises VALIDATION_ERROR, NOT_FOUND (user_id, brand_ids), EMAIL_NOT_VERIFIED, COLLABORATOR_INSUFFICIENT,
+    LIMIT_REACHED."""
     caller.check_operator()
     brand_ids = fields.brand_ids(request.brand_ids)
     values: dict[str, object] = {
@@ -59,7 +60,7 @@ def create_token(
         "ip_allowlist": fields.ip_allowlist(request.ip_allowlist),
         "expires_at": fields.expires_at(request.expires_at, clock.now(connection)),
     }
-    account = access.lock_account(connection, _account_of(connection, request))
+    account = access.check_verified(access.lock_account(connection, _account_of(connection, request)))
     repeated = _repeated(connection, config, caller, account.id, legacy=request.legacy)
     if repeated is not None:
         return repeated

@@ -1,6 +1,11 @@
-"""Users: sign-up with the sandbox token of every new account, and the plan of an account."""
+"""Users: opening an account with its sandbox token, and the plan of an account.
 
-from accounts import access, fields, minting, passwords
+Who may open which account is decided by `create_user` here, for the operator, and in sign_up.py for everybody else.
+"""
+
+from collections.abc import Callable
+
+from accounts import access, fields, minting, passwords, verification
 from accounts.config import AccountsConfig
 from accounts.scopes import SANDBOX_SCOPES
 from accounts.store import Connection
@@ -9,29 +14,40 @@ from accounts.store.users import UserStore
 from chassis.database import Database
 from chassis.ids import new_id
 from chassis.tokens import SHOWN_LENGTH, hash_token
-from contracts.accounts import ChangeTier, CreatedUser, CreateUser, GetUser, User
+from contracts.accounts import ChangeTier, CreatedUser, CreateUser, GetUser, SignUp, User
 from contracts.caller import Caller
-from contracts.errors import EMAIL_TAKEN, IDEMPOTENCY_KEY_MISMATCH, MISSING_FIELD, ApiError
+from contracts.errors import EMAIL_TAKEN, IDEMPOTENCY_KEY_MISMATCH, SERVICE_UNAVAILABLE, ApiError
 
-
-def sign_up(database: Database, config: AccountsConfig, caller: Caller, request: CreateUser) -> CreatedUser:
-    """Anybody's own account: with a password, on the free tier. Raises EMAIL_TAKEN."""
-    if request.password is None:
-        raise ApiError(MISSING_FIELD, field="password")
-    return _create(database, config, caller, request, tier="free")
+#: How often an address is looked at again because its account was deleted in that moment. Our choice.
+_TRIES = 3
 
 
 def create_user(
     database: Database, config: AccountsConfig, caller: Caller, request: CreateUser
 ) -> CreatedUser:
-    """The operator's: of any tier, and perhaps without a password. Raises EMAIL_TAKEN."""
+    """The operator's: verified, of any tier, and perhaps without a password.
+
+    An unverified account with the same address is deleted. Raises EMAIL_TAKEN for a verified one.
+    """
     caller.check_operator()
-    return _create(database, config, caller, request, tier=fields.tier(request.tier))
+    return open_account(database, config, caller, request, tier=fields.tier(request.tier), verified=True)
 
 
-def _create(
-    database: Database, config: AccountsConfig, caller: Caller, request: CreateUser, *, tier: str
+def open_account(
+    database: Database,
+    config: AccountsConfig,
+    caller: Caller,
+    request: CreateUser | SignUp,
+    *,
+    tier: str,
+    verified: bool,
+    on_opened: Callable[[Connection, User], None] | None = None,
 ) -> CreatedUser:
+    """Makes the account and its sandbox token; the same operation again answers the same.
+
+    A verified account takes the place of an unverified one with its address, under a new id: nothing that belongs to
+    the old id can reach it. `on_opened` runs in the same transaction. Raises EMAIL_TAKEN.
+    """
     profile = {
         "email": fields.email(request.email),
         "firstname": fields.text("firstname", request.firstname.strip(), max_length=fields.MAX_NAME_LENGTH),
@@ -39,34 +55,65 @@ def _create(
     }
     password = None if request.password is None else fields.password(request.password)
     with database.reading() as connection:  # before the costly hash; decided for good by the insert below
-        user = _repeated(UserStore(connection), caller, profile["email"])
+        user = _repeated(UserStore(connection), caller, profile["email"], takes_over=verified)
+    voided: User | None = None
     if user is None:
         password_hash = None if password is None else passwords.hash_password(password)
+        values = {**profile, "tier": tier, "password_hash": password_hash}
         with database.transaction() as connection:
-            user = _add(connection, config, caller, {**profile, "tier": tier, "password_hash": password_hash})
-    return CreatedUser(user=user, sandbox_api_token=minting.sandbox_token(config, user.id))
+            user, voided, is_new = _add(connection, config, caller, values, verified=verified)
+            if is_new and on_opened is not None:
+                on_opened(connection, user)
+    return CreatedUser(
+        user=user,
+        sandbox_api_token=minting.sandbox_token(config, user.id),
+        voided_user_id=None if voided is None else voided.id,
+    )
 
 
-def _repeated(store: UserStore, caller: Caller, email: str) -> User | None:
-    """The user this very operation has made already; None when there is neither that nor the address."""
-    taken = store.find_by_email(email) is not None  # first: else a twin that commits in between takes it
-    made = store.find_by_operation(caller.operation_id) if caller.operation_id else None
-    if made is None and taken:
+def _repeated(store: UserStore, caller: Caller, email: str, *, takes_over: bool) -> User | None:
+    """The user this very operation has made already; None when there is none and the address may be taken."""
+    holder = store.find_by_email(email)  # first: else a twin that commits in between takes it
+    made = made_by(store, caller)
+    if made is None and holder is not None and not (takes_over and not holder.verified):
         raise ApiError(EMAIL_TAKEN)
     if made is not None and made.email != email:
         raise ApiError(IDEMPOTENCY_KEY_MISMATCH)
     return made
 
 
+def made_by(store: UserStore, caller: Caller) -> User | None:
+    """The user that this operation has made before."""
+    return store.find_by_operation(caller.operation_id) if caller.operation_id else None
+
+
 def _add(
-    connection: Connection, config: AccountsConfig, caller: Caller, values: dict[str, str | None]
-) -> User:
-    store = UserStore(connection)
-    user = store.add(id=new_id("usr"), operation_id=caller.operation_id, **values)
-    if user is None:  # another call was first, with the same address or operation
-        repeated = _repeated(store, caller, str(values["email"]))
-        assert repeated is not None, "users are never deleted"
-        return repeated
+    connection: Connection,
+    config: AccountsConfig,
+    caller: Caller,
+    values: dict[str, str | None],
+    *,
+    verified: bool,
+) -> tuple[User, User | None, bool]:
+    """The user, the unverified one that had its address, and whether the user is new."""
+    store, email = UserStore(connection), str(values["email"])
+    voided: User | None = None
+    for _ in range(_TRIES):
+        holder = store.lock_unverified(email) if verified else None
+        if holder is not None:
+            verification.void(connection, holder, reason="the operator opened an account at its address")
+            voided = holder
+        user = store.add(id=new_id("usr"), operation_id=caller.operation_id, verified=verified, **values)
+        if user is not None:
+            _add_sandbox_token(connection, config, user)
+            return user, voided, True
+        repeated = _repeated(store, caller, email, takes_over=verified)
+        if repeated is not None:  # another call was first, with the same operation
+            return repeated, None, False
+    raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
+
+
+def _add_sandbox_token(connection: Connection, config: AccountsConfig, user: User) -> None:
     plain = minting.sandbox_token(config, user.id)
     TokenStore(connection).add(
         id=new_id("tok"),
@@ -79,24 +126,29 @@ def _add(
         ip_allowlist=[],
         sandbox=True,
     )
-    return user
 
 
 def get_user(connection: Connection, caller: Caller, request: GetUser) -> User:
-    """The caller himself or the account he acts on; anyone for the operator. Raises NOT_FOUND."""
+    """The caller himself or the account he acts on; anyone for the operator.
+
+    Raises NOT_FOUND, EMAIL_NOT_VERIFIED where a verified account is asked for.
+    """
     if not caller.is_operator and request.user_id not in (caller.user_id, caller.account_id):
         raise fields.not_found()
     user = UserStore(connection).find(fields.known_id(request.user_id))
     if user is None:
         raise fields.not_found()
-    return user
+    return access.check_verified(user) if request.verified else user
 
 
 def change_tier(connection: Connection, caller: Caller, request: ChangeTier) -> User:
-    """Holds from the next request on. Active keys above a lower tier's limit live on; no new one is made."""
+    """Holds from the next request on. Active keys above a lower tier's limit live on; no new one is made.
+
+    Raises NOT_FOUND, EMAIL_NOT_VERIFIED.
+    """
     caller.check_operator()
     tier = fields.tier(request.tier)
-    access.lock_account(connection, request.user_id)
+    access.check_verified(access.lock_account(connection, request.user_id))
     user = UserStore(connection).set_tier(request.user_id, tier)
     assert user is not None, "locked above"
     access.tell_caller_changed(connection, user.id)

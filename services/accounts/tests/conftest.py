@@ -1,13 +1,21 @@
-"""A migrated database with the use cases bound to it, as service.py binds them."""
+"""A migrated database with the use cases bound to it, as service.py binds them; and a mail server."""
 
-from collections.abc import Callable
+import base64
+import queue
+import socketserver
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 from sqlalchemy import text
 
-from accounts import audit, authentication, brands, collaborators, tokens, users
+from accounts import audit, authentication, brands, collaborators, sign_up, tokens, users
 from accounts.config import AccountsConfig
 from chassis import clock
 from chassis.database import Database
@@ -24,13 +32,16 @@ from contracts.accounts import (
     CreateUser,
     ListAudit,
     SetCollaborator,
+    SignUp,
     Token,
     TokenId,
     User,
 )
 from contracts.caller import Caller, operator
 
-CONFIG = AccountsConfig(token_secret="a secret for tests, and a long one", legacy_token_prefix="sk_live_")
+CONFIG = AccountsConfig(
+    token_secret="a secret for tests, and a long one", legacy_token_prefix="sk_live_", signups="open"
+)
 
 
 class Accounts:
@@ -38,6 +49,7 @@ class Accounts:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self.config = CONFIG
         self.serial = 0
 
     def call(self, use_case: Callable[..., Any], *args: Any) -> Any:
@@ -50,11 +62,11 @@ class Accounts:
 
     def create_user(self, caller: Caller, **values: Any) -> CreatedUser:
         request = CreateUser(**{"email": "ann@example.com", **values})
-        return users.create_user(self.database, CONFIG, caller, request)
+        return users.create_user(self.database, self.config, caller, request)
 
     def sign_up(self, caller: Caller, **values: Any) -> CreatedUser:
-        request = CreateUser(**{"email": "ann@example.com", "password": "correct horse", **values})
-        return users.sign_up(self.database, CONFIG, caller, request)
+        request = SignUp(**{"email": "ann@example.com", "password": "correct horse", **values})
+        return sign_up.sign_up(self.database, self.config, caller, request)
 
     def brand(self, owner: User, name: str = "Acme") -> Brand:
         return self.call(brands.create_brand, operator(), CreateBrand(user_id=owner.id, name=name))
@@ -94,3 +106,121 @@ class Accounts:
 @pytest.fixture
 def accounts(open_database: Callable[[str], Database]) -> Accounts:
     return Accounts(open_database("accounts"))
+
+
+class MailServer(socketserver.ThreadingTCPServer):
+    """A mail server on the loopback as far as smtplib speaks to one; `mails` are those that it has taken.
+
+    `behaviour`: take, silent (it never says a word), refuse or defer (each recipient). With a certificate it offers
+    STARTTLS, or speaks TLS from the beginning (`implicit`).
+    """
+
+    daemon_threads = True
+
+    def __init__(self, behaviour: str, certificate: Path | None, *, implicit: bool, password: str) -> None:
+        super().__init__(("127.0.0.1", 0), _MailHandler)
+        self.port = int(self.server_address[1])
+        self.behaviour, self.password, self.implicit = behaviour, password, implicit
+        self.tls: ssl.SSLContext | None = None
+        if certificate is not None:
+            self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.tls.load_cert_chain(certificate)
+        self.mails: queue.Queue[tuple[str, list[str], EmailMessage]] = queue.Queue()
+        self.spoken_to, self.closing = threading.Event(), threading.Event()
+
+    def handle_error(self, *_: object) -> None:
+        """The client went away: each test says whether it should."""
+
+
+class _MailHandler(socketserver.StreamRequestHandler):
+    server: MailServer
+
+    def handle(self) -> None:
+        self.server.spoken_to.set()
+        if self.server.behaviour == "silent":
+            self.server.closing.wait()
+            return
+        self.sender, self.recipients, self.has_logged_in = "", list[str](), False
+        if self.server.implicit:
+            self.secure()
+        self.say("220 ready")
+        while line := self.rfile.readline().decode().strip():
+            verb = line.split()[0].lower()
+            getattr(self, f"on_{verb}", lambda _: self.say("502 unknown"))(line)
+            if verb == "quit":
+                return
+
+    def say(self, *lines: str) -> None:
+        self.wfile.write("".join(f"{line}\r\n" for line in lines).encode())
+
+    def secure(self) -> None:
+        assert self.server.tls is not None
+        self.request = self.connection = self.server.tls.wrap_socket(self.request, server_side=True)
+        self.setup()
+
+    def finish(self) -> None:
+        super().finish()
+        self.request.close()  # the one over TLS is none that the server knows of
+
+    def on_ehlo(self, _: str) -> None:
+        can_secure = self.server.tls and not isinstance(self.request, ssl.SSLSocket)
+        self.say(
+            "250-mail.example", *(["250-STARTTLS"] if can_secure else []), "250-AUTH PLAIN", "250 SMTPUTF8"
+        )
+
+    def on_starttls(self, _: str) -> None:
+        self.say("220 go on")
+        self.secure()
+
+    def on_auth(self, line: str) -> None:
+        _, user, password = base64.b64decode(line.split()[2]).decode().split("\0")
+        self.has_logged_in = (user, password) == ("posthaste", self.server.password)
+        self.say("235 welcome" if self.has_logged_in else "535 wrong")
+
+    def on_mail(self, line: str) -> None:
+        self.sender = line
+        self.say("250 ok" if self.has_logged_in or not self.server.password else "530 log in")
+
+    def on_rcpt(self, line: str) -> None:
+        answers = {"take": "250 ok", "refuse": "550 no such mailbox", "defer": "451 later"}
+        self.recipients.append(line.partition("<")[2].partition(">")[0])
+        self.say(answers[self.server.behaviour])
+
+    def on_quit(self, _: str) -> None:
+        self.say("221 bye")
+
+    def on_rset(self, _: str) -> None:
+        self.say("250 ok")
+
+    def on_data(self, _: str) -> None:
+        self.say("354 go on")
+        lines = []
+        while (line := self.rfile.readline()) != b".\r\n":
+            lines.append(line.removeprefix(b"."))
+        mail = message_from_bytes(b"".join(lines), policy=policy.default)
+        self.server.mails.put((self.sender, self.recipients, mail))
+        self.say("250 taken")
+
+
+@pytest.fixture
+def mail_server() -> Iterator[Callable[..., MailServer]]:
+    """`mail_server("take", certificate, implicit=False, password="")` → a MailServer that runs."""
+    servers: list[MailServer] = []
+
+    def start(
+        behaviour: str = "take",
+        certificate: Path | None = None,
+        *,
+        implicit: bool = False,
+        password: str = "",
+    ) -> MailServer:
+        server = MailServer(behaviour, certificate, implicit=implicit, password=password)
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return server
+
+    yield start
+    for server in servers:
+        server.closing.set()
+        server.shutdown()
+        server.server_close()

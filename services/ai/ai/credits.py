@@ -94,9 +94,12 @@ def after_charge(connection: Connection, account_id: str, tier: str, charged: in
 
 
 def balance(connection: Connection, settings: CreditSettings, caller: Caller) -> CreditsBalance:
-    """Spec "CreditsBalance". Two or three queries; writes nothing."""
+    """Spec "CreditsBalance". Two or three queries; writes nothing.
+
+    An unverified account has no plan credits, and is offered no packs.
+    """
     standing = Ledgers(connection).read(caller.account_id)
-    book = settled(standing, caller.tier)
+    book = settled(standing, caller.tier) if caller.verified else standing.book
     wish = AutoRefills(connection).find(caller.account_id)
     return CreditsBalance(
         credits=Credits(
@@ -111,7 +114,7 @@ def balance(connection: Connection, settings: CreditSettings, caller: Caller) ->
             next_reset_at=ledger.ends_at(ledger.open_month(book, ledger.month_of(standing.now))),
         ),
         costs=COSTS,
-        packs=packs(settings, caller.account_id),
+        packs=packs(settings, caller.account_id, offered=caller.verified),
         auto_refill=auto_refill(
             settings, wish, Refills(connection).newest(caller.account_id) if wish else None
         ),

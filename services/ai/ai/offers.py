@@ -7,14 +7,19 @@ from ai.store.refills import Refill, Wish
 from contracts.ai import AutoRefill, Pack
 
 
-def packs(settings: CreditSettings, account_id: str) -> tuple[Pack, ...]:
-    """The packs by size. One is available when payments are taken and it has a link (decisions "Packs")."""
-    return tuple(_pack(settings, account_id, size) for size in sorted(settings.pack_prices_usd))
+def packs(settings: CreditSettings, account_id: str, *, offered: bool) -> tuple[Pack, ...]:
+    """The packs by size. One is available when payments are taken and it has a link (decisions "Packs").
+
+    `offered`: whether this account may buy at all.
+    """
+    links = settings.pack_links if settings.takes_payments and offered else {}
+    return tuple(
+        _pack(settings, account_id, size, links.get(size)) for size in sorted(settings.pack_prices_usd)
+    )
 
 
-def _pack(settings: CreditSettings, account_id: str, size: int) -> Pack:
+def _pack(settings: CreditSettings, account_id: str, size: int, link: str | None) -> Pack:
     price_usd = settings.pack_prices_usd[size]
-    link = settings.pack_links.get(size) if settings.takes_payments else None
     return Pack(
         id=f"pack_{size}",
         name=f"{size:,} credits",

@@ -1,7 +1,8 @@
-"""The raw body of a request: its size, its content type, and that it arrives in time."""
+"""The raw body of a request: its size, its content type, that it arrives in time; and the fields of a form in it."""
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import parse_qsl
 
 from contracts.errors import INVALID_JSON, PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, ApiError
 
@@ -11,6 +12,8 @@ MAX_BODY_BYTES = 2**20
 #: the answer. Our choice.
 _MAX_DISCARDED_BYTES = 32 * 2**20
 _PIECE_BYTES = 2**18
+#: More fields than our forms have.
+_MOST_FIELDS = 8
 
 
 def take_body(environ: Mapping[str, Any], *, is_json: bool) -> bytes:
@@ -31,6 +34,14 @@ def take_body(environ: Mapping[str, Any], *, is_json: bool) -> bytes:
     if length is not None and len(body) < length:
         raise ApiError(INVALID_JSON, "The body broke off, or took too long to arrive.")
     return body
+
+
+def form_of(body: bytes) -> dict[str, str]:
+    """The fields of a form that a browser sent; none of a body that is no form."""
+    try:
+        return dict(parse_qsl(body.decode("ascii"), max_num_fields=_MOST_FIELDS))
+    except ValueError:
+        return {}
 
 
 def _check_content_type(value: str) -> None:

@@ -10,12 +10,16 @@ from gateway.answers import Answer
 _STYLE = (
     ":root{color-scheme:light dark}body{font:1.1rem/1.5 system-ui,sans-serif;margin:12vh auto;max-width:36rem;"
     "padding:0 1rem}main{border-left:.3rem solid #888;padding:.2rem 0 .2rem 1.4rem;overflow-wrap:anywhere}"
-    "main[data-outcome=linked],main[data-outcome=choose]{border-color:#2a7d46}"
-    "main[data-outcome=failed]{border-color:#b3372f}main[data-outcome=start],main[data-outcome=confirm]"
-    "{border-color:#2457a6}h1{font-size:1.5rem;margin:0 0 .4rem}p{margin:0 0 .8rem}ul{margin:0 0 .8rem;"
-    "padding-left:1.2rem}form{display:flex;flex-wrap:wrap;gap:.6rem}.action{font:inherit;display:inline-block;"
-    "min-height:2.75rem;box-sizing:border-box;padding:.5rem 1.1rem;border:2px solid #2457a6;border-radius:.4rem;"
+    "main[data-outcome=linked],main[data-outcome=choose],main[data-outcome=verified]{border-color:#2a7d46}"
+    "main[data-outcome=failed]{border-color:#b3372f}main[data-outcome=start],main[data-outcome=confirm],"
+    "main[data-outcome=verify]{border-color:#2457a6}h1{font-size:1.5rem;margin:0 0 .4rem}p{margin:0 0 .8rem}"
+    "ul{margin:0 0 .8rem;padding-left:1.2rem}form{display:flex;flex-wrap:wrap;gap:.6rem}"
+    ".action{font:inherit;display:inline-block;min-height:2.75rem;box-sizing:border-box;padding:.5rem 1.1rem;"
+    "border:2px solid #2457a6;border-radius:.4rem;"
     "background:#2457a6;color:#fff;text-decoration:none;cursor:pointer;overflow-wrap:anywhere}"
+    "label{display:block;width:100%}label input{font:inherit;display:block;width:100%;box-sizing:border-box;"
+    "min-height:2.75rem;padding:.4rem .6rem;border:2px solid #888;border-radius:.4rem;background:transparent;"
+    "color:inherit}"
     ".other{background:transparent;color:inherit}.action:focus-visible{outline:3px solid #d98f00;outline-offset:2px}"
 )
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
@@ -47,6 +51,8 @@ class Form:
 
     hidden: dict[str, str]
     buttons: tuple[tuple[str, str, str], ...]
+    #: The label of a field named `password`; None: the form has none.
+    asks_for: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +102,11 @@ def _form(form: Form) -> str:
         f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
         for name, value in form.hidden.items()
     )
+    if form.asks_for is not None:
+        fields += (
+            f'<label>{escape(form.asks_for)}<input type="password" name="password" '
+            'autocomplete="current-password"></label>'
+        )
     buttons = "".join(
         f'<button class="action{" other" if number else ""}" name="{escape(name)}" value="{escape(value)}">'
         f"{escape(text)}</button>"

@@ -34,8 +34,6 @@ class Config(Record):
     downloads_at_once: int = 64
     #: Of files whose size is not known beforehand, in each process: times `workers` it has to fit into TMPDIR.
     upload_spool_bytes: int = 384 * 2**20
-    #: Sign-ups per client address and minute in each process; 0: no limit.
-    signups_per_minute: int = 60
     #: The services that must answer before /readyz says so.
     services: tuple[str, ...] = ("accounts", "quota", "publishing", "media", "ai", "webhooks")
     token_prefixes: tuple[str, ...] = (LIVE_PREFIX, SANDBOX_PREFIX, DEFAULT_LEGACY_PREFIX)
@@ -65,7 +63,6 @@ class Config(Record):
             uploads_at_once=config.integer("UPLOADS_AT_ONCE", default.uploads_at_once),
             upload_spool_bytes=config.integer("UPLOAD_SPOOL_BYTES", default.upload_spool_bytes),
             downloads_at_once=config.integer("DOWNLOADS_AT_ONCE", default.downloads_at_once),
-            signups_per_minute=config.integer("SIGNUPS_PER_MINUTE", default.signups_per_minute),
             services=config.items("SERVICES", ",".join(default.services)),
             token_prefixes=(
                 LIVE_PREFIX,

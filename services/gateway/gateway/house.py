@@ -30,7 +30,6 @@ from gateway.health import Readiness
 from gateway.idempotency import IdempotencyKeys
 from gateway.openapi import describe
 from gateway.places import Places
-from gateway.rate import PerMinute
 from gateway.repeating import Repeating
 from gateway.routes import ENDPOINTS
 from gateway.storage import Storage
@@ -83,7 +82,6 @@ class House:
         self.uses = UseBatches(self._record_use)
         self.description = _description(config.idempotency_key_required)
         self.readiness = Readiness(self.bus, config.services)
-        self.signups = PerMinute(config.signups_per_minute)
         self.bus.subscribe(self._on_event, self.callers.clear)
         self._chores: list[Repeating] = []
 

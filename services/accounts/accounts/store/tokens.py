@@ -12,6 +12,7 @@ from sqlalchemy import (
     Update,
     and_,
     bindparam,
+    delete,
     func,
     insert,
     select,
@@ -58,6 +59,8 @@ class Credential(Record):
 
     account_id: str
     tier: str
+    #: Whether the account's address is.
+    verified: bool
     token: Token
     user: User
     role: str | None
@@ -92,6 +95,10 @@ class TokenStore:
         """None when it was revoked before."""
         statement = update(tokens).where(tokens.c.id == token_id, tokens.c.revoked_at.is_(None))
         return self._updated(statement.values(revoked_at=clock_now()))
+
+    def delete_of(self, account_id: str) -> None:
+        """Deletes all tokens of an account, which is about to be deleted itself."""
+        self.connection.execute(delete(tokens).where(tokens.c.account_id == account_id))
 
     def unrevoked_of_collaborator(self, brand_id: str, user_id: str) -> list[OwnedToken]:
         """The tokens a collaborator issued for a brand, but the revoked ones, in the order of their ids."""
@@ -141,6 +148,7 @@ def _credential_statement() -> Select[Any]:
         select(
             *_OWNED,
             owner.c.tier.label("account_tier"),
+            owner.c.verified.label("account_verified"),
             *(actor.c[field].label(f"user_{field}") for field in User.__struct_fields__),
             collaborators.c.role,
             clock_now().label("now"),
@@ -169,6 +177,7 @@ def _credential(row: Row[Any]) -> Credential:
     return Credential(
         account_id=row.account_id,
         tier=row.account_tier,
+        verified=row.account_verified,
         token=_token(row),
         user=User(**{field: row._mapping[f"user_{field}"] for field in User.__struct_fields__}),
         role=row.role,

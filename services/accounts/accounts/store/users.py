@@ -1,8 +1,9 @@
 """Rows of `users`."""
 
+from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Executable, Row, select, update
+from sqlalchemy import Connection, Executable, Row, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from accounts.models import users
@@ -33,6 +34,36 @@ class UserStore:
     def lock(self, user_id: str) -> User | None:
         """The account, held until commit: changes of its tokens and collaborators go one after another."""
         return self._one(select(*_COLUMNS).where(users.c.id == user_id).with_for_update(key_share=True))
+
+    def lock_unverified(self, email: str) -> User | None:
+        """The unverified account with this address, held until commit. None for a verified one."""
+        held = (users.c.email == email) & ~users.c.verified
+        return self._one(select(*_COLUMNS).where(held).with_for_update())
+
+    def lock_lapsed(self, days: int, *, limit: int) -> list[User]:
+        """Unverified accounts that are older, oldest first, held until commit; those in use are left out."""
+        lapsed = ~users.c.verified & (users.c.created_at < clock_now() - timedelta(days=days))
+        statement = select(*_COLUMNS).where(lapsed).order_by(users.c.created_at).limit(limit)
+        rows = self.connection.execute(statement.with_for_update(skip_locked=True))
+        return [User(**row._mapping) for row in rows]
+
+    def list_unverified(self, *, limit: int) -> list[User]:
+        """Newest first."""
+        statement = select(*_COLUMNS).where(~users.c.verified)
+        statement = statement.order_by(users.c.created_at.desc(), users.c.id.desc()).limit(limit)
+        return [User(**row._mapping) for row in self.connection.execute(statement)]
+
+    def password_hash(self, user_id: str) -> str | None:
+        return self.connection.execute(select(users.c.password_hash).where(users.c.id == user_id)).scalar()
+
+    def set_verified(self, user_id: str) -> User | None:
+        """None when there is no such account, or it was verified before."""
+        unverified = (users.c.id == user_id) & ~users.c.verified
+        return self._one(update(users).where(unverified).values(verified=True).returning(*_COLUMNS))
+
+    def delete(self, user_id: str) -> None:
+        """Deletes the account and its pending mail. Its tokens must be gone."""
+        self.connection.execute(delete(users).where(users.c.id == user_id))
 
     def set_tier(self, user_id: str, tier: str) -> User | None:
         return self._one(update(users).where(users.c.id == user_id).values(tier=tier).returning(*_COLUMNS))

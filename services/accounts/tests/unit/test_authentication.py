@@ -13,10 +13,13 @@ from contracts.errors import ApiError
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 TOKEN = Token(id="tok_1", name="", prefix="svc_live_abc", scopes=("read:brands",))
 OWNER = User(id="usr_owner", email="o@example.com", firstname="", lastname="", tier="pro", created_at=NOW)
-FOUND = Credential(account_id="usr_owner", tier="pro", token=TOKEN, user=OWNER, role=None, now=NOW)
+FOUND = Credential(
+    account_id="usr_owner", tier="pro", verified=True, token=TOKEN, user=OWNER, role=None, now=NOW
+)
 COLLABORATORS = Credential(
     account_id="usr_owner",
     tier="pro",
+    verified=True,
     token=replace(
         TOKEN, brand_ids=("brd_1",), on_behalf_of_brand_id="brd_1", issued_by_collaborator_id="usr_helper"
     ),

@@ -65,6 +65,11 @@ def test_a_new_account_has_its_plans_credits_before_anything_is_written(database
     assert count(database, "entries") == 0
 
 
+def test_an_unverified_account_has_no_credits(database: Database) -> None:
+    seen = now_has(database, replace(ANN, verified=False))
+    assert (seen.available, seen.plan_allowance, seen.plan_remaining) == (0, 0, 0)
+
+
 def test_a_charge_takes_plan_credits_then_referral_then_bought(database: Database) -> None:
     give(database, 20)
     give(database, 5, "op_r", referral=True)

@@ -28,7 +28,7 @@ NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
 def test_packs_come_by_size_with_their_prices() -> None:
-    offered = packs(MANUAL, "usr_1")
+    offered = packs(MANUAL, "usr_1", offered=True)
     assert [(pack.id, pack.credits, pack.price_usd) for pack in offered] == [
         ("pack_500", 500, 9.0), ("pack_1500", 1_500, 25.0), ("pack_5000", 5_000, 79.0), ("pack_15000", 15_000, 199.0),
     ]  # fmt: skip
@@ -37,13 +37,17 @@ def test_packs_come_by_size_with_their_prices() -> None:
 
 def test_nothing_is_available_while_no_payment_provider_is_configured() -> None:
     linked = CreditSettings(pack_links=STRIPE.pack_links)
-    assert not any(pack.available or pack.url for pack in packs(linked, "usr_1"))
+    assert not any(pack.available or pack.url for pack in packs(linked, "usr_1", offered=True))
     shown = auto_refill(linked, WISH, None)
     assert (shown.available, shown.status, shown.enabled) == (False, "not_configured", True)
 
 
+def test_an_unverified_account_is_offered_no_pack() -> None:
+    assert not any(pack.available or pack.url for pack in packs(STRIPE, "usr_1", offered=False))
+
+
 def test_a_pack_with_a_link_is_available_and_names_its_buyer() -> None:
-    offered = {pack.credits: pack for pack in packs(STRIPE, "usr_1")}
+    offered = {pack.credits: pack for pack in packs(STRIPE, "usr_1", offered=True)}
     assert offered[1_500].url == "https://buy.example/15?client_reference_id=usr_1"
     assert [size for size, pack in offered.items() if pack.available] == [1_500]
 

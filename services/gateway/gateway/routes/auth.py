@@ -1,17 +1,24 @@
-"""POST /auth/signup: outside the base path, without a token."""
+"""POST /auth/signup, and the page behind the link in a verification mail: outside the base path, without a token."""
 
 from typing import Annotated
 
 from msgspec import Meta
 
-from contracts.accounts import CreateUser
-from contracts.errors import EMAIL_TAKEN
+from chassis.ids import new_id
+from contracts.accounts import ConfirmVerification, VerificationLink
+from contracts.accounts import SignUp as OpenAccount
+from contracts.errors import EMAIL_TAKEN, INVITE_REQUIRED, SIGNUPS_CLOSED, ApiError
 from contracts.record import Record
+from gateway import verification_page
 from gateway.addresses import customer_of
+from gateway.answers import Answer
+from gateway.body import form_of
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.views import SignedUp
 
+#: Of a password that is handed on: more than the longest one that accounts takes.
+_MOST_CHARACTERS = 300
 #: As accounts has them.
 Name = Annotated[str, Meta(max_length=100)]
 
@@ -23,22 +30,56 @@ class SignUp(Record):
     password: Annotated[str, Meta(min_length=8, max_length=256)]
     firstname: Name = ""
     lastname: Name = ""
+    #: The operator's, where sign-up needs an invite.
+    invite_code: Annotated[str, Meta(max_length=100)] | None = None
 
 
 @endpoint(
     "POST", "/auth/signup", scope=None, meter="", request=SignUp, result=SignedUp, status=201,
-    errors=(EMAIL_TAKEN,), token=False, idempotent=False, outside=True,
+    errors=(EMAIL_TAKEN, INVITE_REQUIRED, SIGNUPS_CLOSED), token=False, idempotent=False, outside=True,
 )  # fmt: skip
 def sign_up(exchange: Exchange, request: SignUp) -> SignedUp:
-    """Create an account; its sandbox token is shown this once."""
-    exchange.house.signups.take(customer_of(exchange.client_address))
+    """Create an account; its sandbox token is shown this once. Its address is verified by a link in a mail."""
+    exchange.act_as(exchange.caller, new_id("op"))  # a call that is delivered twice opens one account
     created = exchange.ask(
         exchange.house.accounts.sign_up,
-        CreateUser(
+        OpenAccount(
             email=request.email,
             password=request.password,
             firstname=request.firstname,
             lastname=request.lastname,
+            invite_code=request.invite_code,
+            asker=str(customer_of(exchange.client_address)),
         ),
     )
     return SignedUp(user=created.user, sandbox_api_token=created.sandbox_api_token)
+
+
+@endpoint(
+    "GET", "/auth/verify/{user_id}/{code}", scope=None, meter="", request=VerificationLink, result=str, token=False,
+    outside=True,
+)  # fmt: skip
+def view_verification(exchange: Exchange, request: VerificationLink) -> Answer:
+    """The page behind the link in a verification mail. Changes nothing: mail scanners follow links."""
+    try:
+        return verification_page.of(exchange.ask(exchange.house.accounts.view_verification, request))
+    except ApiError as error:
+        return verification_page.of_error(error)
+
+
+@endpoint(
+    "POST", "/auth/verify/{user_id}/{code}", scope=None, meter="", request=VerificationLink, result=str,
+    idempotent=False, token=False, outside=True,
+)  # fmt: skip
+def decide_verification(exchange: Exchange, request: VerificationLink) -> Answer:
+    """A person confirms the address with the password of the sign-up, or deletes the account: the form of that page."""
+    form = form_of(exchange.body)
+    accounts = exchange.house.accounts
+    try:
+        if form.get("decision") == "delete":
+            return verification_page.of_refused(exchange.ask(accounts.refuse_verification, request))
+        password = form.get("password", "")[:_MOST_CHARACTERS]
+        confirmed = ConfirmVerification(user_id=request.user_id, code=request.code, password=password)
+        return verification_page.of(exchange.ask(accounts.confirm_verification, confirmed))
+    except ApiError as error:
+        return verification_page.of_error(error)

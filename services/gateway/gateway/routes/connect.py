@@ -3,7 +3,6 @@
 """
 
 from typing import Annotated
-from urllib.parse import parse_qsl
 
 from msgspec import Meta
 
@@ -29,6 +28,7 @@ from contracts.publishing import (
 from contracts.record import Record
 from gateway import farewell
 from gateway.answers import Answer
+from gateway.body import form_of
 from gateway.connect_cookie import ConnectCookie
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
@@ -37,10 +37,6 @@ from gateway.filters import platform_code
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
 #: Two to a hundred calls to the platform. Our choice.
 _RETURN_SECONDS = 60.0
-
-
-#: More fields than our form has; a longer body is none of ours.
-_MOST_FIELDS = 8
 
 
 class NewLink(Record):
@@ -125,7 +121,7 @@ def show_link(exchange: Exchange, request: Session) -> Answer:
 def decide_link(exchange: Exchange, request: Session) -> Answer:
     """A person gives access to the pages found, or cancels: the form of that page, in the browser it belongs to."""
     cookie = _cookie(exchange, request.session_id)
-    form = _form(exchange.body)
+    form = form_of(exchange.body)
     decision = form.get("decision")
     if (
         cookie is None
@@ -176,14 +172,6 @@ def _account_name(exchange: Exchange) -> str:
 
 def _cookie(exchange: Exchange, session_id: str) -> ConnectCookie | None:
     return ConnectCookie.sent(exchange.environ, session_id, is_https=exchange.house.config.is_https)
-
-
-def _form(body: bytes) -> dict[str, str]:
-    """The fields of a form; none of what is no form."""
-    try:
-        return dict(parse_qsl(body.decode("ascii"), max_num_fields=_MOST_FIELDS))
-    except ValueError:
-        return {}
 
 
 def _to_page(session_id: str) -> Answer:

@@ -6,14 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
-import pytest
 
 from contracts.accounts import RecordUse
 from contracts.caller import Caller
-from contracts.errors import RATE_LIMITED, SERVICE_UNAVAILABLE, ApiError
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from gateway.admission import Refunds
 from gateway.arrivals import Arrivals
-from gateway.rate import PerMinute
 from gateway.use_batches import UseBatches
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -84,17 +82,3 @@ def test_a_slow_client_is_cut_off_and_a_quick_one_is_not() -> None:
         assert ours.recv(1) == b""
         other.send(b"x")
         assert quick.recv(1) == b"x"
-
-
-def test_sign_ups_are_braked_per_address_and_minute() -> None:
-    now = [0.0]
-    brake = PerMinute(2, monotonic=lambda: now[0])
-    brake.take("a")
-    brake.take("a")
-    brake.take("b")
-    with pytest.raises(ApiError) as caught:
-        brake.take("a")
-    assert caught.value.row is RATE_LIMITED
-    assert caught.value.extras == {"retry_after_seconds": 60}
-    now[0] = 60.0
-    brake.take("a")

@@ -1,6 +1,5 @@
 """What each endpoint asks which service, where it is more than passing on."""
 
-from functools import partial
 from typing import Any
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from contracts import accounts, ai, media, publishing, quota
 from contracts.accounts import ListBrands
 from contracts.errors import BRAND_NOT_AUTHORIZED, NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
-from gateway.rate import PerMinute
 
 
 @pytest.fixture
@@ -152,37 +150,6 @@ def test_a_token_that_a_collaborator_issued_says_whose_and_for_which_brand(clien
 def test_an_account_of_which_a_part_is_not_known_is_a_503(client, bus, away: str) -> None:
     bus.answers[away] = ApiError(SERVICE_UNAVAILABLE)
     assert client.get("/api/v1/account").status_code == 503
-
-
-def test_a_newcomer_cannot_choose_a_tier(client, bus, kit) -> None:
-    bus.answers["sign_up"] = accounts.CreatedUser(user=kit.USER, sandbox_api_token="svc_test_x")
-    client.environ_base.pop("HTTP_AUTHORIZATION")
-    body = {
-        "email": "a@example.com",
-        "password": "long enough",
-        "firstname": "A",
-        "lastname": "B",
-        "tier": "elite",
-    }
-    response = client.post("/auth/signup", json=body)
-    assert response.status_code == 201
-    assert response.json["sandbox_api_token"] == "svc_test_x"
-    assert bus.asked("sign_up")[0][1].tier == "free"
-    assert bus.asked("admit") == []
-
-
-def test_the_addresses_of_one_ipv6_customer_share_a_sign_up_brake(
-    make_gateway, bus, kit, monkeypatch
-) -> None:
-    monkeypatch.setattr("gateway.house.PerMinute", partial(PerMinute, monotonic=lambda: 0.0))
-    client = make_gateway(signups_per_minute=1)
-    bus.answers["sign_up"] = accounts.CreatedUser(user=kit.USER, sandbox_api_token="svc_test_x")
-    body = {"email": "a@example.com", "password": "long enough"}
-    statuses = [
-        client.post("/auth/signup", json=body, environ_base={"REMOTE_ADDR": address}).status_code
-        for address in ("2001:db8:0:1::1", "2001:db8:0:1:ffff::2", "2001:db8:0:2::1", "192.0.2.1")
-    ]
-    assert statuses == [201, 429, 201, 201]
 
 
 def test_a_publish_result_stands_by_itself_and_a_post_in_its_wrapper(client) -> None:

@@ -1,0 +1,51 @@
+"""Invites: the operator's permission for one sign-up with one address.
+
+Who comes with the code has it from the operator, who answers for the person as `user verify` does: the account is
+verified at once.
+"""
+
+from accounts import fields, minting
+from accounts.config import AccountsConfig
+from accounts.store import Connection
+from accounts.store.invites import InviteRow, InviteStore
+from accounts.store.users import UserStore
+from chassis.ids import new_id
+from contracts.accounts import Invite, InviteUser
+from contracts.caller import Caller
+from contracts.errors import EMAIL_TAKEN, INVITE_REQUIRED, ApiError
+
+#: How long a code is good. Our choice: a week, as long as an unverified account waits.
+DAYS = 7
+
+
+def invite_user(
+    connection: Connection, config: AccountsConfig, caller: Caller, request: InviteUser
+) -> Invite:
+    """A code for this address; an earlier one ends. The same operation again answers the same.
+
+    Raises EMAIL_TAKEN when a verified account has the address.
+    """
+    caller.check_operator()
+    email = fields.email(request.email)
+    holder = UserStore(connection).find_by_email(email)
+    if holder is not None and holder.verified:
+        raise ApiError(EMAIL_TAKEN)
+    store = InviteStore(connection)
+    put = store.put(email=email, id=new_id("inv"), days=DAYS, operation_id=caller.operation_id)
+    made = put or store.find(email)
+    assert made is not None, "an expired one is replaced"
+    return Invite(email=email, code=minting.invite_code(config, made.id), expires_at=made.expires_at)
+
+
+def check(connection: Connection, config: AccountsConfig, email: str, code: str) -> InviteRow:
+    """Raises INVITE_REQUIRED unless the code is the address's and can still be used."""
+    found = InviteStore(connection).find(email)
+    if found is None or not minting.is_code(minting.invite_code(config, found.id), code):
+        raise ApiError(INVITE_REQUIRED)
+    return found
+
+
+def use(connection: Connection, config: AccountsConfig, email: str, code: str) -> None:
+    """In the transaction of the sign-up, so that a code opens one account. Raises INVITE_REQUIRED."""
+    if not InviteStore(connection).use(email, check(connection, config, email, code).id):
+        raise ApiError(INVITE_REQUIRED)

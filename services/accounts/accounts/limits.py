@@ -1,0 +1,38 @@
+"""How often something that needs no token may be tried: counted in the database, for all processes together."""
+
+from accounts import minting
+from accounts.config import AccountsConfig
+from accounts.store import Connection
+from accounts.store.sign_up_tries import TryStore
+from contracts.errors import RATE_LIMITED, ApiError
+
+_HOUR_SECONDS = 3_600
+_DAY_SECONDS = 86_400
+#: Sign-ups with one address in a day, from wherever they come. Our choice: a person needs one or two.
+SIGN_UPS_PER_ADDRESS = 5
+#: Passwords tried in a day with one verification link. Our choice: for a person who mistypes.
+PASSWORDS_PER_LINK = 10
+
+
+def count_sign_up(connection: Connection, config: AccountsConfig, asker: str | None, email: str) -> None:
+    """Counts the network first: one that is over its limit cannot use up the tries of an address.
+
+    Raises RATE_LIMITED, whether the address has an account or not.
+    """
+    if asker is not None and config.signups_per_hour > 0:
+        subject = minting.pseudonym(config, "asker", asker)
+        _take(connection, subject, config.signups_per_hour, _HOUR_SECONDS)
+    _take(connection, minting.pseudonym(config, "email", email), SIGN_UPS_PER_ADDRESS, _DAY_SECONDS)
+
+
+def count_password(connection: Connection, user_id: str) -> None:
+    """Raises RATE_LIMITED."""
+    _take(connection, f"verification:{user_id}", PASSWORDS_PER_LINK, _DAY_SECONDS)
+
+
+def _take(connection: Connection, subject: str, limit: int, window_seconds: int) -> None:
+    tries = TryStore(connection).take(subject, window_seconds)
+    if tries.made > limit:
+        raise ApiError(
+            RATE_LIMITED, "This was tried too often.", retry_after_seconds=max(tries.seconds_left, 1)
+        )

@@ -1,0 +1,49 @@
+"""Sign-up: who may open an account without the operator.
+
+A sign-up without an invite answers whether its address has an account (409 EMAIL_TAKEN). So each try is counted before
+anything is looked up (limits.py).
+"""
+
+from accounts import fields, invites, limits, users
+from accounts.config import AccountsConfig
+from accounts.store import Connection
+from accounts.store.users import UserStore
+from accounts.store.verification_mails import VerificationMailStore
+from chassis.database import Database
+from contracts.accounts import CreatedUser, SignUp, User
+from contracts.caller import Caller
+from contracts.errors import INVITE_REQUIRED, SIGNUPS_CLOSED, ApiError
+
+
+def sign_up(database: Database, config: AccountsConfig, caller: Caller, request: SignUp) -> CreatedUser:
+    """Anybody's own account, on the free tier: verified with an invite, else unverified with a mail on its way.
+
+    Raises SIGNUPS_CLOSED, INVITE_REQUIRED, RATE_LIMITED (each says nothing of the address), EMAIL_TAKEN.
+    """
+    if config.signups == "off":
+        raise ApiError(SIGNUPS_CLOSED)
+    email, code = fields.email(request.email), request.invite_code
+    if code is None and config.signups == "invite":
+        raise ApiError(INVITE_REQUIRED)
+
+    def use_invite(connection: Connection, user: User) -> None:
+        invites.use(connection, config, user.email, str(code))
+
+    def queue_mail(connection: Connection, user: User) -> None:
+        VerificationMailStore(connection).add(user.id)
+
+    with database.reading() as connection:
+        is_repeated = users.made_by(UserStore(connection), caller) is not None
+        if not is_repeated and code is not None:
+            invites.check(connection, config, email, code)
+        elif not is_repeated:
+            limits.count_sign_up(connection, config, request.asker, email)
+    return users.open_account(
+        database,
+        config,
+        caller,
+        request,
+        tier="free",
+        verified=code is not None,
+        on_opened=queue_mail if code is None else use_invite,
+    )

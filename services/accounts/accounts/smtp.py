@@ -1,0 +1,68 @@
+"""Handing one mail to the operator's mail server. Who calls it bounds the whole; here each wait is bounded."""
+
+import smtplib
+from contextlib import suppress
+from email.message import EmailMessage
+from email.utils import parseaddr
+
+from accounts.config import SmtpConfig
+from chassis.outbound import with_system_authorities
+
+#: For connecting and for each answer. Our choice: RFC 5321 (4.5.3.2) grants minutes, a mail may as well be tried again.
+_WAIT_SECONDS = 15.0
+#: Answers from here on are final (RFC 5321 4.2.1).
+_PERMANENT = 500
+
+
+class MailDelayed(Exception):
+    """The mail was not taken now; another attempt may succeed."""
+
+
+class MailRefused(Exception):
+    """The mail server will not deliver to this address, whenever it is asked."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+def send(server: SmtpConfig, message: EmailMessage) -> None:
+    """Returns when the mail server has taken the mail. Raises MailDelayed, MailRefused."""
+    try:
+        _send(server, message)
+    except smtplib.SMTPRecipientsRefused as error:
+        status = max((status for status, _ in error.recipients.values()), default=0)
+        if status >= _PERMANENT:
+            raise MailRefused(status) from None
+        raise MailDelayed(f"SMTP {status}") from None
+    except smtplib.SMTPResponseException as error:
+        raise MailDelayed(f"SMTP {error.smtp_code}") from None
+    # ValueError: an address that smtplib cannot write down. Only the kind of error is told: its words may quote that.
+    except (smtplib.SMTPException, OSError, ValueError) as error:
+        raise MailDelayed(type(error).__name__) from None
+
+
+def _send(server: SmtpConfig, message: EmailMessage) -> None:
+    context = with_system_authorities()
+    # Without a name of ours smtplib looks it up, in C, where every green thread waits.
+    if server.security == "tls":
+        connection: smtplib.SMTP = smtplib.SMTP_SSL(
+            server.host, server.port, _own_name(server), timeout=_WAIT_SECONDS, context=context
+        )
+    else:
+        connection = smtplib.SMTP(server.host, server.port, _own_name(server), timeout=_WAIT_SECONDS)
+    try:
+        if server.security == "starttls":
+            connection.starttls(context=context)
+        if server.username:
+            connection.login(server.username, server.password)
+        connection.send_message(message)
+        with suppress(smtplib.SMTPException, OSError):  # the mail is taken, whatever is answered now
+            connection.quit()
+    finally:
+        connection.close()
+
+
+def _own_name(server: SmtpConfig) -> str:
+    """What EHLO says: the domain that the mails are from."""
+    return parseaddr(server.sender)[1].rpartition("@")[2] or "localhost"

@@ -1,0 +1,56 @@
+"""Rows of `invites`."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Executable, Row, delete, select
+from sqlalchemy.dialects.postgresql import insert
+
+from accounts.models import invites
+from chassis.clock import clock_now
+from contracts.record import Record
+
+
+class InviteRow(Record):
+    email: str
+    id: str
+    expires_at: datetime
+
+
+_COLUMNS = [invites.c[field] for field in InviteRow.__struct_fields__]
+_LIVE = invites.c.expires_at > clock_now()
+
+
+class InviteStore:
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def put(self, *, email: str, id: str, days: int, operation_id: str | None) -> InviteRow | None:  # noqa: A002
+        """Replaces the address's invite. None when this very operation made the one that is there, still good."""
+        new = {"id": id, "expires_at": clock_now() + timedelta(days=days), "operation_id": operation_id}
+        statement = (
+            insert(invites)
+            .values(email=email, **new)
+            .on_conflict_do_update(
+                index_elements=[invites.c.email],
+                set_=new,
+                where=invites.c.operation_id.is_distinct_from(operation_id) | ~_LIVE,
+            )
+        )
+        return self._one(statement.returning(*_COLUMNS))
+
+    def find(self, email: str) -> InviteRow | None:
+        """One that has not expired."""
+        return self._one(select(*_COLUMNS).where(invites.c.email == email, _LIVE))
+
+    def use(self, email: str, invite_id: str) -> bool:
+        """Deletes it; False when it is used or replaced already, or has expired."""
+        statement = delete(invites).where(invites.c.email == email, invites.c.id == invite_id, _LIVE)
+        return self.connection.execute(statement).rowcount > 0
+
+    def delete_expired(self) -> int:
+        return self.connection.execute(delete(invites).where(~_LIVE)).rowcount
+
+    def _one(self, statement: Executable) -> InviteRow | None:
+        row: Row[Any] | None = self.connection.execute(statement).one_or_none()
+        return None if row is None else InviteRow(**row._mapping)

@@ -1,0 +1,39 @@
+"""Rows of `sign_up_tries`: counters of fixed windows, exact over all processes."""
+
+from typing import NamedTuple
+
+from sqlalchemy import Connection, delete, text
+
+from accounts.models import sign_up_tries
+from chassis.clock import clock_now
+
+
+class Tries(NamedTuple):
+    """How many in the present window, this one included, and how many seconds the window still lasts."""
+
+    made: int
+    seconds_left: int
+
+
+_TAKE = text("""
+    INSERT INTO sign_up_tries (subject, ends_at, tries)
+    SELECT :subject, to_timestamp((floor(extract(epoch FROM clock_now()) / :window) + 1) * :window), 1
+    ON CONFLICT (subject, ends_at) DO UPDATE SET tries = sign_up_tries.tries + 1
+    RETURNING tries, ceil(extract(epoch FROM ends_at - clock_now()))::integer
+""")
+
+
+class TryStore:
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def take(self, subject: str, window_seconds: int) -> Tries:
+        """Counts one try. Windows are aligned to the epoch, so that all processes have the same."""
+        asked = {"subject": subject, "window": window_seconds}
+        return Tries(*self.connection.execute(_TAKE, asked).one())
+
+    def delete_old(self) -> int:
+        """Deletes the counts of windows that are over."""
+        return self.connection.execute(
+            delete(sign_up_tries).where(sign_up_tries.c.ends_at <= clock_now())
+        ).rowcount

@@ -1,0 +1,118 @@
+"""Verifying the address of an account that somebody signed up for, and deleting accounts that stay unverified.
+
+The mail's link proves that its reader has the mailbox, the password that the reader is the person who signed up. With
+the link alone the owner of a mailbox could verify the account of a stranger who has signed up with that address.
+"""
+
+import structlog
+
+from accounts import access, fields, limits, minting, passwords
+from accounts.config import AccountsConfig
+from accounts.store import Connection
+from accounts.store.invites import InviteStore
+from accounts.store.sign_up_tries import TryStore
+from accounts.store.tokens import TokenStore
+from accounts.store.users import UserStore
+from accounts.store.verification_mails import VerificationMailStore
+from chassis.database import Database
+from contracts.accounts import ConfirmVerification, User, UserId, UserList, Verification, VerificationLink
+from contracts.caller import Caller
+from contracts.errors import invalid
+
+log = structlog.get_logger()
+
+#: How long an account may stay unverified: then it is deleted, and its address is free again. Our choice.
+UNVERIFIED_DAYS = 7
+#: Accounts deleted in one transaction. Our choice.
+_BATCH = 100
+#: Unverified accounts shown. Our choice.
+_MAX_LISTED = 1_000
+
+
+def view(connection: Connection, config: AccountsConfig, request: VerificationLink) -> Verification:
+    """Whose address the link is for. Changes nothing. Raises NOT_FOUND for a link that is none of ours."""
+    return _verification(_linked(connection, config, request))
+
+
+def confirm(database: Database, config: AccountsConfig, request: ConfirmVerification) -> Verification:
+    """Verifies the address; repeated, it changes nothing.
+
+    Raises NOT_FOUND, VALIDATION_ERROR for another password than the sign-up's, RATE_LIMITED after too many of them.
+    """
+    with database.reading() as connection:
+        user = _linked(connection, config, request)
+        if user.verified:
+            return _verification(user)
+        limits.count_password(connection, user.id)
+        password_hash = UserStore(connection).password_hash(user.id)
+    if password_hash is None or not passwords.matches(password_hash, request.password):
+        raise invalid("password", "is not the one that was given at sign-up")
+    with database.transaction() as connection:
+        return _verification(_verify(connection, user.id))
+
+
+def refuse(connection: Connection, config: AccountsConfig, request: VerificationLink) -> Verification:
+    """Deletes the account: the owner of the mailbox did not sign up. A verified account stays.
+
+    Raises NOT_FOUND, also when it is deleted already.
+    """
+    user = _linked(connection, config, request)
+    held = UserStore(connection).lock_unverified(user.email)
+    if held is None or held.id != user.id:
+        return _verification(access.account(connection, user.id))
+    void(connection, held, reason="refused by the owner of the mailbox")
+    return _verification(held)
+
+
+def verify_user(connection: Connection, caller: Caller, request: UserId) -> User:
+    """The operator's: answers for the person. A verified account stays as it is. Raises NOT_FOUND."""
+    caller.check_operator()
+    return _verify(connection, fields.known_id(request.user_id, field="user_id"))
+
+
+def list_unverified(connection: Connection, caller: Caller) -> UserList:
+    """For the operator, newest first."""
+    caller.check_operator()
+    return UserList(users=tuple(UserStore(connection).list_unverified(limit=_MAX_LISTED)))
+
+
+def void(connection: Connection, user: User, *, reason: str) -> None:
+    """Deletes an unverified account that is held: its profile, its sandbox token, its pending mail. It has no more."""
+    TokenStore(connection).delete_of(user.id)
+    UserStore(connection).delete(user.id)
+    access.tell_caller_changed(connection, user.id)
+    log.info("unverified_account_deleted", user_id=user.id, reason=reason)
+
+
+def forget(connection: Connection) -> int:
+    """Deletes what is over: accounts that stayed unverified, invites, counts of tries. Returns how many accounts."""
+    InviteStore(connection).delete_expired()
+    TryStore(connection).delete_old()
+    lapsed = UserStore(connection).lock_lapsed(UNVERIFIED_DAYS, limit=_BATCH)
+    for user in lapsed:
+        void(connection, user, reason="not verified in time")
+    return len(lapsed)
+
+
+def _linked(connection: Connection, config: AccountsConfig, link: VerificationLink) -> User:
+    user_id = fields.known_id(link.user_id)
+    if not minting.is_code(minting.verification_code(config, user_id), link.code):
+        raise fields.not_found()
+    user = UserStore(connection).find(user_id)
+    if user is None:
+        raise fields.not_found()
+    return user
+
+
+def _verify(connection: Connection, user_id: str) -> User:
+    user = UserStore(connection).set_verified(user_id)
+    if user is None:  # verified before, or deleted
+        return access.account(connection, user_id)
+    VerificationMailStore(connection).delete(user.id)
+    access.tell_caller_changed(connection, user.id)
+    log.info("address_verified", user_id=user.id)
+    return user
+
+
+def _verification(user: User) -> Verification:
+    return Verification(email=user.email, verified=user.verified)

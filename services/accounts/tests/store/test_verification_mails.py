@@ -1,0 +1,149 @@
+"""The queue of verification mails: each is sent once when all is well, and never lost."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from email.message import EmailMessage
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from sqlalchemy import text
+
+from accounts import minting, smtp, verification_mails
+from accounts.config import SmtpConfig
+from contracts.accounts import CreatedUser
+from contracts.caller import Caller, operator
+
+STRANGER = Caller(account_id="", user_id="")
+SMTP = SmtpConfig(
+    host="mail.example", port=25, security="none", username="", password="", sender="Us <no-reply@posthaste.test>",
+)  # fmt: skip
+
+
+class Post:
+    """Takes the mails, or raises what it is told to."""
+
+    def __init__(self, *problems: Exception) -> None:
+        self.problems = list(problems)
+        self.mails: list[EmailMessage] = []
+
+    def __call__(self, _: SmtpConfig, message: EmailMessage) -> None:
+        if self.problems:
+            raise self.problems.pop(0)
+        self.mails.append(message)
+
+
+@pytest.fixture
+def with_mail(accounts: Any) -> Any:
+    accounts.config = replace(accounts.config, smtp=SMTP, public_url="https://api.posthaste.test")
+    return accounts
+
+
+def send_next(accounts: Any, post: Callable[..., None]) -> int:
+    return verification_mails.send_next(accounts.database, accounts.config, post)
+
+
+def bring_due(accounts: Any) -> None:
+    accounts.call(
+        lambda c: c.execute(text("UPDATE verification_mails SET next_attempt_at = clock_timestamp()"))
+    )
+
+
+def waits(accounts: Any) -> list[float]:
+    """Seconds until the next attempt of each mail."""
+    query = text("SELECT extract(epoch FROM next_attempt_at - clock_timestamp()) FROM verification_mails")
+    return [float(seconds) for seconds in accounts.call(lambda c: c.execute(query).scalars().all())]
+
+
+def test_a_sign_up_gets_one_mail_with_its_link(with_mail: Any) -> None:
+    created = sign_up(with_mail)
+    post = Post()
+    assert [send_next(with_mail, post) for _ in range(2)] == [1, 0]
+    [mail] = post.mails
+    assert (mail["To"], mail["From"]) == ("ann@example.com", SMTP.sender)
+    code = minting.verification_code(with_mail.config, created.user.id)
+    assert f"https://api.posthaste.test/auth/verify/{created.user.id}/{code}\n" in mail.get_content()
+
+
+def test_nothing_in_the_mail_is_the_strangers_own_words(with_mail: Any) -> None:
+    sign_up(with_mail, firstname="Buy at spam.example", lastname="Now", password="spam.example")
+    post = Post()
+    send_next(with_mail, post)
+    assert "spam" not in post.mails[0].as_string()
+
+
+def test_what_the_server_did_not_take_is_tried_again_after_ever_longer_waits(with_mail: Any) -> None:
+    sign_up(with_mail)
+    post = Post(*(smtp.MailDelayed("TimeoutError") for _ in range(8)))
+    seen = []
+    for _ in range(8):
+        bring_due(with_mail)
+        assert send_next(with_mail, post) == 0
+        seen += waits(with_mail)
+    assert [round(seconds / 60) for seconds in seen] == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert send_next(with_mail, post) == 0
+    bring_due(with_mail)
+    assert send_next(with_mail, post) == 1
+    assert len(post.mails) == 1
+
+
+def test_a_process_that_dies_while_it_sends_leaves_the_mail_to_the_next_attempt(with_mail: Any) -> None:
+    class Killed(BaseException):
+        """Ends the process, as far as this test can."""
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    sign_up(with_mail)
+    with pytest.raises(Killed):
+        send_next(with_mail, die)
+    assert all(seconds > verification_mails.ATTEMPT_SECONDS for seconds in waits(with_mail))
+    bring_due(with_mail)
+    post = Post()
+    assert send_next(with_mail, post) == 1
+
+
+def test_processes_that_look_at_the_same_moment_send_each_mail_once(with_mail: Any) -> None:
+    for number in range(6):
+        sign_up(with_mail, email=f"user{number}@example.com")
+    post = Post()
+    with ThreadPoolExecutor(6) as pool:
+        sent = list(pool.map(lambda _: send_next(with_mail, post), range(12)))
+    while send_next(with_mail, post):
+        """Those that the others had claimed at that moment."""
+    assert sum(sent) <= 6
+    assert len({mail["To"] for mail in post.mails}) == len(post.mails) == 6
+
+
+def test_a_mailbox_that_does_not_exist_is_not_tried_again(with_mail: Any) -> None:
+    sign_up(with_mail)
+    assert send_next(with_mail, Post(smtp.MailRefused(550))) == 1
+    assert waits(with_mail) == []
+
+
+def test_one_that_cannot_be_sent_holds_up_no_other(with_mail: Any) -> None:
+    sign_up(with_mail, email="first@example.com")
+    sign_up(with_mail, email="second@example.com")
+    post = Post(smtp.MailDelayed("TimeoutError"))
+    send_next(with_mail, post)
+    send_next(with_mail, post)
+    assert [mail["To"] for mail in post.mails] == ["second@example.com"]
+
+
+def test_without_a_mail_server_mails_wait_and_are_sent_once_there_is_one(accounts: Any) -> None:
+    sign_up(accounts)
+    post = Post()
+    assert send_next(accounts, post) == 0
+    accounts.config = replace(accounts.config, smtp=SMTP)
+    assert send_next(accounts, post) == 1
+
+
+def test_the_operators_accounts_and_deleted_ones_get_no_mail(with_mail: Any) -> None:
+    sign_up(with_mail)
+    with_mail.create_user(operator())
+    assert send_next(with_mail, Post()) == 0
+
+
+def sign_up(accounts: Any, **values: Any) -> CreatedUser:
+    created: CreatedUser = accounts.sign_up(STRANGER, **values)
+    return created
