@@ -8,13 +8,22 @@ shift 2
 python=${PYTHON:-python3}
 
 "$python" -m venv --without-pip "$into"
+own=
 for package in "$@"; do
-  # Our own by their files: no registry is asked for their names.
-  set -- "$@" -r "$package/requirements.lock" "$wheels/posthaste_$(basename "$package")"-*.whl
+  own="$own $(basename "$package")"
   shift
+  set -- "$@" -r "$package/requirements.lock"
 done
-case " $* " in
-  *simulator*) ;; # which stands alone
-  *) set -- "$@" "$wheels"/posthaste_contracts-*.whl "$wheels"/posthaste_chassis-*.whl ;;
+# Foreign files only with a hash that stands in the lock, and nothing is built here: the tools of a build have no lock.
+"$python" -m pip --python "$into/bin/python" install --quiet --no-deps --require-hashes --only-binary :all: "$@"
+
+case "$own " in
+  *" simulator "*) ;; # which stands alone
+  *) own="$own contracts chassis" ;;
 esac
-"$python" -m pip --python "$into/bin/python" install --quiet --no-deps "$@"
+set --
+for name in $own; do
+  set -- "$@" "$wheels/posthaste_$name"-*.whl
+done
+# Our own by their files: no registry is asked for their names.
+"$python" -m pip --python "$into/bin/python" install --quiet --no-deps --no-index "$@"

@@ -28,13 +28,18 @@ START_SECONDS, STOP_SECONDS = 60.0, 20.0
 
 def step(script: str, *arguments: str | Path, **env: str | Path) -> None:
     """One of the Dockerfile's RUN lines, by this Python."""
+    done = step_result(script, *arguments, **env)
+    assert done.returncode == 0, done.stderr
+
+
+def step_result(script: str, *arguments: str | Path, **env: str | Path) -> subprocess.CompletedProcess[str]:
+    """The same, however it ends."""
     told = {"PYTHON": sys.executable, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1"}
-    done = subprocess.run(
+    return subprocess.run(
         [ROOT / "deploy" / "images" / script, *arguments],
         cwd=ROOT, env=os.environ | told | {name: str(value) for name, value in env.items()},
         capture_output=True, text=True, timeout=STEP_SECONDS,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
 
 
 @dataclass(frozen=True)

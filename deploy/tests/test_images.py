@@ -6,6 +6,7 @@ stopped by SIGTERM in the middle of work, which is finished, and with messages w
 """
 
 import base64
+import json
 import os
 import re
 import shutil
@@ -26,7 +27,15 @@ import pika
 import pytest
 import requests
 import yaml
-from deploy_kit import STOP_SECONDS, Environment, Running, empty_database, free_port, step, wait_until
+from deploy_kit import (
+    STOP_SECONDS,
+    Environment,
+    Running,
+    empty_database,
+    free_port,
+    step,
+    wait_until,
+)
 from packaging.utils import canonicalize_name
 from sqlalchemy import Engine, text
 
@@ -43,6 +52,7 @@ from contracts.publishing import ListPages
 from contracts.record import Nothing
 from contracts.services import SERVICES
 from contracts.webhooks import ListSubscriptions
+from local import lock, sbom
 from local.paths import ROOT
 
 LIBRARIES = ("contracts", "chassis")
@@ -71,8 +81,8 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What all locks name, fetched once: seven environments would ask the registry for the same."""
     folder = tmp_path_factory.mktemp("registry")
-    lines = {line for image in IMAGES for line in lock_of(image).read_text().splitlines() if "==" in line}
-    (folder / "all.lock").write_text("\n".join(sorted(lines)))
+    entries = {name: entry for image in IMAGES for name, entry in lock.read(lock_of(image)).items()}
+    (folder / "all.lock").write_text("".join(map(str, entries.values())))
     step("fetch.sh", folder, folder / "all.lock")
     return folder
 
@@ -127,10 +137,8 @@ def test_an_image_holds_its_lock_and_its_own_packages_complete_and_nothing_else(
     )
     assert found["unwanted"] == []
     own = {f"posthaste-{name}" for name in (*LIBRARIES, image)}
-    locked = {line.partition("==")[0] for line in lock_of(image).read_text().splitlines() if "==" in line}
-    assert {canonicalize_name(name) for name in found["distributions"]} == {
-        canonicalize_name(name) for name in locked | own
-    }
+    locked = lock.read(lock_of(image)).keys()
+    assert {canonicalize_name(name) for name in found["distributions"]} == locked | own
     migrations = (ROOT / IMAGES[image][0] / "migrations").glob("*.py")
     assert found["migrations"] == sorted(path.name for path in migrations)
 
@@ -149,11 +157,43 @@ def test_an_environment_without_what_a_lock_names_does_not_start(wheels: Path, t
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True, timeout=60)
     python = tmp_path / "bare" / "bin" / "python"
     own = [next(wheels.glob(f"posthaste_{name}-*.whl")) for name in (*LIBRARIES, "quota")]
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", *own]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        *own,
+    ]
     subprocess.run(pip, check=True, timeout=60)
     done = subprocess.run([python, "-m", "chassis.run", "quota"], capture_output=True, text=True, timeout=60)
     assert done.returncode != 0
     assert "ModuleNotFoundError" in done.stderr
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_the_bill_of_an_image_lists_what_is_in_it(
+    environments: dict[str, Environment], image: str, tmp_path: Path
+) -> None:
+    (tmp_path / "var/lib/dpkg").mkdir(parents=True)
+    (tmp_path / "var/lib/dpkg/status").touch()
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/os-release").write_text("ID=debian\nVERSION_ID=12\n")
+    script = ROOT / "deploy/images/sbom.py"
+    done = subprocess.run(
+        [environments[image].python, "-IB", script, "--root", tmp_path, "--base", "python:3.12"],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert sbom.fault(done.stdout) == ""
+    bill = json.loads(done.stdout)
+    assert bill["metadata"]["component"]["name"] == f"posthaste/{image}"
+    listed = {it["purl"] for it in bill["components"] if it.get("purl", "").startswith("pkg:pypi/")}
+    assert listed == {f"pkg:pypi/{it.name}@{it.version}" for it in lock.read(lock_of(image)).values()}
 
 
 def test_the_python_client_needs_nothing_but_itself(tmp_path: Path) -> None:
@@ -177,6 +217,10 @@ def test_the_image_runs_these_steps_and_leaves_tools_behind() -> None:
     assert "COPY --from=build /opt/posthaste /opt/posthaste" in last
     assert "pip uninstall" in last
     assert not re.search(r"gcc|build-essential|pip install|setuptools", last)
+    assert f'sbom.py --base "${{PYTHON_IMAGE}}" >{sbom.IN_IMAGE}' in last
+    assert [
+        line for line in DOCKERFILE.splitlines() if "pip install" in line and "--require-hashes" not in line
+    ] == []
     assert re.search(r"^USER 10001:10001$", last, flags=re.MULTILINE)
     assert re.search(r"^HEALTHCHECK ", last, flags=re.MULTILINE)
 

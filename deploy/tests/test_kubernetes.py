@@ -122,12 +122,12 @@ def test_every_image_is_one_that_is_built_and_pinned(overlay: list[Resource]) ->
     }
     for resource in overlay:
         for container in containers(resource):
-            name, _, tag = container["image"].rpartition(":")
+            name, _, tag = container["image"].partition(":")
             if name.startswith("posthaste/"):
                 assert name.removeprefix("posthaste/") in built
                 assert tag == VERSION
             else:
-                assert re.match(r"v?\d+\.\d+", tag), container["image"]
+                assert re.fullmatch(r"v?\d+\.\d+[\w.-]*@sha256:[0-9a-f]{64}", tag), container["image"]
     assert {f"{unit}-service" for unit in UNITS} <= of_kind(overlay, "Deployment").keys()
 
 

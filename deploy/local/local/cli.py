@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from local import demo, lock, servers, trial, watch
+from local import audit, demo, images, lock, sbom, servers, trial, watch
 from local.environment import operator_env, read_env
 from local.paths import ROOT, RUN, RUN_TEST
 from local.processes import NotReady, stop_supervisor, supervisor_pid
@@ -89,10 +89,19 @@ def ctl(arguments: Sequence[str]) -> int:
 
 
 def lint(arguments: Sequence[str]) -> int:
-    """ruff, mypy and the import rules"""
+    """[--audit [database]]: ruff, mypy, import rules, digests of images; known vulnerabilities of what is locked"""
+    parser = argparse.ArgumentParser(prog="./dev lint")
+    parser.add_argument(
+        "--audit", nargs="?", const="", metavar="database", help="a folder or zip file in the OSV format"
+    )
+    database: str | None = parser.parse_args(arguments).audit
     programs = Path(sys.executable).parent
     codes = [subprocess.run([programs / name, *options], cwd=ROOT).returncode for name, *options in LINT]
-    return int(any(codes))
+    for problem in (problems := images.problems()):
+        print(problem, flush=True)
+    if database is not None:
+        codes.append(audit.main(database))
+    return int(any(codes) or bool(problems))
 
 
 def logs(arguments: Sequence[str]) -> int:
@@ -141,13 +150,24 @@ def bench(arguments: Sequence[str]) -> int:
 
 
 def run_lock(arguments: Sequence[str]) -> int:
-    """write the lock files anew from the pyproject.toml files"""
-    return lock.main()
+    """[--upgrade | name…]: write the lock files anew; newer versions of all, or of the named, where they fit"""
+    return lock.main(arguments)
+
+
+def run_sbom(arguments: Sequence[str]) -> int:
+    """image… [--into folder]: take the bill of materials out of built images, checked"""
+    return sbom.main(arguments)
+
+
+def run_images(arguments: Sequence[str]) -> int:
+    """[--pin]: the images of others and their digests; --pin asks the registries and writes them anew"""
+    return images.main(list(arguments))
 
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "up": up, "down": down, "demo": run_demo, "test": test, "bench": bench, "ctl": ctl,
-    "status": status, "logs": logs, "lint": lint, "lock": run_lock, "servers": run_servers,
+    "status": status, "logs": logs, "lint": lint, "lock": run_lock, "images": run_images, "sbom": run_sbom,
+    "servers": run_servers,
 }  # fmt: skip
 
 
@@ -187,7 +207,7 @@ def main() -> int:
     if command is None:
         print(f"dev: there is no command {arguments[0]!r}\n\n{usage()}", file=sys.stderr)
         return 2
-    if HELP & {*arguments[1:]} and command not in (up, ctl):  # which have their own
+    if HELP & {*arguments[1:]} and command not in (up, ctl, lint, run_sbom):  # which have their own
         print(f"./dev {arguments[0]}  {(command.__doc__ or '').strip()}")
         return 0
     try:

@@ -1,23 +1,33 @@
-"""`./dev lock`: exact versions of everything, from the pyproject.toml files.
+"""`./dev lock`: exact versions of everything and the hashes of their files, from the pyproject.toml files.
 
-One lock for the checkout (every package, the servers and the developers' tools) and one for each thing that
-is deployed alone, cut from the same versions. A line is `name==version` and nothing else: no address, so that
-any registry serves. Standard library and pip only, because it runs before anything is installed.
+One lock for the checkout (every package, the servers and the developers' tools), one for each thing that is deployed
+alone, and one for what builds our packages, all cut from the same versions. An entry is `name==version` with the
+SHA-256 of every file of that release, for every platform, and nothing else: no address, so that any registry serves.
+pip installs with --require-hashes and refuses a file that is not one of them. uv resolves, because pip cannot list
+the hashes of files that it does not install.
 """
 
-import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from local.paths import ROOT
 
 HEADER = "# Written by ./dev lock from the pyproject.toml files; do not edit.\n"
 OWN_PREFIX = "posthaste-"
+#: Locks are resolved for the oldest Python and the oldest C library that are supported; hashes are of all files.
+TARGET = ("--python-version", "3.11", "--python-platform", "x86_64-manylinux_2_28")
+HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
+ENTRY = re.compile(
+    r"^(?P<name>[a-z0-9-]+)==(?P<version>[A-Za-z0-9.!+_-]+)(?P<hashes>(?: \\\n    --hash=sha256:[0-9a-f]{64})+)\n",
+    re.MULTILINE,
+)
 REQUIREMENT = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(?:\[(?P<extras>[^]]*)])?")
 
 
@@ -48,42 +58,93 @@ def third_party(distribution: str, extras: Iterable[str] = ()) -> set[str]:
     return needed
 
 
-def resolve(requirements: Iterable[str], constraints: Iterable[str] = ()) -> list[str]:
-    """The closure of `requirements` as sorted `name==version` lines; nothing is installed.
+class Entry(NamedTuple):
+    """One distribution of a lock."""
 
-    Raises SystemExit with pip's own words when there is no answer.
+    name: str
+    version: str
+    #: SHA-256 of the files of the release, in hexadecimal.
+    hashes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """The entry as it stands in a lock."""
+        return (
+            f"{self.name}=={self.version}"
+            + "".join(f" \\\n    --hash=sha256:{it}" for it in self.hashes)
+            + "\n"
+        )
+
+
+def read(path: Path) -> dict[str, Entry]:
+    """A lock's entries by name. Raises ValueError for a line that belongs to none."""
+    text = re.sub(r"^#.*\n", "", path.read_text(), flags=re.MULTILINE)
+    entries = {}
+    for match in ENTRY.finditer(text):
+        entries[match["name"]] = Entry(match["name"], match["version"], tuple(HASH.findall(match["hashes"])))
+    if rest := ENTRY.sub("", text).strip():
+        raise ValueError(
+            f"{path}: {rest.splitlines()[0]!r} is no entry with hashes: write it anew with ./dev lock"
+        )
+    return entries
+
+
+def resolve(requirements: Iterable[str], held: Path, options: Sequence[str]) -> str:
+    """The closure of `requirements` with hashes, in pip's format; nothing is installed.
+
+    `held`: a lock whose versions are kept where they fit, unless `options` say otherwise. Raises SystemExit with uv's
+    own words when there is no answer.
     """
     with tempfile.TemporaryDirectory() as folder:
-        wanted, held, report = (Path(folder, name) for name in ("wanted", "held", "report"))
+        wanted, made = Path(folder, "wanted.in"), Path(folder, "requirements.lock")
         wanted.write_text("\n".join(sorted(requirements)))
-        held.write_text("\n".join(constraints))
+        if held.exists():
+            shutil.copy(held, made)
         done = subprocess.run(
-            [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet",
-             "--report", str(report), "-r", str(wanted), "-c", str(held)],
-            stderr=subprocess.PIPE, text=True,
+            [Path(sys.executable).parent / "uv", "pip", "compile", wanted, "--output-file", made, "--generate-hashes",
+             "--no-build", "--quiet", "--no-config", "--no-header", "--no-annotate", "--python", sys.executable,
+             *TARGET, *options],
+            stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
         )  # fmt: skip
         if done.returncode:
-            raise SystemExit(f"pip found no set of versions that fits:\n{done.stderr}")
-        rows = [row["metadata"] for row in json.loads(report.read_text())["install"]]
-    return sorted((f"{row['name']}=={row['version']}" for row in rows), key=str.lower)
+            raise SystemExit(f"uv found no set of versions that fits:\n{done.stderr}")
+        return made.read_text()
 
 
-def write(folder: Path, lines: list[str]) -> None:
+def write(folder: Path, text: str) -> None:
     path = folder / "requirements.lock"
-    path.write_text(HEADER + "".join(f"{line}\n" for line in lines))
-    print(f"{path.relative_to(ROOT)}: {len(lines)} distributions", flush=True)
+    path.write_text(HEADER + text)
+    print(f"{path.relative_to(ROOT)}: {len(read(path))} distributions", flush=True)
 
 
-def main() -> int:
-    """Resolve the whole first, then cut each deployable's part out of it, so that versions never differ."""
+def build_requirements() -> set[str]:
+    """What builds our packages into wheels."""
+    files = (folder / "pyproject.toml" for folder in packages().values())
+    return {it for path in files for it in tomllib.loads(path.read_text())["build-system"]["requires"]}
+
+
+def cuts() -> dict[Path, set[str]]:
+    """The folder of every lock but the checkout's, and what the lock is to satisfy."""
+    deployed = {
+        folder: third_party(name)
+        for name, folder in packages().items()
+        if folder.parent.name == "services" or folder.name in ("simulator", "ctl")
+    }
+    return deployed | {ROOT / "deploy" / "images": build_requirements()}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Resolve the whole first, then cut each part out of it, so that versions never differ.
+
+    Versions that fit stay. Newer ones are taken of the named distributions, and of all with --upgrade.
+    """
+    options = [it if it == "--upgrade" else f"--upgrade-package={it}" for it in arguments]
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
-    everything = {requirement for group in groups.values() for requirement in group}
+    everything = {requirement for group in groups.values() for requirement in group} | build_requirements()
     for name, folder in packages().items():
         project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
         everything |= third_party(name, project.get("optional-dependencies", {}))
-    whole = resolve(everything)
-    write(ROOT, whole)
-    for name, folder in packages().items():
-        if folder.parent.name == "services" or folder.name in ("simulator", "ctl"):
-            write(folder, resolve(third_party(name), whole))
+    whole = ROOT / "requirements.lock"
+    write(ROOT, resolve(everything, whole, options))
+    for folder, requirements in cuts().items():
+        write(folder, resolve(requirements, whole, ["--constraints", str(whole)]))
     return 0

@@ -1,4 +1,4 @@
-"""The lock files say what the pyproject.toml files ask for, exactly and without addresses."""
+"""The lock files say what the pyproject.toml files ask for, exactly, with hashes and without addresses."""
 
 import re
 import tomllib
@@ -11,20 +11,12 @@ from packaging.utils import canonicalize_name
 from local import lock
 from local.paths import ROOT
 
-DEPLOYABLE = sorted(
-    [
-        *(path.parent for path in ROOT.glob("services/*/pyproject.toml")),
-        ROOT / "libs/ctl",
-        ROOT / "simulator",
-    ]
-)
+PARTS = lock.cuts()
 
 
-def read(path: Path) -> dict[str, str]:
+def versions(folder: Path) -> dict[str, str]:
     """name → version."""
-    rows = [line for line in path.read_text().splitlines() if not line.startswith("#")]
-    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.!+_-]+", row) for row in rows)
-    return {canonicalize_name(row.split("==")[0]): row.split("==")[1] for row in rows}
+    return {name: entry.version for name, entry in lock.read(folder / "requirements.lock").items()}
 
 
 def unmet(requirements: set[str], versions: dict[str, str]) -> list[str]:
@@ -43,14 +35,37 @@ def test_the_root_lock_satisfies_every_package_and_tool() -> None:
     asked = {requirement for group in groups.values() for requirement in group}
     for name in lock.packages():
         asked |= lock.third_party(name)
-    assert unmet(asked, read(ROOT / "requirements.lock")) == []
+    assert unmet(asked, versions(ROOT)) == []
 
 
-@pytest.mark.parametrize("folder", DEPLOYABLE, ids=lambda folder: folder.name)
-def test_what_is_deployed_alone_has_a_lock_of_its_own_with_the_same_versions(folder: Path) -> None:
-    own, whole = read(folder / "requirements.lock"), read(ROOT / "requirements.lock")
-    assert unmet(lock.third_party(f"posthaste-{folder.name}"), own) == []
+@pytest.mark.parametrize("folder", PARTS, ids=lambda folder: folder.name)
+def test_each_part_has_a_lock_of_its_own_with_the_same_versions_and_hashes(folder: Path) -> None:
+    own, whole = lock.read(folder / "requirements.lock"), lock.read(ROOT / "requirements.lock")
+    assert unmet(PARTS[folder], versions(folder)) == []
     assert own.items() <= whole.items()
+
+
+@pytest.mark.parametrize("folder", [ROOT, *PARTS], ids=lambda folder: folder.name)
+def test_every_file_of_every_distribution_has_its_hash_and_no_address(folder: Path) -> None:
+    text = (folder / "requirements.lock").read_text()
+    assert "://" not in text
+    assert not re.search(r"^\s*-(?!-hash=)", text, re.MULTILINE)
+    entries = lock.read(folder / "requirements.lock")
+    assert "".join(map(str, entries.values())) == text.removeprefix(lock.HEADER)
+    assert all(len(set(entry.hashes)) == len(entry.hashes) > 0 for entry in entries.values())
+
+
+def test_everything_that_is_deployed_has_a_lock() -> None:
+    deployed = {path.parent for path in ROOT.glob("services/*/pyproject.toml")}
+    assert deployed | {ROOT / "libs/ctl", ROOT / "simulator", ROOT / "deploy/images"} == PARTS.keys()
+
+
+@pytest.mark.parametrize("line", ["click==8.5.1", "click>=8 \\\n    --hash=sha256:" + "0" * 64, "-e ."])
+def test_a_lock_without_hashes_is_not_read(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "requirements.lock"
+    path.write_text(f"{lock.HEADER}{lock.Entry('vine', '5.1.0', ('0' * 64,))}{line}\n")
+    with pytest.raises(ValueError, match=r"write it anew with \./dev lock"):
+        lock.read(path)
 
 
 def test_requirements_are_followed_through_our_own_packages_and_their_extras() -> None:
