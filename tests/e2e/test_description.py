@@ -48,6 +48,7 @@ OPERATIONS = (
     "GET /brands/{id}", "GET /brands/{id}/pages", "GET /pages", "GET /pages/{id}", "POST /posts/schedule",
     "POST /posts/publish", "POST /posts/validate", "GET /posts/scheduled", "GET /posts/scheduled/{id}",
     "PATCH /posts/scheduled/{id}", "DELETE /posts/scheduled/{id}", "POST /posts/scheduled/{id}/retry",
+    "POST /posts/held/release", "POST /posts/held/cancel",
     "GET /posts/published", "GET /posts/published/{id}/engagement", "GET /comments", "POST /comments/reply",
     "POST /auth/signup", "POST /media/upload", "GET /media", "GET /media/{id}", "DELETE /media/{id}",
     "POST /media/uploads", "POST /media/uploads/{id}/complete", "POST /ai/images",

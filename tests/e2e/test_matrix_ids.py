@@ -83,6 +83,8 @@ ROWS = (
     Row("PATCH", "/posts/scheduled/{queued}", {"message": "mine now"}),
     Row("DELETE", "/posts/scheduled/{queued}"),
     Row("POST", "/posts/scheduled/{queued}/retry", {}),
+    Row("POST", "/posts/held/release", {"post_ids": ["{queued}"]}),
+    Row("POST", "/posts/held/cancel", {"post_ids": ["{queued}"]}),
     Row("GET", "/posts/published/{published}/engagement"),
     Row("GET", "/comments?post_id={published}"),
     Row("POST", "/comments/reply", {"page_id": "<page>", "comment_id": "{comment}", "message": "x"}, GONE),

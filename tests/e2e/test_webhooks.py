@@ -23,6 +23,7 @@ from posthaste import webhooks
 EVENTS = (
     "post.published", "post.failed", "comment.received", "comment.replied", "page.expired", "page.connect.refused",
     "account.quota.warning", "account.credits.adjusted", "ai.job.completed", "ai.job.failed",
+    "posts.held", "webhooks.disabled",
 )  # fmt: skip
 #: decisions "Webhook record"
 FIELDS = {

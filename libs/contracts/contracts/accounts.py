@@ -146,6 +146,12 @@ class TokenId(Record):
     token_id: str
 
 
+class RevokeToken(TokenId):
+    """`keep`: the token's subscriptions stay active, and its posts stay queued."""
+
+    keep: bool = False
+
+
 class ListTokens(Record):
     user_id: str
 
@@ -251,13 +257,17 @@ class Collaborator(Record):
 
 
 class RemoveCollaborator(Record):
+    """`keep`: the collaborator's subscriptions stay active, and the posts stay queued."""
+
     brand_id: str
     user_id: str
+    keep: bool = False
 
 
 class AuditEntry(Record):
     id: str
     brand_id: str
+    #: A user id, `operator`, or `system` for what follows from a removal.
     actor_id: str
     action: str
     subject_id: str
@@ -299,7 +309,7 @@ class AccountsApi(Protocol):
     def authenticate(self, caller: Caller, request: Authenticate) -> Authenticated: ...
     def record_use(self, caller: Caller, request: RecordUse) -> Nothing: ...
     def create_token(self, caller: Caller, request: CreateToken) -> CreatedToken: ...
-    def revoke_token(self, caller: Caller, request: TokenId) -> Token: ...
+    def revoke_token(self, caller: Caller, request: RevokeToken) -> Token: ...
     def rotate_token(self, caller: Caller, request: TokenId) -> CreatedToken: ...
     def get_token(self, caller: Caller, request: TokenId) -> Token: ...
     def list_tokens(self, caller: Caller, request: ListTokens) -> TokenList: ...

@@ -117,7 +117,7 @@ METHOD_NOT_ALLOWED = _row("METHOD_NOT_ALLOWED", 405, "request", "This path does 
     "Use one of the methods in the Allow header.")
 MEDIA_IN_USE = _row("MEDIA_IN_USE", 409, "media", "The media is attached to a pending scheduled post.",
     "Cancel the post first, or wait until it is published.")
-PAGE_IN_USE = _row("PAGE_IN_USE", 409, "resource", "The page has queued posts.",
+PAGE_IN_USE = _row("PAGE_IN_USE", 409, "resource", "The page has queued or held posts.",
     "Cancel them first, or send ?cancel_queued=true.")
 POST_IN_PROGRESS = _row("POST_IN_PROGRESS", 409, "resource", "The post is being sent at this moment.",
     "Wait a moment, then look at the post again.")

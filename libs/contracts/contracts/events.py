@@ -7,6 +7,7 @@ published before a receiver's first start waits for it. Names seen by clients ar
 from datetime import datetime
 
 from contracts.ai import AiJob
+from contracts.maker import Maker
 from contracts.media import Media
 from contracts.publishing import Comment, Page, PostError, Reply, ScheduledPost
 from contracts.record import Record
@@ -95,7 +96,7 @@ class PostMedia(Record):
 
     post_id: str
     media_ids: tuple[str, ...]
-    #: pending (queued or being sent), published, or released (cancelled, failed, files taken away)
+    #: pending (queued, held or being sent), published, or released (cancelled, failed, files taken away)
     state: str
     revision: int
 
@@ -134,6 +135,41 @@ class AccountChanged(Record):
 
     account_id: str
     tier: str
+
+
+class AccessRevoked(Record):
+    """Somebody lost access to the account: what was made with these tokens is stopped."""
+
+    #: token_revoked or collaborator_removed
+    reason: str
+    #: The revoked token and those it has replaced; of a collaborator every token ever issued for the brand.
+    token_ids: tuple[str, ...]
+
+
+class PostsHeld(Record, rename="camel"):
+    """Queued posts of one brand are held because their maker lost access. `user_id` is the account's."""
+
+    user_id: str
+    brand_id: str
+    #: token_revoked or collaborator_removed
+    reason: str
+    made_by: Maker
+    post_ids: tuple[str, ...]
+
+
+class DisabledWebhook(Record):
+    id: str
+    name: str
+
+
+class WebhooksDisabled(Record, rename="camel"):
+    """Subscriptions were disabled because their maker lost access. `user_id` is the account's."""
+
+    user_id: str
+    #: token_revoked or collaborator_removed
+    reason: str
+    made_by: Maker
+    webhooks: tuple[DisabledWebhook, ...]
 
 
 class UnitReturned(Record):
@@ -187,5 +223,8 @@ EVENTS: dict[str, Route] = {
     "units.unconfirmed": Route(sender="quota", receivers=("publishing",)),
     "units.undecided": Route(sender="publishing", receivers=("quota",)),
     "account.changed": Route(sender="accounts", receivers=("webhooks",)),
+    "access.revoked": Route(sender="accounts", receivers=("publishing", "webhooks")),
+    "posts.held": Route(sender="publishing", receivers=("webhooks", "accounts")),
+    "webhooks.disabled": Route(sender="webhooks", receivers=("webhooks", "accounts")),
     "caller.changed": Route(sender="accounts", broadcast=True),
 }

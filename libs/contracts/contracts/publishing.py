@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
 from msgspec import UNSET, Meta, UnsetType, defstruct, field
 
 from contracts.caller import Caller
 from contracts.keys import KeysRotated, RotateKeys
+from contracts.maker import Maker
 from contracts.platforms import PLATFORMS
 from contracts.record import Nothing, Record
 
@@ -315,6 +316,15 @@ class EditPost(Record):
     first_comment: Annotated[str, Meta(max_length=8000)] | UnsetType | None = UNSET
 
 
+class PostHold(Record):
+    """Why a post is held: its maker lost access."""
+
+    #: token_revoked or collaborator_removed
+    reason: str
+    held_at: datetime
+    made_by: Maker
+
+
 class ScheduledPost(PostContent, kw_only=True):
     """A post with a time, in any state (spec "ScheduledPost")."""
 
@@ -324,7 +334,7 @@ class ScheduledPost(PostContent, kw_only=True):
     platform: str
     media: tuple[MediaItem, ...]
     scheduled_at: datetime
-    #: queued, published, failed or cancelled; a post being sent right now is still queued.
+    #: queued, held, published, failed or cancelled; a post being sent right now is still queued.
     status: str
     created_at: datetime
     attempts: int = 0
@@ -333,6 +343,8 @@ class ScheduledPost(PostContent, kw_only=True):
     permalink: str | None = None
     published_at: datetime | None = None
     error: PostError | None = None
+    #: Of a held post.
+    hold: PostHold | None = None
 
 
 class PostId(Record):
@@ -346,7 +358,7 @@ class Cancelled(Record):
 
 class ListScheduledPosts(Record):
     page_id: str | None = None
-    #: Comma-separated of queued, failed, cancelled, published; or all.
+    #: Comma-separated of queued, held, failed, cancelled, published; or all.
     status: str = "queued"
     limit: Limit = 50
     cursor: str | None = None
@@ -355,6 +367,45 @@ class ListScheduledPosts(Record):
 class ScheduledPostList(Record):
     scheduled_posts: tuple[ScheduledPost, ...]
     next_cursor: str | None = None
+
+
+class HeldPosts(Record):
+    """Which held posts within the caller's reach are meant: these, those of one maker, or all."""
+
+    #: Exactly one of these is given.
+    ONE_OF: ClassVar[tuple[str, ...]] = ("post_ids", "made_by")
+    post_ids: Annotated[tuple[str, ...], Meta(min_length=1, max_length=100)] | None = None
+    #: The id of a user or a token, or `anybody`.
+    made_by: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+
+
+class ReleasePosts(HeldPosts, kw_only=True):
+    #: What happens to posts whose time has passed: they stay held, or go out now.
+    past_due: Literal["hold", "now"] = "hold"
+
+
+class RefusedPost(Record):
+    """A post that was meant and stays as it is."""
+
+    id: str
+    error: PostError
+
+
+class PostsReleased(Record):
+    #: Queued again, soonest first.
+    released: tuple[str, ...]
+    #: Posts that could not be released, each with the reason; at most 500 posts in all.
+    refused: tuple[RefusedPost, ...] = ()
+    #: Posts that could be released and are not yet, because one call does 500: repeat it.
+    remaining: int = 0
+
+
+class HeldPostsCancelled(Record):
+    cancelled: tuple[str, ...]
+    #: Posts that were asked for by their ids and are not held.
+    refused: tuple[RefusedPost, ...] = ()
+    #: Held posts that were meant and are not cancelled yet, because one call does 500: repeat it.
+    remaining: int = 0
 
 
 class PublishResult(Record):
@@ -545,6 +596,8 @@ class PublishingApi(Protocol):
     def edit_post(self, caller: Caller, request: EditPost) -> ScheduledPost: ...
     def cancel_post(self, caller: Caller, request: PostId) -> Cancelled: ...
     def retry_post(self, caller: Caller, request: PostId) -> ScheduledPost: ...
+    def release_held_posts(self, caller: Caller, request: ReleasePosts) -> PostsReleased: ...
+    def cancel_held_posts(self, caller: Caller, request: HeldPosts) -> HeldPostsCancelled: ...
     def bring_post_due(self, caller: Caller, request: PostId) -> ScheduledPost: ...
     def list_published_posts(self, caller: Caller, request: ListPublishedPosts) -> PublishedPostList: ...
     def get_engagement(self, caller: Caller, request: PostId) -> Engagement: ...

@@ -10,7 +10,8 @@ from contracts.keys import KeysRotated, RotateKeys
 from contracts.publishing import Limit
 from contracts.record import Record
 
-#: Spec "Webhook subscriptions"; page.expired, page.connect.refused, account.credits.adjusted: decisions "Events".
+#: Spec "Webhook subscriptions"; page.expired, page.connect.refused, account.credits.adjusted, posts.held,
+#: webhooks.disabled: decisions "Events".
 EventName = Literal[
     "post.published",
     "post.failed",
@@ -22,6 +23,8 @@ EventName = Literal[
     "account.credits.adjusted",
     "ai.job.completed",
     "ai.job.failed",
+    "posts.held",
+    "webhooks.disabled",
 ]
 #: Of POST /webhooks/{id}/test (decisions "Test event"); nobody subscribes to it.
 TEST_EVENT = "webhook.test"
@@ -45,7 +48,7 @@ class Subscription(Record):
     brand_ids: tuple[str, ...]
     #: active or disabled
     status: str
-    #: gone (a 410) or consecutive_failures.
+    #: gone (a 410), consecutive_failures, token_revoked or collaborator_removed (its maker lost access).
     disabled_reason: str | None
     consecutive_failures: int
     #: When the receiver last acknowledged one.

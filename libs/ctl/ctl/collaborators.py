@@ -25,10 +25,11 @@ def add(session: Session, brand_id: str, user_id: str, role: str) -> None:
 @collaborator.command()
 @click.option("--brand", "brand_id", required=True, help="The brand.")
 @click.option("--user", "user_id", required=True, help="The collaborator.")
+@click.option("--keep", is_flag=True, help="Leave their subscriptions active and their posts queued.")
 @pass_session
-def remove(session: Session, brand_id: str, user_id: str) -> None:
-    """Remove a collaborator; every token they issued for the brand is revoked at once."""
-    session.accounts.remove_collaborator(
-        session.caller, RemoveCollaborator(brand_id=brand_id, user_id=user_id)
-    )
-    session.show({"brand_id": brand_id, "user_id": user_id, "removed": True})
+def remove(session: Session, brand_id: str, user_id: str, keep: bool) -> None:
+    """Remove a collaborator; every token they issued for the brand is revoked at once. Their subscriptions of the brand
+    are disabled, and their queued posts are held until somebody releases or cancels them."""
+    request = RemoveCollaborator(brand_id=brand_id, user_id=user_id, keep=keep)
+    session.accounts.remove_collaborator(session.caller, request)
+    session.show({"brand_id": brand_id, "user_id": user_id, "removed": True, "kept": keep})

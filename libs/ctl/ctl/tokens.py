@@ -4,7 +4,7 @@ from datetime import datetime
 
 import click
 
-from contracts.accounts import CreateToken, ListTokens, SetTokenUse, TokenId
+from contracts.accounts import CreateToken, ListTokens, RevokeToken, SetTokenUse, TokenId
 from contracts.errors import INVALID_DATE, ApiError
 from contracts.quota import SetSandboxUse
 from ctl.session import Session, pass_session
@@ -77,10 +77,13 @@ def _read_time(value: str) -> datetime:
 
 @token.command()
 @click.argument("token_id")
+@click.option("--keep", is_flag=True, help="Leave its subscriptions active and its posts queued.")
 @pass_session
-def revoke(session: Session, token_id: str) -> None:
-    """Revoke TOKEN_ID: from now on it answers TOKEN_REVOKED."""
-    session.show(session.accounts.revoke_token(session.caller, TokenId(token_id=token_id)))
+def revoke(session: Session, token_id: str, keep: bool) -> None:
+    """Revoke TOKEN_ID: from now on it answers TOKEN_REVOKED. Subscriptions made with it are disabled, and its queued
+    posts are held until somebody releases or cancels them."""
+    request = RevokeToken(token_id=token_id, keep=keep)
+    session.show(session.accounts.revoke_token(session.caller, request))
 
 
 @token.command()

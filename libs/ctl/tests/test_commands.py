@@ -114,6 +114,13 @@ def test_token_rotate_and_revoke_name_the_token(line: Any) -> None:
     assert [request.token_id for _, _, request in line.bus.calls] == ["tok_0", "tok_0"]
 
 
+def test_what_a_revoked_token_made_is_kept_only_when_asked(line: Any) -> None:
+    line.bus.answers["revoke_token"] = replace(TOKEN, revoked_at=NOW)
+    line.json("token", "revoke", "tok_0")
+    line.json("token", "revoke", "tok_0", "--keep")
+    assert [request.keep for _, _, request in line.bus.calls] == [False, True]
+
+
 def test_set_used_of_a_sandbox_token_sets_its_lifetime_use_too(line: Any) -> None:
     line.bus.answers |= {"set_token_use": TOKEN, "set_sandbox_use": Nothing()}
     for sandbox in (False, True):
@@ -158,6 +165,11 @@ def test_collaborators_are_added_with_a_role_and_removed(line: Any) -> None:
     who = ("--brand", "brd_1", "--user", "usr_2")
     assert line.json("collaborator", "add", *who, "--role", "full")["role"] == "full"
     assert line.json("collaborator", "remove", *who)["removed"] is True
+    assert line.json("collaborator", "remove", *who, "--keep")["kept"] is True
+    assert [request.keep for method, _, request in line.bus.calls if method == "remove_collaborator"] == [
+        False,
+        True,
+    ]
 
 
 def test_audit_list_shows_details(line: Any) -> None:

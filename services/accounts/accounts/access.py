@@ -7,7 +7,7 @@ from accounts.store.users import UserStore
 from chassis import outbox
 from contracts.accounts import BrandOwner, User
 from contracts.errors import EMAIL_NOT_VERIFIED, ApiError
-from contracts.events import AccountChanged, CallerChanged
+from contracts.events import AccessRevoked, AccountChanged, CallerChanged
 
 
 def account(connection: Connection, user_id: str) -> User:
@@ -45,6 +45,11 @@ def tell_caller_changed(connection: Connection, account_id: str, *, token_ids: t
     """Makes gateways forget the cached callers of these tokens; without any, of the whole account."""
     changed = CallerChanged(token_ids=token_ids) if token_ids else CallerChanged(account_ids=(account_id,))
     outbox.stage(connection, "caller.changed", changed, account_id=account_id)
+
+
+def tell_access_revoked(connection: Connection, account_id: str, revoked: AccessRevoked) -> None:
+    """Has publishing hold the queued posts, and webhooks disable the subscriptions, of who lost access."""
+    outbox.stage(connection, "access.revoked", revoked, account_id=account_id)
 
 
 def tell_account_changed(connection: Connection, user: User) -> None:

@@ -1,13 +1,20 @@
 """The audit log of a brand: its collaborators, their tokens, and the operator's acts."""
 
+import msgspec
+
 from accounts import access, fields
 from accounts.store import Connection
 from accounts.store.audit import AuditStore
+from accounts.store.brands import BrandStore
 from contracts.accounts import AuditEntry, AuditLog, ListAudit, RecordAudit
 from contracts.caller import Caller
+from contracts.events import Event, PostsHeld, WebhooksDisabled
+from contracts.maker import Maker
 
 #: Entries shown, newest first. Our choice.
 MAX_ENTRIES = 1_000
+#: The actor of what follows from a removal without anybody's call.
+SYSTEM = "system"
 
 
 def list_audit(connection: Connection, caller: Caller, request: ListAudit) -> AuditLog:
@@ -30,3 +37,44 @@ def record_audit(connection: Connection, caller: Caller, request: RecordAudit) -
     return store.find_by_operation(caller.operation_id, **act) or store.add(
         **act, actor_id=caller.user_id, details=request.details, operation_id=caller.operation_id
     )
+
+
+def note_posts_held(connection: Connection, event: Event) -> None:
+    """publishing has held posts of a brand because their maker lost access."""
+    held = msgspec.convert(event.data, PostsHeld)
+    details: dict[str, object] = {
+        "reason": held.reason,
+        "count": len(held.post_ids),
+        "post_ids": list(held.post_ids),
+    }
+    _note(connection, event.account_id, (held.brand_id,), "posts.held", held.made_by, details)
+
+
+def note_webhooks_disabled(connection: Connection, event: Event) -> None:
+    """webhooks has disabled subscriptions because their maker lost access: noted for each brand they were made for,
+    which is every brand of the account where their token was not limited."""
+    disabled = msgspec.convert(event.data, WebhooksDisabled)
+    details: dict[str, object] = {
+        "reason": disabled.reason,
+        "webhook_ids": [webhook.id for webhook in disabled.webhooks],
+    }
+    _note(connection, event.account_id, event.made_within, "webhooks.disabled", disabled.made_by, details)
+
+
+def _note(
+    connection: Connection,
+    account_id: str,
+    brand_ids: tuple[str, ...] | None,
+    action: str,
+    maker: Maker,
+    details: dict[str, object],
+) -> None:
+    """An entry for each of these brands of the account; for all of its brands without any."""
+    for brand_id in BrandStore(connection).ids_of(account_id, brand_ids):
+        AuditStore(connection).add(
+            brand_id=brand_id,
+            actor_id=SYSTEM,
+            action=action,
+            subject_id=maker.user_id,
+            details=details | {"token_id": maker.token_id},
+        )

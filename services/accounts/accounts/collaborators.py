@@ -8,6 +8,7 @@ from accounts.store.tokens import TokenStore
 from contracts.accounts import Collaborator, RemoveCollaborator, SetCollaborator
 from contracts.caller import Caller
 from contracts.errors import invalid
+from contracts.events import AccessRevoked
 from contracts.record import Nothing
 
 #: The owner is not a collaborator: he needs no role, and cannot lose it.
@@ -38,9 +39,10 @@ def set_collaborator(connection: Connection, caller: Caller, request: SetCollabo
 
 
 def remove_collaborator(connection: Connection, caller: Caller, request: RemoveCollaborator) -> Nothing:
-    """Revokes every token they issued for the brand, at once; the same operation again changes nothing.
+    """Revokes every token they issued for the brand, at once. Unless `keep` is set, their subscriptions of the brand
+    are disabled and their queued posts held. The same operation again changes nothing.
 
-    Raises NOT_FOUND for whom is none.
+    Raises NOT_FOUND for a user who is no collaborator of the brand.
     """
     caller.check_operator()
     account_id = access.brand(connection, request.brand_id).account_id
@@ -52,9 +54,14 @@ def remove_collaborator(connection: Connection, caller: Caller, request: RemoveC
         return Nothing()
     if not CollaboratorStore(connection).remove(request.brand_id, user_id):
         raise fields.not_found("user_id")
-    _audit(connection, caller, request, "collaborator.removed")
-    for issued in TokenStore(connection).unrevoked_of_collaborator(request.brand_id, user_id):
-        tokens.revoke(connection, caller, issued, reason="collaborator removed")
+    _audit(connection, caller, request, "collaborator.removed", {"kept": True} if request.keep else None)
+    store = TokenStore(connection)
+    for issued in store.unrevoked_of_collaborator(request.brand_id, user_id):
+        tokens.revoke(connection, caller, issued, keep=True, reason="collaborator removed")
+    token_ids = store.ids_of_collaborator(request.brand_id, user_id)
+    if token_ids and not request.keep:
+        told = AccessRevoked(reason="collaborator_removed", token_ids=token_ids)
+        access.tell_access_revoked(connection, account_id, told)
     return Nothing()
 
 

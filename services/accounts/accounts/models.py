@@ -133,6 +133,8 @@ tokens = Table(
     #: The user id of the collaborator who issued it.
     Column("issued_by_collaborator_id", Text, ForeignKey("users.id")),
     Column("operation_id", Text, unique=True),
+    #: Of a token made by rotation: the one that the rotations began with.
+    Column("first_token_id", Text),
     Index("tokens_of_account", "account_id", "created_at", "id"),
     Index(
         "tokens_of_collaborator",
@@ -147,7 +149,7 @@ audit_entries = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("brand_id", Text, ForeignKey("brands.id"), nullable=False),
-    #: A user id, or `operator`.
+    #: A user id, `operator`, or `system` for what follows from a removal.
     Column("actor_id", Text, nullable=False),
     Column("action", Text, nullable=False),
     Column("subject_id", Text, nullable=False),

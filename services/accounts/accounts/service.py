@@ -17,10 +17,11 @@ from accounts import (
     verification_mails,
 )
 from accounts.config import AccountsConfig
-from chassis.service import DatabaseProvider, loop, rpc, wake
+from chassis.service import DatabaseProvider, loop, on_event, rpc, wake
 from contracts import accounts as contract
 from contracts.accounts import AccountsApi
 from contracts.caller import Caller
+from contracts.events import Event
 from contracts.record import Nothing
 
 
@@ -109,7 +110,7 @@ class AccountsService:
             return tokens.create_token(connection, self.config, caller, request)
 
     @rpc
-    def revoke_token(self, caller: Caller, request: contract.TokenId) -> contract.Token:
+    def revoke_token(self, caller: Caller, request: contract.RevokeToken) -> contract.Token:
         with self.database.transaction() as connection:
             return tokens.revoke_token(connection, caller, request)
 
@@ -181,3 +182,11 @@ class AccountsService:
     def forget_unverified(self) -> int:
         with self.database.transaction() as connection:
             return verification.forget(connection)
+
+    @on_event("posts.held")
+    def on_posts_held(self, connection: Any, event: Event) -> None:
+        audit.note_posts_held(connection, event)
+
+    @on_event("webhooks.disabled")
+    def on_webhooks_disabled(self, connection: Any, event: Event) -> None:
+        audit.note_webhooks_disabled(connection, event)

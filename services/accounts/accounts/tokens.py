@@ -19,6 +19,7 @@ from contracts.accounts import (
     CreatedToken,
     CreateToken,
     ListTokens,
+    RevokeToken,
     SetTokenUse,
     Token,
     TokenId,
@@ -35,6 +36,7 @@ from contracts.errors import (
     ApiError,
     invalid,
 )
+from contracts.events import AccessRevoked
 from contracts.plans import PLANS
 
 #: What JSON readers of every language hold exactly; no token is used this often. Our choice.
@@ -76,19 +78,31 @@ def create_token(
     return created
 
 
-def revoke_token(connection: Connection, caller: Caller, request: TokenId) -> Token:
-    """From the next request on the token answers TOKEN_REVOKED. Revoking it again changes nothing."""
+def revoke_token(connection: Connection, caller: Caller, request: RevokeToken) -> Token:
+    """From the next request on the token answers TOKEN_REVOKED. Unless `keep` is set, its subscriptions are disabled
+    and its queued posts held, those of the tokens it has replaced as well. Revoking it again changes nothing."""
     caller.check_operator()
     owned = _locked(connection, request.token_id)
-    return revoke(connection, caller, owned) or owned.token
+    details = {"kept": True} if request.keep else {}
+    return revoke(connection, caller, owned, keep=request.keep, **details) or owned.token
 
 
-def revoke(connection: Connection, caller: Caller, owned: OwnedToken, **details: object) -> Token | None:
-    """Inside a transaction that holds the account. None when it was revoked before."""
-    revoked = TokenStore(connection).revoke(owned.token.id)
-    if revoked is not None:
-        _audit(connection, caller.user_id, revoked, "token.revoked", **details)
-        access.tell_caller_changed(connection, owned.account_id, token_ids=(revoked.id,))
+def revoke(
+    connection: Connection, caller: Caller, owned: OwnedToken, *, keep: bool = False, **details: object
+) -> Token | None:
+    """Inside a transaction that holds the account. None when it was revoked before.
+
+    `keep`: nobody is told to stop what was made with the token.
+    """
+    store = TokenStore(connection)
+    revoked = store.revoke(owned.token.id)
+    if revoked is None:
+        return None
+    _audit(connection, caller.user_id, revoked, "token.revoked", **details)
+    access.tell_caller_changed(connection, owned.account_id, token_ids=(revoked.id,))
+    if not keep:
+        told = AccessRevoked(reason="token_revoked", token_ids=store.rotations_of(owned))
+        access.tell_access_revoked(connection, owned.account_id, told)
     return revoked
 
 
@@ -116,6 +130,7 @@ def rotate_token(
     TokenStore(connection).revoke(old.id)
     access.tell_caller_changed(connection, owned.account_id, token_ids=(old.id,))
     kept = {field: getattr(old, field) for field in _KEPT_BY_ROTATION}
+    kept["first_token_id"] = owned.first_id
     created = _issue(connection, config, caller, owned.account_id, kept)
     _audit(connection, caller.user_id, old, "token.rotated", new_token_id=created.token.id)
     return created

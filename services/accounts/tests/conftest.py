@@ -31,6 +31,7 @@ from contracts.accounts import (
     CreateToken,
     CreateUser,
     ListAudit,
+    RevokeToken,
     SetCollaborator,
     SignUp,
     Token,
@@ -82,8 +83,8 @@ class Accounts:
     def rotate(self, made: CreatedToken) -> CreatedToken:
         return self.call(tokens.rotate_token, CONFIG, operator(), TokenId(token_id=made.token.id))
 
-    def revoke(self, made: CreatedToken) -> Token:
-        return self.call(tokens.revoke_token, operator(), TokenId(token_id=made.token.id))
+    def revoke(self, made: CreatedToken, *, keep: bool = False) -> Token:
+        return self.call(tokens.revoke_token, operator(), RevokeToken(token_id=made.token.id, keep=keep))
 
     def authenticate(self, plain_token: str) -> Authenticated:
         return self.call(authentication.authenticate, Authenticate(token_sha256=hash_token(plain_token)))
@@ -94,10 +95,12 @@ class Accounts:
     def audit_log(self, brand: Brand) -> tuple[AuditEntry, ...]:
         return self.call(audit.list_audit, operator(), ListAudit(brand_id=brand.id)).entries
 
-    def staged(self) -> list[dict[str, Any]]:
-        """The data of the events staged so far, oldest first."""
-        query = text("SELECT convert_from(body, 'UTF8')::json -> 'data' FROM outbox ORDER BY position")
-        return list(self.call(lambda connection: connection.execute(query).scalars().all()))
+    def staged(self, event: str = "caller.changed") -> list[dict[str, Any]]:
+        """The data of the events of this name staged so far, oldest first."""
+        query = text(
+            "SELECT convert_from(body, 'UTF8')::json -> 'data' FROM outbox WHERE event = :event ORDER BY position"
+        )
+        return list(self.call(lambda connection: connection.execute(query, {"event": event}).scalars().all()))
 
     def shift_clock(self, seconds: float) -> None:
         self.call(clock.set_shift, seconds)

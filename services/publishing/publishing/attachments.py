@@ -17,7 +17,7 @@ from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
 from publishing.content import find_nothing
 from publishing.house import House
-from publishing.records import PENDING, Attached, Post, is_id
+from publishing.records import UNENDED, Attached, Post, is_id
 from publishing.store.posts import Posts
 
 log = structlog.get_logger()
@@ -92,7 +92,7 @@ def settle(house: House, post: Post, revision: int = 0) -> None:
 
     `revision`: of the newest word about its files, so that what was said before does not come after this.
     """
-    if post.state in PENDING and post.media_ids:
+    if post.state in UNENDED and post.media_ids:
         try:
             attach(house, post.owner, post.id, post.media_ids, post.media_revision)
         except ApiError as error:

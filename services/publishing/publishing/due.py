@@ -113,7 +113,10 @@ def _claim(house: House, lock: Lock) -> tuple[list[Lane], int, dict[str, list[st
         plans = _plan(house, PageQueues(connection), due, now)
         _settle(connection, due, plans)
         sent = [post_id for plan in plans.values() for post_id in plan.send]
-        taken = Sending(connection).take(sent, house.lease.lock(connection))
+        found = Sending(connection).take(sent, house.lease.lock(connection))
+        taken = [post for post in found if post.state == "sending"]
+        if len(taken) < len(found):
+            telling.tell_held(connection, [post for post in found if post.state == "held"])
         note(*(Claim(post.id, post.fence) for post in taken))
         pages = Pages(connection).many([lane.page_id for lane in due])
         measures.note_taken(due, taken, now)

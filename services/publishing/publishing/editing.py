@@ -1,4 +1,4 @@
-"""Edits of a queued post: a new time, other content, other files. The rules are asked again for what changes."""
+"""Edits of a queued or held post: time, content, files. The rules are asked again for what changes."""
 
 from datetime import datetime
 from functools import partial
@@ -24,19 +24,23 @@ from publishing.posts import (
     unchangeable,
 )
 from publishing.records import Attached, PageRow, Post
+from publishing.store.holds import Holds
 from publishing.store.pages import Pages
-from publishing.store.posts import Posts
+from publishing.store.posts import Posts, taken_over
+
+_EDITABLE = ("queued", "held")
 
 
 def edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
-    """Changes a queued post; the rules are asked again for what changes. The same operation again gets the post."""
+    """Changes a queued or held post; the rules are asked again for what changes. A queued post is the caller's from
+    then on; a held one stays held. The same operation again gets the post. Raises TOKEN_REVOKED."""
     work = partial(_edit, house, caller, request)
     return once(house.database, caller, work, partial(shown, house, caller))
 
 
 def _edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
     post = get_scheduled(house, caller, request.id)
-    if post.state != "queued":  # whatever else is wrong with the edit
+    if post.state not in _EDITABLE:  # whatever else is wrong with the edit
         raise ApiError(POST_IN_PROGRESS if post.status == "queued" else NOT_FOUND)
     with house.database.reading() as connection:
         page, now = Pages(connection).get_with_time(post.page_id)
@@ -47,12 +51,15 @@ def _edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledP
         with house.database.transaction() as connection:
             store, operations = Posts(connection), Operations(connection)
             operations.begin(caller)
+            Holds(connection).check_access(caller)
             time = _new_time(store, page, post, request, now)
             current = store.lock(post.id)
-            if current is None or current.state != "queued":
+            if current is None or current.state not in _EDITABLE:
                 unchangeable(store, post.id)
             values = time | _new_content(house, current, request, files)
-            changed = store.change(post.id, values) if values else current
+            if values and current.state == "queued":
+                values |= taken_over(caller)
+            changed = store.change(post.id, values, states=(current.state,)) if values else current
             assert changed is not None
             revision = 0
             if changed.media_ids != current.media_ids:

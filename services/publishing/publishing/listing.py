@@ -12,7 +12,7 @@ from publishing.store import Connection
 from publishing.store.lists import Lists
 from publishing.store.pages import Pages
 
-STATUSES = ("queued", "published", "failed", "cancelled")
+STATUSES = ("queued", "held", "published", "failed", "cancelled")
 
 
 def scheduled(house: House, caller: Caller, request: api.ListScheduledPosts) -> api.ScheduledPostList:

@@ -143,9 +143,10 @@ posts = Table(
     Column("created_at", _TIME, nullable=False),
     #: As asked for; an immediate post's creation.
     Column("scheduled_at", _TIME, nullable=False),
-    #: queued, sending (claimed), unknown (sent, outcome to be looked up), published, failed, cancelled.
+    #: queued, held (its maker lost access), sending (claimed), unknown (sent, outcome to be looked up), published,
+    #: failed, cancelled.
     Column("state", Text, nullable=False),
-    #: queued: when the next attempt is due. sending, unknown: when it was claimed. published: when it went out.
+    #: queued, held: when the next attempt is due. sending, unknown: when it was claimed. published: when it went out.
     #: What the guardrails count; null when there is nothing to count.
     Column("out_at", _TIME),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
@@ -184,6 +185,14 @@ posts = Table(
     Column("awaited_until", _TIME),
     #: Only the release before this one writes and reads it (`chassis.operations` now). To be dropped in the next.
     Column("last_operation_id", Text),
+    #: The user and the token that queued it: made, changed, retried or released it last. Null: not noted.
+    Column("maker_user_id", Text),
+    Column("maker_token_id", Text),
+    #: The one clock. Since when its maker has no access: no attempt begins any more, and instead of being claimed the
+    #: post is held. Null once somebody else has queued it.
+    Column("held_at", _TIME),
+    #: token_revoked or collaborator_removed
+    Column("hold_reason", Text),
     #: In the order they became due, with what a claim passes over without reading the post.
     Index(
         "posts_due_of_pages",
@@ -194,6 +203,8 @@ posts = Table(
     Index("posts_queued_of_page", "page_id", "scheduled_at", "id", postgresql_where=text("state = 'queued'")),
     Index("posts_held", "lease_until", postgresql_where=text("state IN ('sending', 'unknown')")),
     Index("posts_sending_of_page", "page_id", postgresql_where=text("state = 'sending'")),
+    #: In the order of a list of held posts.
+    Index("posts_on_hold", "page_id", "scheduled_at", "id", postgresql_where=text("state = 'held'")),
     #: Posts that may be on the platform without our knowing their remote ids (`store/looks.py`).
     Index("posts_open_of_page", "page_id", postgresql_where=text(_OPEN)),
     Index("posts_of_page", "page_id", "out_at", "state", postgresql_where=text("out_at IS NOT NULL")),
@@ -232,6 +243,22 @@ posts = Table(
     Index(
         "posts_remote", "page_id", "remote_id", unique=True, postgresql_where=text("remote_id IS NOT NULL")
     ),
+)
+
+#: Makers who lost access lately: their posts are looked for until no call that was on its way can queue one any more.
+post_holds = Table(
+    "post_holds",
+    metadata,
+    #: Of the event.
+    Column("id", Text, primary_key=True),
+    Column("account_id", Text, nullable=False),
+    #: token_revoked or collaborator_removed
+    Column("reason", Text, nullable=False),
+    Column("token_ids", ARRAY(Text), nullable=False),
+    #: Real time, both: when it came here, and when its posts are looked for next.
+    Column("created_at", _TIME, nullable=False, server_default=text("clock_timestamp()")),
+    Column("wake_at", _TIME, nullable=False, server_default=text("clock_timestamp()")),
+    Index("post_holds_due", "wake_at"),
 )
 
 #: One row per attempt, committed before the platform is called. No outcome: it is not known (yet).

@@ -19,11 +19,13 @@ from contracts.errors import (
     UNSUPPORTED_PLATFORM,
     ApiError,
 )
+from contracts.maker import maker_columns
 from publishing import attachments, content, limiting, reach, telling
 from publishing.attachments import Attachment
 from publishing.house import House
 from publishing.platforms.base import NotConnected
 from publishing.records import PageRow, Post
+from publishing.store.holds import Holds
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 
@@ -114,6 +116,7 @@ def new_post(
         "scheduled_at": scheduled_at or now,
         "out_at": scheduled_at or now,
         "traceparent": tracing.traceparent() or None,
+        **maker_columns(caller),
         **content.columns(request, attachment.files),
     }
 
@@ -178,9 +181,11 @@ def _cancel(house: House, caller: Caller, request: api.PostId) -> api.Cancelled:
 
 
 def retry(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost:
-    """A failed post is due now; 409 when it is queued, 404 in any other state (decisions), or when a file is gone.
+    """A failed post is due now, and the caller's; 409 when it is queued, 404 in any other state (decisions), or when a
+    file is gone.
 
-    The same operation again gets the post, and tries it no second time.
+    The same operation again gets the post, and tries it no second time. Raises TOKEN_REVOKED for a call that was on its
+    way while its token was revoked.
     """
     work = partial(_retry, house, caller, request)
     return once(house.database, caller, work, partial(shown, house, caller))
@@ -198,9 +203,10 @@ def _retry(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPo
     with house.database.transaction() as connection:
         store, operations = Posts(connection), Operations(connection)
         operations.begin(caller)
+        Holds(connection).check_access(caller)
         found, _ = Pages(connection).lock_with_time(post.page_id)
         reach.page(caller, found, field=None)
-        again = store.requeue(post.id) or unchangeable(store, post.id)
+        again = store.requeue(post.id, caller) or unchangeable(store, post.id)
         if again.media_ids:
             telling.tell_media(connection, again)
         operations.end(caller, post.id)

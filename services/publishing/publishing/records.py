@@ -11,12 +11,15 @@ import msgspec
 
 from contracts import publishing as api
 from contracts.caller import Caller
+from contracts.maker import Maker
 from contracts.media import Media
 from contracts.record import Record
 from publishing.platforms.base import MediaSource
 
 #: States of a post that a client sees as `queued` (decisions "Pending scheduled post").
 PENDING = ("queued", "sending", "unknown")
+#: States of a post that has not ended: it keeps its files.
+UNENDED = (*PENDING, "held")
 #: States in which a post counts as gone out: it has, or it may have.
 OUT = ("sending", "unknown", "published")
 
@@ -166,6 +169,10 @@ class Post(Row):
     media_revision: int = 0
     awaited_until: datetime | None = None
     worker_id: str | None = None
+    maker_user_id: str | None = None
+    maker_token_id: str | None = None
+    held_at: datetime | None = None
+    hold_reason: str | None = None
 
     @classmethod
     def new(cls, values: Mapping[str, Any]) -> Self:
@@ -186,6 +193,19 @@ class Post(Row):
         if self.error_code is None:
             return None
         return api.PostError(code=self.error_code, message=self.error_message or "")
+
+    @property
+    def made_by(self) -> Maker:
+        """Of a post whose maker was noted."""
+        return Maker(user_id=self.maker_user_id or "", token_id=self.maker_token_id)
+
+    @property
+    def hold(self) -> api.PostHold | None:
+        """Why it is held; None: it is not."""
+        if self.state != "held":
+            return None
+        assert self.held_at is not None
+        return api.PostHold(reason=self.hold_reason or "", held_at=self.held_at, made_by=self.made_by)
 
     @property
     def files(self) -> tuple[Attached, ...]:
@@ -237,6 +257,7 @@ class Post(Row):
             permalink=self.permalink,
             published_at=self.published_at,
             error=self.error,
+            hold=self.hold,
             **(self.settings or {}),
         )
 

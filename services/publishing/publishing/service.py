@@ -20,11 +20,13 @@ from publishing import (
     editing,
     engagement,
     first_comments,
+    held_posts,
     hooks,
     link_consent,
     linking,
     listing,
     lookups,
+    lost_access,
     naming,
     pages,
     polling,
@@ -148,6 +150,14 @@ class PublishingService:
         return posts.retry(self.house, caller, request)
 
     @rpc
+    def release_held_posts(self, caller: Caller, request: contract.ReleasePosts) -> contract.PostsReleased:
+        return held_posts.release(self.house, caller, request)
+
+    @rpc
+    def cancel_held_posts(self, caller: Caller, request: contract.HeldPosts) -> contract.HeldPostsCancelled:
+        return held_posts.cancel(self.house, caller, request)
+
+    @rpc
     def bring_post_due(self, caller: Caller, request: contract.PostId) -> contract.ScheduledPost:
         return posts.bring_due(self.house, caller, request)
 
@@ -230,6 +240,14 @@ class PublishingService:
     @on_event("units.unconfirmed")
     def on_units_unconfirmed(self, connection: Any, event: Event) -> None:
         units.confirm(connection, msgspec.convert(event.data, UnitsUnconfirmed))
+
+    @on_event("access.revoked")
+    def on_access_revoked(self, connection: Any, event: Event) -> None:
+        lost_access.on_access_revoked(connection, event)
+
+    @loop(interval_seconds=1.0)
+    def hold_posts(self) -> int:
+        return lost_access.hold_posts(self.house)
 
     @loop(interval_seconds=60.0)
     def forget_links(self) -> int:

@@ -1,10 +1,11 @@
 """Which events a change of a post gives rise to, staged in the transaction that makes it."""
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from chassis.outbox import Staging, stage_all
-from contracts.events import PostFailed, PostMedia, PostPublished
-from publishing.records import PENDING, Post
+from contracts.events import PostFailed, PostMedia, PostPublished, PostsHeld
+from publishing.records import PENDING, UNENDED, Post
 from publishing.store import Connection
 from publishing.store.posts import Posts
 
@@ -20,6 +21,29 @@ def tell(connection: Connection, posts: Iterable[Post]) -> dict[str, int]:
     files, revisions = _files_of(connection, [post for post in ended if post.media_ids])
     stage_all(connection, [*files, *(event for post in told for event in _events_of(post))])
     return revisions
+
+
+def tell_held(connection: Connection, posts: Iterable[Post]) -> None:
+    """Stages an event for each brand and maker whose posts are held from now on."""
+    ordered = sorted(posts, key=_held_with)
+    stage_all(connection, [_held_event(list(group)) for _, group in groupby(ordered, _held_with)])
+
+
+def _held_with(post: Post) -> tuple[str, ...]:
+    maker = (post.maker_user_id or "", post.maker_token_id or "")
+    return (post.account_id, post.brand_id, post.hold_reason or "", *maker)
+
+
+def _held_event(posts: list[Post]) -> Staging:
+    first = posts[0]
+    held = PostsHeld(
+        user_id=first.account_id,
+        brand_id=first.brand_id,
+        reason=first.hold_reason or "",
+        made_by=first.made_by,
+        post_ids=tuple(post.id for post in posts),
+    )
+    return Staging("posts.held", held, first.account_id, first.brand_id)
 
 
 def tell_media(connection: Connection, post: Post) -> int:
@@ -56,7 +80,7 @@ def _files_of(connection: Connection, posts: list[Post]) -> tuple[list[Staging],
 def _hold_of(post: Post) -> str:
     if post.state == "published":
         return "published"
-    return "pending" if post.state in PENDING and post.media_ids else "released"
+    return "pending" if post.state in UNENDED and post.media_ids else "released"
 
 
 def _events_of(post: Post) -> Iterator[Staging]:

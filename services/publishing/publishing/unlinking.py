@@ -1,4 +1,4 @@
-"""A page's owner takes it away: its queued posts are cancelled with it, what was posted stays."""
+"""A page's owner takes it away: its queued and held posts are cancelled with it, what was posted stays."""
 
 from functools import partial
 
@@ -61,7 +61,9 @@ def _cancel_queued(connection: Connection, page_id: str, *, may: bool) -> tuple[
     pending = store.pending_of_page(page_id)
     if pending and not may:
         raise ApiError(PAGE_IN_USE, queued_posts=len(pending))
-    if any(post.state != "queued" for post in pending) or Comments(connection).is_sending(page_id):
+    if any(post.state not in ("queued", "held") for post in pending) or Comments(connection).is_sending(
+        page_id
+    ):
         raise ApiError(POST_IN_PROGRESS)
     cancelled = store.cancel_queued_of_page(page_id) if pending else []
     return cancelled, telling.tell(connection, cancelled)

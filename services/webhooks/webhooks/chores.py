@@ -28,6 +28,7 @@ def remove_old(house: House) -> int:
         lambda log: log.remove_asks(kept + _ROOM, _REMOVED_AT_ONCE),
         lambda log: log.remove_secrets(kept + _ROOM, _REMOVED_AT_ONCE),
         lambda log: log.remove_subscriptions(kept + _ROOM, _REMOVED_AT_ONCE),
+        lambda log: log.remove_revoked_tokens(_REMOVED_AT_ONCE),
     )
     count = 0
     for step in steps:

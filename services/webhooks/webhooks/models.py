@@ -48,6 +48,9 @@ subscriptions = Table(
     Column("brand_ids", ARRAY(Text), nullable=False),
     #: The brands of the token that made it, none if it reached all; null: that was not noted.
     Column("made_within", ARRAY(Text)),
+    #: The user and the token that made it, or changed or enabled it last; null: not noted, or not a token's.
+    Column("maker_user_id", Text),
+    Column("maker_token_id", Text),
     Column("status", Text, nullable=False, server_default="active"),
     Column("disabled_reason", Text),
     #: It is disabled, and what waits for it is to fail: the chore does that, and takes the mark away.
@@ -74,6 +77,16 @@ subscriptions = Table(
     ),
     Index("subscriptions_ending", "id", postgresql_where=text("ending")),
     Index("subscriptions_deleted", "deleted_at", postgresql_where=text("deleted_at IS NOT NULL")),
+)
+
+#: Tokens that lost access, kept for as long as a call may still be on its way with one of them.
+revoked_tokens = Table(
+    "revoked_tokens",
+    metadata,
+    Column("token_id", Text, primary_key=True),
+    #: Real time.
+    Column("revoked_at", _TIME, nullable=False, server_default=text("clock_timestamp()")),
+    Index("revoked_tokens_oldest", "revoked_at"),
 )
 
 #: Encrypted. The newest signs; those it replaced sign as well until they expire.

@@ -69,6 +69,16 @@ class DeliveryRow:
         )
 
 
+class MadeBy(NamedTuple):
+    """A subscription and who stands behind it."""
+
+    id: str
+    name: str
+    made_within: list[str] | None
+    maker_user_id: str | None
+    maker_token_id: str | None
+
+
 class SecretRow(NamedTuple):
     id: str
     #: Encrypted.

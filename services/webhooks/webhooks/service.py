@@ -13,7 +13,7 @@ from contracts.caller import Caller
 from contracts.events import Event
 from contracts.keys import KeysRotated, RotateKeys
 from contracts.quota import QuotaApi
-from webhooks import arriving, chores, deliveries, rotating, subscriptions
+from webhooks import arriving, chores, deliveries, lost_access, rotating, subscriptions
 from webhooks.config import Settings
 from webhooks.house import House
 from webhooks.store import Connection
@@ -109,6 +109,10 @@ class WebhooksService:
     @on_event("account.changed")
     def on_account_changed(self, connection: Connection, event: Event) -> None:
         arriving.on_account_changed(connection, event)
+
+    @on_event("access.revoked")
+    def on_access_revoked(self, connection: Connection, event: Event) -> None:
+        lost_access.on_access_revoked(connection, event)
 
     @loop(interval_seconds=0.2)
     def deliver_events(self) -> int:

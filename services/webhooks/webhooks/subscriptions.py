@@ -9,7 +9,15 @@ from chassis.ids import new_id
 from chassis.operations import Operations, once
 from contracts import webhooks as api
 from contracts.caller import Caller
-from contracts.errors import BRAND_NOT_AUTHORIZED, LIMIT_REACHED, NOT_FOUND, ApiError, invalid
+from contracts.errors import (
+    BRAND_NOT_AUTHORIZED,
+    LIMIT_REACHED,
+    NOT_FOUND,
+    TOKEN_REVOKED,
+    ApiError,
+    invalid,
+)
+from contracts.maker import maker_columns
 from webhooks import reach, signing
 from webhooks.house import House
 from webhooks.records import SubscriptionRow
@@ -20,7 +28,7 @@ PREVIOUS_SECRET_LASTS = timedelta(hours=24)
 
 
 def create(house: House, caller: Caller, request: api.CreateSubscription) -> api.CreatedSubscription:
-    """Once per operation. Raises VALIDATION_ERROR, BRAND_NOT_AUTHORIZED, LIMIT_REACHED."""
+    """Once per operation. Raises VALIDATION_ERROR, BRAND_NOT_AUTHORIZED, LIMIT_REACHED, TOKEN_REVOKED."""
     work = partial(_create, house, caller, request)
     return once(house.database, caller, work, partial(_created, house, caller))
 
@@ -43,11 +51,12 @@ def _create(house: House, caller: Caller, request: api.CreateSubscription) -> ap
         "events": list(dict.fromkeys(request.events)),
         "brand_ids": _brands(caller, request.brand_ids),
         "made_within": list(caller.brand_ids or ()),
+        **maker_columns(caller),
     }
     with house.database.transaction() as connection:
         store, operations = Subscriptions(connection), Operations(connection)
         operations.begin(caller)
-        store.lock_account(caller.account_id, caller.tier)
+        _lock_account(store, caller)
         row = store.of_operation(caller.account_id, caller.operation_id)
         if row is None:
             if store.count(caller.account_id) >= api.MAX_SUBSCRIPTIONS:
@@ -83,7 +92,10 @@ def show(house: House, caller: Caller, request: api.SubscriptionId) -> api.Subsc
 
 
 def edit(house: House, caller: Caller, request: api.EditSubscription) -> api.Subscription:
-    """Raises NOT_FOUND, VALIDATION_ERROR, BRAND_NOT_AUTHORIZED."""
+    """The caller stands behind it from now on.
+
+    Raises NOT_FOUND, VALIDATION_ERROR, BRAND_NOT_AUTHORIZED, TOKEN_REVOKED.
+    """
     changes: dict[str, object] = {}
     if isinstance(request.name, str):
         changes["name"] = _name(request.name)
@@ -94,11 +106,11 @@ def edit(house: House, caller: Caller, request: api.EditSubscription) -> api.Sub
     if isinstance(request.brand_ids, tuple):
         changes["brand_ids"] = _brands(caller, request.brand_ids)
     with house.database.transaction() as connection:
-        reach.lock_subscription(connection, caller, request.id)
         store = Subscriptions(connection)
-        store.note_tier(caller.account_id, caller.tier)
+        _lock_account(store, caller)
+        reach.lock_subscription(connection, caller, request.id)
         if changes:
-            store.change(request.id, **changes)
+            store.change(request.id, **changes, **maker_columns(caller))
         return _there(store.get(request.id)).view()
 
 
@@ -116,11 +128,16 @@ def delete(house: House, caller: Caller, request: api.SubscriptionId) -> api.Sub
 
 
 def enable(house: House, caller: Caller, request: api.SubscriptionId) -> api.Subscription:
-    """Active again, with no failure counted. The operator may. Raises NOT_FOUND."""
+    """Active again, with no failure counted; the caller stands behind it from now on. The operator may.
+
+    Raises NOT_FOUND, TOKEN_REVOKED.
+    """
     with house.database.transaction() as connection:
-        reach.lock_subscription(connection, caller, request.id, by_operator=True)
         store = Subscriptions(connection)
-        store.enable(request.id)
+        if not caller.is_operator:
+            _lock_account(store, caller)
+        reach.lock_subscription(connection, caller, request.id, by_operator=True)
+        store.enable(request.id, **maker_columns(caller))
         return _there(store.get(request.id)).view()
 
 
@@ -141,6 +158,14 @@ def rotate_secret(house: House, caller: Caller, request: api.SubscriptionId) -> 
                 raise ApiError(NOT_FOUND)
             ends_at = previous.expires_at
     return api.RotatedSecret(id=request.id, secret=secret, previous_secret_expires_at=ends_at.astimezone(UTC))
+
+
+def _lock_account(store: Subscriptions, caller: Caller) -> None:
+    """Locks the account until the transaction ends. A call that was on its way while its token lost access stores
+    nothing: it either is before the removal, which then disables what it made, or sees it. Raises TOKEN_REVOKED."""
+    store.lock_account(caller.account_id, caller.tier)
+    if store.is_revoked(caller.token_id):
+        raise ApiError(TOKEN_REVOKED)
 
 
 def _secret_again(house: House, store: Subscriptions, row: SubscriptionRow, operation_id: str | None) -> str:

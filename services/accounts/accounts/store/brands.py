@@ -35,6 +35,13 @@ class BrandStore:
         mine = (brands.c.account_id == account_id) & brands.c.id.in_(brand_ids)
         return self.connection.execute(select(func.count()).select_from(brands).where(mine)).scalar_one()
 
+    def ids_of(self, account_id: str, brand_ids: Collection[str] | None) -> list[str]:
+        """Those of these brands that are the account's; None: all of them."""
+        statement = select(brands.c.id).where(brands.c.account_id == account_id)
+        if brand_ids is not None:
+            statement = statement.where(brands.c.id.in_(brand_ids))
+        return list(self.connection.execute(statement.order_by(brands.c.id)).scalars())
+
     def list_newest_first(
         self,
         account_id: str,

@@ -26,7 +26,7 @@ from contracts.accounts import Token, TokenUse, User
 from contracts.record import Record
 
 _COLUMNS = [tokens.c[field] for field in Token.__struct_fields__]
-_OWNED = [*_COLUMNS, tokens.c.account_id]
+_OWNED = [*_COLUMNS, tokens.c.account_id, tokens.c.first_token_id]
 _LIVE = and_(
     ~tokens.c.sandbox,
     tokens.c.revoked_at.is_(None),
@@ -52,6 +52,8 @@ class OwnedToken(Record):
 
     account_id: str
     token: Token
+    #: The token that its rotations began with: itself if it replaced none.
+    first_id: str
 
 
 class Credential(Record):
@@ -99,6 +101,21 @@ class TokenStore:
     def delete_of(self, account_id: str) -> None:
         """Deletes all tokens of an account, which is about to be deleted itself."""
         self.connection.execute(delete(tokens).where(tokens.c.account_id == account_id))
+
+    def rotations_of(self, owned: OwnedToken) -> tuple[str, ...]:
+        """The token and all that rotations connect with it, oldest first."""
+        statement = select(tokens.c.id).where(
+            tokens.c.account_id == owned.account_id,
+            (tokens.c.id == owned.first_id) | (tokens.c.first_token_id == owned.first_id),
+        )
+        return tuple(self.connection.execute(statement.order_by(tokens.c.id)).scalars())
+
+    def ids_of_collaborator(self, brand_id: str, user_id: str) -> tuple[str, ...]:
+        """All tokens that a collaborator has issued for a brand, revoked ones included, oldest first."""
+        statement = select(tokens.c.id).where(
+            tokens.c.on_behalf_of_brand_id == brand_id, tokens.c.issued_by_collaborator_id == user_id
+        )
+        return tuple(self.connection.execute(statement.order_by(tokens.c.id)).scalars())
 
     def unrevoked_of_collaborator(self, brand_id: str, user_id: str) -> list[OwnedToken]:
         """The tokens a collaborator issued for a brand, but the revoked ones, in the order of their ids."""
@@ -164,7 +181,8 @@ _CREDENTIAL = _credential_statement()
 
 
 def _owned(row: Row[Any]) -> OwnedToken:
-    return OwnedToken(account_id=row.account_id, token=_token(row))
+    token = _token(row)
+    return OwnedToken(account_id=row.account_id, token=token, first_id=row.first_token_id or token.id)
 
 
 def _token(row: Row[Any]) -> Token:

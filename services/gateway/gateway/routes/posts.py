@@ -20,15 +20,19 @@ from contracts.publishing import (
     Cancelled,
     EditPost,
     Engagement,
+    HeldPosts,
+    HeldPostsCancelled,
     ListPublishedPosts,
     ListScheduledPosts,
     PageResults,
     PostId,
+    PostsReleased,
     PublishedPostList,
     PublishOnPages,
     PublishPost,
     PublishPosts,
     PublishResult,
+    ReleasePosts,
     ScheduledPostList,
     ScheduleOnPages,
     SchedulePost,
@@ -120,7 +124,7 @@ def get_scheduled_post(exchange: Exchange, request: PostId) -> ScheduledPostView
     errors=(*_REACH, *_CONTENT, *_GUARDRAILS, SCHEDULE_OUT_OF_RANGE, POST_IN_PROGRESS),
 )  # fmt: skip
 def edit_post(exchange: Exchange, request: EditPost) -> ScheduledPostView:
-    """Reschedule or edit a queued post."""
+    """Reschedule or edit a queued or held post; a held one stays held."""
     return ScheduledPostView(scheduled_post=exchange.relay(exchange.house.publishing.edit_post, request))
 
 
@@ -129,7 +133,7 @@ def edit_post(exchange: Exchange, request: EditPost) -> ScheduledPostView:
     errors=(*_REACH, POST_IN_PROGRESS),
 )  # fmt: skip
 def cancel_post(exchange: Exchange, request: PostId) -> Cancelled:
-    """Cancel a queued post."""
+    """Cancel a queued or held post."""
     return exchange.relay(exchange.house.publishing.cancel_post, request)
 
 
@@ -140,6 +144,24 @@ def cancel_post(exchange: Exchange, request: PostId) -> Cancelled:
 def retry_post(exchange: Exchange, request: PostId) -> ScheduledPostView:
     """Queue a failed post again."""
     return ScheduledPostView(scheduled_post=exchange.relay(exchange.house.publishing.retry_post, request))
+
+
+@endpoint(
+    "POST", "/posts/held/release", scope="write:posts", meter="writes", request=ReleasePosts,
+    result=PostsReleased, errors=_REACH,
+)  # fmt: skip
+def release_held_posts(exchange: Exchange, request: ReleasePosts) -> PostsReleased:
+    """Queue held posts again: some, those of one maker, or all."""
+    return exchange.relay(exchange.house.publishing.release_held_posts, request)
+
+
+@endpoint(
+    "POST", "/posts/held/cancel", scope="write:posts", meter="writes", request=HeldPosts,
+    result=HeldPostsCancelled, errors=_REACH,
+)  # fmt: skip
+def cancel_held_posts(exchange: Exchange, request: HeldPosts) -> HeldPostsCancelled:
+    """Cancel held posts: some, those of one maker, or all."""
+    return exchange.relay(exchange.house.publishing.cancel_held_posts, request)
 
 
 @endpoint(

@@ -11,6 +11,8 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 from chassis.clock import clock_now
 from chassis.database import Prepared, UniqueViolation, end_with, fetch
 from chassis.operations import CLAIM, Effect, Operation
+from contracts.caller import Caller
+from contracts.maker import maker_columns
 from contracts.platforms import DAY_SECONDS, MIN_SCHEDULE_GAP_SECONDS
 from publishing.models import posts
 from publishing.records import OUT, PageRow, Post, column_names, is_id
@@ -26,7 +28,7 @@ _DAY, _GAP = timedelta(seconds=DAY_SECONDS), timedelta(seconds=MIN_SCHEDULE_GAP_
 GIVEN = (
     "id", "operation_id", "account_id", "brand_id", "page_id", "platform", "origin", "created_at", "state",
     "scheduled_at", "out_at", "message", "media_ids", "media_urls", "media_files", "first_comment", "settings",
-    "traceparent",
+    "traceparent", "maker_user_id", "maker_token_id",
 )  # fmt: skip
 
 #: The page, if it is the account's: no call waits for the locks of another account's brands.
@@ -105,14 +107,16 @@ _JSON = ("media_files", "settings")
 #: Each side of the OR has a partial index of its own: the page's history is not read.
 _PENDING_OF_PAGE = text(
     """
-    SELECT * FROM posts WHERE page_id = :page_id AND (state = 'queued' OR state IN ('sending', 'unknown'))
+    SELECT * FROM posts
+    WHERE page_id = :page_id AND (state = 'queued' OR state = 'held' OR state IN ('sending', 'unknown'))
     ORDER BY id FOR UPDATE
     """
 )
 _CANCEL_QUEUED_OF_PAGE = text(
     """
     WITH cancelled AS (
-        UPDATE posts SET state = 'cancelled', out_at = NULL WHERE page_id = :page_id AND state = 'queued' RETURNING *)
+        UPDATE posts SET state = 'cancelled', out_at = NULL
+        WHERE page_id = :page_id AND (state = 'queued' OR state = 'held') RETURNING *)
     SELECT * FROM cancelled ORDER BY id
     """
 )
@@ -257,11 +261,13 @@ class Posts:
             return None
         return Post.new(values)
 
-    def change(self, post_id: str, values: dict[str, Any]) -> Post | None:
-        """Changes a queued post; None when it no longer is."""
+    def change(
+        self, post_id: str, values: dict[str, Any], *, states: Collection[str] = ("queued",)
+    ) -> Post | None:
+        """Changes a post in one of these states; None when it no longer is."""
         return self._one(
             update(posts)
-            .where(posts.c.id == post_id, posts.c.state == "queued")
+            .where(posts.c.id == post_id, posts.c.state.in_(states))
             .values(**values)
             .returning(posts)
         )
@@ -272,8 +278,8 @@ class Posts:
         return {row.id: row.media_revision for row in rows}
 
     def cancel(self, post_id: str) -> Post | None:
-        """Cancels a queued post; None when it no longer is."""
-        return self.change(post_id, {"state": "cancelled", "out_at": None})
+        """Cancels a queued or held post; None when it is neither any more."""
+        return self.change(post_id, {"state": "cancelled", "out_at": None}, states=("queued", "held"))
 
     def pending_of_page(self, page_id: str) -> list[Post]:
         """Posts of a page that have neither gone out nor ended, as they stay until the transaction ends."""
@@ -283,8 +289,8 @@ class Posts:
         """Cancels all queued posts of a page."""
         return self._all(_CANCEL_QUEUED_OF_PAGE, {"page_id": page_id})
 
-    def requeue(self, post_id: str) -> Post | None:
-        """A failed post is due now, with a fresh budget of attempts; None when it has not failed."""
+    def requeue(self, post_id: str, caller: Caller) -> Post | None:
+        """A failed post is due now, with a fresh budget of attempts, and the caller's; None when it has not failed."""
         return self._one(
             update(posts)
             .where(posts.c.id == post_id, posts.c.state == "failed")
@@ -294,6 +300,7 @@ class Posts:
                 attempts_before=posts.c.attempts,
                 error_code=None,
                 error_message=None,
+                **taken_over(caller),
             )
             .returning(posts)
         )
@@ -309,6 +316,11 @@ class Posts:
 
     def _all(self, statement: Any, parameters: dict[str, Any] | None = None) -> list[Post]:
         return [Post.of(row) for row in self._connection.execute(statement, parameters).mappings()]
+
+
+def taken_over(caller: Caller) -> dict[str, Any]:
+    """The columns of a post that the caller queues: whoever queued it before, it is the caller's, and held no more."""
+    return {**maker_columns(caller), "held_at": None, "hold_reason": None}
 
 
 def _as_text(values: dict[str, Any]) -> dict[str, Any]:

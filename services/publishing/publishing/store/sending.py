@@ -22,11 +22,15 @@ from contracts.platforms import PLATFORMS
 from publishing.records import Post
 from publishing.store.siblings import siblings_of
 
-#: A checkpoint that was emptied by an edit may be JSON's null, as the release before this one wrote it.
+#: A checkpoint that was emptied by an edit may be JSON's null, as the release before this one wrote it. A post whose
+#: maker has lost access is held instead.
 _TAKE = text(
     """
-    UPDATE posts SET state = 'sending', fence = fence + 1, out_at = clock_now(), worker_id = :worker,
-        lease_until = 'infinity', checkpoint = nullif(checkpoint, 'null') - 'answered'
+    UPDATE posts SET state = CASE WHEN held_at IS NULL THEN 'sending' ELSE 'held' END, fence = fence + 1,
+        out_at = CASE WHEN held_at IS NULL THEN clock_now() ELSE out_at END,
+        worker_id = CASE WHEN held_at IS NULL THEN :worker END,
+        lease_until = CASE WHEN held_at IS NULL THEN timestamptz 'infinity' END,
+        checkpoint = nullif(checkpoint, 'null') - 'answered'
     WHERE id = ANY(:ids) AND state = 'queued' AND out_at <= clock_now() RETURNING *
     """
 )
@@ -63,7 +67,7 @@ _BEGIN = text(
         FROM unnest(:ids, CAST(:fences AS bigint[])) AS v(id, fence)
             JOIN posts p ON p.id = v.id AND p.fence = v.fence
             LEFT JOIN attempts a ON a.post_id = v.id AND a.fence = v.fence AND a.outcome IS NULL
-        WHERE p.state = 'sending' AND {held_by("p.worker_id")}
+        WHERE p.state = 'sending' AND p.held_at IS NULL AND {held_by("p.worker_id")}
         ORDER BY p.id FOR NO KEY UPDATE OF p
     ), written AS (
         INSERT INTO attempts (post_id, number, fence, began_at)
@@ -205,7 +209,8 @@ class Sending:
         self._connection = connection
 
     def take(self, post_ids: Collection[str], worker_id: str) -> list[Post]:
-        """Claims queued posts; those that were cancelled or changed meanwhile are left out."""
+        """Claims queued posts; those that were cancelled or changed meanwhile are left out. Posts whose makers have
+        lost access come back held."""
         return self._posts(_TAKE, {"ids": list(post_ids), "worker": worker_id})
 
     def put_off(self, later: dict[str, datetime]) -> None:
@@ -238,7 +243,9 @@ class Sending:
             self._connection.execute(_AWAIT, {"ids": list(post_ids)})
 
     def begin(self, claims: Collection[Claim]) -> set[str]:
-        """Sees that each claim that still holds has an attempt; the ids of those. Commit before calling."""
+        """Sees that each claim that still holds has an attempt; the ids of those. Commit before calling.
+
+        A claim whose post's maker has lost access begins nothing: it lapses, and the post is held."""
         if not claims:
             return set()
         return set(self._connection.execute(_BEGIN, split(claims)).scalars())

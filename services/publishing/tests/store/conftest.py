@@ -309,10 +309,11 @@ class World:
         at: datetime,
         message: str = "hello",
         operation_id: str | None = None,
+        caller: Caller | None = None,
         **fields: Any,
     ) -> api.ScheduledPost:
         request = api.SchedulePost(page_id=page.id, scheduled_at=at, message=message, **fields)
-        return posts.schedule(self.house, self.caller(operation_id), request)
+        return posts.schedule(self.house, caller or self.caller(operation_id), request)
 
     def fill(self, page: api.Page, count: int) -> list[api.ScheduledPost]:
         """Posts a minute apart, the first in 11 minutes; each says its page and number."""

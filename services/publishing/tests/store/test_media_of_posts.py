@@ -401,7 +401,7 @@ def test_killed_in_the_middle_of_an_edit_the_post_holds_what_it_held(
     post = world.schedule(world.page(), world.in_minutes(11), media_ids=(old,))
     hear(world, media)
 
-    def die(*args: Any) -> None:
+    def die(*args: Any, **options: Any) -> None:
         raise Killed
 
     monkeypatch.setattr(Posts, "change", die)

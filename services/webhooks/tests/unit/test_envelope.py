@@ -18,7 +18,9 @@ from contracts.events import (
     PageExpired,
     PostFailed,
     PostPublished,
+    PostsHeld,
     QuotaWarning,
+    WebhooksDisabled,
 )
 from contracts.webhooks import EventName
 from webhooks.envelope import body_of
@@ -70,6 +72,8 @@ DATA = {
     "account.credits.adjusted": (CreditsAdjusted, {"userId", "reason", "credits", "bonus", "owed"}),
     "ai.job.completed": (JobCompleted, {"userId", "brandId", "job", "media"}),
     "ai.job.failed": (JobFailed, {"userId", "brandId", "job"}),
+    "posts.held": (PostsHeld, {"userId", "brandId", "reason", "madeBy", "postIds"}),
+    "webhooks.disabled": (WebhooksDisabled, {"userId", "reason", "madeBy", "webhooks"}),
 }
 
 

@@ -14,8 +14,8 @@ from webhooks.models import asks, attempts, deliveries, events
 from webhooks.records import DeliveryRow
 
 #: Events, and a delivery of each to every subscription that asked for it. A delivery's id follows from the two.
-#: A job about no brand is for those who may see it: whose token reaches what the job's own reached. Brands' ids hold no
-#: comma.
+#: A job about no brand, and a subscription that was disabled, are told to those who may see them: whose token reaches
+#: what the maker's own reached. Brands' ids hold no comma.
 _ARRIVE = Compiled(
     text(
         """
@@ -27,7 +27,7 @@ _ARRIVE = Compiled(
             SELECT s.id AS subscription_id, new.id, new.event FROM new JOIN subscriptions s USING (account_id)
             WHERE s.deleted_at IS NULL AND s.status = 'active' AND new.event = ANY(s.events)
                 AND (new.brand_id IS NULL OR s.brand_ids = '{}' OR new.brand_id = ANY(s.brand_ids))
-                AND (new.brand_id IS NOT NULL OR new.event NOT LIKE 'ai.job.%'
+                AND (new.brand_id IS NOT NULL OR new.event NOT LIKE 'ai.job.%' AND new.event <> 'webhooks.disabled'
                     OR coalesce(s.made_within, s.brand_ids) = '{}'
                     OR string_to_array(new.within, ',') <@ coalesce(s.made_within, s.brand_ids))
         ), kept AS (

@@ -79,6 +79,15 @@ _REMOVE_SUBSCRIPTIONS = text(
 )
 
 
+_REMOVE_REVOKED_TOKENS = text(
+    """
+    DELETE FROM revoked_tokens WHERE token_id IN (
+        SELECT token_id FROM revoked_tokens WHERE revoked_at < now() - interval '1 day'
+        ORDER BY revoked_at LIMIT :limit)
+    """
+)
+
+
 class Log:
     """Over an open connection. Each gives the number of rows it took away or ended."""
 
@@ -105,6 +114,10 @@ class Log:
 
     def remove_secrets(self, age: timedelta, limit: int) -> int:
         return self._connection.execute(_REMOVE_SECRETS, {"age": age, "limit": limit}).rowcount
+
+    def remove_revoked_tokens(self, limit: int) -> int:
+        """Those that no call on its way uses any more: calls end within minutes."""
+        return self._connection.execute(_REMOVE_REVOKED_TOKENS, {"limit": limit}).rowcount
 
     def remove_subscriptions(self, age: timedelta, limit: int) -> int:
         """Deleted ones, once nothing is left of their log."""

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, Row, Select, Text, and_, cast, func, or_, sel
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from chassis.clock import clock_now
-from webhooks.models import accounts, lanes, secrets, subscriptions
-from webhooks.records import SecretRow, SubscriptionRow
+from webhooks.models import accounts, deliveries, lanes, revoked_tokens, secrets, subscriptions
+from webhooks.records import MadeBy, SecretRow, SubscriptionRow
 
 #: A tier that accounts' own event told is not overruled by callers that gateways may still have kept. Our choice.
 _CALLERS_LAST = timedelta(minutes=1)
@@ -54,6 +54,56 @@ class Subscriptions:
         )
         self._connection.execute(statement)
 
+    def lock_known_account(self, account_id: str) -> None:
+        """The same where no caller says the tier; an account that was not known is free until one does."""
+        self._connection.execute(insert(accounts).values(id=account_id, tier="free").on_conflict_do_nothing())
+        self._connection.execute(select(accounts.c.id).where(accounts.c.id == account_id).with_for_update())
+
+    def is_revoked(self, token_id: str) -> bool:
+        """Whether the token is known to have lost access."""
+        statement = select(revoked_tokens.c.token_id).where(revoked_tokens.c.token_id == token_id)
+        return self._connection.execute(statement).first() is not None
+
+    def note_revoked(self, token_ids: Sequence[str]) -> None:
+        for token_id in token_ids:
+            self._connection.execute(
+                insert(revoked_tokens).values(token_id=token_id).on_conflict_do_nothing()
+            )
+
+    def active_of_tokens(self, account_id: str, token_ids: Sequence[str]) -> list[MadeBy]:
+        """The active subscriptions made with these tokens; ours until the transaction ends."""
+        columns = subscriptions.c
+        statement = select(*(columns[name] for name in MadeBy._fields)).where(
+            columns.account_id == account_id,
+            columns.deleted_at.is_(None),
+            columns.status == "active",
+            columns.maker_token_id.in_(token_ids),
+        )
+        rows = self._connection.execute(statement.order_by(columns.id).with_for_update(key_share=True))
+        return [MadeBy(*row) for row in rows]
+
+    def disable(self, subscription_ids: Sequence[str], reason: str) -> None:
+        """Nothing goes out of them any more: what waits is ended by the chore, replays and tests that were asked for
+        included."""
+        if not subscription_ids:
+            return
+        self._connection.execute(
+            update(subscriptions)
+            .where(subscriptions.c.id.in_(subscription_ids))
+            .values(
+                status="disabled", disabled_reason=reason, ending=True, revision=subscriptions.c.revision + 1
+            )
+        )
+        self._connection.execute(
+            update(deliveries)
+            .where(
+                deliveries.c.subscription_id.in_(subscription_ids),
+                deliveries.c.state == "pending",
+                deliveries.c.asked,
+            )
+            .values(asked=False)
+        )
+
     def of_operation(self, account_id: str, operation_id: str | None) -> SubscriptionRow | None:
         if operation_id is None:
             return None
@@ -69,7 +119,7 @@ class Subscriptions:
         return int(self._connection.execute(statement).scalar_one())
 
     def add(self, subscription_id: str, account_id: str, **fields: Any) -> SubscriptionRow:
-        """Fields: operation_id, name, url, events, brand_ids, made_within."""
+        """Fields: operation_id, name, url, events, brand_ids, made_within, maker_user_id, maker_token_id."""
         values = {"id": subscription_id, "account_id": account_id, "created_at": clock_now(), **fields}
         self._connection.execute(insert(subscriptions).values(values))
         self._connection.execute(insert(lanes).values(subscription_id=subscription_id))
@@ -114,8 +164,9 @@ class Subscriptions:
         statement = update(subscriptions).where(subscriptions.c.id == subscription_id)
         self._connection.execute(statement.values(revision=subscriptions.c.revision + 1, **fields))
 
-    def enable(self, subscription_id: str) -> None:
-        self.change(subscription_id, status="active", disabled_reason=None, ending=False)
+    def enable(self, subscription_id: str, **fields: Any) -> None:
+        """`fields`: what changes besides."""
+        self.change(subscription_id, status="active", disabled_reason=None, ending=False, **fields)
         statement = update(lanes).where(lanes.c.subscription_id == subscription_id)
         counted = {"consecutive_failures": 0, "enabled_count": lanes.c.enabled_count + 1}
         self._connection.execute(statement.values(counted))

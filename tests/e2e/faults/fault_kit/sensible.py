@@ -30,7 +30,7 @@ _IN_PATHS = {
 }
 #: The type of the ids in a field of a query or a body.
 _IN_FIELDS = {"page_id": "pag", "brand_id": "brd", "media_id": "med", "post_id": "pst"}
-_MANY_IN_FIELDS = {"page_ids": "pag", "brand_ids": "brd", "media_ids": "med"}
+_MANY_IN_FIELDS = {"page_ids": "pag", "brand_ids": "brd", "media_ids": "med", "post_ids": "pst"}
 _FILE = {"filename": "harbour.png", "mime_type": "image/png", "size_bytes": 2048}
 
 

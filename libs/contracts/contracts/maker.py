@@ -1,0 +1,16 @@
+"""Who made a post or a subscription: the person, and the token that was used."""
+
+from contracts.caller import Caller
+from contracts.record import Record
+
+
+class Maker(Record):
+    """Ids of the user (`usr_…`, or `operator`) and the token (`tok_…`; None for the operator)."""
+
+    user_id: str
+    token_id: str | None = None
+
+
+def maker_columns(caller: Caller) -> dict[str, str | None]:
+    """The columns that tell who stands behind a row: its maker, or whoever changed or released it last."""
+    return {"maker_user_id": caller.user_id, "maker_token_id": caller.token_id or None}

@@ -1,0 +1,166 @@
+"""Posts whose makers lost access: statements that hold them, and that release or cancel what is held."""
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, insert, text
+
+from contracts.caller import Caller
+from contracts.errors import TOKEN_REVOKED, ApiError
+from contracts.events import AccessRevoked
+from contracts.publishing import HeldPosts
+from publishing.models import post_holds
+from publishing.records import Post
+from publishing.store.posts import taken_over
+
+#: A call that was on its way when its token was revoked has ended by then: the gateway gives none more than a minute.
+#: Our choice.
+_WINDOW_SECONDS = 600
+#: `made_by` of a call that means the posts of all makers.
+ANYBODY = "anybody"
+
+_NEXT = text(
+    """
+    SELECT id, account_id, reason, token_ids,
+        extract(epoch FROM clock_timestamp() - created_at)::float8 AS age_seconds
+    FROM post_holds WHERE wake_at <= clock_timestamp() ORDER BY wake_at LIMIT 1 FOR UPDATE SKIP LOCKED
+    """
+)
+#: A post on its way is marked: it begins no attempt any more, and is held when it comes back to the queue. No lock is
+#: waited for: what is being claimed or changed at this moment is found by the next look.
+_HOLD = text(
+    """
+    WITH made AS (
+        SELECT id FROM posts
+        WHERE account_id = :account_id AND origin = 'scheduled' AND state IN ('queued', 'sending', 'unknown')
+            AND maker_token_id = ANY(:token_ids) AND (state = 'queued' OR held_at IS NULL)
+        LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED)
+    UPDATE posts p SET state = CASE p.state WHEN 'queued' THEN 'held' ELSE p.state END,
+        held_at = coalesce(p.held_at, clock_now()), hold_reason = coalesce(p.hold_reason, :reason)
+    FROM made WHERE p.id = made.id RETURNING p.*
+    """
+)
+_LATER = text(
+    "UPDATE post_holds SET wake_at = clock_timestamp() + make_interval(secs => :wait) WHERE id = :id"
+)
+_END = text("DELETE FROM post_holds WHERE id = :id")
+_IS_REVOKED = text(
+    "SELECT FROM post_holds WHERE account_id = :account_id AND :token_id = ANY(token_ids) LIMIT 1"
+)
+#: First those that can go, so that repeated calls come to an end whatever is refused.
+_MEANT = text(
+    """
+    SELECT id, count(*) FILTER (WHERE may_go) OVER () AS able, count(*) OVER () AS total FROM (
+        SELECT p.id, p.scheduled_at, NOT page.expired AND page.unlinked_at IS NULL
+            AND (:is_late_fine OR p.scheduled_at > clock_now()) AS may_go
+        FROM posts p JOIN pages page ON page.id = p.page_id
+        WHERE p.account_id = :account_id AND p.origin = 'scheduled' AND p.state = 'held'
+            AND p.brand_id = ANY(coalesce(CAST(:brand_ids AS text[]), ARRAY[p.brand_id]))
+            AND p.id = ANY(coalesce(CAST(:post_ids AS text[]), ARRAY[p.id]))
+            AND (CAST(:made_by AS text) IS NULL OR :made_by IN (p.maker_user_id, p.maker_token_id))) AS meant
+    ORDER BY may_go DESC, scheduled_at, id LIMIT :limit
+    """
+)
+#: In the order of ids, as everybody who waits for several posts locks them.
+_LOCK = text("SELECT * FROM posts WHERE id = ANY(:ids) AND state = 'held' ORDER BY id FOR UPDATE")
+_RELEASE = text(
+    """
+    UPDATE posts SET state = 'queued', out_at = greatest(scheduled_at, clock_now()), held_at = :held_at,
+        hold_reason = :hold_reason, maker_user_id = :maker_user_id, maker_token_id = :maker_token_id
+    WHERE id = ANY(:ids)
+    """
+)
+_CANCEL = text("UPDATE posts SET state = 'cancelled', out_at = NULL WHERE id = ANY(:ids) RETURNING *")
+
+
+class Hold(NamedTuple):
+    """A maker who lost access."""
+
+    id: str
+    account_id: str
+    reason: str
+    token_ids: list[str]
+    #: Since it is known here.
+    age_seconds: float
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no call that was on its way can queue a post any more."""
+        return self.age_seconds > _WINDOW_SECONDS
+
+
+class Meant(NamedTuple):
+    """Held posts that a call is about, as many as it does, locked until the end of the transaction."""
+
+    posts: list[Post]
+    #: Of all that are meant: how many can go, and how many there are.
+    able_count: int
+    total_count: int
+
+
+class Holds:
+    """Over an open connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, hold_id: str, account_id: str, revoked: AccessRevoked) -> None:
+        """From now on the posts of this maker are looked for."""
+        values = {
+            "id": hold_id,
+            "account_id": account_id,
+            "reason": revoked.reason,
+            "token_ids": list(revoked.token_ids),
+        }
+        self._connection.execute(insert(post_holds).values(values))
+
+    def next(self) -> Hold | None:
+        """One whose posts are to be looked for now; ours until the transaction ends."""
+        row = self._connection.execute(_NEXT).first()
+        return None if row is None else Hold(*row)
+
+    def hold(self, hold: Hold, limit: int) -> list[Post]:
+        """Holds up to so many queued posts of the maker, and marks those on their way: the posts that changed."""
+        values = {"account_id": hold.account_id, "reason": hold.reason, "token_ids": hold.token_ids}
+        rows = self._connection.execute(_HOLD, {**values, "limit": limit}).mappings()
+        return [Post.of(row) for row in rows]
+
+    def look_later(self, hold: Hold, wait_seconds: float) -> None:
+        self._connection.execute(_LATER, {"id": hold.id, "wait": wait_seconds})
+
+    def end(self, hold: Hold) -> None:
+        self._connection.execute(_END, {"id": hold.id})
+
+    def check_access(self, caller: Caller) -> None:
+        """Refuses a call that was on its way while its token was revoked. Raises TOKEN_REVOKED."""
+        values = {"account_id": caller.account_id, "token_id": caller.token_id}
+        if self._connection.execute(_IS_REVOKED, values).first() is not None:
+            raise ApiError(TOKEN_REVOKED)
+
+    def lock(self, caller: Caller, request: HeldPosts, *, is_late_fine: bool, limit: int) -> Meant:
+        """Up to so many of the held posts that the caller means and reaches, those that can go first, soonest first.
+
+        `is_late_fine`: a post whose time has passed can go as well.
+        """
+        values = {
+            "account_id": caller.account_id,
+            "brand_ids": None if caller.brand_ids is None else list(caller.brand_ids),
+            "post_ids": None if request.post_ids is None else list(request.post_ids),
+            "made_by": None if request.made_by == ANYBODY else request.made_by,
+            "is_late_fine": is_late_fine,
+            "limit": limit,
+        }
+        rows = self._connection.execute(_MEANT, values).all()
+        found = self._posts(_LOCK, {"ids": [row.id for row in rows]})
+        able, count = (rows[0].able, rows[0].total) if rows else (0, 0)
+        return Meant(sorted(found, key=lambda post: (post.scheduled_at, post.id)), able, count)
+
+    def release(self, post_ids: Collection[str], caller: Caller) -> None:
+        """Queues held posts, which are the caller's from now on: each goes out at its time, or now if it has passed."""
+        self._connection.execute(_RELEASE, {"ids": list(post_ids), **taken_over(caller)})
+
+    def cancel(self, post_ids: Collection[str]) -> list[Post]:
+        return self._posts(_CANCEL, {"ids": list(post_ids)})
+
+    def _posts(self, statement: Any, values: dict[str, Any]) -> list[Post]:
+        return [Post.of(row) for row in self._connection.execute(statement, values).mappings()]

@@ -1,0 +1,47 @@
+"""A maker who lost access: the subscriptions are disabled, and the account is told."""
+
+from itertools import groupby
+
+import msgspec
+
+from chassis.outbox import Staging, stage_all
+from contracts.events import AccessRevoked, DisabledWebhook, Event, WebhooksDisabled
+from contracts.maker import Maker
+from webhooks.records import MadeBy
+from webhooks.store import Connection
+from webhooks.store.subscriptions import Subscriptions
+
+
+def on_access_revoked(connection: Connection, event: Event) -> None:
+    """Disables what was made, changed or enabled last with the tokens.
+
+    Subscriptions whose maker was not noted stay as they are.
+    """
+    revoked = msgspec.convert(event.data, AccessRevoked)
+    store = Subscriptions(connection)
+    store.lock_known_account(event.account_id)
+    store.note_revoked(revoked.token_ids)
+    found = store.active_of_tokens(event.account_id, revoked.token_ids)
+    store.disable([one.id for one in found], revoked.reason)
+    stage_all(
+        connection,
+        [
+            Staging(
+                "webhooks.disabled",
+                WebhooksDisabled(
+                    user_id=event.account_id,
+                    reason=revoked.reason,
+                    made_by=Maker(user_id=user_id, token_id=token_id),
+                    webhooks=tuple(DisabledWebhook(id=one.id, name=one.name) for one in group),
+                ),
+                event.account_id,
+                made_within=made_within or None,
+            )
+            for (user_id, token_id, made_within), group in groupby(sorted(found, key=_told_with), _told_with)
+        ],
+    )
+
+
+def _told_with(made: MadeBy) -> tuple[str, str, tuple[str, ...]]:
+    """Subscriptions that share an event: of one maker, and seen by the same tokens."""
+    return made.maker_user_id or "", made.maker_token_id or "", tuple(made.made_within or ())
