@@ -36,6 +36,7 @@ def sourced(stack: Stack) -> Iterator[Events]:
         **os.environ,
         "AMQP_URL": stack.env["AMQP_URL"],
         "DATABASE_URL": stack.env["DATABASE_URL_PUBLISHING"],
+        "MESSAGE_KEYS": stack.message_keys("source", "publishing"),
         "CLOCK_SHIFT_ALLOWED": "true",
         "HEALTH_PORT": "0",
         "PYTHONPATH": os.pathsep.join([str(_HERE), str(_HERE.parent), *sys.path]),

@@ -27,6 +27,7 @@ def floors(stack: Stack) -> Iterator[str]:
         **os.environ,
         "AMQP_URL": stack.env["AMQP_URL"],
         "DATABASE_URL": stack.env["DATABASE_URL_QUOTA"],
+        "MESSAGE_KEYS": stack.message_keys("echo", "gateway"),
         "CLOCK_SHIFT_ALLOWED": "true",
         "HEALTH_PORT": "0",
         "PYTHONPATH": os.pathsep.join([str(_HERE), str(_HERE.parent), *sys.path]),

@@ -10,6 +10,7 @@ import msgspec
 from flask import Flask, Response, request
 
 from bench.echo.api import EchoApi, Words
+from chassis.config import signatures
 from chassis.rpc import connect
 from contracts.caller import Caller
 
@@ -19,7 +20,7 @@ _CALLER = Caller(account_id="usr_bench", user_id="usr_bench", scopes=("*",), req
 
 @cache
 def _echo() -> EchoApi:  # made after gunicorn's fork
-    echo: EchoApi = connect(os.environ["AMQP_URL"], "floor").service("echo", EchoApi)
+    echo: EchoApi = connect(os.environ["AMQP_URL"], signatures("gateway")).service("echo", EchoApi)
     return echo
 
 

@@ -1,6 +1,7 @@
 """The running stack a benchmark measures: where it is, and tenants on it made through the bus."""
 
 import os
+import secrets
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -8,17 +9,23 @@ from pathlib import Path
 import requests
 from sqlalchemy import create_engine, text
 
+from chassis.any_sender import AnySender
 from chassis.ids import new_id
-from chassis.rpc import Bus, connect
+from chassis.message_keys import message_keys
 from contracts.accounts import CreateBrand, CreateToken, CreateUser
 from contracts.caller import Caller, operator
 from contracts.publishing import LinkPage, SchedulePost
 from contracts.record import Record
+from contracts.services import SERVICES
+from local.environment import values_of
+from local.stack import message_secret
 
 #: A tenant may send 300 requests a minute (Elite): this many carry 36,000.
 TENANTS = 120
 PAGES_EACH = 25
 _OPERATOR = operator("req_bench")
+#: The benchmarks' own services.
+_OF_BENCH = dict.fromkeys(("echo", "source"), secrets.token_hex(32))
 #: Calls that make tenants go out together, and a busy machine takes its time for them.
 _CALL_SECONDS = 30.0
 
@@ -41,7 +48,13 @@ class Stack:
         self.env = dict(line.split("=", 1) for line in lines if "=" in line)
         self.base_url = self.env["BASE_URL"]
         self.simulator_url = self.env["SIMULATOR_URL"]
-        self.bus: Bus = connect(self.env["AMQP_URL"], "bench")
+        there = values_of(self.run / "secrets")
+        self._secrets = {name: there[message_secret(name)] for name in SERVICES} | _OF_BENCH
+        self.bus = AnySender(self.env["AMQP_URL"], self._secrets)
+
+    def message_keys(self, *names: str) -> str:
+        """MESSAGE_KEYS of a process that sends, or receives, under these names."""
+        return ",".join(message_keys(name, self._secrets, self._secrets) for name in names)
 
     def make_tenants(self, count: int = TENANTS, pages: int = PAGES_EACH) -> list[Tenant]:
         """Elite accounts, each with a brand and pages of simulator accounts."""

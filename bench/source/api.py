@@ -4,6 +4,7 @@ from typing import Protocol
 
 from contracts.caller import Caller
 from contracts.record import Record
+from contracts.senders import called_by
 
 
 class StageEvents(Record):
@@ -20,5 +21,6 @@ class Staged(Record):
     committed_at: float
 
 
+@called_by(ctl=("stage_events",))
 class SourceApi(Protocol):
     def stage_events(self, caller: Caller, request: StageEvents) -> Staged: ...

@@ -5,14 +5,24 @@ import time
 from source.api import SourceApi, Staged, StageEvents
 from source.staging import stage
 
+from chassis import config
 from chassis.service import DatabaseProvider, rpc
+from chassis.signatures import Signatures
 from contracts.caller import Caller
+
+
+class PublishingDatabase(DatabaseProvider):
+    """Its outbox is publishing's, whose events are publishing's too."""
+
+    @property
+    def signatures(self) -> Signatures:
+        return config.signatures("publishing")
 
 
 class SourceService:
     name = "source"
     api = SourceApi
-    database = DatabaseProvider()
+    database = PublishingDatabase()
 
     @rpc
     def stage_events(self, caller: Caller, request: StageEvents) -> Staged:

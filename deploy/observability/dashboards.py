@@ -156,6 +156,8 @@ OVERVIEW = Dashboard(
                     # Not their increase: the first one of a process is none.
                     "quarantined on {{messaging_destination_name}}": "sum by (messaging_destination_name) "
                     "(posthaste_messages_quarantined_total)",
+                    "refused {{kind}} of {{sender}}: {{reason}}": "sum by (kind, sender, reason) "
+                    "(posthaste_messages_refused_total)",
                     "spans dropped": increase("posthaste_telemetry_dropped_total"),
                 },
             ),

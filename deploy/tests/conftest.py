@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from chassis import config
+from chassis.message_keys import all_message_keys, new_secrets
 
 sys.path.insert(0, str(Path(__file__).parent))
 #: chassis' own service for tests.
@@ -19,6 +20,7 @@ OF_LIBRARIES = {"EVENTLET_THREADPOOL_SIZE", "MALLOC_ARENA_MAX"}
 #: Something that each kind of reader takes.
 _ANYTHING = {
     "AMQP_URL": "amqp://user@host/%2F",
+    "MESSAGE_KEYS": ",".join(all_message_keys(new_secrets()).values()),
     "TOKEN_SECRET": "x" * 64,
     "CREDENTIAL_KEYS": "one",
     "WEBHOOK_SECRET_KEYS": "one",
@@ -53,6 +55,7 @@ def settings_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Settings]:
             if service != "gateway":
                 config.BusConfig.from_env()
                 config.ServiceConfig.from_env(service if len(services) > 1 else None)
+                config.signatures(service)
             module = importlib.import_module(f"{service}.config")
             for kind in vars(module).values():
                 if getattr(kind, "__module__", "") == module.__name__ and hasattr(kind, "from_env"):

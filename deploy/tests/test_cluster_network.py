@@ -74,9 +74,11 @@ def test_the_operator_s_command_line_is_there_on_demand_and_reaches_the_broker_a
     ctl = of_kind(overlay, "Deployment")["ctl"]
     assert ctl["spec"]["replicas"] == 0
     [container] = containers(ctl)
-    [variable] = container["env"]
+    told = {variable["name"]: variable for variable in container["env"]}
+    assert told.keys() == {"AMQP_URL", "MESSAGE_KEYS", "UNSIGNED_MESSAGES_ALLOWED"}
     service = containers(of_kind(overlay, "Deployment")["quota-service"])[0]
-    assert variable in service["env"]
+    assert told["AMQP_URL"] in service["env"]
+    assert told["MESSAGE_KEYS"]["valueFrom"]["secretKeyRef"]["name"] == "posthaste-ctl"
     policies = of_kind(overlay, "NetworkPolicy")
     ways = {
         name: it["spec"]["egress"]

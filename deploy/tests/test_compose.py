@@ -93,8 +93,12 @@ def test_the_settings_that_the_guide_makes_are_enough(
     )
     assert script
     made = subprocess.run([sys.executable, "-"], input=script[1], capture_output=True, text=True, timeout=30)
+    assert "docker compose run --rm --no-deps -T gateway python -m chassis.message_keys >>.env" in guide
+    keys = subprocess.run(
+        [sys.executable, "-m", "chassis.message_keys"], capture_output=True, text=True, timeout=30
+    )
     added = {"compact": ENV_FILES["compact"].read_text(), "core": "COMPOSE_PROFILES=core\n"}[profile]
-    (tmp_path / ".env").write_text(made.stdout + added)
+    (tmp_path / ".env").write_text(made.stdout + keys.stdout + added)
     done = subprocess.run(
         [docker_compose, "--env-file", str(tmp_path / ".env"), "config"],
         cwd=ROOT, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=60,
@@ -163,7 +167,7 @@ def test_the_command_line_and_the_simulator_are_told_what_they_read(settings_of:
 
     from_environment(Asked())
     assert names(SERVICES["simulator"]["environment"]) - read == set()
-    ctl = {"AMQP_URL", "AMQP_PASSWORD", "SIMULATOR_URL"}
+    ctl = {"AMQP_URL", "AMQP_PASSWORD", "MESSAGE_KEYS", "SIMULATOR_URL", "UNSIGNED_MESSAGES_ALLOWED"}
     assert names(SERVICES["ctl"]["environment"]) == ctl
 
 

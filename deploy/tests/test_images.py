@@ -40,9 +40,9 @@ from packaging.utils import canonicalize_name
 from sqlalchemy import Engine, text
 
 from chassis import topology
+from chassis.any_sender import AnySender
 from chassis.ids import new_id
-from chassis.rpc import Bus, connect
-from chassis.testkit import own_bucket, own_virtual_host
+from chassis.testkit import SECRETS, keys_for_tests, own_bucket, own_virtual_host, signed_event
 from contracts.accounts import CreateUser
 from contracts.ai import ListJobs
 from contracts.caller import Caller, operator
@@ -267,7 +267,7 @@ class House:
 
     processes: dict[str, Running]
     databases: dict[str, Engine]
-    bus: Bus
+    bus: AnySender
     amqp_url: str
 
 
@@ -286,7 +286,8 @@ def house(environments: dict[str, Environment], admin: Engine, amqp_url: str) ->
 
         def bring_up(name: str) -> Running:
             url = databases[name].url.render_as_string(hide_password=False)
-            env = {"AMQP_URL": virtual_host, "DATABASE_URL": url, **private.get(name, {})}
+            env = {"AMQP_URL": virtual_host, "DATABASE_URL": url, "MESSAGE_KEYS": keys_for_tests(name)}
+            env |= private.get(name, {})
             running = Running(environments[name], IMAGES[name][1], env, free_port())
             running.migrate(name)
             running.start()
@@ -296,7 +297,7 @@ def house(environments: dict[str, Environment], admin: Engine, amqp_url: str) ->
 
         with ThreadPoolExecutor(4) as pool:
             processes = dict(zip(databases, pool.map(bring_up, databases), strict=True))
-        bus = connect(virtual_host, "test")
+        bus = AnySender(virtual_host, SECRETS)
         stack.callback(bus.close)
         yield House(processes, databases, bus, virtual_host)
 
@@ -374,8 +375,9 @@ def tell(amqp_url: str, service: str) -> set[str]:
             event = Event(
                 id=event_id, event=name, created_at=datetime.now(UTC), account_id=ACCOUNT, data=data
             )
-            properties = pika.BasicProperties(delivery_mode=2)
-            channel.basic_publish(topology.EVENT_EXCHANGE, name, msgspec.json.encode(event), properties, True)
+            body, headers = signed_event(event)
+            properties = pika.BasicProperties(delivery_mode=2, headers=headers)
+            channel.basic_publish(topology.EVENT_EXCHANGE, name, body, properties, True)
     return set(ids)
 
 

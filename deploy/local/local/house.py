@@ -128,8 +128,12 @@ def processes(
     servers: list[str],
     *,
     compact: bool = False,
+    message_keys: Mapping[str, str],
 ) -> list[Process]:
-    """Our rows of the process table. `servers` are the rows that have to be ready before anything of ours."""
+    """Our rows of the process table. `servers` are the rows that have to be ready before anything of ours.
+
+    `message_keys`: unit → its MESSAGE_KEYS.
+    """
     private = {key for keys in SERVICES.values() for key in keys}
     common = {key: value for key, value in told.items() if key not in private}
     store = [name for name in servers if name == "databases"]
@@ -141,12 +145,15 @@ def processes(
         )
     if compact:
         common |= small.SETTINGS
-        rows.append(_services_together(port, {**told, **small.SETTINGS}, database_urls, servers))
+        together = {**told, **small.SETTINGS, "MESSAGE_KEYS": message_keys[small.NAME]}
+        rows.append(_services_together(port, together, database_urls, servers))
     else:
         for name, keys in SERVICES.items():
-            own = {"DATABASE_URL": database_urls[name]} | {key: told[key] for key in keys}
+            own = {"DATABASE_URL": database_urls[name], "MESSAGE_KEYS": message_keys[name]}
+            own |= {key: told[key] for key in keys}
             rows.append(_services(name, [name], common | own, port[name], servers))
-    own = {"DATABASE_URL": database_urls["gateway"], "HOST": "127.0.0.1", "PORT": str(port["gateway"])}
+    own = {"DATABASE_URL": database_urls["gateway"], "MESSAGE_KEYS": message_keys["gateway"]}
+    own |= {"HOST": "127.0.0.1", "PORT": str(port["gateway"])}
     check = f"http://127.0.0.1:{port['gateway']}/healthz"
     rows.append(Process("gateway", [*PYTHON, "gateway"], common | own, check, [*servers, "migrate-gateway"]))
     return rows

@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from chassis.message_keys import all_message_keys
+from contracts.senders import CTL
 from local import account, compact, house, ports, postgres, rabbitmq, storage
 from local.environment import SOURCED, read_env, write_env
 from local.processes import (
@@ -120,7 +122,8 @@ class Stack:
             payments=self.payments,
             slow=self.slow,
         )
-        table += house.processes(port, told, urls, servers, compact=self.compact)
+        keys = self.message_keys()
+        table += house.processes(port, told, urls, servers, compact=self.compact, message_keys=keys)
         env = {
             SOURCED: str(self.run),
             "BASE_URL": f"http://127.0.0.1:{port['gateway']}/api/v1",
@@ -128,6 +131,7 @@ class Stack:
             "S3_URL": storage.url(port["s3"]),
             **{name: self.secrets()[name] for name in storage.SECRETS},
             "AMQP_URL": amqp_url,
+            "MESSAGE_KEYS": keys[CTL],
             **{f"DATABASE_URL_{name.upper()}": url for name, url in urls.items()},
             **house.SAMPLES,
         }
@@ -142,10 +146,16 @@ class Stack:
         path.touch(mode=0o600)
         there = dict(line.split("=", 1) for line in path.read_text().splitlines())
         made = dict.fromkeys(house.SECRETS, _fernet_key) | dict.fromkeys(storage.SECRETS, secrets.token_hex)
+        made |= dict.fromkeys(map(message_secret, house.SERVICES), secrets.token_hex)
         if missing := [name for name in made if name not in there]:
             there |= {name: made[name]() for name in missing}
             path.write_text("".join(f"{name}={value}\n" for name, value in there.items()))
         return there
+
+    def message_keys(self) -> dict[str, str]:
+        """Unit → what it signs messages by."""
+        made = self.secrets()
+        return all_message_keys({name: made[message_secret(name)] for name in house.SERVICES})
 
     def make_folder(self) -> None:
         self.run.mkdir(parents=True, exist_ok=True)
@@ -165,6 +175,11 @@ class Stack:
         """Take the run directory away; nothing may run in it."""
         shutil.rmtree(postgres.socket_folder(self.run), ignore_errors=True)
         shutil.rmtree(self.run, ignore_errors=True)
+
+
+def message_secret(service: str) -> str:
+    """The name of a service's secret for messages among those of the stack."""
+    return f"MESSAGE_SECRET_{service.upper()}"
 
 
 def _fernet_key() -> str:

@@ -70,6 +70,10 @@ def attempts(platform: str, **a_minute: float) -> dict[str, str]:
 QUARANTINED = (
     'posthaste_messages_quarantined_total{messaging_destination_name="events.webhooks", instance="a"}'
 )
+REFUSED = (
+    'posthaste_messages_refused_total{kind="call", sender="quota", reason="not its method", instance="a"}'
+)
+NOT_LET_IN: Labels = {"kind": "call", "sender": "quota", "reason": "not its method"}
 SET_ASIDE: Labels = {"messaging_destination_name": "events.webhooks"}
 USED = 'db_client_connection_count{posthaste_service="quota", instance="a", state="used"}'
 IDLE = 'db_client_connection_count{posthaste_service="quota", instance="a", state="idle"}'
@@ -123,6 +127,9 @@ CASES = (
     Case("MessagesQuarantined", "one more on one of two replicas",
          {QUARANTINED: "3x20 4x40", QUARANTINED.replace('"a"', '"b"'): steady(7)}, 25, (SET_ASIDE,)),
     Case("MessagesQuarantined", "long ago", {QUARANTINED: f"_x20 {steady(3)}"}, 60),
+    Case("MessagesRefused", "the first of a process", {REFUSED: f"_x20 {steady(1)}"}, 25, (NOT_LET_IN,)),
+    Case("MessagesRefused", "one more", {REFUSED: "3x20 4x40"}, 25, (NOT_LET_IN,)),
+    Case("MessagesRefused", "long ago", {REFUSED: f"_x20 {steady(3)}"}, 60),
     Case("WebhooksWait", "61 s", {f"{WEBHOOKS}_age_seconds": steady(61)}, 10, ({},)),
     Case("WebhooksWait", "59 s", {f"{WEBHOOKS}_age_seconds": steady(59)}, 10),
     Case("WebhooksAreLate", "one in twenty",

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+from chassis.signatures import KeysMalformed, Signatures
 from contracts.record import Record
 
 
@@ -126,6 +127,19 @@ def service_database_url(name: str | None = None) -> str:
 def amqp_url() -> str:
     """AMQP_URL. Raises ConfigError."""
     return _with_password(text("AMQP_URL"), text("AMQP_PASSWORD", ""))
+
+
+def signatures(name: str) -> Signatures:
+    """What `name` signs and verifies messages by.
+
+    Raises ConfigError where a key is missing, unless unsigned messages are let in.
+    """
+    unsigned_allowed = flag("UNSIGNED_MESSAGES_ALLOWED")
+    keys = text("MESSAGE_KEYS", "" if unsigned_allowed else None)
+    try:
+        return Signatures.read(name, keys, unsigned_allowed=unsigned_allowed)
+    except KeysMalformed as error:
+        raise ConfigError(f"MESSAGE_KEYS: {error}") from None
 
 
 def _with_password(url: str, password: str) -> str:

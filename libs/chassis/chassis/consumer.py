@@ -17,10 +17,12 @@ from pika.channel import Channel
 from chassis import inbox, logs, quarantine, topology
 from chassis.frames import UNREADABLE
 from chassis.link import Message, NotConfirmed
+from chassis.refusals import note_refused
 from chassis.server import ServiceLink
+from chassis.signatures import Refused, Signatures
 from chassis.telemetry import tracing
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from contracts.events import Event
+from contracts.events import EVENTS, Event
 
 log = structlog.get_logger()
 F = TypeVar("F", bound=Callable[..., Any])
@@ -53,6 +55,7 @@ class EventConsumer(SharedExtension, ProviderCollector):
         self._all_begun = threading.Event()
 
     def setup(self) -> None:
+        self._signatures: Signatures = self.container.config["SIGNATURES"]
         self.service_link.openers.append(self._on_open)
 
     def register_provider(self, provider: Any) -> None:
@@ -86,7 +89,10 @@ class EventConsumer(SharedExtension, ProviderCollector):
             try:
                 event = msgspec.json.decode(body, type=Event)
                 handler = self._handlers[event.event]
-            except (*UNREADABLE, KeyError) as error:
+                self._signatures.check_event(headers, EVENTS[event.event].sender, body)
+            except (*UNREADABLE, KeyError, Refused) as error:
+                if isinstance(error, Refused):
+                    note_refused("event", error.reason, error.sender)
                 self._set_aside(channel, tag, headers, body, logs.summary_of(error))
                 continue
             handler.take(Received(channel, tag, headers, body, event))

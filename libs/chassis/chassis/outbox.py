@@ -16,6 +16,7 @@ from chassis.database import Database
 from chassis.ids import new_id
 from chassis.link import Link, Message
 from chassis.schema import outbox
+from chassis.signatures import Signatures
 from chassis.telemetry import tracing
 from contracts.events import EVENTS, Event
 from contracts.record import Record
@@ -76,8 +77,8 @@ def stage_all(connection: Connection, stagings: Sequence[Staging]) -> list[Event
     return envelopes
 
 
-def relay_once(database: Database, link: Link, limit: int = _BATCH) -> int:
-    """Sends up to `limit` staged events in order of staging; returns how many.
+def relay_once(database: Database, link: Link, signatures: Signatures, limit: int = _BATCH) -> int:
+    """Sends up to `limit` staged events, signed, in order of staging; returns how many.
 
     Raises NotConfirmed when the broker did not confirm them: they stay for the next time.
     """
@@ -95,7 +96,10 @@ def relay_once(database: Database, link: Link, limit: int = _BATCH) -> int:
                     )
                 )
             elif route is not None and route.receivers:
-                headers = tracing.sending(row.event, row.traceparent, row.created_at)
+                headers = {
+                    **(tracing.sending(row.event, row.traceparent, row.created_at) or {}),
+                    **signatures.event_headers(route.receivers, row.body),
+                }
                 messages.append(
                     Message(
                         *(topology.EVENT_EXCHANGE, row.event, row.body),

@@ -1,8 +1,8 @@
 """Calling services: typed proxies over one connection per process, calls gathered into frames.
 
-`bus = connect(amqp_url)`, `publishing = bus.service("publishing")`, `publishing.schedule_post(caller, request)`.
-Works in real threads (the gateway) and in green ones (services). The only exception is ApiError:
-the service's own refusal, or SERVICE_UNAVAILABLE when no answer came in time.
+`bus = connect(amqp_url, signatures)`, `publishing = bus.service("publishing")`,
+`publishing.schedule_post(caller, request)`. Works in real threads (the gateway) and in green ones (services). The only
+exception is ApiError: the service's own refusal, or SERVICE_UNAVAILABLE when no answer came in time.
 
 SERVICE_UNAVAILABLE comes before the deadline, within 2 s, when nobody can answer: when no process consumes the
 service's calls (`consumer_watch.py`), or the broker is away. While that lasts further calls are refused at once. A call
@@ -15,7 +15,7 @@ that answer or 2 ms, whichever is first, and leaves with its neighbours.
 
 import itertools
 import math
-import threading
+import secrets
 import time
 from collections import deque
 from collections.abc import Callable
@@ -38,13 +38,14 @@ from chassis.frames import (
     RequestFrame,
     decode_replies,
     encode,
-    error_of,
     methods_of,
 )
 from chassis.link import Link
+from chassis.pending import PendingCall, failed, unavailable
+from chassis.refusals import note_refused
+from chassis.signatures import Refused, Signatures
 from chassis.telemetry import tracing
 from contracts.caller import Caller
-from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.events import Event
 from contracts.record import Nothing
 from contracts.services import SERVICES
@@ -66,87 +67,26 @@ _SWEEP_SECONDS = 0.5
 UNANSWERED_SECONDS = 1.0
 #: A lost connection is usually back in 0.1 s. Without one for so long, calls are refused.
 DISCONNECTED_SECONDS = 1.5
+#: Why calls to a service that is away are refused.
+NOBODY = "no process consumes its calls"
 _REPLY_TO = "amq.rabbitmq.reply-to"
 
 
-def connect(amqp_url: str, name: str = "client") -> "Bus":
-    """A bus connected in the background; the first call waits for the connection within its own deadline."""
-    return Bus(amqp_url, name)
+def connect(amqp_url: str, signatures: Signatures, name: str = "") -> "Bus":
+    """A bus connected in the background; the first call waits for the connection within its own deadline.
 
-
-class PendingCall:
-    """A call on its way: `result()` waits for it."""
-
-    __slots__ = (
-        *("_done", "_error", "_method", "_raw"),
-        *("call", "deadline", "forget", "frame_id", "has_ended", "sent_at", "service", "span", "then"),
-    )
-
-    def __init__(self, service: str, method: Method, call: Call, deadline: float) -> None:
-        self.service = service
-        self.call = call
-        self.deadline = deadline
-        #: When it left (monotonic); 0 before that.
-        self.sent_at = 0.0
-        self.has_ended = False
-        self.frame_id = 0
-        self.forget: Callable[[int], None] = lambda _id: None
-        self.span: Any = None
-        #: Called in the I/O thread once the answer is there; must be quick, and may start further calls.
-        self.then: Callable[[PendingCall], None] | None = None
-        self._method = method
-        self._done = threading.Lock()
-        self._done.acquire()
-        self._raw = Raw(b"null")
-        self._error: ApiError | None = None
-
-    def is_over(self, now: float) -> bool:
-        """Whether nobody waits for the answer any more: it has one, or its deadline has passed."""
-        return self.has_ended or self.deadline <= now
-
-    def finish(self, raw: Raw, error: ApiError | None) -> None:
-        self._raw, self._error, self.has_ended = raw, error, True
-        self._done.release()
-        if self.span is not None:
-            tracing.called(self.span, error)
-        if self.then is not None:
-            self.then(self)
-
-    def result(self) -> Any:
-        """The service's answer as the contract's record. Raises ApiError."""
-        return msgspec.json.decode(self.json(), type=self._method.result)
-
-    def json(self) -> Raw:
-        """The same as the service wrote it. Raises ApiError."""
-        if not self._done.acquire(timeout=max(self.deadline - time.monotonic(), 0)):
-            self.forget(self.call.id)
-            late = unavailable(f"{self.service} did not answer in time")
-            if self.span is not None:
-                tracing.called(self.span, late)
-            raise late
-        if self._error is not None:
-            raise self._error
-        return self._raw
-
-
-def unavailable(reason: str) -> ApiError:
-    """SERVICE_UNAVAILABLE; the reason is logged and noted for the operator, clients are not shown it."""
-    log.warning("service_unavailable", reason=reason)
-    error = ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
-    error.add_note(reason)
-    return error
-
-
-def reason_of(error: ApiError) -> str:
-    """Why a call failed, for the operator: what was noted here, else the message of the service."""
-    return next(iter(getattr(error, "__notes__", ())), error.message)
+    `signatures` say who calls; `name` is the connection's, for who looks at the broker.
+    """
+    return Bus(amqp_url, signatures, name or signatures.name)
 
 
 class Bus:
     """One process's connection to all services. Thread safe."""
 
-    def __init__(self, amqp_url: str, name: str) -> None:
-        self._ids = itertools.count(1)
+    def __init__(self, amqp_url: str, signatures: Signatures, name: str) -> None:
+        self.signatures = signatures
+        #: From anywhere: a reply that was recorded earlier answers nothing of this process.
+        self._ids = itertools.count(secrets.randbits(40))
         self._pending: dict[int, PendingCall] = {}
         self._lines: dict[str, _Line] = {}
         self._on_event: Callable[[Event], None] | None = None
@@ -262,18 +202,27 @@ class Bus:
 
     def _on_replies(self, _channel: Channel, _method: Any, properties: Any, body: bytes) -> None:
         try:
+            signed_by = self.signatures.sender_of_reply(properties.app_id, body)
             frame = decode_replies(body)
+        except Refused as error:
+            note_refused("reply", error.reason, error.sender)
+            return
         except UNREADABLE:
             log.error("reply_malformed")
             return
         service = ""
         for reply in frame.replies:
-            pending = self._pending.pop(reply.id, None)
+            pending = self._pending.get(reply.id)
             if pending is None:
                 continue  # it came after its deadline
+            if signed_by not in ("", pending.service):
+                note_refused("reply", "not the called service", signed_by, service=pending.service)
+                continue
+            if self._pending.pop(reply.id, None) is None:
+                continue  # its caller gave up meanwhile
             service = pending.service
             self._lines[service].answered(pending.frame_id)
-            pending.finish(reply.result, error_of(reply.error) if reply.error is not None else None)
+            pending.finish(reply.result, failed(service, reply.error))
         if service:
             self._lines[service].flush_if_free()
 
@@ -290,9 +239,15 @@ class Bus:
                 self._fail(pending.call.id, "the connection to the broker was lost")
         self._on_reset()
 
-    def refuse(self, pending: PendingCall) -> None:
-        """Ends a call that was not sent: its service is away."""
-        self._fail(pending.call.id, "no process consumes its calls")
+    def refuse(self, pending: PendingCall, reason: str) -> None:
+        """Ends a call that was not sent."""
+        self._fail(pending.call.id, reason)
+
+    def give_up(self, service: str, after_frame: int) -> None:
+        """Ends the calls in the frames after that one: they wait in the queue of a service that is away."""
+        for pending in list(self._pending.values()):
+            if pending.service == service and pending.frame_id > after_frame:
+                self._fail(pending.call.id, NOBODY)
 
     def _fail(self, call_id: int, reason: str) -> None:
         pending = self._pending.pop(call_id, None)
@@ -311,14 +266,16 @@ class _Line:
 
     def __init__(self, bus: Bus, service: str) -> None:
         self._bus = bus
+        self._service = service
         self._queue = topology.rpc_queue(service)
         self._waiting: deque[PendingCall] = deque()
         #: Frames on their way, and when they left.
         self._unanswered: dict[int, float] = {}
-        self._frame_ids = itertools.count(1)
+        self._last_frame_id = 0
         self._timer_set = False
         self._flush_asked = False
-        self.watch = ConsumerWatch(bus.link, service)
+        self._can_send = bus.signatures.can_send(service)
+        self.watch = ConsumerWatch(bus.link, service, self._on_away)
 
     def add(self, pending: PendingCall) -> None:
         """From any thread."""
@@ -337,6 +294,13 @@ class _Line:
         self._timer_set = False
         self._flush_asked = False
         self.flush()
+
+    def _on_away(self, waiting: int) -> None:
+        """Nobody consumes the queue, in which so many frames wait: the newest, and so at most our newest ones.
+
+        Those before them were taken by a process that is about to end, and may still be answered.
+        """
+        self._bus.give_up(self._service, self._last_frame_id - waiting)
 
     def drop_ended(self) -> None:
         """Drops the calls that ended before a connection was there to send them: they would pile up without one.
@@ -370,14 +334,16 @@ class _Line:
     def flush(self) -> None:
         channel = self._bus.link.channel
         while self._waiting and self._bus.ready and channel is not None:
-            if self.watch.is_away:
-                self._bus.refuse(self._waiting.popleft())
+            if not self._can_send:
+                self._bus.refuse(self._waiting.popleft(), "there is no key to sign calls with")
+            elif self.watch.is_away:
+                self._bus.refuse(self._waiting.popleft(), NOBODY)
             else:
                 self._send(channel)
 
     def _send(self, channel: Channel) -> None:
         now = time.monotonic()
-        frame_id, size, longest = next(self._frame_ids), 0, 0.0
+        frame_id, size, longest = self._last_frame_id + 1, 0, 0.0
         calls: list[Call] = []
         while self._waiting and size < MAX_FRAME_BYTES:
             pending = self._waiting.popleft()
@@ -391,11 +357,16 @@ class _Line:
             size += len(bytes(pending.call.request)) + 512
         if not calls:
             return
+        self._last_frame_id = frame_id
         self._unanswered[frame_id] = now
+        sent_at = time.time()
+        body = encode(RequestFrame(sent_at=sent_at, calls=calls, steady=now))
         properties = pika.BasicProperties(
-            content_type="application/json", reply_to=_REPLY_TO, expiration=str(int(longest * 1000) or 1)
+            content_type="application/json",
+            reply_to=_REPLY_TO,
+            expiration=str(int(longest * 1000) or 1),
+            app_id=self._bus.signatures.call(self._service, body, sent_at + longest) or None,
         )
-        body = encode(RequestFrame(sent_at=time.time(), calls=calls, steady=now))
         channel.basic_publish("", self._queue, body, properties, mandatory=True)
 
 

@@ -32,9 +32,10 @@ from eventlet.hubs import trampoline
 from nameko.containers import ServiceContainer
 
 from chassis import clock, garbage, health, logs, telemetry, waits
-from chassis.config import BusConfig, ConfigError, ServiceConfig, TelemetryConfig
+from chassis.config import BusConfig, ConfigError, ServiceConfig, TelemetryConfig, signatures
 from chassis.database import Database
 from chassis.server import RpcServer
+from chassis.signatures import Signatures
 
 log = structlog.get_logger()
 
@@ -79,12 +80,17 @@ class NamedContainer(ServiceContainer):
 
 
 def container_of(
-    name: str, bus: BusConfig, service: ServiceConfig, kind: type[ServiceContainer] = ServiceContainer
+    name: str,
+    bus: BusConfig,
+    service: ServiceConfig,
+    signed: Signatures,
+    kind: type[ServiceContainer] = ServiceContainer,
 ) -> ServiceContainer:
     return kind(
         service_class(name),
         {
             "AMQP_URL": bus.amqp_url,
+            "SIGNATURES": signed,
             "DATABASE_URL": service.database_url,
             "DATABASE_POOL_SIZE": service.pool_size,
             "max_workers": service.max_workers,
@@ -149,6 +155,10 @@ def run(names: Sequence[str]) -> None:
     shared = len(names) > 1
     settings = {name: ServiceConfig.from_env(name if shared else None) for name in names}
     logs.configure("posthaste" if shared else names[0], bus.log_level)
+    signed = {name: signatures(name) for name in names}
+    for name, own in signed.items():
+        if not own.can_verify:
+            raise ConfigError(f"MESSAGE_KEYS has no secret of {name}")
     for service in settings.values():
         refuse_shifted_clock(bus, service)
     for name in names:
@@ -156,7 +166,7 @@ def run(names: Sequence[str]) -> None:
         if check_start is not None:
             check_start()
     kind = NamedContainer if shared else ServiceContainer
-    containers = [container_of(name, bus, service, kind) for name, service in settings.items()]
+    containers = [container_of(name, bus, service, signed[name], kind) for name, service in settings.items()]
     servers = [server_of(container) for container in containers]
     service = settings[names[0]]
     health.serve(

@@ -2,7 +2,9 @@
 
 A frame is acknowledged once all its calls have begun, before they end: a call whose process dies is not
 run again behind its caller's back; the caller gets SERVICE_UNAVAILABLE and repeats the write with the same
-operation id. Replies are transient and unconfirmed; those that are ready at the same moment travel together.
+operation id. Frames that waited while no process consumed the queue, for as long as two looks of a caller are apart,
+are refused: their callers may have been told that the service is away, and what was refused is not run. Replies are
+transient and unconfirmed; those that are ready at the same moment travel together.
 """
 
 import math
@@ -25,7 +27,6 @@ from pika.channel import Channel
 
 from chassis import logs, quarantine, topology
 from chassis.frames import (
-    MAX_FRAME_BYTES,
     PING,
     UNREADABLE,
     Call,
@@ -33,16 +34,22 @@ from chassis.frames import (
     Method,
     Reply,
     ReplyFrame,
+    RequestFrame,
     decode_requests,
     encode,
     failure_of,
     methods_of,
+    parts_of,
+    refusal_of,
 )
 from chassis.lateness import Lateness
-from chassis.link import Link
+from chassis.link import TICK_SECONDS, Link
+from chassis.refusals import note_refused
+from chassis.signatures import Peer, Refused, Signatures
 from chassis.telemetry import tracing
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, SERVER_ERROR, SERVICE_UNAVAILABLE, VALIDATION_ERROR, ApiError
+from contracts.senders import CTL, PINGERS
 
 log = structlog.get_logger()
 
@@ -54,6 +61,11 @@ PREFETCH_FRAMES = 16
 _CANCEL_SECONDS = 2.0
 #: The longest a reply waits for neighbours that are about to be ready. As long as calls may wait.
 GATHER_SECONDS = 0.002
+#: How long after its start a process may find frames that waited for one. Our choice: thousands come in that time.
+LEFTOVER_SECONDS = 5.0
+#: Why a call is refused whose sender is proven.
+NOT_ITS_METHOD = "not its method"
+NOT_THE_OPERATOR = "not the operator"
 
 
 class ServiceLink(SharedExtension):
@@ -64,7 +76,11 @@ class ServiceLink(SharedExtension):
         self.link: Link
 
     def setup(self) -> None:
-        self.link = Link(self.container.config["AMQP_URL"], self.container.service_name, self._on_open)
+        #: When an open link was last lost (monotonic).
+        self.lost_at = -math.inf
+        self.link = Link(
+            self.container.config["AMQP_URL"], self.container.service_name, self._on_open, self._on_lost
+        )
 
     def start(self) -> None:
         """Started by the first extension that needs it, after all have been set up."""
@@ -88,6 +104,9 @@ class ServiceLink(SharedExtension):
             self.link.call_soon(ask)
             told.wait(_CANCEL_SECONDS)
 
+    def _on_lost(self) -> None:
+        self.lost_at = time.monotonic()
+
     def _on_open(self, channel: Channel) -> None:
         channel.basic_qos(prefetch_count=PREFETCH_FRAMES)
         topology.declare_service(channel, self.container.service_name)
@@ -105,7 +124,9 @@ class RpcServer(SharedExtension, ProviderCollector):
         self.methods: dict[str, tuple[Any, Method]] = {}
         self._frames: LightQueue = LightQueue()
         self._lateness = Lateness()
-        self._ready: dict[str, list[Reply]] = defaultdict(list)
+        self._ready: dict[Peer, list[Reply]] = defaultdict(list)
+        #: Frames still to come that lay in the queue while nobody consumed it, and until when it was (monotonic).
+        self._leftovers, self._attached_at = 0, 0.0
         self._running = 0
         self._to_flush = Semaphore(0)
         self._consumer_tag = ""
@@ -121,6 +142,7 @@ class RpcServer(SharedExtension, ProviderCollector):
         self.methods[provider.method_name] = (provider, surface[provider.method_name])
 
     def setup(self) -> None:
+        self._signatures: Signatures = self.container.config["SIGNATURES"]
         self.service_link.openers.append(self._on_open)
 
     def start(self) -> None:
@@ -155,20 +177,37 @@ class RpcServer(SharedExtension, ProviderCollector):
         if self._stopping:
             return
         queue = topology.rpc_queue(self.container.service_name)
-        self._consumer_tag = channel.basic_consume(queue, self._on_frame)
+
+        def on_counted(frame: Any) -> None:
+            self._attached_at = time.monotonic()
+            was_away = self._attached_at > self.service_link.lost_at + TICK_SECONDS
+            nobody_else = not frame.method.consumer_count
+            self._leftovers = frame.method.message_count if was_away and nobody_else else 0
+            if not self._stopping:
+                self._consumer_tag = channel.basic_consume(queue, self._on_frame)
+
+        channel.queue_declare(queue, passive=True, callback=on_counted)
 
     def _on_frame(self, channel: Channel, method: Any, properties: Any, body: bytes) -> None:
-        self._frames.put((channel, method.delivery_tag, properties, body))
+        if time.monotonic() > self._attached_at + LEFTOVER_SECONDS:
+            self._leftovers = 0  # what was counted and did not come has expired
+        is_leftover = self._leftovers > 0
+        self._leftovers -= is_leftover
+        self._frames.put((channel, method.delivery_tag, properties, body, is_leftover))
 
     def _flush(self) -> None:
         ready, self._ready = self._ready, defaultdict(list)
         channel = self.service_link.link.channel
         if channel is None:
             return  # whoever asked has been told that the link was lost
-        for reply_to, replies in ready.items():
-            for part in _parts(replies):
-                properties = pika.BasicProperties(content_type="application/json", delivery_mode=1)
-                channel.basic_publish("", reply_to, encode(ReplyFrame(replies=part)), properties)
+        for peer, replies in ready.items():
+            for part in parts_of(replies):
+                body = encode(ReplyFrame(replies=part))
+                signature = self._signatures.reply(peer, body) or None
+                properties = pika.BasicProperties(
+                    content_type="application/json", delivery_mode=1, app_id=signature
+                )
+                channel.basic_publish("", peer.reply_to, body, properties)
 
     # -- green threads --------------------------------------------------------------------------------
 
@@ -176,9 +215,9 @@ class RpcServer(SharedExtension, ProviderCollector):
         """Begins the calls of each frame; blocks while all workers are busy, so that frames wait at the broker."""
         link = self.service_link.link
         while (frame := self._frames.get()) is not None:
-            channel, tag, properties, body = frame
+            channel, tag, properties, body, is_leftover = frame
             try:
-                self._begin_calls(properties, body)
+                self._begin_calls(properties, body, is_leftover)
             except Exception as error:  # noqa: BLE001 - no message may stop the service
                 quarantine.put(
                     link,
@@ -190,52 +229,79 @@ class RpcServer(SharedExtension, ProviderCollector):
             link.call_soon(partial(_ack, channel, tag))
         self._all_begun.set()
 
-    def _begin_calls(self, properties: Any, body: bytes) -> None:
+    def _begin_calls(self, properties: Any, body: bytes, is_leftover: bool) -> None:
         if not properties.reply_to:
             raise ValueError("a call without reply_to")
         frame = decode_requests(body)
+        try:
+            peer = self._signatures.sender_of_call(properties.reply_to, properties.app_id, body, time.time())
+        except Refused as error:
+            self._refuse_frame(Peer(properties.reply_to), frame, error)
+            return
+        if is_leftover:
+            unavailable = failure_of(ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1))
+            for call in frame.calls:
+                self.answer(peer, Reply(id=call.id, error=unavailable))
+            return
         sent_at = frame.sent_at if frame.steady is None else frame.steady
         now = time.monotonic()
         waited = self._lateness.of(properties.reply_to, sent_at, now)
         for call in frame.calls:
             if waited < call.ttl:  # else its caller has given up
-                self._begin_call(properties.reply_to, call, now + call.ttl - waited)
+                self._begin_call(peer, call, now + call.ttl - waited)
 
-    def _begin_call(self, reply_to: str, call: Call, give_up_at: float) -> None:
+    def _refuse_frame(self, peer: Peer, frame: RequestFrame, error: Refused) -> None:
+        """The answers are not signed: a sender without a valid signature takes, if any, unsigned ones."""
+        methods = sorted({call.method for call in frame.calls if call.method in self.methods})
+        note_refused("call", error.reason, error.sender, methods=methods)
+        for call in frame.calls:
+            self.answer(peer, Reply(id=call.id, error=refusal_of(error.reason)))
+
+    def _refuse_call(self, peer: Peer, call: Call, reason: str) -> None:
+        note_refused("call", reason, peer.name, method=call.method)
+        self.answer(peer, Reply(id=call.id, error=refusal_of(f"{call.method} by {peer.name}: {reason}")))
+
+    def _begin_call(self, peer: Peer, call: Call, give_up_at: float) -> None:
         if call.method == PING:
-            self.container.spawn_managed_thread(
-                partial(self._answer_ping, reply_to, call.id), identifier="ping"
-            )
+            if peer.name and peer.name not in PINGERS:
+                self._refuse_call(peer, call, NOT_ITS_METHOD)
+                return
+            self.container.spawn_managed_thread(partial(self._answer_ping, peer, call.id), identifier="ping")
             return
         provider, method = self.methods.get(call.method, (None, None))
         if provider is None or method is None:
             self.answer(
-                reply_to,
-                Reply(id=call.id, error=Failure(NOT_FOUND.code, f"there is no method {call.method}")),
+                peer, Reply(id=call.id, error=Failure(NOT_FOUND.code, f"there is no method {call.method}"))
             )
+            return
+        if peer.name and peer.name not in method.callers:
+            self._refuse_call(peer, call, NOT_ITS_METHOD)
             return
         try:
             caller = msgspec.json.decode(call.caller, type=Caller)
             request: Any = msgspec.json.decode(call.request, type=method.request)
         except UNREADABLE as error:
             self.answer(
-                reply_to, Reply(id=call.id, error=Failure(VALIDATION_ERROR.code, str(error), {"errors": []}))
+                peer, Reply(id=call.id, error=Failure(VALIDATION_ERROR.code, str(error), {"errors": []}))
             )
             return
+        if caller.is_operator and peer.name not in ("", CTL):
+            self._refuse_call(peer, call, NOT_THE_OPERATOR)
+            return
         self._running += 1
-        on_result = partial(self._on_result, reply_to, call.id, caller, method)
+        on_result = partial(self._on_result, peer, call.id, caller, method)
         provider.run(caller, request, call.traceparent, give_up_at, on_result)
 
-    def _answer_ping(self, reply_to: str, call_id: int) -> None:
+    def _answer_ping(self, peer: Peer, call_id: int) -> None:
         try:
             self.ping()
-            self.answer(reply_to, Reply(id=call_id, result=Raw(b"{}")))
+            self.answer(peer, Reply(id=call_id, result=Raw(b"{}")))
         except ApiError as error:
-            self.answer(reply_to, Reply(id=call_id, error=failure_of(error)))
+            self.answer(peer, Reply(id=call_id, error=failure_of(error)))
 
     def _on_result(
         self,
-        reply_to: str,
+        peer: Peer,
         call_id: int,
         caller: Caller,
         method: Method,
@@ -250,16 +316,16 @@ class RpcServer(SharedExtension, ProviderCollector):
             except (TypeError, ValueError):  # a lone surrogate, say: it must not take the service with it
                 log.exception("result_not_encodable", method=method.name)
                 reply = Reply(id=call_id, error=Failure(SERVER_ERROR.code, SERVER_ERROR.message))
-            self.answer(reply_to, reply)
+            self.answer(peer, reply)
         elif isinstance(exc_info[1], ApiError):
-            self.answer(reply_to, Reply(id=call_id, error=failure_of(exc_info[1])))
+            self.answer(peer, Reply(id=call_id, error=failure_of(exc_info[1])))
         else:
             log.error("call_failed", method=method.name, request_id=caller.request_id, exc_info=exc_info)
-            self.answer(reply_to, Reply(id=call_id, error=Failure(SERVER_ERROR.code, SERVER_ERROR.message)))
+            self.answer(peer, Reply(id=call_id, error=Failure(SERVER_ERROR.code, SERVER_ERROR.message)))
         return None, None
 
-    def answer(self, reply_to: str, reply: Reply) -> None:
-        self._ready[reply_to].append(reply)
+    def answer(self, peer: Peer, reply: Reply) -> None:
+        self._ready[peer].append(reply)
         if self._to_flush.counter < 1:
             self._to_flush.release()
 
@@ -275,20 +341,6 @@ class RpcServer(SharedExtension, ProviderCollector):
 def _ack(channel: Channel, tag: int) -> None:
     if channel.is_open:
         channel.basic_ack(tag)
-
-
-def _parts(replies: list[Reply]) -> list[list[Reply]]:
-    """Cuts replies into frames of at most MAX_FRAME_BYTES (a single larger reply goes alone)."""
-    parts: list[list[Reply]] = [[]]
-    size = 0
-    for reply in replies:
-        length = len(bytes(reply.result)) + 64
-        if parts[-1] and size + length > MAX_FRAME_BYTES:
-            parts.append([])
-            size = 0
-        parts[-1].append(reply)
-        size += length
-    return parts
 
 
 class Rpc(Entrypoint):

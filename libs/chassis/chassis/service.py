@@ -16,6 +16,7 @@ from chassis.link import NotConfirmed
 from chassis.loops import end_all, finish, loop, wake
 from chassis.rpc import Bus, connect
 from chassis.server import RpcServer, ServiceLink, rpc
+from chassis.signatures import Signatures
 from chassis.telemetry import watching
 from contracts.errors import ApiError
 
@@ -78,6 +79,12 @@ class DatabaseProvider(DependencyProvider):
         assert self.database is not None
         self.database.close()
 
+    @property
+    def signatures(self) -> Signatures:
+        """What the events of the outbox are signed by."""
+        signatures: Signatures = self.container.config["SIGNATURES"]
+        return signatures
+
     def _relay(self) -> None:
         while True:
             if self._relay_once() < 1:
@@ -88,7 +95,7 @@ class DatabaseProvider(DependencyProvider):
     def _relay_once(self) -> int:
         assert self.database is not None
         try:
-            return outbox.relay_once(self.database, self.service_link.link)
+            return outbox.relay_once(self.database, self.service_link.link, self.signatures)
         except (NotConfirmed, ApiError) as error:
             log.warning("outbox_waits", reason=str(error))
             return 0
@@ -116,7 +123,8 @@ class BusProvider(DependencyProvider):
         self.bus: Bus | None = None
 
     def start(self) -> None:
-        self.bus = connect(self.container.config["AMQP_URL"], f"{self.container.service_name}-calls")
+        config, name = self.container.config, self.container.service_name
+        self.bus = connect(config["AMQP_URL"], config["SIGNATURES"], f"{name}-calls")
 
     def get_dependency(self, _context: Any) -> Bus:
         assert self.bus is not None

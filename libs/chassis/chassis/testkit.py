@@ -18,19 +18,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
+import msgspec
 import pika
 import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.engine import Engine, make_url
 
 from chassis import telemetry
+from chassis.any_sender import AnySender
 from chassis.config import TelemetryConfig
 from chassis.database import Database
 from chassis.ids import new_id
+from chassis.message_keys import message_keys
 from chassis.migrate import migrate, migrations_of
-from chassis.rpc import Bus, connect
+from chassis.signatures import Signatures
 from chassis.topology import QUARANTINE_QUEUE, RETRY_SECONDS, event_queue, retry_queue, rpc_queue
 from contracts.errors import ApiError
+from contracts.events import EVENTS, Event
 from contracts.services import SERVICES
 
 if TYPE_CHECKING:
@@ -39,6 +43,27 @@ if TYPE_CHECKING:
 START_SECONDS = 30.0
 #: The local stack's RabbitMQ has the virtual hosts tests-0, tests-1 …
 VIRTUAL_HOSTS = 16
+#: Of the services that tests run or name: they sign as in earnest.
+SECRETS = {
+    name: hashlib.sha256(f"tests only: {name}".encode()).hexdigest()
+    for name in (*SERVICES, "probe", "nobody")
+}
+
+
+def keys_for_tests(*names: str) -> str:
+    """MESSAGE_KEYS of a process of these services, or of gateway or ctl: with keys for every service of the tests."""
+    return ",".join(message_keys(name, SECRETS, SECRETS) for name in names)
+
+
+def signed_by(sender: str) -> Signatures:
+    """What a sender signs by in tests, for every service."""
+    return Signatures.read(sender, keys_for_tests(sender))
+
+
+def signed_event(event: Event) -> tuple[bytes, dict[str, str]]:
+    """Body and headers of an event as its sender's relay sends it."""
+    body, route = msgspec.json.encode(event), EVENTS[event.event]
+    return body, signed_by(route.sender).event_headers(route.receivers, body)
 
 
 @pytest.fixture(scope="session")
@@ -147,7 +172,7 @@ def own_virtual_host(admin: Engine, amqp_url: str) -> Iterator[str]:
 
 def _empty(url: str) -> None:
     queues = [QUARANTINE_QUEUE]
-    for service in (*SERVICES, "probe"):
+    for service in (*SERVICES, "probe", "nobody"):
         queues += [
             rpc_queue(service),
             event_queue(service),
@@ -167,13 +192,13 @@ def virtual_host(admin: Engine, amqp_url: str) -> Iterator[str]:
 
 
 class RunningService:
-    """A service as a real process, others beside it if asked; `bus` is a client connected to the same broker."""
+    """A service as a real process, others beside it if asked; `bus` calls as any sender over the same broker."""
 
     def __init__(
         self,
         name: str,
         env: dict[str, str],
-        bus: Bus,
+        bus: AnySender,
         api: type | None,
         *,
         together_with: Sequence[str] = (),
@@ -226,14 +251,17 @@ class RunningService:
 @contextmanager
 def _running(admin: Engine, virtual_host: str) -> Iterator[Callable[..., RunningService]]:
     started: list[RunningService] = []
-    bus = connect(virtual_host, "test")
+    bus = AnySender(virtual_host, SECRETS)
 
     def start(name: str, env: dict[str, str] | None = None, api: type | None = None) -> RunningService:
         settings = {
             **os.environ,
             "DATABASE_URL": make_database(name),
             "AMQP_URL": virtual_host,
+            "MESSAGE_KEYS": keys_for_tests(name),
             "CLOCK_SHIFT_ALLOWED": "true",
+            # What a service hears that is not in contracts is signed for others, or by nobody.
+            "UNSIGNED_MESSAGES_ALLOWED": "false" if api is None else "true",
             "HEALTH_PORT": "0",
             "PYTHONPATH": os.pathsep.join(sys.path),
             **(env or {}),

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from contracts.caller import Caller
 from contracts.record import Nothing, Record
+from contracts.senders import called_by
 
 
 class User(Record):
@@ -292,6 +293,40 @@ class RecordAudit(Record):
     details: dict[str, object] = {}
 
 
+@called_by(
+    gateway=(
+        "sign_up",
+        "view_verification",
+        "confirm_verification",
+        "refuse_verification",
+        "get_user",
+        "authenticate",
+        "record_use",
+        "list_brands",
+        "get_brand",
+    ),
+    ctl=(
+        "create_user",
+        "verify_user",
+        "list_unverified",
+        "invite_user",
+        "get_user",
+        "change_tier",
+        "create_token",
+        "revoke_token",
+        "rotate_token",
+        "get_token",
+        "list_tokens",
+        "set_token_use",
+        "create_brand",
+        "list_brands",
+        "get_brand_owner",
+        "set_collaborator",
+        "remove_collaborator",
+        "list_audit",
+        "record_audit",
+    ),
+)
 class AccountsApi(Protocol):
     """RPC surface of the accounts service. From the operator alone: all but authenticate, record_use,
     sign_up, view_verification, confirm_verification, refuse_verification, list_brands, get_brand and get_user."""

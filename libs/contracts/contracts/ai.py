@@ -8,6 +8,7 @@ from msgspec import Meta, field
 from contracts.caller import Caller
 from contracts.media import Media
 from contracts.record import Nothing, Record
+from contracts.senders import called_by
 
 #: Spec "Request field limits".
 Prompt = Annotated[str, Meta(min_length=1, max_length=2_000)]
@@ -229,6 +230,19 @@ class PaymentHook(Record):
     signature: str
 
 
+@called_by(
+    gateway=(
+        "generate_image",
+        "edit_image",
+        "generate_video",
+        "list_jobs",
+        "get_job",
+        "write_caption",
+        "get_credits",
+        "payment_hook",
+    ),
+    ctl=("get_credits", "grant_credits", "set_auto_refill"),
+)
 class AiApi(Protocol):
     """RPC surface of the AI service. From the operator alone: grant_credits, set_auto_refill."""
 

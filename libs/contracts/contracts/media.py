@@ -11,6 +11,7 @@ from msgspec import Meta
 from contracts.caller import Caller
 from contracts.publishing import Limit
 from contracts.record import Nothing, Record
+from contracts.senders import called_by
 
 #: Spec "Upload rules": the only types taken, and the endings they may have.
 MIME_TYPES: dict[str, tuple[str, ...]] = {
@@ -243,6 +244,31 @@ class SandboxReport(Record):
     required: bool
 
 
+@called_by(
+    gateway=(
+        "begin_upload",
+        "commit_upload",
+        "abort_upload",
+        "begin_parts",
+        "complete_parts",
+        "list_media",
+        "get_media",
+        "delete_media",
+        "get_storage",
+        "locate_file",
+    ),
+    ctl=("get_sandbox",),
+    publishing=("get_media", "attach_media", "detach_media", "get_files", "locate_file"),
+    ai=(
+        "begin_upload",
+        "commit_upload",
+        "abort_upload",
+        "get_media",
+        "delete_media",
+        "get_storage",
+        "get_files",
+    ),
+)
 class MediaApi(Protocol):
     """RPC surface of the media service.
 

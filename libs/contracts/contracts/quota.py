@@ -5,6 +5,7 @@ from typing import Protocol
 
 from contracts.caller import Caller
 from contracts.record import Nothing, Record
+from contracts.senders import called_by
 
 
 class RateWindow(Record):
@@ -116,6 +117,11 @@ class SetSandboxUse(Record):
     count: int
 
 
+@called_by(
+    gateway=("admit_all", "refund", "charge_units", "get_usage"),
+    ctl=("set_sandbox_use",),
+    webhooks=("charge_units",),
+)
 class QuotaApi(Protocol):
     """RPC surface of the quota service."""
 

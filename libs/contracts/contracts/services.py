@@ -2,9 +2,11 @@
 
 from contracts.accounts import AccountsApi
 from contracts.ai import AiApi
+from contracts.events import EVENTS
 from contracts.media import MediaApi
 from contracts.publishing import PublishingApi
 from contracts.quota import QuotaApi
+from contracts.senders import CTL, GATEWAY, callers_of
 from contracts.webhooks import WebhooksApi
 
 SERVICES: dict[str, type] = {
@@ -15,3 +17,13 @@ SERVICES: dict[str, type] = {
     "media": MediaApi,
     "webhooks": WebhooksApi,
 }
+
+#: Everybody that sends or receives messages.
+NAMES = (GATEWAY, CTL, *SERVICES)
+
+
+def receivers_of(sender: str) -> frozenset[str]:
+    """The services that hear from a sender: those whose methods it may call, and those that receive its events."""
+    called = {name for name, api in SERVICES.items() if any(sender in it for it in callers_of(api).values())}
+    told = {receiver for route in EVENTS.values() if route.sender == sender for receiver in route.receivers}
+    return frozenset(called | told)

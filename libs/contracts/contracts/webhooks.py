@@ -9,6 +9,7 @@ from contracts.caller import Caller
 from contracts.keys import KeysRotated, RotateKeys
 from contracts.publishing import Limit
 from contracts.record import Record
+from contracts.senders import called_by
 
 #: Spec "Webhook subscriptions"; page.expired, page.connect.refused, account.credits.adjusted, posts.held,
 #: webhooks.disabled: decisions "Events".
@@ -150,6 +151,21 @@ class ReplayDelivery(Record):
     delivery_id: str
 
 
+@called_by(
+    gateway=(
+        "create_subscription",
+        "list_subscriptions",
+        "get_subscription",
+        "edit_subscription",
+        "delete_subscription",
+        "enable_subscription",
+        "rotate_secret",
+        "send_test",
+        "list_deliveries",
+        "replay_delivery",
+    ),
+    ctl=("enable_subscription", "rotate_keys"),
+)
 class WebhooksApi(Protocol):
     """RPC surface of the webhooks service. The operator may enable a subscription of anybody's; rotate_keys is
     the operator's alone."""

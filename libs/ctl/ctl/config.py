@@ -3,7 +3,9 @@
 import os
 
 from chassis import config
+from chassis.signatures import Signatures
 from contracts.record import Record
+from contracts.senders import CTL
 
 _DATABASE = "DATABASE_URL_"
 
@@ -14,6 +16,11 @@ class CtlConfig(Record):
     @property
     def amqp_url(self) -> str:
         return config.amqp_url()
+
+    @property
+    def signatures(self) -> Signatures:
+        """What calls are signed by. Raises ConfigError."""
+        return config.signatures(CTL)
 
     @property
     def simulator_url(self) -> str | None:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from chassis.ids import new_id
 from chassis.rpc import connect
+from chassis.signatures import Signatures
 from contracts.accounts import AccountsApi
 from contracts.ai import AiApi
 from contracts.caller import Caller, operator
@@ -27,7 +28,7 @@ class Session:
     """`connect_bus` and `config` are given by tests."""
 
     def __init__(
-        self, config: CtlConfig | None = None, connect_bus: Callable[[str, str], Any] = connect
+        self, config: CtlConfig | None = None, connect_bus: Callable[[str, Signatures], Any] = connect
     ) -> None:
         self.config = config or CtlConfig()
         self.as_json = False
@@ -68,7 +69,7 @@ class Session:
     def bus(self) -> Any:
         """The connection to the services, made when it is first used."""
         if self._bus is None:
-            self._bus = self._connect_bus(self.config.amqp_url, "ctl")
+            self._bus = self._connect_bus(self.config.amqp_url, self.config.signatures)
         return self._bus
 
     def _service(self, name: str) -> Any:

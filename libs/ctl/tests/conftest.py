@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from chassis.testkit import keys_for_tests
 from ctl.cli import cli
 from ctl.session import Session
 
@@ -57,6 +58,7 @@ class CommandLine:
 @pytest.fixture
 def line(monkeypatch: pytest.MonkeyPatch) -> CommandLine:
     monkeypatch.setenv("AMQP_URL", "amqp://nowhere")
+    monkeypatch.setenv("MESSAGE_KEYS", keys_for_tests("ctl"))
     for name in ("SIMULATOR_URL", "CLOCK_SHIFT_ALLOWED"):
         monkeypatch.delenv(name, raising=False)
     return CommandLine()

@@ -1,6 +1,7 @@
 """The gateway's settings: the only reader of the environment."""
 
 from chassis import config
+from chassis.signatures import Signatures
 from chassis.tokens import DEFAULT_LEGACY_PREFIX, LIVE_PREFIX, SANDBOX_PREFIX
 from contracts.record import Record
 
@@ -10,6 +11,8 @@ class Config(Record):
 
     amqp_url: str
     database_url: str
+    #: What calls are signed by.
+    signatures: Signatures = Signatures("gateway")
     host: str = "127.0.0.1"
     port: int = 8000
     #: gunicorn: processes, and connections (green threads) at once in each.
@@ -48,6 +51,7 @@ class Config(Record):
         return cls(
             amqp_url=config.amqp_url(),
             database_url=config.service_database_url(),
+            signatures=config.signatures("gateway"),
             host=config.text("HOST", default.host),
             port=config.integer("PORT", default.port),
             workers=config.integer("WORKERS", default.workers),

@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from chassis.rpc import reason_of
+from chassis.pending import reason_of
 from contracts.errors import ApiError
 
 log = structlog.get_logger()

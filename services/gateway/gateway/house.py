@@ -56,7 +56,7 @@ class House:
 
     def __init__(self, config: Config, bus: Any = None, database: Database | None = None) -> None:
         self.config = config
-        self.bus = bus if bus is not None else rpc.connect(config.amqp_url, "gateway")
+        self.bus = bus if bus is not None else rpc.connect(config.amqp_url, config.signatures)
         self.database = database or Database(config.database_url, pool_size=config.database_pool_size)
         self.accounts: AccountsApi = self.bus.service("accounts")
         self.quota: QuotaApi = self.bus.service("quota")

@@ -8,7 +8,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from chassis.outbound import Limits, Outbound, with_system_authorities
-from chassis.rpc import unavailable
+from chassis.pending import unavailable
 from contracts.errors import NOT_FOUND, ApiError
 
 log = structlog.get_logger()

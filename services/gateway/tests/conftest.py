@@ -10,7 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from chassis.database import Database
-from chassis.rpc import unavailable
+from chassis.pending import unavailable
 from chassis.tokens import LIVE_PREFIX, make_token
 from contracts import accounts, publishing, quota
 from contracts.caller import Caller

@@ -7,7 +7,7 @@ from typing import Any
 import structlog
 
 from chassis.telemetry import tracing
-from contracts.caller import operator
+from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.quota import ChargeUnit, ChargeUnits
 from webhooks.records import Due
@@ -16,6 +16,8 @@ log = structlog.get_logger()
 
 #: For one answer of quota's. Our choice.
 _PATIENCE_SECONDS = 5.0
+#: The service itself: whose unit it is, each says for itself.
+_WEBHOOKS = Caller(account_id="", user_id="webhooks")
 
 
 def charge(quota: Any, due: Sequence[Due]) -> dict[str, bool]:
@@ -30,7 +32,7 @@ def charge(quota: Any, due: Sequence[Due]) -> dict[str, bool]:
     try:
         with tracing.on_behalf(due):
             answer = quota.charge_units(
-                operator(), ChargeUnits(units=units, may_defer=True), timeout_seconds=_PATIENCE_SECONDS
+                _WEBHOOKS, ChargeUnits(units=units, may_defer=True), timeout_seconds=_PATIENCE_SECONDS
             )
     except ApiError as error:
         lanes = [list(lane) for _, lane in groupby(due, key=lambda one: one.subscription_id)]

@@ -167,4 +167,9 @@ OUTBOX_WAITING = Gauge("posthaste.outbox.waiting", "{event}", "Staged events tha
 QUARANTINED = Counter(
     "posthaste.messages.quarantined", "{message}", "Messages nobody could handle, by queue."
 )
+REFUSED = Counter(
+    "posthaste.messages.refused",
+    "{message}",
+    "Calls, replies and events whose sender is not proven or may not send them, by kind, sender and reason.",
+)
 DROPPED_SPANS = Counter("posthaste.telemetry.dropped", "{span}", "Spans that could not be exported.")

@@ -13,6 +13,7 @@ from chassis import quarantine, topology
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.events import Event
+from contracts.senders import called_by
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
 
@@ -135,7 +136,7 @@ def test_a_call_whose_answer_is_not_waited_for_is_told_at_its_deadline_that_ther
         told.append(pending)
         ended.set()
 
-    bus = probe.bus
+    bus = probe.bus.bus_of("gateway")
     bus.service("probe", ProbeApi).wait.start(CALLER, Words(seconds=3.0), timeout_seconds=0.2, then=then)
     assert ended.wait(2.0)
     with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
@@ -202,6 +203,7 @@ def test_rubbish_on_the_call_queue_is_quarantined_and_the_service_lives(own_prob
 
 
 def test_an_unknown_method_is_refused_alone(probe):
+    @called_by(gateway=("invented_later",))
     class NewerApi(ProbeApi):
         def invented_later(self, caller: Caller, request: Words) -> Words: ...
 

@@ -13,6 +13,7 @@ from chassis import topology
 from chassis.faulty_link import FaultyLink
 from chassis.link import Link, Message, NotConfirmed
 from chassis.rpc import connect
+from chassis.testkit import signed_by
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.events import EVENTS
@@ -40,7 +41,7 @@ def probe_behind(faulty, running_service):
 def far_probe(faulty, running_service):
     """The client reaches the broker over the faulty link; the service does not."""
     running_service("probe", api=ProbeApi)
-    bus = connect(faulty[1], "far")
+    bus = connect(faulty[1], signed_by("gateway"), "far")
     proxy = bus.service("probe", ProbeApi)
     assert proxy.echo(CALLER, Words(text="before")).text == "before"
     yield proxy

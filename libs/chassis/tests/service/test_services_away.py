@@ -10,6 +10,7 @@ from probe.api import ProbeApi, Words
 
 from chassis import quarantine, topology
 from chassis.rpc import connect
+from chassis.testkit import signed_by
 from contracts.caller import Caller
 from contracts.errors import ApiError
 
@@ -55,7 +56,7 @@ def test_a_call_to_a_service_that_is_away_is_refused_long_before_its_deadline(pr
 def test_a_write_refused_because_its_service_is_away_is_not_run_when_it_is_back(probe, virtual_host):
     probe.kill()
     refused_after(lambda: probe.write(CALLER, Words(text="refused"), timeout_seconds=60.0))
-    assert queue_of(virtual_host) == (0, 0)
+    assert queue_of(virtual_host) == (1, 0)
     probe.restart()
     assert probe.count(CALLER, Words(text="refused")).count == 0
 
@@ -100,8 +101,9 @@ def test_no_call_is_lost_while_one_of_two_replicas_restarts(running_service, vir
     assert answers == ["still"] * 40
 
 
-def test_what_others_have_sent_to_a_service_that_is_away_is_answered_as_well(probe, virtual_host):
+def test_what_was_sent_while_a_service_was_away_is_refused_by_it_when_it_is_back(probe, virtual_host):
     probe.kill()
+    until(lambda: queue_of(virtual_host) == (0, 0))
     with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
         channel = connection.channel()
         mailbox = channel.queue_declare("", exclusive=True).method.queue
@@ -110,11 +112,13 @@ def test_what_others_have_sent_to_a_service_that_is_away_is_answered_as_well(pro
         properties = pika.BasicProperties(reply_to=mailbox)
         channel.basic_publish("", topology.rpc_queue("probe"), frame, properties)
         channel.basic_publish("", topology.rpc_queue("probe"), b"not json", properties)
-        refused_after(lambda: probe.echo(CALLER, Words()))
+        until(lambda: queue_of(virtual_host) == (2, 0))
+        probe.restart()
         _, _, body = next(channel.consume(mailbox, auto_ack=True, inactivity_timeout=5))
     [reply] = json.loads(body)["replies"]
     assert (reply["id"], reply["error"]["code"]) == (7, "SERVICE_UNAVAILABLE")
     until(lambda: [one.body for one in quarantine.list_quarantined(virtual_host)] == ["not json"])
+    assert probe.echo(CALLER, Words(text="later")).text == "later"
 
 
 def test_a_queue_that_is_deleted_while_its_service_is_away_costs_no_other_call_its_answer(
@@ -134,7 +138,7 @@ def test_a_queue_that_is_deleted_while_its_service_is_away_costs_no_other_call_i
 
 
 def test_each_process_finds_out_for_itself(probe, virtual_host):
-    other = connect(virtual_host, "other")
+    other = connect(virtual_host, signed_by("ctl"), "other")
     probe.kill()
     calls = [bus.service("probe", ProbeApi) for bus in (probe.bus, other)]
     began = time.monotonic()

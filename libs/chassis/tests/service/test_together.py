@@ -9,8 +9,8 @@ import urllib.request
 import pytest
 from probe.api import ProbeApi, Words
 
-from chassis.rpc import connect
-from chassis.testkit import RunningService
+from chassis.any_sender import AnySender
+from chassis.testkit import SECRETS, RunningService, keys_for_tests
 from contracts.caller import Caller
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
@@ -19,10 +19,11 @@ CALLER = Caller(account_id="usr_1", user_id="usr_1")
 @pytest.fixture
 def pair(database_for, virtual_host, free_port):
     """probe and quota in one process; the object speaks for the probe."""
-    bus = connect(virtual_host, "test")
+    bus = AnySender(virtual_host, SECRETS)
     env = {
         **os.environ,
         "AMQP_URL": virtual_host,
+        "MESSAGE_KEYS": keys_for_tests("probe", "quota"),
         "CLOCK_SHIFT_ALLOWED": "true",
         "DATABASE_URL_PROBE": database_for("probe"),
         "DATABASE_URL_QUOTA": database_for("quota"),

@@ -11,6 +11,7 @@ from chassis import clock, inbox, outbox
 from chassis.config import ConfigError
 from chassis.link import NotConfirmed
 from chassis.schema import outbox as outbox_table
+from chassis.testkit import signed_by
 from contracts.errors import ApiError
 from contracts.events import AccountChanged
 
@@ -36,6 +37,9 @@ def database(open_database):
     return open_database("probe")
 
 
+SIGNATURES = signed_by("accounts")
+
+
 def stage(database, count=1):
     staged = []
     for _ in range(count):
@@ -53,14 +57,14 @@ def test_an_event_of_a_transaction_that_failed_is_never_sent(database):
     with pytest.raises(ZeroDivisionError), database.transaction() as connection:
         outbox.stage(connection, "account.changed", CHANGE, account_id="usr_1")
         raise ZeroDivisionError
-    assert outbox.relay_once(database, Broker()) == 0
+    assert outbox.relay_once(database, Broker(), SIGNATURES) == 0
 
 
 def test_events_are_sent_in_order_and_leave_the_outbox_once_confirmed(database):
     staged = stage(database, 5)
     broker = Broker()
-    assert outbox.relay_once(database, broker, limit=3) == 3
-    assert outbox.relay_once(database, broker, limit=3) == 2
+    assert outbox.relay_once(database, broker, SIGNATURES, limit=3) == 3
+    assert outbox.relay_once(database, broker, SIGNATURES, limit=3) == 2
     assert [message.message_id for message in broker.published] == staged
     assert left(database) == 0
 
@@ -68,7 +72,7 @@ def test_events_are_sent_in_order_and_leave_the_outbox_once_confirmed(database):
 def test_events_the_broker_did_not_confirm_stay(database):
     stage(database, 2)
     with pytest.raises(NotConfirmed):
-        outbox.relay_once(database, Broker(confirms=False))
+        outbox.relay_once(database, Broker(confirms=False), SIGNATURES)
     assert left(database) == 2
 
 
@@ -78,10 +82,10 @@ def test_two_relays_never_send_the_same_event(database):
 
     class Meanwhile(Broker):
         def publish_confirmed(self, messages, timeout_seconds=5.0):
-            outbox.relay_once(database, second)
+            outbox.relay_once(database, second, SIGNATURES)
             first.publish_confirmed(messages)
 
-    outbox.relay_once(database, Meanwhile(), limit=2)
+    outbox.relay_once(database, Meanwhile(), SIGNATURES, limit=2)
     ids = [message.message_id for message in first.published + second.published]
     assert len(ids) == len(set(ids)) == 4
 

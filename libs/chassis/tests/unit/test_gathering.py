@@ -6,6 +6,7 @@ from msgspec import Raw
 
 from chassis import rpc
 from chassis.frames import Call, Method, decode_requests
+from chassis.testkit import signed_by
 from contracts.caller import Caller
 from contracts.record import Nothing
 
@@ -46,6 +47,7 @@ class Bus:
     def __init__(self):
         self.link = Link()
         self.ready = True
+        self.signatures = signed_by("gateway")
 
 
 @pytest.fixture
@@ -125,7 +127,7 @@ def test_nothing_is_sent_before_replies_can_be_received(line, now):
 def bus(now, monkeypatch):
     """A real bus, whose link is connected by `_on_open` and lost by `_lost`."""
     monkeypatch.setattr(rpc, "Link", lambda *_arguments: Link())
-    bus = rpc.Bus("amqp://nowhere", "test")
+    bus = rpc.Bus("amqp://nowhere", signed_by("gateway"), "test")
     bus._lost()
     return bus
 

@@ -1,12 +1,18 @@
 """The service as a real process, over RabbitMQ."""
 
 import queue
+import time
 from collections.abc import Callable
 from typing import Any
 
+import pika
 import pytest
+from msgspec import Raw
 
+from chassis.frames import Call, RequestFrame, decode_replies, encode
+from chassis.testkit import signed_by
 from chassis.tokens import hash_token
+from chassis.topology import rpc_queue
 from contracts.accounts import (
     Authenticate,
     ChangeTier,
@@ -14,6 +20,7 @@ from contracts.accounts import (
     CreateToken,
     CreateUser,
     ListBrands,
+    ListTokens,
     SignUp,
     TokenId,
     UserId,
@@ -53,6 +60,32 @@ def test_gateways_hear_of_a_revoked_token_and_a_changed_tier(service: Any) -> No
     assert [event.event for event in events] == ["caller.changed", "caller.changed"]
     assert events[0].data["token_ids"] == [made.token.id]
     assert events[1].data["account_ids"] == [user.id]
+
+
+def test_whoever_has_the_broker_s_address_alone_makes_no_token(service: Any) -> None:
+    """The audit's proof: a forged operator, sent by hand."""
+    user = service.create_user(operator(), CreateUser(email="ann@example.com")).user
+    call = Call(
+        id=1,
+        method="create_token",
+        ttl=10.0,
+        caller=Raw(encode(operator())),
+        request=Raw(encode(CreateToken(user_id=user.id, scopes=("*",)))),
+    )
+    body = encode(RequestFrame(sent_at=time.time(), calls=[call]))
+    with pika.BlockingConnection(pika.URLParameters(service.env["AMQP_URL"])) as connection:
+        channel = connection.channel()
+        mailbox = channel.queue_declare("", exclusive=True).method.queue
+        for signature in (None, signed_by("gateway").call("accounts", body, time.time() + 10)):
+            properties = pika.BasicProperties(reply_to=mailbox, app_id=signature)
+            channel.basic_publish("", rpc_queue("accounts"), body, properties)
+            _, _, answer = next(channel.consume(mailbox, auto_ack=True, inactivity_timeout=10))
+            [reply] = decode_replies(answer).replies
+            assert reply.error is not None
+            assert reply.error.extras["refused"] in ("unsigned", "create_token by gateway: not its method")
+            channel.cancel()
+    tokens = service.list_tokens(operator(), ListTokens(user_id=user.id)).tokens
+    assert [token.sandbox for token in tokens] == [True]
 
 
 def test_a_token_with_every_scope_cannot_act_as_the_operator(service: Any) -> None:

@@ -14,7 +14,7 @@ import pytest
 import requests
 from sqlalchemy import Engine
 
-from chassis.testkit import cloned_databases
+from chassis.testkit import cloned_databases, keys_for_tests
 
 #: As short as a busy machine allows.
 READ_SECONDS = 1.0
@@ -68,6 +68,7 @@ def _running(admin: Engine, services: Any) -> Iterator[Gateway]:
         env = {
             **os.environ,
             "AMQP_URL": services.env["AMQP_URL"],
+            "MESSAGE_KEYS": keys_for_tests("gateway"),
             "CLOCK_SHIFT_ALLOWED": "true",
             "DATABASE_URL": make_database("gateway"),
             "PYTHONPATH": os.pathsep.join(sys.path),

@@ -13,6 +13,7 @@ import pytest
 
 from chassis import clock, topology
 from chassis.database import Database
+from chassis.testkit import signed_event
 from contracts.caller import Caller, operator
 from contracts.errors import MISSING_SCOPE, ApiError
 from contracts.events import Event, UnitReturned
@@ -83,8 +84,9 @@ def test_a_unit_that_publishing_returns_is_given_back(running_service: Any) -> N
         data=msgspec.to_builtins(UnitReturned(operation_id="op_1")),
     )
     with pika.BlockingConnection(pika.URLParameters(quota.env["AMQP_URL"])) as connection:
-        body = msgspec.json.encode(event)
-        connection.channel().basic_publish(topology.EVENT_EXCHANGE, "unit.returned", body)
+        body, headers = signed_event(event)
+        properties = pika.BasicProperties(headers=headers)
+        connection.channel().basic_publish(topology.EVENT_EXCHANGE, "unit.returned", body, properties)
     assert comes_true(lambda: quota.get_usage(CALLER, Nothing()).publishes.used == 0)
 
 

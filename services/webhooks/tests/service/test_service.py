@@ -14,6 +14,7 @@ from cryptography.fernet import Fernet
 
 from chassis import topology
 from chassis.ids import new_id
+from chassis.testkit import signed_event
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.events import Event
@@ -55,7 +56,8 @@ def events(count: int, name: str = "post.failed") -> list[Event]:
 def publish(url: str, *published: Event) -> None:
     with pika.BlockingConnection(pika.URLParameters(url)) as connection:
         for event in published:
-            body, lasting = msgspec.json.encode(event), pika.BasicProperties(delivery_mode=2)
+            body, headers = signed_event(event)
+            lasting = pika.BasicProperties(delivery_mode=2, headers=headers)
             connection.channel().basic_publish(topology.EVENT_EXCHANGE, event.event, body, lasting)
 
 

@@ -4,6 +4,7 @@ from typing import Protocol
 
 from contracts.caller import Caller
 from contracts.record import Nothing, Record
+from contracts.senders import called_by
 
 
 class Words(Record):
@@ -15,6 +16,22 @@ class Count(Record):
     count: int
 
 
+@called_by(
+    gateway=(
+        "echo",
+        "pass_on",
+        "wait",
+        "query_slowly",
+        "refuse",
+        "break_down",
+        "garble",
+        "write",
+        "count",
+        "tell",
+    ),
+    ctl=("echo", "write", "count"),
+    probe=("echo", "wait"),
+)
 class ProbeApi(Protocol):
     def echo(self, caller: Caller, request: Words) -> Words: ...
     def pass_on(self, caller: Caller, request: Words) -> Words: ...

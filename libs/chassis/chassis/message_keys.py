@@ -1,0 +1,50 @@
+"""`python -m chassis.message_keys`: makes the keys of all processes and prints MESSAGE_KEYS for each, once.
+
+A line for each unit: MESSAGE_KEYS_GATEWAY=…, MESSAGE_KEYS_ACCOUNTS=…; MESSAGE_KEYS_SERVICES is of the one process in
+which a small server runs all services. What stands in one of them is explained in `signatures.py`.
+"""
+
+import secrets
+from collections.abc import Iterable, Mapping
+
+from chassis.signatures import key_of
+from contracts.services import NAMES, SERVICES, receivers_of
+
+#: The process that all services share.
+SHARED = "services"
+
+
+def new_secrets() -> dict[str, str]:
+    """Service → a new secret, hexadecimal."""
+    return {name: secrets.token_hex(32) for name in SERVICES}
+
+
+def message_keys(name: str, secret_of: Mapping[str, str], receivers: Iterable[str] | None = None) -> str:
+    """MESSAGE_KEYS of a process: its own secret, if it has one, and its key for each receiver of what it sends.
+
+    `receivers`: by default those that the contracts name.
+    """
+    entries = {name: secret_of[name]} if name in secret_of else {}
+    for receiver in sorted(receivers_of(name) if receivers is None else receivers):
+        entries[f"{name}:{receiver}"] = key_of(bytes.fromhex(secret_of[receiver]), name).hex()
+    return _text(entries)
+
+
+def all_message_keys(secret_of: Mapping[str, str]) -> dict[str, str]:
+    """Unit → its MESSAGE_KEYS."""
+    return {name: message_keys(name, secret_of) for name in NAMES} | {
+        SHARED: _text({name: secret_of[name] for name in SERVICES})
+    }
+
+
+def _text(entries: Mapping[str, str]) -> str:
+    return ",".join(f"{name}={key}" for name, key in entries.items())
+
+
+def main() -> None:
+    for name, keys in all_message_keys(new_secrets()).items():
+        print(f"MESSAGE_KEYS_{name.upper()}={keys}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""Signatures of calls, replies and events: who sent a message, for which receiver, and that nobody changed it.
+
+HMAC-SHA256 with a key for each pair of sender and receiver. A service has a secret, from which it makes the key of
+every sender that writes to it; a sender is given its own key for each receiver and nothing else. So a process that
+somebody has broken into can sign in its own name alone, and can forge what others send to nobody but itself. (Ed25519
+would need fewer keys; it takes 50 µs to sign and 150 to 300 to verify a frame, where this takes 3 to 7.)
+
+A call is valid until its deadline and CLOCK_SECONDS after it. An event may wait for days; its receiver's inbox knows it
+when it comes again. Pure.
+"""
+
+import hmac
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from contracts.services import NAMES, receivers_of
+
+#: How far the clocks of two machines may differ: each may be wrong by five minutes (docs/faults.md), and half as much
+#: again. Past it nothing is valid that the one whose clock is behind sends to the other.
+CLOCK_SECONDS = 900.0
+#: Header of an event, followed by the name of a receiver: an exchange may hand one message to several.
+EVENT_HEADER = "signature-"
+_KEY_BYTES = 32
+#: Senders whose keys are kept. There are eight; whoever makes up names must not fill the memory.
+_MOST_SENDERS = 64
+
+
+class KeysMalformed(ValueError):
+    """MESSAGE_KEYS is not what `chassis.message_keys` writes, or lacks a key."""
+
+
+class Refused(Exception):
+    """A message whose signature does not hold; the reason is a word for the log and the metric."""
+
+    def __init__(self, reason: str, sender: str = "") -> None:
+        super().__init__(f"the signature is refused: {reason}{f' ({sender})' if sender else ''}")
+        self.reason = reason
+        #: The name it gives, if that is one of ours. Nothing proves it.
+        self.sender = sender if sender in NAMES else "unknown"
+
+
+class Peer(NamedTuple):
+    """Who sent a frame, and where and under which key its replies go. No name: an unsigned one that was let in."""
+
+    reply_to: str
+    name: str = ""
+    key: bytes = b""
+
+
+def key_of(secret: bytes, sender: str) -> bytes:
+    """The key with which `sender` signs what it sends to the service that has this secret."""
+    return hmac.digest(secret, f"posthaste message key\n{sender}".encode(), "sha256")
+
+
+class Signatures:
+    """What one sender, or receiver, signs and verifies by."""
+
+    def __init__(
+        self,
+        name: str,
+        secrets: Sequence[bytes] = (),
+        keys: Mapping[str, bytes] | None = None,
+        *,
+        unsigned_allowed: bool = False,
+    ) -> None:
+        """`secrets`: its own, all of which verify. `keys`: receiver → the key that signs."""
+        self.name = name
+        self.unsigned_allowed = unsigned_allowed
+        self._secrets = tuple(secrets)
+        self._keys = dict(keys or {})
+        self._keys_of: dict[str, tuple[bytes, ...]] = {}
+
+    @classmethod
+    def read(cls, name: str, text: str, *, unsigned_allowed: bool = False) -> "Signatures":
+        """From MESSAGE_KEYS: `service=secret` and `sender:receiver=key`, comma-separated, in hexadecimal. Keys of
+        others that share the process are passed over. Of two secrets of one service the first signs, both verify.
+
+        Raises KeysMalformed.
+        """
+        secrets: list[bytes] = []
+        keys: dict[str, bytes] = {}
+        for entry in filter(None, (part.strip() for part in text.split(","))):
+            of, _, digits = entry.partition("=")
+            sender, colon, receiver = of.strip().partition(":")
+            value = _bytes_of(of.strip(), digits.strip())
+            if not colon:
+                keys.setdefault(sender, key_of(value, name))
+                secrets += [value] if sender == name else []
+            elif sender == name:
+                keys.setdefault(receiver, value)
+        made = cls(name, secrets, keys, unsigned_allowed=unsigned_allowed)
+        if (text or not unsigned_allowed) and (missing := sorted(receivers_of(name) - keys.keys())):
+            raise KeysMalformed(f"there is no key {', '.join(f'{name}:{receiver}' for receiver in missing)}")
+        return made
+
+    @property
+    def can_verify(self) -> bool:
+        """Whether it has a secret of its own, or may do without."""
+        return bool(self._secrets) or self.unsigned_allowed
+
+    def can_send(self, receiver: str) -> bool:
+        return receiver in self._keys or self.unsigned_allowed
+
+    def call(self, receiver: str, body: bytes, until: float) -> str:
+        """The signature of a frame of calls that is valid until then (Unix time); "" without a key."""
+        key = self._keys.get(receiver)
+        if key is None:
+            return ""
+        return _signed("call", self.name, receiver, str(math.ceil(until)), body, key)
+
+    def sender_of_call(self, reply_to: str, signature: str | None, body: bytes, now: float) -> Peer:
+        """Who sent a frame of calls. `now`: Unix time. Raises Refused."""
+        if not signature:
+            if self.unsigned_allowed:
+                return Peer(reply_to)
+            raise Refused("unsigned")
+        sender, until, mac = _parts_of(signature)
+        for key in self._keys_from(sender):
+            if hmac.compare_digest(mac, _mac("call", sender, self.name, until, body, key)):
+                if float(until) + CLOCK_SECONDS < now:
+                    raise Refused("expired", sender)
+                return Peer(reply_to, sender, key)
+        raise Refused("wrong signature", sender)
+
+    def reply(self, peer: Peer, body: bytes) -> str:
+        """The signature of a frame of replies to what `peer` sent."""
+        return _signed("reply", self.name, peer.name, "0", body, peer.key) if peer.key else ""
+
+    def sender_of_reply(self, signature: str | None, body: bytes) -> str:
+        """The service that wrote a frame of replies; "" of an unsigned one that is let in. Raises Refused."""
+        if not signature:
+            if self.unsigned_allowed:
+                return ""
+            raise Refused("unsigned")
+        sender, until, mac = _parts_of(signature)
+        key = self._keys.get(sender)
+        if key is None or not hmac.compare_digest(mac, _mac("reply", sender, self.name, until, body, key)):
+            raise Refused("wrong signature", sender)
+        return sender
+
+    def event_headers(self, receivers: Iterable[str], body: bytes) -> dict[str, str]:
+        """The headers that sign an event for its receivers. Raises KeysMalformed where there is no key for one."""
+        headers = {}
+        for receiver in receivers:
+            if not self.can_send(receiver):
+                raise KeysMalformed(f"there is no key of {self.name} for {receiver}")
+            if receiver in self._keys:
+                headers[EVENT_HEADER + receiver] = _signed(
+                    "event", self.name, receiver, "0", body, self._keys[receiver]
+                )
+        return headers
+
+    def check_event(self, headers: Mapping[str, object], sender: str, body: bytes) -> None:
+        """Whether `sender` signed the event for us. Raises Refused."""
+        signature = headers.get(EVENT_HEADER + self.name)
+        if not signature:
+            if self.unsigned_allowed:
+                return
+            raise Refused("unsigned")
+        named, until, mac = _parts_of(str(signature))
+        if named != sender:
+            raise Refused("not its sender", named)
+        if not any(
+            hmac.compare_digest(mac, _mac("event", sender, self.name, until, body, key))
+            for key in self._keys_from(sender)
+        ):
+            raise Refused("wrong signature", sender)
+
+    def _keys_from(self, sender: str) -> tuple[bytes, ...]:
+        """The keys under which what `sender` sends here may be signed."""
+        keys = self._keys_of.get(sender)
+        if keys is None:
+            keys = tuple(key_of(secret, sender) for secret in self._secrets)
+            if len(self._keys_of) < _MOST_SENDERS:
+                self._keys_of[sender] = keys
+        return keys
+
+
+def _signed(kind: str, sender: str, receiver: str, until: str, body: bytes, key: bytes) -> str:
+    return f"{sender} {until} {_mac(kind, sender, receiver, until, body, key)}"
+
+
+def _mac(kind: str, sender: str, receiver: str, until: str, body: bytes, key: bytes) -> str:
+    return hmac.digest(key, f"{kind} {sender} {receiver} {until}\n".encode() + body, "sha256").hex()
+
+
+def _parts_of(signature: str) -> tuple[str, str, str]:
+    """Sender, time and code. Raises Refused."""
+    parts = signature.split(" ")
+    if len(parts) != 3 or not (parts[1].isascii() and parts[1].isdigit() and parts[2].isascii()):
+        raise Refused("malformed")
+    return parts[0], parts[1], parts[2]
+
+
+def _bytes_of(name: str, digits: str) -> bytes:
+    try:
+        key = bytes.fromhex(digits)
+    except ValueError:
+        key = b""
+    if not name or len(key) != _KEY_BYTES:
+        raise KeysMalformed(f"{name or '?'} must be 64 hexadecimal digits")
+    return key

@@ -1,0 +1,50 @@
+"""Who may send what to whom: the processes that call a service's methods, and the services that hear each event.
+
+Each service's Protocol names the callers of its methods by `@called_by`; `contracts.events.EVENTS` names the sender of
+each event. Keys for signatures and RabbitMQ's permissions are derived from these two (docs/security.md).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+T = TypeVar("T", bound=type)
+
+GATEWAY = "gateway"
+#: The operator's command line: the only sender whose calls may have the scope `operator`.
+CTL = "ctl"
+#: Who may ask a service whether it answers.
+PINGERS = frozenset({GATEWAY, CTL})
+
+_CALLERS = "__callers__"
+
+
+def called_by(**methods: tuple[str, ...]) -> Callable[[T], T]:
+    """`@called_by(gateway=("get_page", …), ctl=(…))` on a service's Protocol: sender → the methods it may call.
+
+    Raises TypeError where a method is named by no sender, or one that is named does not exist.
+    """
+
+    def mark(api: T) -> T:
+        surface = {name for name, value in vars(api).items() if callable(value) and not name.startswith("_")}
+        named = {name for names in methods.values() for name in names}
+        if missing := sorted(surface - named):
+            raise TypeError(f"@called_by of {api.__name__} names no sender for {', '.join(missing)}")
+        if unknown := sorted(named - surface):
+            raise TypeError(
+                f"@called_by of {api.__name__} names {', '.join(unknown)}, which it does not have"
+            )
+        callers = {
+            name: frozenset(sender for sender, names in methods.items() if name in names) for name in surface
+        }
+        setattr(api, _CALLERS, callers)
+        return api
+
+    return mark
+
+
+def callers_of(api: type) -> Mapping[str, frozenset[str]]:
+    """Method → the senders that may call it. Raises TypeError where the Protocol does not say."""
+    callers: Mapping[str, frozenset[str]] | None = vars(api).get(_CALLERS)
+    if callers is None:
+        raise TypeError(f"{api.__name__} needs @called_by (contracts.senders)")
+    return callers
