@@ -34,7 +34,7 @@ def sourced(stack: Stack) -> Iterator[Events]:
     """A source on publishing's database while the block runs."""
     env = {
         **os.environ,
-        "AMQP_URL": stack.env["AMQP_URL"],
+        "AMQP_URL": stack.env["AMQP_ADMIN_URL"],
         "DATABASE_URL": stack.env["DATABASE_URL_PUBLISHING"],
         "MESSAGE_KEYS": stack.message_keys("source", "publishing"),
         "CLOCK_SHIFT_ALLOWED": "true",

@@ -25,7 +25,7 @@ def floors(stack: Stack) -> Iterator[str]:
         port = free.getsockname()[1]
     env = {
         **os.environ,
-        "AMQP_URL": stack.env["AMQP_URL"],
+        "AMQP_URL": stack.env["AMQP_ADMIN_URL"],
         "DATABASE_URL": stack.env["DATABASE_URL_QUOTA"],
         "MESSAGE_KEYS": stack.message_keys("echo", "gateway"),
         "CLOCK_SHIFT_ALLOWED": "true",

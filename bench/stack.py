@@ -50,7 +50,7 @@ class Stack:
         self.simulator_url = self.env["SIMULATOR_URL"]
         there = values_of(self.run / "secrets")
         self._secrets = {name: there[message_secret(name)] for name in SERVICES} | _OF_BENCH
-        self.bus = AnySender(self.env["AMQP_URL"], self._secrets)
+        self.bus = AnySender(self.env["AMQP_ADMIN_URL"], self._secrets)
 
     def message_keys(self, *names: str) -> str:
         """MESSAGE_KEYS of a process that sends, or receives, under these names."""

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
 
 from chassis.ids import new_id
+from local import rabbitmq
 from local.paths import ROOT
 
 #: Longest time for one step of an image, on a busy machine and with nothing in pip's cache.
@@ -124,6 +126,22 @@ def empty_database(admin: Engine) -> Iterator[Engine]:
     engine.dispose()
     with admin.connect() as connection:
         connection.execute(text(f'DROP DATABASE "{name}" WITH (FORCE)'))
+
+
+def make_rabbitmqctl(folder: Path) -> str:
+    """A program in this folder that commands the tests' broker. Skips the test where that is somebody else's."""
+    servers = Path(os.environ.get("TEST_RUN_DIR", ""))
+    script = rabbitmq.server_script()
+    if script is None or not (servers / "rabbitmq" / ".erlang.cookie").exists():
+        pytest.skip("the broker is none that ./dev test started")
+    port = json.loads((servers / "ports.json").read_text())["amqp_names"]
+    program = folder / "rabbitmqctl"
+    program.write_text(
+        f"#!/bin/sh\nHOME={servers}/rabbitmq ERL_EPMD_PORT={port} "
+        f'exec {script.parent}/rabbitmqctl -n posthaste@localhost "$@"\n'
+    )
+    program.chmod(0o755)
+    return str(program)
 
 
 def wait_until(holds: Callable[[], object], what: str, seconds: float = 10.0) -> None:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pika
 import pytest
-from deploy_kit import wait_until
+from deploy_kit import make_rabbitmqctl, wait_until
 from kustomized import FOLDER, OVERLAYS, build, of_kind
 from probe.api import ProbeApi, Words
 
@@ -26,7 +26,6 @@ from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.events import EVENTS
 from contracts.services import SERVICES
-from local import rabbitmq
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
 POLICY = re.compile(r"set_policy .*?'([^']+)' \\\n\s*'([^']+)'")
@@ -40,8 +39,12 @@ def test_each_broker_keeps_to_the_policies_of_quorum_queues(name: str) -> None:
     assert "default_queue_type = quorum" in broker["spec"]["rabbitmq"]["additionalConfig"]
     pod = broker["spec"]["override"]["statefulSet"]["spec"]["template"]["spec"]
     [container] = pod["containers"]
-    [(volume, path)] = [(it["name"], it["mountPath"]) for it in container["volumeMounts"]]
+    [(volume, path), (definitions, folder)] = [
+        (it["name"], it["mountPath"]) for it in container["volumeMounts"]
+    ]
     [files] = [it["configMap"]["name"] for it in pod["volumes"] if it["name"] == volume]
+    [secret] = [it["secret"]["secretName"] for it in pod["volumes"] if it["name"] == definitions]
+    assert (secret, f"{folder}/definitions.json" in policies()) == ("rabbitmq-definitions", True)
     assert list(of_kind(resources, "ConfigMap")[files]["data"]) == ["policies.sh"]
     assert f"sh {path}/policies.sh" in container["lifecycle"]["postStart"]["exec"]["command"][-1]
 
@@ -67,18 +70,7 @@ def policies() -> str:
 @pytest.fixture
 def rabbitmqctl(tmp_path: Path) -> str:
     """A program that commands the tests' broker."""
-    servers = Path(os.environ.get("TEST_RUN_DIR", ""))
-    script = rabbitmq.server_script()
-    if script is None or not (servers / "rabbitmq" / ".erlang.cookie").exists():
-        pytest.skip("the broker is none that ./dev test started")
-    port = json.loads((servers / "ports.json").read_text())["amqp_names"]
-    program = tmp_path / "rabbitmqctl"
-    program.write_text(
-        f"#!/bin/sh\nHOME={servers}/rabbitmq ERL_EPMD_PORT={port} "
-        f'exec {script.parent}/rabbitmqctl -n posthaste@localhost "$@"\n'
-    )
-    program.chmod(0o755)
-    return str(program)
+    return make_rabbitmqctl(tmp_path)
 
 
 @pytest.fixture

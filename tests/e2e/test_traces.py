@@ -245,7 +245,7 @@ def exercised(
     refund_a_spent_pack(accounts.new(tier="free", pages=()), simulator)
     free = accounts.new(tier="free", pages=())
     until(lambda: free.api.call("GET", "/me").status_code == 429, 20, "a minute's requests are used up")
-    with pika.BlockingConnection(pika.URLParameters(stack.env["AMQP_URL"])) as connection:
+    with pika.BlockingConnection(pika.URLParameters(stack.env["AMQP_ADMIN_URL"])) as connection:
         connection.channel().basic_publish("", "events.webhooks", b"nobody can read this")
 
 

@@ -65,7 +65,6 @@ SAMPLES = {
 def settings(
     port: Mapping[str, int],
     *,
-    amqp_url: str,
     secrets: Mapping[str, str],
     strict: bool,
     payments: bool = False,
@@ -78,7 +77,6 @@ def settings(
         "AI_IMAGE_PROVIDER": "gemini",
         "AI_POLL_SECONDS": "1",
         "AI_VIDEO_PROVIDER": "gemini",
-        "AMQP_URL": amqp_url,
         "CLOCK_SHIFT_ALLOWED": "true",
         "COMMENT_POLLS": COMMENT_POLLS,
         "COMMENT_POLLS_PUSHED": COMMENT_POLLS,
@@ -128,11 +126,11 @@ def processes(
     servers: list[str],
     *,
     compact: bool = False,
-    message_keys: Mapping[str, str],
+    bus: Mapping[str, Mapping[str, str]],
 ) -> list[Process]:
     """Our rows of the process table. `servers` are the rows that have to be ready before anything of ours.
 
-    `message_keys`: unit → its MESSAGE_KEYS.
+    `bus`: unit → its AMQP_URL and MESSAGE_KEYS.
     """
     private = {key for keys in SERVICES.values() for key in keys}
     common = {key: value for key, value in told.items() if key not in private}
@@ -145,14 +143,14 @@ def processes(
         )
     if compact:
         common |= small.SETTINGS
-        together = {**told, **small.SETTINGS, "MESSAGE_KEYS": message_keys[small.NAME]}
+        together = {**told, **small.SETTINGS, **bus[small.NAME]}
         rows.append(_services_together(port, together, database_urls, servers))
     else:
         for name, keys in SERVICES.items():
-            own = {"DATABASE_URL": database_urls[name], "MESSAGE_KEYS": message_keys[name]}
+            own = {"DATABASE_URL": database_urls[name], **bus[name]}
             own |= {key: told[key] for key in keys}
             rows.append(_services(name, [name], common | own, port[name], servers))
-    own = {"DATABASE_URL": database_urls["gateway"], "MESSAGE_KEYS": message_keys["gateway"]}
+    own = {"DATABASE_URL": database_urls["gateway"], **bus["gateway"]}
     own |= {"HOST": "127.0.0.1", "PORT": str(port["gateway"])}
     check = f"http://127.0.0.1:{port['gateway']}/healthz"
     rows.append(Process("gateway", [*PYTHON, "gateway"], common | own, check, [*servers, "migrate-gateway"]))

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from chassis.broker_access import definitions
 from local import packages
 from local.processes import Process
 
@@ -38,8 +39,8 @@ def install(tell: Callable[[str], None]) -> None:
     packages.install(("rabbitmq-server",), server_script, MISSING, tell)
 
 
-def prepare(run: Path, *, port: int, test_vhosts: bool) -> None:
-    """Write the node's configuration."""
+def prepare(run: Path, *, port: int, test_vhosts: bool, passwords: Mapping[str, str] | None = None) -> None:
+    """Write the node's configuration. `passwords`: of the users of our units, who get what is theirs in `/`."""
     home = run / "rabbitmq"
     home.mkdir(mode=0o700, exist_ok=True)
     if not (home / STARTED_ONCE).exists():
@@ -53,12 +54,11 @@ def prepare(run: Path, *, port: int, test_vhosts: bool) -> None:
     )
     vhosts = ("/", *TEST_VHOSTS) if test_vhosts else ("/",)
     everything = {"user": "guest", "configure": ".*", "write": ".*", "read": ".*"}
-    definitions = {
-        "users": [{"name": "guest", "password": "guest", "tags": "administrator"}],
-        "vhosts": [{"name": name} for name in vhosts],
-        "permissions": [{"vhost": name, **everything} for name in vhosts],
-    }
-    (home / "definitions.json").write_text(json.dumps(definitions, indent=1))
+    ours = definitions(passwords or {})
+    ours["users"].append({"name": "guest", "password": "guest", "tags": "administrator"})
+    ours["vhosts"] = [{"name": name} for name in vhosts]
+    ours["permissions"] += [{"vhost": name, **everything} for name in vhosts]
+    (home / "definitions.json").write_text(json.dumps(ours, indent=1))
     (home / "plugins").write_text("[].\n")
 
 
@@ -69,7 +69,12 @@ def note_started(run: Path) -> None:
 
 
 def url(port: int) -> str:
-    return f"amqp://guest:guest@127.0.0.1:{port}/%2F"
+    """Of the administrator, for tests and for looking at the broker."""
+    return unit_url(port, "guest", "guest")
+
+
+def unit_url(port: int, user: str, password: str) -> str:
+    return f"amqp://{user}:{password}@127.0.0.1:{port}/%2F"
 
 
 #: Two schedulers, for two cores that are shared with everything else.

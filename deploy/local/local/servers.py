@@ -34,7 +34,7 @@ def up(run: Path, tell: Callable[[str], None], *, owner_pid: int | None = None) 
                 *storage.processes(run, port["s3"], keys),
             ],
         )
-        addresses = {"AMQP_URL": rabbitmq.url(port["amqp"]), "S3_URL": storage.url(port["s3"])}
+        addresses = {"AMQP_ADMIN_URL": rabbitmq.url(port["amqp"]), "S3_URL": storage.url(port["s3"])}
         write_env(run, {SOURCED: str(run), **addresses, **keys})
         start_supervisor(run, owner_pid=owner_pid)
     wait_ready(run, seconds=60, tell=tell)
@@ -47,7 +47,7 @@ def test_env(run: Path) -> dict[str, str]:
     env = read_env(run)
     return {
         "TEST_DATABASE_URL": os.environ.get("TEST_DATABASE_URL") or postgres.url(run, "postgres"),
-        "TEST_AMQP_URL": os.environ.get("TEST_AMQP_URL") or env["AMQP_URL"],
+        "TEST_AMQP_URL": os.environ.get("TEST_AMQP_URL") or env["AMQP_ADMIN_URL"],
         "TEST_S3_BUCKET": storage.BUCKET,
         **{f"TEST_{name}": os.environ.get(f"TEST_{name}") or env[name] for name in S3 if name in env},
         "TEST_RUN_DIR": str(run),

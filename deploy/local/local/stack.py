@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from chassis.broker_access import UNITS
 from chassis.message_keys import all_message_keys
 from contracts.senders import CTL
 from local import account, compact, house, ports, postgres, rabbitmq, storage
@@ -92,7 +93,9 @@ class Stack:
         names = {row.name for row in table}
         if "rabbitmq" in names:
             rabbitmq.install(tell)
-            rabbitmq.prepare(self.run, port=port["amqp"], test_vhosts=not self.durable)
+            rabbitmq.prepare(
+                self.run, port=port["amqp"], test_vhosts=not self.durable, passwords=self.amqp_passwords()
+            )
         if "postgres" in names:
             postgres.prepare(self.run, durable=self.durable, sizes=compact.POSTGRES if self.compact else None)
         storage.prepare(self.run)
@@ -102,7 +105,7 @@ class Stack:
 
     def plan(self, port: Mapping[str, int]) -> tuple[dict[str, str], list[Process]]:
         """What `env` says and which processes run; servers given in the environment are not started."""
-        amqp_url = given("AMQP_URL") or rabbitmq.url(port["amqp"])
+        own_broker = given("AMQP_URL") is None
         urls = {
             name: given(f"DATABASE_URL_{name.upper()}") or postgres.url(self.run, name)
             for name in house.DATABASES
@@ -110,28 +113,27 @@ class Stack:
         table: list[Process] = []
         if own := [name for name in house.DATABASES if urls[name] == postgres.url(self.run, name)]:
             table += postgres.processes(self.run, own)
-        if amqp_url == rabbitmq.url(port["amqp"]):
+        if own_broker:
             table += rabbitmq.processes(self.run, port, compact.ERLANG if self.compact else rabbitmq.ERLANG)
         table += storage.processes(self.run, port["s3"], self.secrets())
         servers = [row.name for row in table if row.name in ("databases", "rabbitmq", "s3")]
         told = house.settings(
             port,
-            amqp_url=amqp_url,
             secrets=self.secrets(),
             strict=self.strict,
             payments=self.payments,
             slow=self.slow,
         )
-        keys = self.message_keys()
-        table += house.processes(port, told, urls, servers, compact=self.compact, message_keys=keys)
+        bus = self.bus(port["amqp"])
+        table += house.processes(port, told, urls, servers, compact=self.compact, bus=bus)
         env = {
             SOURCED: str(self.run),
             "BASE_URL": f"http://127.0.0.1:{port['gateway']}/api/v1",
             "SIMULATOR_URL": f"http://127.0.0.1:{port['simulator']}",
             "S3_URL": storage.url(port["s3"]),
             **{name: self.secrets()[name] for name in storage.SECRETS},
-            "AMQP_URL": amqp_url,
-            "MESSAGE_KEYS": keys[CTL],
+            **bus[CTL],
+            "AMQP_ADMIN_URL": given("AMQP_URL") or rabbitmq.url(port["amqp"]),
             **{f"DATABASE_URL_{name.upper()}": url for name, url in urls.items()},
             **house.SAMPLES,
         }
@@ -147,15 +149,28 @@ class Stack:
         there = dict(line.split("=", 1) for line in path.read_text().splitlines())
         made = dict.fromkeys(house.SECRETS, _fernet_key) | dict.fromkeys(storage.SECRETS, secrets.token_hex)
         made |= dict.fromkeys(map(message_secret, house.SERVICES), secrets.token_hex)
+        made |= dict.fromkeys(map(amqp_password, UNITS), secrets.token_hex)
         if missing := [name for name in made if name not in there]:
             there |= {name: made[name]() for name in missing}
             path.write_text("".join(f"{name}={value}\n" for name, value in there.items()))
         return there
 
-    def message_keys(self) -> dict[str, str]:
-        """Unit → what it signs messages by."""
+    def bus(self, port: int) -> dict[str, dict[str, str]]:
+        """Unit → as whom it comes to the broker, and what it signs messages by."""
+        made, passwords = self.secrets(), self.amqp_passwords()
+        keys = all_message_keys({name: made[message_secret(name)] for name in house.SERVICES})
+        return {
+            unit: {
+                "AMQP_URL": given("AMQP_URL") or rabbitmq.unit_url(port, unit, passwords[unit]),
+                "MESSAGE_KEYS": keys[unit],
+            }
+            for unit in UNITS
+        }
+
+    def amqp_passwords(self) -> dict[str, str]:
+        """Unit → its password at the broker."""
         made = self.secrets()
-        return all_message_keys({name: made[message_secret(name)] for name in house.SERVICES})
+        return {unit: made[amqp_password(unit)] for unit in UNITS}
 
     def make_folder(self) -> None:
         self.run.mkdir(parents=True, exist_ok=True)
@@ -175,6 +190,11 @@ class Stack:
         """Take the run directory away; nothing may run in it."""
         shutil.rmtree(postgres.socket_folder(self.run), ignore_errors=True)
         shutil.rmtree(self.run, ignore_errors=True)
+
+
+def amqp_password(unit: str) -> str:
+    """The name of a unit's password at the broker among the secrets of the stack."""
+    return f"AMQP_PASSWORD_{unit.upper()}"
 
 
 def message_secret(service: str) -> str:

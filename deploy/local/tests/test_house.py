@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -55,6 +56,20 @@ def test_a_secret_is_told_to_the_service_that_needs_it_and_to_no_other(tmp_path:
     }
     for secret, owner in owners.items():
         assert [name for name, row in rows.items() if secret in row.env] == [owner]
+
+
+def test_each_process_is_a_user_of_its_own_at_the_broker_and_signs_with_its_own_keys(tmp_path: Path) -> None:
+    env, _ = Stack(tmp_path).plan(PORT)
+    rows = table(tmp_path)
+    units = {name: rows[name].env for name in (*house.SERVICES, "gateway")} | {"ctl": env}
+    assert {name: urlsplit(told["AMQP_URL"]).username for name, told in units.items()} == {
+        name: name for name in units
+    }
+    for secret in ("AMQP_URL", "MESSAGE_KEYS"):
+        assert len({told[secret] for told in units.values()}) == len(units)
+    for name, told in units.items():
+        senders = {entry.partition("=")[0].partition(":")[0] for entry in told["MESSAGE_KEYS"].split(",")}
+        assert senders == {name}
 
 
 def test_secrets_stay_the_same_and_are_private(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pika
 import structlog
 from pika.adapters.select_connection import IOLoop, SelectConnection
 from pika.channel import Channel
-from pika.exceptions import AMQPError
+from pika.exceptions import AMQPError, ChannelClosedByBroker, ChannelClosedByClient
 
 from chassis import topology
 
@@ -28,6 +28,8 @@ HEARTBEAT_SECONDS = 3
 _RECONNECT_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.0)
 #: Between two ticks: what is noticed by them is noticed that much later.
 TICK_SECONDS = 0.25
+#: AMQP's reply code.
+_ACCESS_REFUSED = 403
 
 
 class NotConfirmed(Exception):
@@ -39,7 +41,8 @@ class Link:
 
     `on_open(channel)` runs in the I/O thread after every (re)connection, when the topology has been declared;
     `on_lost()` runs in the I/O thread whenever an open connection was lost; `on_tick()` every TICK_SECONDS, connected
-    or not.
+    or not. `declare(channel)` adds to the topology. A user that may declare nothing finds it made by the broker's
+    administrator (`broker_access.py`).
     """
 
     def __init__(
@@ -49,7 +52,9 @@ class Link:
         on_open: Callable[[Channel], None],
         on_lost: Callable[[], None] = lambda: None,
         on_tick: Callable[[], None] = lambda: None,
+        declare: Callable[[Channel], None] = lambda _channel: None,
     ) -> None:
+        self._declare = declare
         self._parameters = pika.URLParameters(url)
         self._parameters.heartbeat = HEARTBEAT_SECONDS
         self._parameters.socket_timeout = 5.0
@@ -199,15 +204,25 @@ class Link:
         ioloop.stop()
 
     def _on_connection_open(self, connection: SelectConnection) -> None:
-        connection.channel(on_open_callback=self._on_plain_channel)
+        connection.channel(on_open_callback=self._on_first_channel)
+
+    def _on_first_channel(self, channel: Channel) -> None:
+        """Declares on a channel of its own, for the broker closes it when the user may not."""
+        channel.add_on_close_callback(self._on_declared)
+        self._declare(channel)
+        topology.declare(channel, channel.close)
+
+    def _on_declared(self, channel: Channel, reason: Any) -> None:
+        is_refused = isinstance(reason, ChannelClosedByBroker) and reason.reply_code == _ACCESS_REFUSED
+        if not (is_refused or isinstance(reason, ChannelClosedByClient)):
+            self._on_channel_closed(channel, reason)
+        elif self._connection is not None and self._connection.is_open:
+            self._connection.channel(on_open_callback=self._on_plain_channel)
 
     def _on_plain_channel(self, channel: Channel) -> None:
         channel.add_on_close_callback(self._on_channel_closed)
         channel.add_on_cancel_callback(self._on_consumer_cancelled)
         self.channel = channel
-        topology.declare(channel, self._open_confirm_channel)
-
-    def _open_confirm_channel(self) -> None:
         assert self._connection is not None
         self._connection.channel(on_open_callback=self._on_confirm_channel)
 

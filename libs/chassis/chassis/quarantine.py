@@ -7,7 +7,7 @@ from typing import Any
 
 import pika
 import structlog
-from pika.exceptions import AMQPError
+from pika.exceptions import AMQPError, ChannelClosedByBroker
 
 from chassis import topology
 from chassis.ids import new_id
@@ -17,6 +17,8 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.record import Record
 
 log = structlog.get_logger()
+#: AMQP's reply code.
+_NOT_FOUND = 404
 
 
 class Quarantined(Record):
@@ -99,11 +101,15 @@ def _channel(amqp_url: str) -> Iterator[Any]:
 
 
 def _take(channel: Any, limit: int) -> list[tuple[int, Any, bytes]]:
-    """Unacknowledged: everything goes back, in order, when the connection closes."""
-    channel.queue_declare(topology.QUARANTINE_QUEUE, durable=True)
+    """Unacknowledged: everything goes back, in order, when the connection closes. Nothing without such a queue."""
     taken: list[tuple[int, Any, bytes]] = []
     while len(taken) < limit:
-        method, properties, body = channel.basic_get(topology.QUARANTINE_QUEUE)
+        try:
+            method, properties, body = channel.basic_get(topology.QUARANTINE_QUEUE)
+        except ChannelClosedByBroker as error:
+            if error.reply_code != _NOT_FOUND:
+                raise
+            break
         if method is None:
             break
         taken.append((method.delivery_tag, properties, body))

@@ -76,10 +76,15 @@ class ServiceLink(SharedExtension):
         self.link: Link
 
     def setup(self) -> None:
+        name = self.container.service_name
         #: When an open link was last lost (monotonic).
         self.lost_at = -math.inf
         self.link = Link(
-            self.container.config["AMQP_URL"], self.container.service_name, self._on_open, self._on_lost
+            self.container.config["AMQP_URL"],
+            name,
+            self._on_open,
+            self._on_lost,
+            declare=lambda channel: topology.declare_service(channel, name),
         )
 
     def start(self) -> None:
@@ -109,7 +114,6 @@ class ServiceLink(SharedExtension):
 
     def _on_open(self, channel: Channel) -> None:
         channel.basic_qos(prefetch_count=PREFETCH_FRAMES)
-        topology.declare_service(channel, self.container.service_name)
         for opener in self.openers:
             opener(channel)
 

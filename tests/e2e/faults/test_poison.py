@@ -33,7 +33,7 @@ def test_a_thousand_kinds_of_poison_on_every_queue_end_no_process_and_are_all_pu
 ) -> None:
     count = CORE_KINDS if is_core else KINDS
     before = {name: stack.starts(name) for name in WORKERS}
-    with Broker(stack.env["AMQP_URL"]) as broker:
+    with Broker(stack.env["AMQP_ADMIN_URL"]) as broker:
         broker.take_quarantined()
         queues = broker.consumed(QUEUES)
         assert {f"rpc.{name}" for name in SERVICES} <= set(queues), queues

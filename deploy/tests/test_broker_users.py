@@ -1,0 +1,140 @@
+"""Each user on a real broker, with the definitions that the local stack, compose and a cluster import."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from urllib.parse import urlsplit
+
+import pika
+import pytest
+from deploy_kit import make_rabbitmqctl
+from pika.exceptions import ChannelClosedByBroker
+
+from chassis import topology
+from chassis.any_sender import AnySender
+from chassis.broker_access import UNITS, definitions
+from chassis.ids import new_id
+from chassis.testkit import SECRETS, RunningService, keys_for_tests
+from contracts.caller import Caller
+from contracts.errors import ApiError
+from contracts.events import EVENTS
+from contracts.record import Nothing
+from contracts.services import SERVICES
+
+REFUSED = 403
+
+
+@pytest.fixture(scope="module")
+def users(amqp_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Unit → the URL of its user, in a virtual host of this test's own that the definitions have filled."""
+    host, mark = f"users-{new_id('t')[-12:]}", new_id("u")[-8:]
+    folder = tmp_path_factory.mktemp("broker")
+    rabbitmqctl = make_rabbitmqctl(folder)
+
+    def control(*arguments: str) -> None:
+        subprocess.run([rabbitmqctl, "-q", *arguments], check=True, capture_output=True, timeout=60)
+
+    made = definitions(dict.fromkeys(UNITS, "secret"), virtual_host=host)
+    for row in made["users"]:
+        row["name"] += f"-{mark}"
+    for row in (*made["permissions"], *made["topic_permissions"]):
+        row["user"] += f"-{mark}"
+    path = folder / "definitions.json"
+    path.write_text(json.dumps(made))
+    try:
+        control("import_definitions", str(path))
+        parts = urlsplit(amqp_url)
+        yield {unit: f"amqp://{unit}-{mark}:secret@{parts.hostname}:{parts.port}/{host}" for unit in UNITS}
+    finally:
+        control("delete_vhost", host)
+        for unit in UNITS:
+            control("delete_user", f"{unit}-{mark}")
+
+
+def may(url: str, act: Callable[[pika.adapters.blocking_connection.BlockingChannel], object]) -> bool:
+    """Whether the broker lets the user do it."""
+    with pika.BlockingConnection(pika.URLParameters(url)) as connection:
+        channel = connection.channel()
+        channel.confirm_delivery()
+        try:
+            act(channel)
+        except ChannelClosedByBroker as error:
+            assert error.reply_code == REFUSED, error
+            return False
+        return True
+
+
+def readers_of(users: dict[str, str], queue: str) -> set[str]:
+    return {unit for unit, url in users.items() if may(url, lambda channel: channel.basic_get(queue))}
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_s_queues_are_read_by_its_own_user_alone(users: dict[str, str], service: str) -> None:
+    for queue in (topology.rpc_queue(service), topology.event_queue(service)):
+        assert readers_of(users, queue) == {service, "services"}
+    assert readers_of(users, topology.retry_queue(service, 1)) == set()
+
+
+def test_the_quarantine_is_read_by_the_command_line_alone(users: dict[str, str]) -> None:
+    assert readers_of(users, topology.QUARANTINE_QUEUE) == {"ctl"}
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_nobody_declares_deletes_or_binds_what_is_shared(users: dict[str, str], unit: str) -> None:
+    url = users[unit]
+    for act in (
+        lambda channel: channel.queue_declare("rpc.accounts", durable=True),
+        lambda channel: channel.queue_declare(f"rpc.{unit}", durable=True),
+        lambda channel: channel.queue_declare("mine"),
+        lambda channel: channel.queue_delete(f"events.{unit}"),
+        lambda channel: channel.queue_bind("events.webhooks", "events", "#"),
+        lambda channel: channel.exchange_declare("events", "topic", durable=True),
+        lambda channel: channel.exchange_delete("broadcasts"),
+    ):
+        assert not may(url, act)
+    assert may(url, lambda channel: channel.queue_declare("rpc.accounts", passive=True))
+
+
+@pytest.mark.parametrize("unit", sorted(set(UNITS) - {"services"}))
+def test_a_sender_writes_its_own_events_alone(users: dict[str, str], unit: str) -> None:
+    written = {
+        name
+        for name, route in EVENTS.items()
+        if may(
+            users[unit],
+            lambda channel, name=name, route=route: channel.basic_publish(
+                *(("broadcasts", "") if route.broadcast else ("events", name)), b"{}"
+            ),
+        )
+    }
+    assert written == {name for name, route in EVENTS.items() if route.sender == unit}
+
+
+def test_a_service_and_its_callers_work_as_their_own_users(
+    users: dict[str, str], database_for: Callable[[str], str]
+) -> None:
+    calls = AnySender(users["gateway"], SECRETS)
+    heard: list[str] = []
+    calls.subscribe(lambda event: heard.append(event.event), lambda: heard.append("listening"))
+    env = {
+        **os.environ,
+        "AMQP_URL": users["quota"],
+        "DATABASE_URL": database_for("quota"),
+        "MESSAGE_KEYS": keys_for_tests("quota"),
+        "CLOCK_SHIFT_ALLOWED": "true",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    quota = RunningService("quota", env, calls, None)
+    try:
+        quota.wait_ready()
+        caller = Caller(account_id="usr_1", user_id="usr_1", tier="elite")
+        assert quota.get_usage(caller, Nothing()).publishes.used == 0
+        assert heard == ["listening"]
+        quota.kill()
+        with pytest.raises(ApiError):  # found out by asking the broker, which the gateway's user may
+            quota.get_usage(caller, Nothing(), timeout_seconds=30.0)
+    finally:
+        quota.terminate()
+        calls.close()

@@ -1,0 +1,189 @@
+"""RabbitMQ's users: what each process may declare, write to and read. Derived from contracts; pure but for its command.
+
+`python -m chassis.broker_access [FILE]` writes the broker's definitions: exchanges, queues, and a user of each unit
+whose password is in AMQP_PASSWORD_<UNIT> (or in the file that AMQP_PASSWORD_<UNIT>_FILE names). They are for
+`load_definitions` or `rabbitmqctl import_definitions`, which change what is there already and delete nothing.
+
+A process may declare none of them, so that one that somebody has broken into takes no queue away and reads no other's.
+All may write to the default exchange, for calls and replies go through it, and RabbitMQ knows no permission by queue
+there: what is written to others' queues is checked by signature.
+"""
+
+import base64
+import hashlib
+import json
+import re
+import secrets
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from chassis import config, topology
+from chassis.message_keys import SHARED
+from contracts.events import EVENTS
+from contracts.record import Record
+from contracts.senders import CTL, GATEWAY
+from contracts.services import NAMES, SERVICES
+
+UNITS = (*NAMES, SHARED)
+NOTHING = "^$"
+_DEFAULT_EXCHANGE = "amq.default"
+#: What the broker calls a queue whose name it chooses: the gateway's, for broadcasts.
+_OWN_QUEUES = r"amq\.gen-.*"
+
+
+class Access(Record):
+    """RabbitMQ's permissions of one user: patterns of names."""
+
+    configure: str
+    write: str
+    read: str
+    #: Routing keys that may be written to the exchange of events.
+    events: str
+
+
+def access_of(unit: str) -> Access:
+    """Of a sender, or of the process that all services share."""
+    services = tuple(SERVICES) if unit == SHARED else (unit,)
+    told = [name for name, route in EVENTS.items() if route.sender in services and route.receivers]
+    write, read = [re.escape(_DEFAULT_EXCHANGE)], []
+    if told:
+        write.append(topology.EVENT_EXCHANGE)
+    if any(route.broadcast for route in EVENTS.values() if route.sender in services):
+        write.append(topology.BROADCAST_EXCHANGE)
+    if unit == GATEWAY:
+        write.append(_OWN_QUEUES)
+        read += [topology.BROADCAST_EXCHANGE, _OWN_QUEUES]
+    elif unit == CTL:
+        read.append(topology.QUARANTINE_QUEUE)
+    else:
+        read += [
+            re.escape(queue(name))
+            for name in services
+            for queue in (topology.rpc_queue, topology.event_queue)
+        ]
+    return Access(
+        configure=_one_of([_OWN_QUEUES] if unit == GATEWAY else []),
+        write=_one_of(write),
+        read=_one_of(read),
+        events=_one_of(map(re.escape, told)),
+    )
+
+
+def _one_of(patterns: Iterable[str]) -> str:
+    patterns = tuple(patterns)
+    return f"^({'|'.join(patterns)})$" if patterns else NOTHING
+
+
+def definitions(
+    passwords: Mapping[str, str], *, virtual_host: str = "/", queue_type: str | None = None
+) -> dict[str, Any]:
+    """Unit → its password, as RabbitMQ's definitions. `queue_type`: classic or quorum, where it has to be said."""
+    declared: Any = _Declared(virtual_host, queue_type)  # stands where a channel stands
+    topology.declare(declared, lambda: None)
+    for service in SERVICES:
+        topology.declare_service(declared, service)
+    granted = {unit: access_of(unit) for unit in passwords}
+    return {
+        "vhosts": [{"name": virtual_host}],
+        "users": [
+            {
+                "name": unit,
+                "password_hash": _hashed(password),
+                "hashing_algorithm": "rabbit_password_hashing_sha256",
+                "tags": "",
+            }
+            for unit, password in passwords.items()
+        ],
+        "permissions": [
+            {
+                "user": unit,
+                "vhost": virtual_host,
+                "configure": it.configure,
+                "write": it.write,
+                "read": it.read,
+            }
+            for unit, it in granted.items()
+        ],
+        "topic_permissions": [
+            {
+                "user": unit,
+                "vhost": virtual_host,
+                "exchange": topology.EVENT_EXCHANGE,
+                "write": it.events,
+                "read": NOTHING,
+            }
+            for unit, it in granted.items()
+        ],
+        "exchanges": declared.exchanges,
+        "queues": list(declared.queues.values()),
+        "bindings": declared.bindings,
+    }
+
+
+class _Declared:
+    """Notes what is declared on it as definitions."""
+
+    def __init__(self, virtual_host: str, queue_type: str | None) -> None:
+        self._virtual_host = virtual_host
+        self._arguments = {"x-queue-type": queue_type} if queue_type else {}
+        self.exchanges: list[dict[str, Any]] = []
+        self.queues: dict[str, dict[str, Any]] = {}
+        self.bindings: list[dict[str, Any]] = []
+
+    def exchange_declare(self, name: str, kind: str, durable: bool) -> None:
+        self.exchanges.append(
+            {
+                "name": name,
+                "vhost": self._virtual_host,
+                "type": kind,
+                "durable": durable,
+                "auto_delete": False,
+                "internal": False,
+                "arguments": {},
+            }
+        )
+
+    def queue_declare(
+        self, name: str, *, durable: bool, arguments: Mapping[str, Any] | None = None, callback: Any = None
+    ) -> None:
+        self.queues[name] = {
+            "name": name,
+            "vhost": self._virtual_host,
+            "durable": durable,
+            "auto_delete": False,
+            "arguments": self._arguments | dict(arguments or {}),
+        }
+
+    def queue_bind(self, queue: str, exchange: str, routing_key: str) -> None:
+        self.bindings.append(
+            {
+                "source": exchange,
+                "vhost": self._virtual_host,
+                "destination": queue,
+                "destination_type": "queue",
+                "routing_key": routing_key,
+                "arguments": {},
+            }
+        )
+
+
+def _hashed(password: str) -> str:
+    salt = secrets.token_bytes(4)
+    return base64.b64encode(salt + hashlib.sha256(salt + password.encode()).digest()).decode()
+
+
+def main() -> None:
+    passwords = {unit: config.text(f"AMQP_PASSWORD_{unit.upper()}", "") for unit in UNITS}
+    queue_type = config.text("QUEUE_TYPE", "") or None
+    given = {unit: password for unit, password in passwords.items() if password}
+    text = json.dumps(definitions(given, queue_type=queue_type), indent=1)
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).write_text(text)
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()
