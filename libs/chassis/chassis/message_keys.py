@@ -1,10 +1,14 @@
-"""`python -m chassis.message_keys`: makes the keys of all processes and prints MESSAGE_KEYS for each, once.
+"""`python -m chassis.message_keys [-]`: makes the keys of all processes and prints MESSAGE_KEYS for each, once.
+
+With `-` the secrets that stand on standard input, in lines printed earlier, are kept: a new release may send to others.
 
 A line for each unit: MESSAGE_KEYS_GATEWAY=…, MESSAGE_KEYS_ACCOUNTS=…; MESSAGE_KEYS_SERVICES is of the one process in
 which a small server runs all services. What stands in one of them is explained in `signatures.py`.
 """
 
+import re
 import secrets
+import sys
 from collections.abc import Iterable, Mapping
 
 from chassis.signatures import key_of
@@ -17,6 +21,15 @@ SHARED = "services"
 def new_secrets() -> dict[str, str]:
     """Service → a new secret, hexadecimal."""
     return {name: secrets.token_hex(32) for name in SERVICES}
+
+
+def secrets_in(text: str) -> dict[str, str]:
+    """The services' secrets in lines of MESSAGE_KEYS_<UNIT>=…; of two of one service the first."""
+    found: dict[str, str] = {}
+    for values in re.findall(r"^MESSAGE_KEYS_\w+=(.*)$", text, re.MULTILINE):
+        for name, secret in re.findall(r"(?:^|,)(\w+)=([0-9a-f]{64})", values):
+            found.setdefault(name, secret)
+    return found
 
 
 def message_keys(name: str, secret_of: Mapping[str, str], receivers: Iterable[str] | None = None) -> str:
@@ -42,7 +55,8 @@ def _text(entries: Mapping[str, str]) -> str:
 
 
 def main() -> None:
-    for name, keys in all_message_keys(new_secrets()).items():
+    kept = secrets_in(sys.stdin.read()) if sys.argv[1:] == ["-"] else {}
+    for name, keys in all_message_keys(new_secrets() | kept).items():
         print(f"MESSAGE_KEYS_{name.upper()}={keys}")
 
 

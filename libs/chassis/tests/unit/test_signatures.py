@@ -2,7 +2,7 @@
 
 import pytest
 
-from chassis.message_keys import all_message_keys, message_keys, new_secrets
+from chassis.message_keys import all_message_keys, message_keys, new_secrets, secrets_in
 from chassis.signatures import CLOCK_SECONDS, KeysMalformed, Peer, Refused, Signatures, key_of
 from contracts.services import NAMES, SERVICES, receivers_of
 
@@ -143,6 +143,11 @@ def test_services_that_share_a_process_sign_as_if_they_did_not() -> None:
         mine = Signatures.read(name, together)
         for receiver in receivers_of(name):
             assert mine.call(receiver, BODY, NOW) == of(name).call(receiver, BODY, NOW)
+
+
+def test_secrets_that_were_printed_earlier_are_kept() -> None:
+    lines = [f"MESSAGE_KEYS_{name.upper()}={keys}" for name, keys in all_message_keys(SECRETS).items()]
+    assert secrets_in("\n".join(["OTHER=quota=00", *lines])) == SECRETS
 
 
 @pytest.mark.parametrize(
