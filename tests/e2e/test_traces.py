@@ -246,7 +246,10 @@ def exercised(
     free = accounts.new(tier="free", pages=())
     until(lambda: free.api.call("GET", "/me").status_code == 429, 20, "a minute's requests are used up")
     with pika.BlockingConnection(pika.URLParameters(stack.env["AMQP_ADMIN_URL"])) as connection:
-        connection.channel().basic_publish("", "events.webhooks", b"nobody can read this")
+        channel = connection.channel()
+        channel.basic_publish("", "events.webhooks", b"nobody can read this")
+        unsigned = pika.BasicProperties(reply_to="nowhere")
+        channel.basic_publish("", "rpc.quota", b'{"sent_at": 1, "calls": []}', unsigned)
 
 
 @pytest.mark.usefixtures("exercised")
