@@ -336,7 +336,9 @@ def test_the_gateway_told_to_stop_answers_who_asked_before_and_lets_nobody_in(ho
     with locked(house.databases["accounts"], "users"):
         request = threading.Thread(target=sign_up)
         request.start()
-        wait_until(lambda: is_waiting(house.databases["accounts"], person["email"]), "it is not on its way")
+        wait_until(
+            lambda: is_waiting(house.databases["accounts"], "users.operation_id ="), "it is not on its way"
+        )
         gateway.signal()
         wait_until(lambda: not gateway.is_healthy(), "it still lets people in")
     request.join(STOP_SECONDS)
