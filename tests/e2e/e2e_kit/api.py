@@ -86,8 +86,11 @@ def told(answer: requests.Response) -> str:
 
 
 def stamp(at: dt.datetime) -> str:
-    """A time as the API writes it."""
-    return at.astimezone(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """A time as the API writes it: without milliseconds where there are none."""
+    at = at.astimezone(dt.UTC)
+    return at.isoformat(timespec="milliseconds" if at.microsecond >= 1_000 else "seconds").replace(
+        "+00:00", "Z"
+    )
 
 
 def instant(text: str) -> dt.datetime:
