@@ -33,13 +33,13 @@ def running(run: Path, tell: Callable[[str], None]) -> Iterator[None]:
     run.mkdir(parents=True, exist_ok=True)
     names = [name_of(service, each) for service in SERVICES for each in SETS]
     postgres.prepare(run, durable=False, sizes=_SIZES)
-    write_table(run, postgres.processes(run, names))
+    write_table(run, postgres.processes(run, {name: url_of(run, name) for name in names}))
     start_supervisor(run, owner_pid=os.getpid())
     try:
         wait_ready(run, seconds=_START_SECONDS, tell=tell)
         for service in SERVICES:
             for each in SETS:
-                migrate(service, postgres.url(run, name_of(service, each)))
+                migrate(service, url_of(run, name_of(service, each)))
         yield
     finally:
         stop_supervisor(run)
@@ -49,12 +49,17 @@ def name_of(service: str, each: str) -> str:
     return f"{service}_{each}"
 
 
+def url_of(run: Path, name: str) -> str:
+    """As the service reaches it: with a role that owns this database and nothing else."""
+    return postgres.service_url(run, name, password=name)
+
+
 class Opened:
     """One service's database of one set: what the worlds of all services share."""
 
     def __init__(self, run: Path, service: str, each: str) -> None:
         self.name = name_of(service, each)
-        self.url = postgres.url(run, self.name)
+        self.url = url_of(run, self.name)
         self.database = Database(self.url)
         self._statistics = Statistics(postgres.url(run, "postgres"), self.name)
 

@@ -107,7 +107,10 @@ def _change(resource: Resource, operation: Resource) -> None:
         place = place[int(step)] if isinstance(place, list) else place[step]
     assert operation["op"] in ("add", "replace")
     assert operation["op"] == "add" or last in place
-    place[last] = operation["value"]
+    if last == "-":
+        place.append(copy.deepcopy(operation["value"]))
+    else:
+        place[last] = operation["value"]
 
 
 def _merged(base: Any, patch: Any, field: str = "") -> Any:

@@ -148,10 +148,12 @@ def run_script(name: str, folder: Path, stack: Stack) -> None:
 def databases_alone(stack: Stack) -> Iterator[None]:
     """An empty PostgreSQL with the stack's databases in it, and nothing else."""
     postgres.prepare(stack.run, durable=False, sizes=compact.POSTGRES)
-    server, _ = postgres.processes(stack.run, [])
+    told = read_env(stack.run)
+    urls = {name: told[f"DATABASE_URL_{name.upper()}"] for name in house.DATABASES}
+    server, databases = postgres.processes(stack.run, urls)
     process = subprocess.Popen(server.argv, cwd="/")
     try:
-        postgres.create_missing(postgres.url(stack.run, "postgres"), list(house.DATABASES))
+        subprocess.run(databases.argv, env=os.environ | databases.env, check=True, timeout=120)
         yield
     finally:
         process.send_signal(server.stop_signal)

@@ -75,7 +75,7 @@ def test_the_operator_s_command_line_is_there_on_demand_and_reaches_the_broker_a
     assert ctl["spec"]["replicas"] == 0
     [container] = containers(ctl)
     told = {variable["name"]: variable for variable in container["env"]}
-    assert told.keys() == {"AMQP_URL", "MESSAGE_KEYS", "UNSIGNED_MESSAGES_ALLOWED"}
+    assert told.keys() == {"AMQP_TLS_CA", "AMQP_URL", "MESSAGE_KEYS", "UNSIGNED_MESSAGES_ALLOWED"}
     for name in ("AMQP_URL", "MESSAGE_KEYS"):
         assert told[name]["valueFrom"]["secretKeyRef"] == {"name": "posthaste-ctl", "key": name}
     policies = of_kind(overlay, "NetworkPolicy")
@@ -89,4 +89,4 @@ def test_the_operator_s_command_line_is_there_on_demand_and_reaches_the_broker_a
     [way] = ways["ctl"]
     assert [it["podSelector"] for it in way["to"]] == [broker["podSelector"]]
     [let_in] = [it for it in broker["ingress"] if selected([ctl], it["from"][0].get("podSelector", NOBODY))]
-    assert way["ports"] == let_in["ports"] == [{"protocol": "TCP", "port": 5672}]
+    assert way["ports"] == let_in["ports"] == [{"protocol": "TCP", "port": port} for port in (5672, 5671)]

@@ -1,6 +1,8 @@
 """docker-compose.yml: Debian's docker-compose accepts it, and what it tells each process is what that process reads."""
 
+import json
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -38,7 +40,7 @@ NOT_HANDED_ON = {
 }
 #: Named as secrets are, and none: a user's name, and what tokens begin with.
 NO_SECRETS = {"S3_ACCESS_KEY", "LEGACY_TOKEN_PREFIX"}
-ENV_FILES = {name: ROOT / "deploy" / "compose" / f"{name}.env" for name in ("compact", "demo")}
+ENV_FILES = {name: ROOT / "deploy" / "compose" / f"{name}.env" for name in ("compact", "demo", "tls")}
 #: Our own files of the compose file, and `docker-compose` itself, know these.
 OF_COMPOSE = {"COMPOSE_PROFILES"}
 
@@ -106,7 +108,9 @@ def test_the_settings_that_the_guide_makes_are_enough(
     assert (done.returncode, done.stderr) == (0, "")
     told = yaml.safe_load(done.stdout)["services"]
     for container in told.keys() & PROCESSES.keys():
-        needed = settings_of(*PROCESSES[container]).required | {"AMQP_PASSWORD", "DATABASE_PASSWORD"}
+        settings = settings_of(*PROCESSES[container])
+        passwords = {name for name in settings.read if re.match("(AMQP|DATABASE)_PASSWORD", name)}
+        needed = settings.required | passwords
         assert not [name for name in needed if not told[container]["environment"].get(name)], container
     assert told.keys() >= {"gateway", "postgres", "services" if profile == "compact" else "ai"}
 
@@ -167,7 +171,8 @@ def test_the_command_line_and_the_simulator_are_told_what_they_read(settings_of:
 
     from_environment(Asked())
     assert names(SERVICES["simulator"]["environment"]) - read == set()
-    ctl = {"AMQP_URL", "AMQP_PASSWORD", "MESSAGE_KEYS", "SIMULATOR_URL", "UNSIGNED_MESSAGES_ALLOWED"}
+    ctl = {"AMQP_URL", "AMQP_PASSWORD", "AMQP_TLS_CA", "MESSAGE_KEYS", "SIMULATOR_URL"}
+    ctl.add("UNSIGNED_MESSAGES_ALLOWED")
     assert names(SERVICES["ctl"]["environment"]) == ctl
 
 
@@ -198,6 +203,9 @@ def test_a_secret_is_mounted_where_its_file_is_read_and_nowhere_else() -> None:
         name: {Path(value).name for key, value in row["environment"].items() if key.endswith("_FILE")}
         for name, row in SERVICES.items()
     }
+    for name, row in SERVICES.items():
+        if {"AMQP_TLS_CA", "DATABASE_TLS_CA"} & row["environment"].keys():
+            read[name].add(Path(values_of(ENV_FILES["tls"])["AMQP_TLS_CA"]).name)
     assert mounted == read
     assert set().union(*mounted.values()) == set(COMPOSE["secrets"])
 
@@ -215,7 +223,8 @@ def test_everything_waits_until_what_it_needs_is_healthy() -> None:
         if "media" in services:
             assert conditions["bucket"] == "service_completed_successfully"
     for name in MIGRATIONS:
-        assert dict(dependencies(name)) == {"postgres": "service_healthy"}
+        assert dict(dependencies(name)) == {"databases": "service_completed_successfully"}
+    assert dict(dependencies("databases")) == {"postgres": "service_healthy"}
     for name, row in SERVICES.items():
         for other, condition in dependencies(name):
             assert set(row["profiles"]) <= set(SERVICES[other]["profiles"]), (name, other)
@@ -262,7 +271,7 @@ def test_what_is_built_and_mounted_is_there() -> None:
         elif name in OURS:
             assert row["image"] in {other["image"] for other in OURS.values() if "build" in other}
         for volume in row.get("volumes", ()):
-            source = volume.rpartition(":/")[0]
+            source = re.sub(r"\$\{\w+:-(\./deploy/.*)\}", r"\1", volume.rpartition(":/")[0])
             if source == "${BACKUP_FOLDER:-./backup}":  # made by the engine
                 continue
             assert (ROOT / source).exists() if source.startswith(".") else source in COMPOSE["volumes"]
@@ -278,7 +287,8 @@ def test_dumps_are_made_and_restored_where_the_databases_are() -> None:
     row = SERVICES["postgres"]
     told = {name: value for name, value in row["environment"].items() if name.startswith("DATABASE_URL_")}
     assert told == {
-        f"DATABASE_URL_{name.upper()}": f"postgresql://posthaste@/{name}" for name in house.DATABASES
+        f"DATABASE_URL_{name.upper()}": f"postgresql://{postgres.role(name)}@/{name}"
+        for name in house.DATABASES
     }
     assert "./deploy/backup:/scripts:ro" in row["volumes"]
 
@@ -302,9 +312,131 @@ def test_an_operator_may_name_another_place_for_every_image_of_others() -> None:
     assert [it[1] for it in variables.values() if it and f"`{it[1]}`" not in guide] == []
 
 
-def test_every_service_gets_a_database_on_an_empty_volume() -> None:
-    made = re.findall(r"CREATE DATABASE (\w+)", (ROOT / "deploy/compose/databases.sql").read_text())
-    assert sorted(made) == sorted(house.DATABASES)
+def test_every_service_gets_a_role_and_a_database_with_the_password_that_it_is_told() -> None:
+    job = SERVICES["databases"]
+    assert job["command"][:3] == ["python", "-m", "chassis.database_roles"]
+    assert sorted(job["command"][3:]) == sorted(house.DATABASES)
+    for name in house.DATABASES:
+        suffix = name.upper()
+        made, told = job["environment"], SERVICES[name]["environment"]
+        assert made[f"DATABASE_URL_{suffix}"] == told["DATABASE_URL"]
+        assert told["DATABASE_URL"] == f"postgresql://{postgres.role(name)}@postgres:5432/{name}"
+        assert told["DATABASE_PASSWORD"] == f"${{DATABASE_PASSWORD_{suffix}:-}}"
+        assert made[f"DATABASE_PASSWORD_{suffix}"] is None  # handed on as it is
+        assert made[f"DATABASE_PASSWORD_{suffix}_FILE"] == told["DATABASE_PASSWORD_FILE"]
+
+
+def test_a_process_has_the_database_passwords_of_its_own_services_and_the_administrator_s_has_none() -> None:
+    for name, services in PROCESSES.items():
+        for container in (name, f"migrate-{name}"):
+            secrets = SERVICES[container]["secrets"]
+            mounted = {it for it in secrets if it.startswith(("database", "postgres"))}
+            assert mounted == {f"database_password_{service}" for service in services}, container
+    holders = {name for name, row in SERVICES.items() if "postgres_password" in row.get("secrets", ())}
+    assert holders == {"postgres", "databases"}
+
+
+def test_only_media_signs_in_at_the_storage_and_not_as_its_administrator() -> None:
+    signing = {name for name, row in SERVICES.items() if "S3_SECRET_KEY" in row["environment"]}
+    assert signing == {"media", "services", "bucket"}
+    administrators = {name for name, row in SERVICES.items() if "MINIO_ROOT_PASSWORD" in row["environment"]}
+    assert administrators == {"minio", "bucket"}
+    default = {
+        row["environment"][name] for row in SERVICES.values() for name in ("S3_ACCESS_KEY", "MINIO_ROOT_USER")
+        if name in row["environment"]
+    }  # fmt: skip
+    assert default == {"${S3_ACCESS_KEY:-posthaste-media}", "${MINIO_ROOT_USER:-posthaste}"}
+
+
+#: Stands for MinIO's client: notes what it is asked, and remembers which policy a user has.
+MC = """#!/bin/sh
+echo "$*" >>"$STATE/asked"
+case "$*" in
+  *"policy create"*) cp "$7" "$STATE/given.json" ;;
+  *"policy attach"*) [ ! -e "$STATE/attached" ] || exit 1; echo "$6" >"$STATE/attached" ;;
+  *"user info"*) echo "AccessKey: $5"; cat "$STATE/attached" 2>/dev/null || true ;;
+esac
+"""
+
+
+def test_the_bucket_s_user_gets_a_policy_for_this_bucket_and_the_script_may_run_again(tmp_path: Path) -> None:
+    (tmp_path / "mc").write_text(MC)
+    (tmp_path / "mc").chmod(0o755)
+    script = (ROOT / "deploy/compose/make-bucket.sh").read_text()
+    script = script.replace(" /policy.json", f" {ROOT}/deploy/storage/policy.json").replace(
+        "/tmp/", f"{tmp_path}/"
+    )
+    told = {
+        "S3_URL": "http://s3",
+        "S3_BUCKET": "our-bucket",
+        "S3_ACCESS_KEY": "media",
+        "S3_SECRET_KEY": "word",
+    }
+    told |= {"MINIO_ROOT_USER": "root", "MINIO_ROOT_PASSWORD": "root's", "STATE": str(tmp_path)}
+    for _ in range(2):
+        subprocess.run(
+            ["sh", "-c", script],
+            env=told | {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+            check=True,
+            timeout=10,
+        )
+    assert (tmp_path / "attached").read_text() == "posthaste-media\n"
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert "--quiet mb --ignore-existing storage/our-bucket" in asked
+    assert "--quiet admin user add storage media word" in asked
+    policy = json.loads((tmp_path / "given.json").read_text())
+    resources = {it for statement in policy["Statement"] for it in statement["Resource"]}
+    assert resources == {"arn:aws:s3:::our-bucket", "arn:aws:s3:::our-bucket/*"}
+
+
+def test_with_tls_each_server_takes_encrypted_connections_alone() -> None:
+    told = values_of(ENV_FILES["tls"])
+    command = SERVICES["postgres"]["command"]
+    assert "--ssl=${POSTGRES_SSL:-off}" in command
+    assert told["POSTGRES_SSL"] == "on"
+    assert "--hba_file=/etc/posthaste/${POSTGRES_HBA:-pg_hba.conf}" in command
+    rules = {
+        name: [
+            line.split()
+            for line in (ROOT / "deploy/compose" / name).read_text().splitlines()
+            if line[0] != "#"
+        ]
+        for name in ("pg_hba.conf", told["POSTGRES_HBA"])
+    }
+    [plain, encrypted] = [[tuple(it) for it in lines] for lines in rules.values()]
+    assert set(plain) - set(encrypted) == {("host", "all", "all", "all", "scram-sha-256")}
+    assert set(encrypted) - set(plain) == {("hostssl", "all", "all", "all", "scram-sha-256")}
+    broker = (ROOT / told["RABBITMQ_TLS_CONF"]).read_text()
+    assert "listeners.tcp = none" in broker
+    assert "listeners.ssl.default = 5671" in broker
+    assert SERVICES["quota"]["environment"]["AMQP_URL"].startswith("${AMQP_SCHEME:-amqp}://")
+    assert "5672" not in SERVICES["quota"]["environment"]["AMQP_URL"]
+
+
+def test_a_server_finds_its_key_where_it_alone_can_read_it(tmp_path: Path) -> None:
+    folder, user = tmp_path / "run", pwd.getpwuid(os.geteuid()).pw_name
+    folder.mkdir()
+    (tmp_path / "crt").write_text("certificate")
+    (tmp_path / "key").write_text("key")
+    (tmp_path / "empty").touch()
+
+    def start(certificate: str, key: str) -> subprocess.CompletedProcess[str]:
+        files = {"TLS_CERTIFICATE_FILE": tmp_path / certificate, "TLS_KEY_FILE": tmp_path / key}
+        return subprocess.run(
+            [ROOT / "deploy/compose/with-certificate.sh", user, "--", "sh", "-c", 'echo "ran$TLS_KEY_FILE"'],
+            env={"PATH": os.environ["PATH"], "TLS_FOLDER": str(folder)} | {k: str(v) for k, v in files.items()},
+            capture_output=True, text=True, timeout=10,
+        )  # fmt: skip
+
+    assert start("empty", "empty").stdout == "ran\n"
+    assert list(folder.iterdir()) == []
+    assert start("crt", "key").stdout == "ran\n"
+    assert (folder / "server.crt").read_text() == "certificate"
+    assert (folder / "server.key").read_text() == "key"
+    assert (folder / "server.key").stat().st_mode & 0o777 == 0o600
+    done = start("empty", "key")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no certificate in" in done.stderr
 
 
 @pytest.mark.parametrize(

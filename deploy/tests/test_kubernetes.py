@@ -36,6 +36,13 @@ from local.paths import ROOT
 KUBERNETES = ("1.34.1", "1.37.0")
 #: Of operators; Kubernetes itself has no schema of them.
 NOT_KUBERNETES = {"RabbitmqCluster"}
+#: Folders of an overlay beside its units: what is applied before them.
+JOBS = ("databases", "migrations")
+#: Where the production overlay has the authorities of each server's certificate.
+AUTHORITIES = {
+    "AMQP_TLS_CA": ("/etc/posthaste/broker/ca.crt", "rabbitmq-tls"),
+    "DATABASE_TLS_CA": ("/etc/posthaste/database/ca.crt", "posthaste-database-ca"),
+}
 VERSION = tomllib.loads((ROOT / "services/gateway/pyproject.toml").read_text())["project"]["version"]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
 SECRETS = {it["metadata"]["name"]: it["stringData"] for it in documents(FOLDER / "secrets.yaml")}
@@ -63,6 +70,8 @@ def production() -> list[Resource]:
         *(("production", version) for version in KUBERNETES),
         ("small", KUBERNETES[-1]),
         ("production/migrations", KUBERNETES[-1]),
+        ("production/databases", KUBERNETES[-1]),
+        ("small/databases", KUBERNETES[-1]),
     ],
 )
 def test_kubernetes_accepts_every_resource(folder: str, version: str) -> None:
@@ -82,7 +91,7 @@ def test_the_template_of_the_secrets_is_valid_and_empty() -> None:
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl here")
-@pytest.mark.parametrize("folder", [*OVERLAYS, *(f"{name}/migrations" for name in OVERLAYS)])
+@pytest.mark.parametrize("folder", [*OVERLAYS, *(f"{name}/{jobs}" for name in OVERLAYS for jobs in JOBS)])
 def test_kubectl_builds_what_these_tests_look_at(folder: str) -> None:
     path = FOLDER / "overlays" / folder
     done = subprocess.run(["kubectl", "kustomize", path], capture_output=True, text=True, timeout=60)
@@ -175,6 +184,10 @@ def secrets_of(resources: list[Resource]) -> set[str]:
     return found
 
 
+def jobs_of(overlay: str) -> list[Resource]:
+    return [it for jobs in JOBS for it in build(FOLDER / "overlays" / overlay / jobs)]
+
+
 def settings_in(resources: list[Resource]) -> Iterator[tuple[str, str]]:
     """Each key of the ConfigMap that a container is told, with its value; and each value that it is told directly."""
     shared = of_kind(resources, "ConfigMap")["posthaste"]["data"]
@@ -190,10 +203,10 @@ def settings_in(resources: list[Resource]) -> Iterator[tuple[str, str]]:
 
 
 def test_every_secret_that_is_named_has_its_template_or_its_maker(production: list[Resource]) -> None:
-    everything = production + build(FOLDER / "overlays/production/migrations")
+    everything = [*production, *jobs_of("production")]
     of_broker = {"rabbitmq-definitions"}
     assert secrets_of(everything) | of_broker == SECRETS.keys() | MADE_SECRETS.keys()
-    small = build(FOLDER / "overlays/small") + build(FOLDER / "overlays/small/migrations")
+    small = [*build(FOLDER / "overlays/small"), *jobs_of("small")]
     assert secrets_of(small) <= SECRETS.keys() | MADE_SECRETS.keys()
 
 
@@ -212,17 +225,53 @@ def test_an_address_without_a_dot_is_a_service_of_the_same_overlay(overlay: list
     assert found or not services.keys() - {"gateway-service"}
 
 
-def test_the_database_s_certificate_is_where_the_example_says(overlay: list[Resource]) -> None:
-    example = (FOLDER / "secrets.yaml").read_text()
-    [(mode, path)] = re.findall(r"\?sslmode=([\w-]+)&sslrootcert=(\S+)", example)
-    assert mode == "verify-full"
-    assert list(SECRETS["posthaste-database-ca"]) == [Path(path).name]
-    for resource in [*overlay, *build(FOLDER / "overlays/production/migrations")]:
+def test_production_has_every_connection_to_the_servers_encrypted_and_their_names_checked(
+    production: list[Resource],
+) -> None:
+    shared = of_kind(production, "ConfigMap")["posthaste"]["data"]
+    for resource in [*production, *jobs_of("production")]:
         for container in containers(resource):
-            if "DATABASE_URL" in reads(container):
+            told = {it["name"]: it for it in container.get("env", ())}
+            for server, url in (("AMQP", "AMQP_URL"), ("DATABASE", "DATABASE_URL")):
+                if not any(name.startswith(url) for name in reads(container)):
+                    continue
+                path, secret = AUTHORITIES[f"{server}_TLS_CA"]
+                variable = told[f"{server}_TLS_CA"]
+                assert variable.get("value", shared[f"{server}_TLS_CA"]) == path
                 mounted = {it["mountPath"]: it["name"] for it in container["volumeMounts"]}
                 [volume] = [it for it in volumes(resource) if it["name"] == mounted[str(Path(path).parent)]]
-                assert volume["secret"]["secretName"] == "posthaste-database-ca"
+                assert volume["secret"]["secretName"] == secret
+                assert Path(path).name in SECRETS[secret]
+    tls = of_kind(production, "RabbitmqCluster")["rabbitmq"]["spec"]["tls"]
+    assert tls == {"secretName": "rabbitmq-tls", "disableNonTLSListeners": True}
+
+
+def test_no_unit_sees_the_broker_s_key(overlay: list[Resource]) -> None:
+    mounts = [
+        it["secret"] for resource in overlay for it in volumes(resource)
+        if it.get("secret", {}).get("secretName") == "rabbitmq-tls"
+    ]  # fmt: skip
+    assert len(mounts) == len(UNITS) + 1  # and the operator's command line
+    assert all(it["items"] == [{"key": "ca.crt", "path": "ca.crt"}] for it in mounts)
+
+
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_a_job_makes_the_role_and_the_database_that_each_service_is_told(name: str) -> None:
+    [job] = build(FOLDER / "overlays" / name / "databases")
+    [container] = containers(job)
+    assert container["image"] == f"posthaste/gateway:{VERSION}"
+    assert container["args"][:3] == ["python", "-m", "chassis.database_roles"]
+    assert sorted(container["args"][3:]) == sorted(house.DATABASES)
+    sources = {it["name"]: it["valueFrom"]["secretKeyRef"] for it in container["env"] if "valueFrom" in it}
+    for unit in house.DATABASES:
+        assert sources.pop(f"DATABASE_URL_{unit.upper()}") == {
+            "name": f"posthaste-{unit}",
+            "key": "DATABASE_URL",
+        }
+    assert {it["name"] for it in sources.values()} == {"posthaste-database-admin"}
+    assert sources.keys() == SECRETS["posthaste-database-admin"].keys()
+    everything = [*build(FOLDER / "overlays" / name), *build(FOLDER / "overlays" / name / "migrations")]
+    assert "posthaste-database-admin" not in secrets_of(everything)
 
 
 def reads(container: Resource) -> set[str]:
@@ -314,8 +363,9 @@ def test_every_database_is_migrated_by_a_job_of_this_release(name: str) -> None:
         [container] = containers(jobs[f"{unit}-migration-{release}"])
         assert container["image"] == f"posthaste/{unit}:{VERSION}"
         assert container["args"] == COMPOSE[f"migrate-{unit}"]["command"]
-        [variable] = container["env"]
-        source = variable["valueFrom"]["secretKeyRef"]
+        [source] = [
+            it["valueFrom"]["secretKeyRef"] for it in container["env"] if it["name"] == "DATABASE_URL"
+        ]
         assert source["key"] in SECRETS[source["name"]]
         job = jobs[f"{unit}-migration-{release}"]
         policies = of_kind(build(FOLDER / "base"), "NetworkPolicy")
@@ -324,8 +374,7 @@ def test_every_database_is_migrated_by_a_job_of_this_release(name: str) -> None:
 
 
 def test_containers_are_nobody_write_nowhere_and_have_no_rights(overlay: list[Resource]) -> None:
-    migrations = build(FOLDER / "overlays/production/migrations")
-    for workload in [*overlay, *migrations]:
+    for workload in [*overlay, *jobs_of("production")]:
         for container in containers(workload):
             pod = workload["spec"]["template"]["spec"]
             assert pod["securityContext"]["runAsNonRoot"] is True
@@ -339,7 +388,7 @@ def test_containers_are_nobody_write_nowhere_and_have_no_rights(overlay: list[Re
 @pytest.mark.parametrize("page", ["operations.md", "observability.md"])
 def test_commands_of_the_guide_name_what_is_there(page: str, production: list[Resource]) -> None:
     text = (ROOT / "docs" / page).read_text()
-    everything = production + build(FOLDER / "overlays/production/migrations")
+    everything = [*production, *jobs_of("production")]
     commands = re.findall(r"kubectl [^`\n]+", text)
     assert commands
     for command in commands:

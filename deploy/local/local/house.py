@@ -39,6 +39,8 @@ PACK_LINKS = ",".join(f"{size}=https://buy.posthaste.test/{size}" for size in (5
 COMMENT_POLLS = "3600=5,86400=15,259200=300,1209600=3600,2592000=86400"
 #: Who keeps a database of its own, with migrations.
 DATABASES = ("accounts", "quota", "publishing", "ai", "media", "webhooks", "gateway")
+#: Made up once for each run directory; each reaches its service alone, inside its DATABASE_URL.
+DATABASE_PASSWORDS = tuple(f"DATABASE_PASSWORD_{name.upper()}" for name in DATABASES)
 #: Usual ports of the local stack (our choice); taken ones are replaced, see `.run/env`.
 PORTS = {
     "gateway": 8080,

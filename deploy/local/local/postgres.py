@@ -2,7 +2,8 @@
 
 Listens on a Unix socket only. The server refuses to run as root, so root starts it as `nobody`; no account is
 made and no folder on the way is opened up: the process may pass closed folders instead (CAP_DAC_OVERRIDE).
-Also `python -m local.postgres ADMIN_URL NAME…`: creates the databases that are missing.
+Each service has a role and a database, made by `chassis.database_roles`.
+Also `python -m local.postgres ADMIN_URL`: waits until the server answers.
 """
 
 import hashlib
@@ -51,6 +52,8 @@ SETTINGS = {
     "timezone": "UTC",
     "log_timezone": "UTC",
 }
+#: The administrator by the socket alone, everybody else by password.
+HOST_BASED_AUTHENTICATION = f"local all {USER} trust\nlocal all all scram-sha-256\n"
 #: For tests: a crash of the machine may lose everything, a crash of the server loses nothing.
 UNSAFE_BUT_FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 
@@ -72,7 +75,22 @@ def socket_folder(run: Path) -> Path:
 
 
 def url(run: Path, database: str) -> str:
-    return f"postgresql+psycopg2://{USER}@/{database}?host={quote(str(socket_folder(run)), safe='/')}"
+    """The administrator's, who needs no password: the socket's folder is closed to other users of the machine."""
+    return _url(run, USER, database)
+
+
+def service_url(run: Path, service: str, password: str) -> str:
+    """What a service is told: its own role and database."""
+    return _url(run, f"{role(service)}:{password}", service)
+
+
+def role(service: str) -> str:
+    """The one that owns the service's database; the examples of compose and Kubernetes have the same names."""
+    return f"{USER}_{service}"
+
+
+def _url(run: Path, who: str, database: str) -> str:
+    return f"postgresql+psycopg2://{who}@/{database}?host={quote(str(socket_folder(run)), safe='/')}"
 
 
 def as_owner(*argv: str) -> list[str]:
@@ -121,14 +139,15 @@ def prepare(run: Path, *, durable: bool, sizes: Mapping[str, str] | None = None)
     socket = {"unix_socket_directories": str(socket_folder(run))}
     settings = SETTINGS | socket | ({} if durable else UNSAFE_BUT_FAST) | dict(sizes or {})
     (data / "posthaste.conf").write_text("".join(f"{key} = '{value}'\n" for key, value in settings.items()))
+    (data / "pg_hba.conf").write_text(HOST_BASED_AUTHENTICATION)
     main = data / "postgresql.conf"
     if "posthaste.conf" not in main.read_text():
         with main.open("a") as file:
             file.write("include 'posthaste.conf'\n")
 
 
-def processes(run: Path, databases: list[str]) -> list[Process]:
-    """The server, and what creates missing databases once it answers."""
+def processes(run: Path, databases: Mapping[str, str]) -> list[Process]:
+    """The server, and what makes the roles and databases that these addresses of services name, once it answers."""
     server = Process(
         "postgres",
         as_owner(str(programs() / "postgres"), "-D", str(run / "pgdata")),
@@ -136,32 +155,28 @@ def processes(run: Path, databases: list[str]) -> list[Process]:
         stop_signal=signal.SIGINT,  # the fast stop: does not wait for clients to leave
         stop_seconds=15,
     )
-    argv = [sys.executable, "-m", "local.postgres", url(run, "postgres"), *databases]
-    return [server, Process("databases", argv, depends=["postgres"], once=True)]
+    env = {"ADMIN_DATABASE_URL": url(run, "postgres"), "DEDICATED_DATABASE_SERVER": "true"}
+    env |= {f"DATABASE_URL_{name.upper()}": address for name, address in databases.items()}
+    argv = [sys.executable, "-m", "chassis.database_roles", *databases]
+    if not databases:
+        argv = [sys.executable, "-m", "local.postgres", url(run, "postgres")]
+    return [server, Process("databases", argv, env, depends=["postgres"], once=True)]
 
 
-def create_missing(admin_url: str, names: list[str]) -> None:
-    """Wait until the server takes connections (it may recover from a crash), then create what is missing."""
+def wait_answers(admin_url: str) -> None:
+    """Returns once the server takes connections: it may recover from a crash first."""
     import psycopg2  # imported here: the rest of the module runs without
 
     end = time.monotonic() + READY_SECONDS
     while True:
         try:
-            connection = psycopg2.connect(admin_url.replace("+psycopg2", ""))
-            break
+            psycopg2.connect(admin_url.replace("+psycopg2", "")).close()
+            return
         except psycopg2.OperationalError:
             if time.monotonic() > end:
                 raise
             time.sleep(0.1)
-    connection.autocommit = True
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT datname FROM pg_database")
-        there = {name for (name,) in cursor.fetchall()}
-        for name in names:
-            if name not in there:
-                cursor.execute(f'CREATE DATABASE "{name}"')
-    connection.close()
 
 
 if __name__ == "__main__":
-    create_missing(sys.argv[1], sys.argv[2:])
+    wait_answers(sys.argv[1])

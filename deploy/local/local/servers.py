@@ -29,7 +29,7 @@ def up(run: Path, tell: Callable[[str], None], *, owner_pid: int | None = None) 
         write_table(
             run,
             [
-                *postgres.processes(run, []),
+                *postgres.processes(run, {}),
                 *rabbitmq.processes(run, port),
                 *storage.processes(run, port["s3"], keys),
             ],

@@ -12,7 +12,7 @@ import shutil
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,12 +106,11 @@ class Stack:
     def plan(self, port: Mapping[str, int]) -> tuple[dict[str, str], list[Process]]:
         """What `env` says and which processes run; servers given in the environment are not started."""
         own_broker = given("AMQP_URL") is None
-        urls = {
-            name: given(f"DATABASE_URL_{name.upper()}") or postgres.url(self.run, name)
-            for name in house.DATABASES
-        }
+        given_urls = {name: given(f"DATABASE_URL_{name.upper()}") for name in house.DATABASES}
+        own = {name: self.database_url(name) for name, url in given_urls.items() if url is None}
+        urls = own | {name: url for name, url in given_urls.items() if url is not None}
         table: list[Process] = []
-        if own := [name for name in house.DATABASES if urls[name] == postgres.url(self.run, name)]:
+        if own:
             table += postgres.processes(self.run, own)
         if own_broker:
             table += rabbitmq.processes(self.run, port, compact.ERLANG if self.compact else rabbitmq.ERLANG)
@@ -139,25 +138,28 @@ class Stack:
         }
         return env, table
 
+    def database_url(self, service: str) -> str:
+        password = self.secrets(house.DATABASE_PASSWORDS)[f"DATABASE_PASSWORD_{service.upper()}"]
+        return postgres.service_url(self.run, service, password)
+
     def choose_ports(self) -> dict[str, int]:
         return ports.choose(self.run, house.PORTS if self.usual_ports else dict.fromkeys(house.PORTS))
 
-    def secrets(self) -> dict[str, str]:
+    def secrets(self, names: Sequence[str] = (*house.SECRETS, *storage.SECRETS)) -> dict[str, str]:
         """Keys of this stack: made once, readable by the owner alone."""
         path = self.run / "secrets"
         path.touch(mode=0o600)
         there = dict(line.split("=", 1) for line in path.read_text().splitlines())
-        made = dict.fromkeys(house.SECRETS, _fernet_key) | dict.fromkeys(storage.SECRETS, secrets.token_hex)
-        made |= dict.fromkeys(map(message_secret, house.SERVICES), secrets.token_hex)
-        made |= dict.fromkeys(map(amqp_password, UNITS), secrets.token_hex)
-        if missing := [name for name in made if name not in there]:
-            there |= {name: made[name]() for name in missing}
+        if missing := [name for name in names if name not in there]:
+            make = {name: _fernet_key if name in house.SECRETS else secrets.token_hex for name in missing}
+            there |= {name: make[name]() for name in missing}
             path.write_text("".join(f"{name}={value}\n" for name, value in there.items()))
-        return there
+        return {name: there[name] for name in names}
 
     def bus(self, port: int) -> dict[str, dict[str, str]]:
         """Unit → as whom it comes to the broker, and what it signs messages by."""
-        made, passwords = self.secrets(), self.amqp_passwords()
+        made = self.secrets([message_secret(name) for name in house.SERVICES])
+        passwords = self.amqp_passwords()
         keys = all_message_keys({name: made[message_secret(name)] for name in house.SERVICES})
         return {
             unit: {
@@ -169,7 +171,7 @@ class Stack:
 
     def amqp_passwords(self) -> dict[str, str]:
         """Unit → its password at the broker."""
-        made = self.secrets()
+        made = self.secrets([amqp_password(unit) for unit in UNITS])
         return {unit: made[amqp_password(unit)] for unit in UNITS}
 
     def make_folder(self) -> None:

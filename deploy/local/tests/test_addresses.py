@@ -39,12 +39,15 @@ def test_the_socket_path_fits_however_deep_the_checkout_lies(tmp_path: Path, dep
 
 def test_a_database_url_survives_odd_characters_in_the_path() -> None:
     run = Path("/srv/a b&c?d")
-    query = parse_qs(urlsplit(postgres.url(run, "quota")).query)
-    assert query["host"] == [str(run / "pg")]
+    for url in (postgres.url(run, "postgres"), postgres.service_url(run, "quota", "secret")):
+        assert parse_qs(urlsplit(url).query)["host"] == [str(run / "pg")]
 
 
 def test_env_is_read_back_as_written_and_is_private(tmp_path: Path) -> None:
-    values = {"LIVE_TOKEN": "svc_live_x", "DATABASE_URL_QUOTA": postgres.url(tmp_path, "quota")}
+    values = {
+        "LIVE_TOKEN": "svc_live_x",
+        "DATABASE_URL_QUOTA": postgres.service_url(tmp_path, "quota", "secret"),
+    }
     write_env(tmp_path, values)
     assert read_env(tmp_path) == values
     assert (tmp_path / "env").stat().st_mode & 0o077 == 0
@@ -53,7 +56,7 @@ def test_env_is_read_back_as_written_and_is_private(tmp_path: Path) -> None:
 def test_env_can_be_sourced_by_a_shell(tmp_path: Path) -> None:
     values = {
         "AMQP_URL": "amqp://guest:guest@127.0.0.1:1/%2F",
-        "DATABASE_URL_QUOTA": postgres.url(tmp_path, "quota"),
+        "DATABASE_URL_QUOTA": postgres.service_url(tmp_path, "quota", "secret"),
     }
     write_env(tmp_path, values)
     script = f'. {tmp_path}/env && printf "%s %s" "$AMQP_URL" "$DATABASE_URL_QUOTA"'

@@ -46,6 +46,21 @@ def test_every_service_migrates_first_and_has_its_own_database(tmp_path: Path) -
         assert rows[f"migrate-{name}"].env["DATABASE_URL"] == url
 
 
+def test_every_service_reaches_its_database_with_a_role_and_a_password_that_no_other_process_is_told(
+    tmp_path: Path,
+) -> None:
+    rows = table(tmp_path)
+    for name in house.DATABASES:
+        address = urlsplit(rows[name].env["DATABASE_URL"])
+        assert address.username == f"posthaste_{name}"
+        assert address.password
+        told = [
+            other for other, row in rows.items() if any(address.password in it for it in row.env.values())
+        ]
+        assert sorted(told) == sorted([name, f"migrate-{name}", "databases"])
+        assert rows["databases"].env[f"DATABASE_URL_{name.upper()}"] == rows[name].env["DATABASE_URL"]
+
+
 def test_a_secret_is_told_to_the_service_that_needs_it_and_to_no_other(tmp_path: Path) -> None:
     rows = table(tmp_path)
     owners = {

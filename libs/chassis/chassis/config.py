@@ -4,8 +4,10 @@ Each service's own `config.py` calls these and is its only reader; the settings 
 """
 
 import os
+import ssl
+from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
 from chassis.signatures import KeysMalformed, Signatures
 from contracts.record import Record
@@ -118,15 +120,90 @@ class ServiceConfig(Record):
         )
 
 
+class RolesConfig(Record):
+    """Settings of `python -m chassis.database_roles`."""
+
+    #: Of a role that may create roles and databases; any database of the server.
+    admin_url: str
+    #: Service → the address that it is told.
+    database_urls: dict[str, str]
+    #: Roles that still reach every service's database: of a release that has one role for all and still runs.
+    kept_roles: tuple[str, ...]
+    #: Whether the server holds nothing but ours: then `postgres` and `template1` are closed to the services as well.
+    server_is_dedicated: bool
+
+    @classmethod
+    def from_env(cls, services: Sequence[str]) -> "RolesConfig":
+        return cls(
+            admin_url=_database_address("ADMIN_DATABASE_URL", "ADMIN_DATABASE_PASSWORD"),
+            database_urls={name: service_database_url(name) for name in services},
+            kept_roles=items("KEPT_DATABASE_ROLES"),
+            server_is_dedicated=flag("DEDICATED_DATABASE_SERVER"),
+        )
+
+
 def service_database_url(name: str | None = None) -> str:
     """DATABASE_URL; of one service among several in this process, DATABASE_URL_<SERVICE>. Raises ConfigError."""
-    url = database_url(text(f"DATABASE_URL_{name.upper()}" if name else "DATABASE_URL"))
-    return _with_password(url, text("DATABASE_PASSWORD", ""))
+    suffix = f"_{name.upper()}" if name else ""
+    return _database_address(f"DATABASE_URL{suffix}", f"DATABASE_PASSWORD{suffix}")
+
+
+def _database_address(url_name: str, password_name: str) -> str:
+    url = _with_password(database_url(text(url_name)), text(password_name, ""))
+    parts, query, authorities = _trusted(url, "DATABASE_TLS_CA", "sslrootcert")
+    if authorities:
+        if query.get("sslmode", "verify-full") != "verify-full":
+            raise ConfigError(
+                f"DATABASE_TLS_CA is set, but {url_name} has sslmode={query['sslmode']}. Remove sslmode from the"
+                " address: the server's certificate and host name are always checked then"
+            )
+        if not parts.hostname or "host" in query:
+            raise ConfigError(
+                f"DATABASE_TLS_CA is set, but {url_name} names no host: a Unix socket has no TLS. Name the host"
+                " before the database, or unset DATABASE_TLS_CA"
+            )
+        query["sslmode"] = "verify-full"
+    return parts._replace(query=urlencode(query)).geturl() if authorities else url
 
 
 def amqp_url() -> str:
-    """AMQP_URL. Raises ConfigError."""
-    return _with_password(text("AMQP_URL"), text("AMQP_PASSWORD", ""))
+    """AMQP_URL, with the password and the authorities that are kept apart from it. Raises ConfigError."""
+    url = _with_password(text("AMQP_URL"), text("AMQP_PASSWORD", ""))
+    parts, query, authorities = _trusted(url, "AMQP_TLS_CA", "cacertfile")
+    if parts.scheme not in ("amqp", "amqps"):
+        raise ConfigError("AMQP_URL must begin with amqp:// or amqps://")
+    if authorities and parts.scheme != "amqps":
+        raise ConfigError(
+            "AMQP_TLS_CA is set, but AMQP_URL begins with amqp://, which is not encrypted. Write amqps:// and the"
+            " broker's TLS port (5671), or unset AMQP_TLS_CA"
+        )
+    return parts._replace(query=urlencode(query)).geturl() if authorities else url
+
+
+def _trusted(url: str, name: str, parameter: str) -> tuple[SplitResult, dict[str, str], str]:
+    """The parts of the address, its parameters with the file of authorities put in as `parameter`, and that file.
+
+    The file is the setting `name`, or stands in the address already. Raises ConfigError when it cannot be used: the
+    process must not find out with each attempt to connect.
+    """
+    parts = urlsplit(url)
+    query = dict(parse_qsl(parts.query))
+    path = text(name, "")
+    if path.startswith("-----BEGIN"):
+        raise ConfigError(f"{name} is the path of a file, not the certificate itself")
+    if path and query.get(parameter, path) != path:
+        raise ConfigError(f"{name} and {parameter} in the address name different files. Remove one of them")
+    if path:
+        query[parameter] = path
+    authorities = query.get(parameter, "")
+    if authorities and authorities != "system":  # libpq's word for the authorities of the system
+        try:
+            ssl.create_default_context(cafile=authorities)
+        except ssl.SSLError:
+            raise ConfigError(f"{name}: {authorities} holds no certificate in PEM format") from None
+        except OSError as error:
+            raise ConfigError(f"{name}: {authorities} cannot be read: {error.strerror}") from None
+    return parts, query, path
 
 
 def signatures(name: str) -> Signatures:

@@ -26,6 +26,10 @@ class FaultyLink:
             for end in pair:
                 _shut(end)
 
+    def lead_to(self, target: tuple[str, int] | str) -> None:
+        """New links go to another server."""
+        self._target = target
+
     def refuse(self, refusing: bool) -> None:
         """Whether new links are closed at once, as by a server that is away."""
         self._refusing = refusing

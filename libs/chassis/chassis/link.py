@@ -18,7 +18,7 @@ from pika.adapters.select_connection import IOLoop, SelectConnection
 from pika.channel import Channel
 from pika.exceptions import AMQPError, ChannelClosedByBroker, ChannelClosedByClient
 
-from chassis import topology
+from chassis import amqp, topology
 
 log = structlog.get_logger()
 
@@ -55,7 +55,7 @@ class Link:
         declare: Callable[[Channel], None] = lambda _channel: None,
     ) -> None:
         self._declare = declare
-        self._parameters = pika.URLParameters(url)
+        self._parameters = amqp.parameters(url)
         self._parameters.heartbeat = HEARTBEAT_SECONDS
         self._parameters.socket_timeout = 5.0
         self._parameters.stack_timeout = 8.0
@@ -200,7 +200,7 @@ class Link:
 
     def _give_up(self, ioloop: IOLoop, reason: Any) -> None:
         if not self._stopping.is_set():
-            log.warning("link_lost", link=self.name, reason=str(reason))
+            log.warning("link_lost", link=self.name, reason=amqp.reason_of(reason))
         ioloop.stop()
 
     def _on_connection_open(self, connection: SelectConnection) -> None:

@@ -9,7 +9,7 @@ import pika
 import structlog
 from pika.exceptions import AMQPError, ChannelClosedByBroker
 
-from chassis import topology
+from chassis import amqp, topology
 from chassis.ids import new_id
 from chassis.link import Link, Message, NotConfirmed
 from chassis.telemetry.metrics import QUARANTINED
@@ -94,7 +94,7 @@ def replay(amqp_url: str, quarantine_id: str) -> bool:
 def _channel(amqp_url: str) -> Iterator[Any]:
     """Raises ApiError SERVICE_UNAVAILABLE when the broker does not answer."""
     try:
-        with pika.BlockingConnection(pika.URLParameters(amqp_url)) as connection:
+        with pika.BlockingConnection(amqp.parameters(amqp_url)) as connection:
             yield connection.channel()
     except (AMQPError, OSError) as error:
         raise ApiError(SERVICE_UNAVAILABLE, "The broker does not answer.", retry_after_seconds=1) from error

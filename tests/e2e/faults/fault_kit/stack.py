@@ -40,9 +40,8 @@ class _Linked(LocalStack):
             | {f"{row.name}→database": str(socket)}
         )
         env = {name: self._through(row, value, port, ports) for name, value in row.env.items()}
-        env["DATABASE_URL"] = (
-            f"postgresql://{postgres.USER}@127.0.0.1:{ports[f'{row.name}→database']}/{row.name}"
-        )
+        role = self.database_url(row.name).partition("@")[0]
+        env["DATABASE_URL"] = f"{role}@127.0.0.1:{ports[f'{row.name}→database']}/{row.name}"
         skew = self.run / "skew" / row.name
         skew.parent.mkdir(exist_ok=True)
         skew.write_bytes(struct.pack("d", 0.0))
