@@ -22,7 +22,7 @@ from local.processes import read_state
 from local.stack import Stack
 
 #: Of `./dev up --compact`, simulator and all: PSS, as `./dev status` has it.
-MEGABYTES = 450
+MEGABYTES = 500
 
 
 @pytest.fixture
