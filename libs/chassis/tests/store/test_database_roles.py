@@ -184,8 +184,9 @@ def test_a_role_that_all_services_shared_is_kept_until_the_release_that_uses_it_
 def test_an_administrator_without_superuser_s_rights_is_enough(server):
     """As managed servers give."""
     admin = server.make_role("admin", "LOGIN CREATEROLE CREATEDB")
-    admin_url = make_url(server.url("admin")).set(database="postgres").render_as_string(hide_password=False)
-    server.admin(f"CREATE DATABASE {server.name('one')} OWNER {admin}")
+    admin_url = server.url("admin")  # its own database: others may have closed `postgres` to everybody
+    for name in ("admin", "one"):
+        server.admin(f"CREATE DATABASE {server.name(name)} OWNER {admin}")
     migrate("quota", server.url("one", role=admin))
     server.establish("one", "two", admin_url=admin_url)
     server.establish("one", "two", admin_url=admin_url)  # again

@@ -2,20 +2,24 @@
 
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
+import pika
 import pytest
 import urllib3
 from minio import Minio
 from sqlalchemy import text
 
-from chassis import outbox
+from chassis import topology
 from chassis.database import Database
 from chassis.ids import new_id
+from chassis.testkit import signed_event
 from contracts import media as api
 from contracts.caller import Caller
-from contracts.events import PostMedia
+from contracts.events import Event, PostMedia
 
 ACCOUNT = "usr_a"
 
@@ -70,9 +74,18 @@ class Storage:
         return client.presigned_get_object(env["S3_BUCKET"], name)
 
     def tell(self, word: PostMedia) -> None:
-        """Send the event post.media, by the service's own outbox."""
-        with self.database.transaction() as connection:
-            outbox.stage(connection, "post.media", word, account_id=ACCOUNT)
+        """Send the event post.media as publishing does."""
+        event = Event(
+            id=new_id("evt"),
+            event="post.media",
+            created_at=datetime.now(UTC),
+            account_id=ACCOUNT,
+            data=msgspec.to_builtins(word),
+        )
+        body, headers = signed_event(event)
+        with pika.BlockingConnection(pika.URLParameters(self.service.env["AMQP_URL"])) as connection:
+            properties = pika.BasicProperties(headers=headers)
+            connection.channel().basic_publish(topology.EVENT_EXCHANGE, event.event, body, properties)
 
     def run(self, statement: str) -> None:
         with self.database.transaction() as connection:
