@@ -22,7 +22,7 @@ CLOCK_SECONDS = 900.0
 #: Header of an event, followed by the name of a receiver: an exchange may hand one message to several.
 EVENT_HEADER = "signature-"
 _KEY_BYTES = 32
-#: Senders whose keys are kept. There are eight; whoever makes up names must not fill the memory.
+#: How many senders' keys are kept. There are eight senders; made-up names must not fill the memory.
 _MOST_SENDERS = 64
 
 

@@ -12,5 +12,5 @@ class Maker(Record):
 
 
 def maker_columns(caller: Caller) -> dict[str, str | None]:
-    """The columns that tell who stands behind a row: its maker, or whoever changed or released it last."""
+    """Returns the columns that name the maker of a row: the caller who made, changed or released it last."""
     return {"maker_user_id": caller.user_id, "maker_token_id": caller.token_id or None}

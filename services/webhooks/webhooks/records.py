@@ -70,7 +70,7 @@ class DeliveryRow:
 
 
 class MadeBy(NamedTuple):
-    """A subscription and who stands behind it."""
+    """A subscription and its maker."""
 
     id: str
     name: str

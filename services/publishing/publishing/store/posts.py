@@ -319,7 +319,7 @@ class Posts:
 
 
 def taken_over(caller: Caller) -> dict[str, Any]:
-    """The columns of a post that the caller queues: whoever queued it before, it is the caller's, and held no more."""
+    """Returns the columns of a post that the caller queues: the caller is its maker, and it is no longer held."""
     return {**maker_columns(caller), "held_at": None, "hold_reason": None}
 
 
