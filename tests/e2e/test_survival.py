@@ -19,7 +19,7 @@ from e2e_kit.waiting import until
 pytestmark = pytest.mark.alone
 
 MEMBERS = 64
-#: From the start of the process that was killed until every service answers again.
+#: From the new start of a killed process, or from when a killed server serves, until every service answers again.
 READY_SECONDS = 10.0
 #: 500 posts on two busy cores, the restart included.
 OUT_SECONDS = 60.0
@@ -37,7 +37,7 @@ def crowd(accounts: Accounts, simulator: Simulator, operator: Operator) -> Itera
 
 
 def restart(stack: Stack, name: str, number: signal.Signals = signal.SIGKILL) -> float:
-    """Kills a process; how long it took from its new start until everything answered, in seconds."""
+    """Kills a process; the seconds from its new start, for a server from when it serves, until everything answers."""
     starts = stack.kill(name, number)
     stack.await_restart(name, starts)
     begin = time.monotonic()

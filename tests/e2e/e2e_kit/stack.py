@@ -16,6 +16,7 @@ from e2e_kit.waiting import until
 
 #: How long the gateway shares a result of /readyz (services/gateway/gateway/health.py).
 _SHARED_SECONDS = 1.0
+_SERVERS = {"postgres", "rabbitmq", "s3"}
 
 
 class Stack:
@@ -70,7 +71,10 @@ class Stack:
             killer.join()
 
     def await_restart(self, name: str, starts: int, seconds: float = 30.0) -> None:
+        """Until a process is started again. A server that is not ours must serve as well: its start takes seconds."""
         until(lambda: self.starts(name) > starts, seconds, f"{name} is started again")
+        if name in _SERVERS:
+            until(lambda: self.states()[name]["state"] == "ready", seconds, f"{name} serves again")
 
     def is_ready(self) -> bool:
         """Whether every service answers through the bus."""
