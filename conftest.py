@@ -4,9 +4,9 @@ import hypothesis
 
 # Before pytest meets simulator/tests: under importlib mode that folder would take the package's name.
 import simulator  # noqa: F401
-from chassis import garbage
+from chassis.runtime import garbage
 
-pytest_plugins = ["chassis.testkit"]
+pytest_plugins = ["testkit.fixtures"]
 
 # No test is timed: on a busy machine any example can take a second.
 hypothesis.settings.register_profile("untimed", deadline=None)

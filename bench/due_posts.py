@@ -12,7 +12,7 @@ from sqlalchemy import create_engine
 from bench.load import Load, Variant, run
 from bench.stack import Stack, Tenant
 from bench.table import Row
-from chassis import clock
+from chassis.db import clock
 
 _TENANTS, _PAGES, _POSTS = 20, 25, 10
 _TOTAL = _TENANTS * _PAGES * _POSTS

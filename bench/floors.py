@@ -10,8 +10,8 @@ import msgspec
 from flask import Flask, Response, request
 
 from bench.echo.api import EchoApi, Words
+from chassis.bus.rpc import connect
 from chassis.config import signatures
-from chassis.rpc import connect
 from contracts.caller import Caller
 
 app = Flask("floors")

@@ -6,8 +6,9 @@ The hooks are those of GET /pages with its two calls, in one process and without
 import sys
 import time
 
-from chassis import garbage, telemetry
+from chassis import telemetry
 from chassis.config import TelemetryConfig
+from chassis.runtime import garbage
 from chassis.telemetry import tracing
 from contracts.caller import Caller
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import requests
 from sqlalchemy import create_engine, text
 
-from chassis.any_sender import AnySender
 from chassis.ids import new_id
 from chassis.message_keys import message_keys
 from contracts.accounts import CreateBrand, CreateToken, CreateUser
@@ -19,6 +18,7 @@ from contracts.record import Record
 from contracts.services import SERVICES
 from local.environment import values_of
 from local.stack import message_secret
+from testkit.any_sender import AnySender
 
 #: A tenant may send 300 requests a minute (Elite): this many carry 36,000.
 TENANTS = 120

@@ -13,7 +13,7 @@ from bench.receiver import Running, running
 from bench.source.staging import stage
 from bench.stack import Stack
 from bench.table import Row
-from chassis.database import Database
+from chassis.db.database import Database
 from chassis.ids import new_id
 from contracts.accounts import CreateUser
 from contracts.caller import Caller, operator

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psycopg2
 
-from chassis.database import Database
+from chassis.db.database import Database
 from chassis.migrate import migrate
 from local import postgres
 from local.processes import start_supervisor, stop_supervisor, wait_ready, write_table

@@ -8,7 +8,7 @@ from bench.scale.comparing import Operation
 from bench.scale.copying import ago, copying, id_of, line, spread, stamp
 from bench.scale.server import Opened
 from bench.scale.sizes import Sizes
-from chassis.database import Database
+from chassis.db.database import Database
 from chassis.ids import new_id
 from contracts import webhooks as api
 from contracts.caller import Caller

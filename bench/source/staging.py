@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from chassis.database import Database
-from chassis.outbox import Staging, stage_all
+from chassis.bus.outbox import Staging, stage_all
+from chassis.db.database import Database
 from contracts.events import PostFailed
 from contracts.publishing import PostError, ScheduledPost
 

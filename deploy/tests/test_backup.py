@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import requests
 
-from chassis.telemetry.collector import Collector
 from local import account, compact, house, postgres, watch
 from local.environment import read_env
 from local.paths import ROOT
 from local.processes import read_state
 from local.stack import Stack
+from testkit.collector import Collector
 
 #: Of `./dev up --compact`, simulator and all: PSS, as `./dev status` has it.
 MEGABYTES = 500

@@ -12,16 +12,16 @@ import pytest
 from deploy_kit import make_rabbitmqctl
 from pika.exceptions import ChannelClosedByBroker
 
-from chassis import topology
-from chassis.any_sender import AnySender
 from chassis.broker_access import UNITS, definitions
+from chassis.bus import topology
 from chassis.ids import new_id
-from chassis.testkit import SECRETS, RunningService, keys_for_tests
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.events import EVENTS
 from contracts.record import Nothing
 from contracts.services import SERVICES
+from testkit.any_sender import AnySender
+from testkit.fixtures import SECRETS, RunningService, keys_for_tests
 
 REFUSED = 403
 

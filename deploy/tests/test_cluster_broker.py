@@ -20,7 +20,7 @@ from deploy_kit import make_rabbitmqctl, wait_until
 from kustomized import FOLDER, OVERLAYS, build, of_kind
 from probe.api import ProbeApi, Words
 
-from chassis import quarantine, topology
+from chassis.bus import quarantine, topology
 from chassis.ids import new_id
 from contracts.caller import Caller
 from contracts.errors import ApiError

@@ -39,10 +39,8 @@ from deploy_kit import (
 from packaging.utils import canonicalize_name
 from sqlalchemy import Engine, text
 
-from chassis import topology
-from chassis.any_sender import AnySender
+from chassis.bus import topology
 from chassis.ids import new_id
-from chassis.testkit import SECRETS, keys_for_tests, own_bucket, own_virtual_host, signed_event
 from contracts.accounts import CreateUser
 from contracts.ai import ListJobs
 from contracts.caller import Caller, operator
@@ -54,6 +52,8 @@ from contracts.services import SERVICES
 from contracts.webhooks import ListSubscriptions
 from local import lock, sbom
 from local.paths import ROOT
+from testkit.any_sender import AnySender
+from testkit.fixtures import SECRETS, keys_for_tests, own_bucket, own_virtual_host, signed_event
 
 LIBRARIES = ("contracts", "chassis")
 #: What `./dev` has and an image must do without.

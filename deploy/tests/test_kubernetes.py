@@ -26,7 +26,7 @@ from kustomized import (
     volumes,
 )
 
-from chassis.loops import Loop
+from chassis.runtime.loops import Loop
 from gateway.config import Config as GatewayConfig
 from gateway.routes import ENDPOINTS
 from local import house

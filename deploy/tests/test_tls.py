@@ -19,15 +19,16 @@ from deploy_kit import free_port, wait_until
 from probe.api import ProbeApi, Words
 from structlog.testing import capture_logs
 
-from chassis import amqp, config
-from chassis.database import Database
-from chassis.faulty_link import FaultyLink
-from chassis.link import Link
+from chassis import config
+from chassis.bus import amqp
+from chassis.bus.link import Link
+from chassis.db.database import Database
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from local import certificates, packages, ports, postgres, rabbitmq
 from local.paths import ROOT
 from local.processes import NotReady, start_supervisor, stop_supervisor, wait_ready, write_table
+from testkit.faulty_link import FaultyLink
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
 #: The servers' certificates are valid for this name and for no other, an address included.
@@ -230,12 +231,12 @@ def test_a_service_works_over_tls_and_goes_on_over_tls_after_its_connections_wer
 
 
 CLIENT_OF_THE_GATEWAY_S_KIND = """
-from chassis import green
+from chassis.runtime import green
 green.patch()
 import sys
 from chassis import config
-from chassis.database import Database, fetch
-from chassis.link import Link
+from chassis.db.database import Database, fetch
+from chassis.bus.link import Link
 
 database = Database(config.service_database_url(), pool_size=2)
 with database.reading() as connection:

@@ -22,16 +22,16 @@ import requests
 from deploy_kit import Environment, Running, empty_database, free_port, wait_until
 from sqlalchemy import Engine
 
-from chassis import quarantine
-from chassis.any_sender import AnySender
+from chassis.bus import quarantine
 from chassis.ids import new_id
-from chassis.testkit import SECRETS, keys_for_tests, own_bucket, own_virtual_host
 from contracts.accounts import ChangeTier, CreateBrand, CreateToken, CreateUser
 from contracts.caller import operator
 from contracts.publishing import LinkPage, PostId
 from contracts.services import SERVICES
 from local.listener import Listener
 from local.paths import ROOT
+from testkit.any_sender import AnySender
+from testkit.fixtures import SECRETS, keys_for_tests, own_bucket, own_virtual_host
 
 #: Commits back, where no tag names a release: as far as one that could still be running somewhere. Our choice.
 COMMITS_BACK = 20

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from chassis.addresses import is_allowed
+from chassis.http.addresses import is_allowed
 from contracts.platforms import PLATFORMS
 from local import account, compact, house, rabbitmq
 from local.environment import read_env

@@ -1,4 +1,4 @@
-"""Every HTTP call of ours has a ceiling: those to named servers go through `chassis.outbound`."""
+"""Every HTTP call of ours has a ceiling: those to named servers go through `chassis.http.outbound`."""
 
 import ast
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _EVERYTHING = ("libs", "services", "simulator", "deploy", "bench", "tests")
 #: What opens connections without a ceiling of its own; `requests` is kept out by the import rules.
 _UNBOUNDED = {"PoolManager", "ProxyManager", "HTTPConnectionPool", "HTTPSConnectionPool", "urlopen"}
 #: Where the ceilings are made.
-_MAKER = ROOT / "libs/chassis/chassis/outbound.py"
+_MAKER = ROOT / "libs/chassis/chassis/http/outbound.py"
 
 
 def modules(*folders: str) -> list[Path]:

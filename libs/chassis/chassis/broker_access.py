@@ -19,7 +19,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from chassis import config, topology
+from chassis import config
+from chassis.bus import topology
 from chassis.message_keys import SHARED
 from contracts.events import EVENTS
 from contracts.record import Record

@@ -23,7 +23,8 @@ from psycopg2.errors import LockNotAvailable
 from psycopg2.extensions import encrypt_password
 from sqlalchemy.engine import make_url
 
-from chassis import config, logs
+from chassis import config
+from chassis.telemetry import logs
 
 log = structlog.get_logger()
 

@@ -5,7 +5,7 @@ The versions lie beside the service's package, in `migrations/`; an installed se
 Replicas may start it at the same time: an advisory lock lets one go first. Each revision has a transaction of its own,
 so that the locks of one are gone before the next begins, and an upgrade that was cut off goes on where it ended. A
 statement gives up after 10 s of waiting for a lock. The indexes that a revision names are built before it, without
-closing their tables (`chassis.indexes`).
+closing their tables (`chassis.db.indexes`).
 """
 
 import importlib.util
@@ -20,7 +20,9 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import Script, ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 
-from chassis import config, indexes, logs
+from chassis import config
+from chassis.db import indexes
+from chassis.telemetry import logs
 
 log = structlog.get_logger()
 
@@ -42,7 +44,7 @@ def migrations_of(service: str) -> Path:
 def migrate(service: str, url: str) -> None:
     """Runs the missing migrations of `service` on the database at `url`."""
     alembic = Config()
-    alembic.set_main_option("script_location", str(Path(__file__).parent / "alembic_env"))
+    alembic.set_main_option("script_location", str(Path(__file__).parent / "db" / "alembic_env"))
     alembic.set_main_option("version_locations", str(migrations_of(service)))
     alembic.set_main_option("path_separator", "os")
     engine = create_engine(config.database_url(url), connect_args={"options": "-c lock_timeout=10000"})

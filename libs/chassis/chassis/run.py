@@ -15,7 +15,7 @@ import eventlet
 
 eventlet.monkey_patch()
 
-from chassis import host_names
+from chassis.http import host_names
 
 host_names.look_up_in_threads()
 
@@ -31,15 +31,18 @@ import structlog
 from eventlet.hubs import trampoline
 from nameko.containers import ServiceContainer
 
-from chassis import clock, garbage, health, logs, telemetry, waits
+from chassis import telemetry
+from chassis.bus.server import RpcServer
 from chassis.config import BusConfig, ConfigError, ServiceConfig, TelemetryConfig, signatures
-from chassis.database import Database
-from chassis.server import RpcServer
+from chassis.db import clock, waits
+from chassis.db.database import Database
+from chassis.runtime import garbage, health
 from chassis.signatures import Signatures
+from chassis.telemetry import logs
 
 log = structlog.get_logger()
 
-#: More than the server gives a statement (`chassis.database`): past it the link is frozen. Our choice.
+#: More than the server gives a statement (`chassis.db.database`): past it the link is frozen. Our choice.
 _DATABASE_SECONDS = 12.0
 waits.bound(
     lambda file, seconds, late: trampoline(file, read=True, timeout=seconds, timeout_exc=late),

@@ -9,15 +9,15 @@ from eventlet import tpool
 from eventlet.greenpool import GreenPool
 from nameko.extensions import DependencyProvider
 
-from chassis import inbox, outbox
-from chassis.consumer import on_event, on_events
-from chassis.database import Database
-from chassis.link import NotConfirmed
-from chassis.loops import end_all, finish, loop, wake
-from chassis.rpc import Bus, connect
-from chassis.server import RpcServer, ServiceLink, rpc
+from chassis.bus import inbox, outbox
+from chassis.bus.consumer import on_event, on_events
+from chassis.bus.link import NotConfirmed
+from chassis.bus.rpc import Bus, connect
+from chassis.bus.server import RpcServer, ServiceLink, rpc
+from chassis.db.database import Database
+from chassis.runtime import gauges
+from chassis.runtime.loops import end_all, finish, loop, wake
 from chassis.signatures import Signatures
-from chassis.telemetry import watching
 from contracts.errors import ApiError
 
 __all__ = [
@@ -57,9 +57,9 @@ class DatabaseProvider(DependencyProvider):
         self.database.on_commit(outbox.STAGED, self._staged.release)
         self.rpc_server.ping = self.database.ping
         container, name = self.container, self.container.service_name
-        watching.watch_connections(self.database, name)
-        watching.watch_outbox(self.database, name)
-        watching.watch_pool(
+        gauges.watch_connections(self.database, name)
+        gauges.watch_outbox(self.database, name)
+        gauges.watch_pool(
             "workers", name, lambda: len(container._worker_threads), lambda: container.max_workers
         )
 

@@ -232,7 +232,7 @@ class LocatedFile(Record):
 
 
 class SandboxReport(Record):
-    """What confines the decoder of uploads on the machine that answers (`chassis.sandbox`)."""
+    """What confines the decoder of uploads on the machine that answers (`chassis.sandbox.confinement`)."""
 
     #: 0: no Landlock. From 4 on it refuses TCP too.
     landlock_abi: int

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from chassis import clock as chassis_clock
-from chassis.database import Database
+from chassis.db import clock as chassis_clock
+from chassis.db.database import Database
 from contracts.errors import ApiError, ErrorRow
 from contracts.record import Record
 from ctl import simulator

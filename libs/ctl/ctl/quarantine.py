@@ -2,7 +2,7 @@
 
 import click
 
-from chassis import quarantine as chassis_quarantine
+from chassis.bus import quarantine as chassis_quarantine
 from contracts.errors import NOT_FOUND, ApiError
 from ctl.session import Session, pass_session
 

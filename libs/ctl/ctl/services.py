@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from chassis.pending import reason_of
+from chassis.bus.pending import reason_of
 from contracts.errors import ApiError
 from contracts.services import SERVICES
 from ctl.session import Session, pass_session

@@ -6,8 +6,8 @@ from typing import Any, cast
 import click
 from msgspec.structs import replace
 
+from chassis.bus.rpc import connect
 from chassis.ids import new_id
-from chassis.rpc import connect
 from chassis.signatures import Signatures
 from contracts.accounts import AccountsApi
 from contracts.ai import AiApi

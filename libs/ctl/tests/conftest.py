@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from chassis.testkit import keys_for_tests
 from ctl.cli import cli
 from ctl.session import Session
+from testkit.fixtures import keys_for_tests
 
 
 class FakeBus:

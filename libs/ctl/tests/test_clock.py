@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from chassis import clock
-from chassis.database import Database
+from chassis.db import clock
+from chassis.db.database import Database
 
 
 @pytest.fixture

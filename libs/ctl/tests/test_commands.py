@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from chassis import quarantine
-from chassis.quarantine import Quarantined
+from chassis.bus import quarantine
+from chassis.bus.quarantine import Quarantined
 from contracts.accounts import (
     AuditEntry,
     AuditLog,

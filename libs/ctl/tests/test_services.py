@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chassis.pending import unavailable
+from chassis.bus.pending import unavailable
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.record import Nothing
 from contracts.services import SERVICES

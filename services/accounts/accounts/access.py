@@ -4,7 +4,7 @@ from accounts import fields
 from accounts.store import Connection
 from accounts.store.brands import BrandStore
 from accounts.store.users import UserStore
-from chassis import outbox
+from chassis.bus import outbox
 from contracts.accounts import BrandOwner, User
 from contracts.errors import EMAIL_NOT_VERIFIED, ApiError
 from contracts.events import AccessRevoked, AccountChanged, CallerChanged

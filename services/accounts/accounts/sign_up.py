@@ -9,7 +9,7 @@ from accounts.config import AccountsConfig
 from accounts.store import Connection
 from accounts.store.users import UserStore
 from accounts.store.verification_mails import VerificationMailStore
-from chassis.database import Database
+from chassis.db.database import Database
 from contracts.accounts import CreatedUser, SignUp, User
 from contracts.caller import Caller
 from contracts.errors import INVITE_REQUIRED, SIGNUPS_CLOSED, ApiError

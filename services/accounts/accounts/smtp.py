@@ -6,7 +6,7 @@ from email.message import EmailMessage
 from email.utils import parseaddr
 
 from accounts.config import SmtpConfig
-from chassis.outbound import with_system_authorities
+from chassis.http.outbound import with_system_authorities
 
 #: For connecting and for each answer. Our choice: RFC 5321 (4.5.3.2) grants minutes, a mail may as well be tried again.
 _WAIT_SECONDS = 15.0

@@ -12,7 +12,7 @@ from accounts.store.audit import AuditStore
 from accounts.store.brands import BrandStore
 from accounts.store.collaborators import CollaboratorStore
 from accounts.store.tokens import OwnedToken, TokenStore
-from chassis import clock
+from chassis.db import clock
 from chassis.ids import new_id
 from chassis.tokens import SHOWN_LENGTH, hash_token
 from contracts.accounts import (

@@ -11,7 +11,7 @@ from accounts.scopes import SANDBOX_SCOPES
 from accounts.store import Connection
 from accounts.store.tokens import TokenStore
 from accounts.store.users import UserStore
-from chassis.database import Database
+from chassis.db.database import Database
 from chassis.ids import new_id
 from chassis.tokens import SHOWN_LENGTH, hash_token
 from contracts.accounts import ChangeTier, CreatedUser, CreateUser, GetUser, SignUp, User

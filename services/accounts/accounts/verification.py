@@ -14,7 +14,7 @@ from accounts.store.sign_up_tries import TryStore
 from accounts.store.tokens import TokenStore
 from accounts.store.users import UserStore
 from accounts.store.verification_mails import VerificationMailStore
-from chassis.database import Database
+from chassis.db.database import Database
 from contracts.accounts import ConfirmVerification, User, UserId, UserList, Verification, VerificationLink
 from contracts.caller import Caller
 from contracts.errors import invalid

@@ -15,7 +15,7 @@ from accounts import minting, smtp
 from accounts.config import AccountsConfig, SmtpConfig
 from accounts.store.verification_mails import DueMail, VerificationMailStore
 from accounts.verification import UNVERIFIED_DAYS
-from chassis.database import Database
+from chassis.db.database import Database
 
 log = structlog.get_logger()
 

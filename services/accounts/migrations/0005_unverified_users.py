@@ -7,4 +7,4 @@ INDEXES = {"users_unverified": "users (created_at) WHERE NOT verified"}
 
 
 def upgrade() -> None:
-    """The index is built before this (chassis.indexes)."""
+    """The index is built before this (chassis.db.indexes)."""

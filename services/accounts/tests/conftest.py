@@ -17,8 +17,8 @@ from sqlalchemy import text
 
 from accounts import audit, authentication, brands, collaborators, sign_up, tokens, users
 from accounts.config import AccountsConfig
-from chassis import clock
-from chassis.database import Database
+from chassis.db import clock
+from chassis.db.database import Database
 from chassis.tokens import hash_token
 from contracts.accounts import (
     AuditEntry,

@@ -19,8 +19,8 @@ from ai.payments.base import PaymentDispute, PaymentRefund
 from ai.store import Connection
 from ai.store.ledger import Ledgers
 from ai.store.payments import Dispute, Payment, Payments
-from chassis.database import Database
-from chassis.outbox import stage
+from chassis.bus.outbox import stage
+from chassis.db.database import Database
 from contracts.events import CreditsAdjusted
 
 log = structlog.get_logger()

@@ -16,8 +16,8 @@ from ai.providers.registry import Providers
 from ai.records import Claim
 from ai.storage import Storage
 from ai.store.jobs import Jobs
-from chassis.database import Database
-from chassis.pool import Pool
+from chassis.db.database import Database
+from chassis.runtime.pool import Pool
 from contracts.errors import AI_NOT_CONFIGURED, SERVICE_UNAVAILABLE, ApiError
 
 #: A call that has to wait longer to be let in at all is refused. Our choice.

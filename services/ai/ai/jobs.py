@@ -16,9 +16,9 @@ from ai.prices import COST_OF
 from ai.records import VIDEO, Claim, Job
 from ai.store import Connection
 from ai.store.jobs import Jobs
-from chassis import operations
+from chassis.bus.outbox import Staging, stage_all
+from chassis.db import operations
 from chassis.ids import new_id
-from chassis.outbox import Staging, stage_all
 from chassis.telemetry import tracing
 from contracts import ai as api
 from contracts.caller import Caller

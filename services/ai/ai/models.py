@@ -3,7 +3,7 @@
 from sqlalchemy import BigInteger, Boolean, Column, Date, DateTime, Integer, MetaData, String, Table
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
-from chassis import operations as chassis_operations
+from chassis.db import operations as chassis_operations
 
 metadata = MetaData()
 

@@ -10,8 +10,8 @@ from ai.house import House
 from ai.pictures import REFERENCE_TYPES, mime_type_of
 from ai.providers.base import Picture
 from ai.storage import StorageFailed
-from chassis.addresses import UnsafeAddress
-from chassis.guarded_http import FetchFailed, Stream, stream
+from chassis.http.addresses import UnsafeAddress
+from chassis.http.guarded_client import FetchFailed, Stream, stream
 from chassis.service import spawn_all
 from contracts.caller import Caller
 from contracts.errors import (

@@ -39,8 +39,8 @@ from ai.store import Connection
 from ai.store.ledger import Ledgers
 from ai.store.payments import Payments
 from ai.store.refills import AutoRefills, Refill, Refills, Wish
-from chassis import clock
-from chassis.database import Database
+from chassis.db import clock
+from chassis.db.database import Database
 from chassis.ids import new_id
 from chassis.telemetry import tracing
 from contracts import errors

@@ -7,10 +7,10 @@ from ai.config import Settings
 from ai.house import House
 from ai.payments import registry as payments
 from ai.providers.registry import Providers
-from chassis.database import Database
-from chassis.loops import FINISH_SECONDS
-from chassis.operations import forget_old
-from chassis.rpc import Bus
+from chassis.bus.rpc import Bus
+from chassis.db.database import Database
+from chassis.db.operations import forget_old
+from chassis.runtime.loops import FINISH_SECONDS
 from chassis.service import BusProvider, DatabaseProvider, finish, loop, rpc
 from contracts import ai as contract
 from contracts.caller import Caller

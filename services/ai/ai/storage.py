@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from urllib3.exceptions import HTTPError
 
-from chassis.outbound import Limits, Outbound
+from chassis.http.outbound import Limits, Outbound
 
 #: Connections kept open. Our choice.
 _POOL_SIZE = 32

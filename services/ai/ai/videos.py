@@ -7,7 +7,7 @@ from ai.house import House
 from ai.images import one_source, told
 from ai.prices import VIDEO
 from ai.providers.base import VIDEOS
-from chassis.loops import wake
+from chassis.runtime.loops import wake
 from contracts import ai as api
 from contracts.caller import Caller
 

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from chassis.schema import create_chassis_schema
+from chassis.db.schema import create_chassis_schema
 
 revision = "0001"
 down_revision = None

@@ -1,7 +1,7 @@
 """`python -m gateway`: gunicorn with green threads, as `config.py` says."""
 
 # The patch comes before every other import: a module imported earlier would keep blocking sockets and locks.
-from chassis import green
+from chassis.runtime import green
 
 green.patch()
 
@@ -10,9 +10,11 @@ from typing import Any
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 
-from chassis import garbage, logs, telemetry
+from chassis import telemetry
 from chassis.config import TelemetryConfig
-from chassis.telemetry.watching import watch_connections
+from chassis.runtime import garbage
+from chassis.runtime.gauges import watch_connections
+from chassis.telemetry import logs
 from gateway.app import create_app
 from gateway.config import Config
 from gateway.house import House

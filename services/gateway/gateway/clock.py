@@ -5,8 +5,8 @@ Token expiry is looked at on every request; asking the database each time would 
 
 from datetime import UTC, datetime, timedelta
 
-from chassis import clock
-from chassis.database import Database
+from chassis.db import clock
+from chassis.db.database import Database
 
 
 class GatewayClock:

@@ -14,7 +14,7 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
-from chassis.pending import unavailable
+from chassis.bus.pending import unavailable
 from chassis.telemetry import tracing
 from contracts.caller import Caller
 from contracts.errors import ApiError

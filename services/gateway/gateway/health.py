@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from chassis.pending import reason_of
+from chassis.bus.pending import reason_of
 from contracts.errors import ApiError
 
 log = structlog.get_logger()

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import structlog
 
-from chassis import rpc
-from chassis.clock import refuse_shifted
-from chassis.database import Database
+from chassis.bus import rpc
+from chassis.db.clock import refuse_shifted
+from chassis.db.database import Database
 from contracts.accounts import AccountsApi, Authenticate, Authenticated, RecordUse
 from contracts.ai import AiApi
 from contracts.caller import Caller

@@ -13,7 +13,7 @@ from enum import Enum
 
 import msgspec
 
-from chassis.database import Database
+from chassis.db.database import Database
 from chassis.ids import new_id
 from contracts.errors import (
     IDEMPOTENCY_IN_PROGRESS,

@@ -7,8 +7,8 @@ import structlog
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from chassis.outbound import Limits, Outbound, with_system_authorities
-from chassis.pending import unavailable
+from chassis.bus.pending import unavailable
+from chassis.http.outbound import Limits, Outbound, with_system_authorities
 from contracts.errors import NOT_FOUND, ApiError
 
 log = structlog.get_logger()

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, and_, bindparam, case, delete, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
-from chassis.clock import clock_now
-from chassis.database import Prepared
+from chassis.db.clock import clock_now
+from chassis.db.database import Prepared
 from contracts.record import Record
 from gateway.models import idempotency_keys as keys
 

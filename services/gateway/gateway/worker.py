@@ -18,7 +18,7 @@ _LINGER_SECONDS, _LINGER_BYTES = 1.0, 2**20
 
 
 class Log(Logger):  # type: ignore[misc]
-    """gunicorn's own lines, by the way that all others take (`chassis.logs`)."""
+    """gunicorn's own lines, by the way that all others take (`chassis.telemetry.logs`)."""
 
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from flask.testing import FlaskClient
 
-from chassis.database import Database
-from chassis.pending import unavailable
+from chassis.bus.pending import unavailable
+from chassis.db.database import Database
 from chassis.tokens import LIVE_PREFIX, make_token
 from contracts import accounts, publishing, quota
 from contracts.caller import Caller

@@ -3,8 +3,8 @@
 import structlog
 
 from chassis.config import ConfigError
-from chassis.confined import NotStarted, Workshop
-from chassis.sandbox import Confinement
+from chassis.sandbox.confinement import Confinement
+from chassis.sandbox.pool import NotStarted, SandboxPool
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.media import SandboxReport
@@ -16,7 +16,7 @@ log = structlog.get_logger()
 
 def check(settings: Settings) -> None:
     """Logs what holds on this kernel, in one line. Raises ConfigError when a required sandbox is not complete."""
-    workshop = Workshop("media.inspection")
+    workshop = SandboxPool("media.inspection")
     try:
         held = workshop.confinement()
     except NotStarted as error:

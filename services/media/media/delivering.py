@@ -2,7 +2,7 @@
 
 import tempfile
 
-from chassis.confined import NotStarted, WorkFailed
+from chassis.sandbox.pool import NotStarted, WorkFailed
 from contracts.caller import Caller
 from contracts.errors import INVALID_FILE_CONTENT, NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
 from contracts.media import GetFiles, MediaFile, MediaFiles

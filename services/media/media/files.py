@@ -1,7 +1,7 @@
 """Media as clients and our own services see and delete it."""
 
 from chassis.cursor import decode_position, encode_position
-from chassis.loops import wake
+from chassis.runtime.loops import wake
 from contracts.caller import Caller
 from contracts.errors import MEDIA_IN_USE, NOT_FOUND, ApiError
 from contracts.media import (

@@ -1,4 +1,4 @@
-"""Strangers' films, their headers read: runs in a confined process alone (`chassis.confined`), one film each.
+"""Strangers' films, their headers read: runs in a confined process alone (`chassis.sandbox.pool`), one film each.
 
 The film stays in the storage. The process outside brings ranges of it, asked for over a socket (`answer`).
 """

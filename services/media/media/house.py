@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
 
-from chassis.confined import Limits, Workshop
-from chassis.database import Database
+from chassis.db.database import Database
+from chassis.sandbox.pool import Limits, SandboxPool
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
 from contracts.media import Media, Storage
@@ -34,7 +34,7 @@ class House:
         self.settings = settings
         self.objects = Objects(settings)
         self._looks = threading.BoundedSemaphore(_LOOKS)
-        self.workshop = Workshop("media.inspection", _LIMITS, at_once=settings.confined_at_once)
+        self.workshop = SandboxPool("media.inspection", _LIMITS, at_once=settings.confined_at_once)
 
     @contextmanager
     def look(self) -> Iterator[None]:

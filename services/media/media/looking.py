@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import structlog
 
-from chassis.confined import NotStarted, WorkFailed
+from chassis.sandbox.pool import NotStarted, WorkFailed
 from contracts.errors import INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE, UPLOAD_ERROR, ApiError
 from media import films, probing
 from media.formats import Refused

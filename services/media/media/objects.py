@@ -18,7 +18,7 @@ from minio.error import MinioException, S3Error
 from urllib3 import BaseHTTPResponse, Retry
 from urllib3.exceptions import HTTPError
 
-from chassis.outbound import Limits, Outbound, with_system_authorities
+from chassis.http.outbound import Limits, Outbound, with_system_authorities
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from media.config import Settings
 from media.signing import Keys, presign_put

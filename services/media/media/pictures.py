@@ -1,4 +1,4 @@
-"""Strangers' pictures, decoded: runs in a confined process alone (`chassis.confined`), one picture each.
+"""Strangers' pictures, decoded: runs in a confined process alone (`chassis.sandbox.pool`), one picture each.
 
 Files come as open descriptors: what was uploaded, and an empty one for what is to be stored instead.
 """

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import structlog
 
-from chassis.confined import NotStarted, WorkFailed
+from chassis.sandbox.pool import NotStarted, WorkFailed
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.record import Record
 from media.house import House

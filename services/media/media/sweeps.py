@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import structlog
 
-from chassis import clock
-from chassis.loops import wake
+from chassis.db import clock
+from chassis.runtime.loops import wake
 from media import names
 from media.house import House
 from media.store.attachments import Attachments

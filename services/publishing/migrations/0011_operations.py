@@ -6,7 +6,7 @@ tables, and a repetition finds them there.
 
 from alembic import op
 
-from chassis.operations import create_operations
+from chassis.db.operations import create_operations
 
 revision = "0011"
 down_revision = "0010"

@@ -1,4 +1,4 @@
-"""Claims name their worker process, whose one lease is renewed in their place (`chassis.leases`).
+"""Claims name their worker process, whose one lease is renewed in their place (`chassis.db.leases`).
 
 Beside the release before this one: its claims have no worker and lapse by their `lease_until`; the new ones have
 `infinity` there, which that release never takes for passed. Going back to it, what a killed process of this release had
@@ -7,7 +7,7 @@ claimed is given back by hand (docs/operations.md, "Upgrade without downtime").
 
 from alembic import op
 
-from chassis.leases import create_workers
+from chassis.db.leases import create_workers
 
 revision = "0013"
 down_revision = "0012"

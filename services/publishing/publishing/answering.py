@@ -13,7 +13,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from chassis.database import Database
+from chassis.db.database import Database
 from contracts.caller import Caller
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN, SERVICE_UNAVAILABLE, ApiError, ErrorRow
 from publishing.house import House

@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from chassis.operations import Done
+from chassis.db.operations import Done
 from contracts import media as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError

@@ -1,6 +1,6 @@
 """How a page's connection is, asked of its platform now."""
 
-from chassis import clock
+from chassis.db import clock
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import PLATFORM_ERROR, UNSUPPORTED_PLATFORM, ApiError

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import structlog
 
-from chassis import outbox
+from chassis.bus import outbox
 from chassis.cursor import decode_cursor, encode_cursor
-from chassis.leases import local_deadline
-from chassis.operations import Done, Operations, once
+from chassis.db.leases import local_deadline
+from chassis.db.operations import Done, Operations, once
 from chassis.telemetry import tracing
 from contracts import publishing as api
 from contracts.caller import Caller

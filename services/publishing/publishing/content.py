@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from chassis.addresses import UnsafeAddress, check_url
+from chassis.http.addresses import UnsafeAddress, check_url
 from contracts.errors import INVALID_MEDIA_URL, NOT_FOUND, ApiError, invalid
 from contracts.platforms import PLATFORMS
 from contracts.publishing import MAX_MEDIA_PER_POST, MAX_MESSAGE_LENGTH, PostContent

@@ -10,8 +10,8 @@ from functools import partial
 import structlog
 from msgspec.structs import replace
 
-from chassis import clock
-from chassis.loops import wake
+from chassis.db import clock
+from chassis.runtime.loops import wake
 from chassis.telemetry import tracing
 from contracts.errors import PAGE_EXPIRED, ApiError
 from publishing import measures, telling

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from chassis.operations import Done, Operations, once
+from chassis.db.operations import Done, Operations, once
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, POST_IN_PROGRESS, SERVICE_UNAVAILABLE, ApiError

@@ -1,6 +1,6 @@
 """Live engagement of a published post (FB and IG): fetched on every call, remembered for the published list."""
 
-from chassis import clock
+from chassis.db import clock
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, PLATFORM_ERROR, UNSUPPORTED_PLATFORM, ApiError

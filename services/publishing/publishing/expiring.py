@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from chassis.outbox import stage
+from chassis.bus.outbox import stage
 from contracts.events import PageExpired
 from contracts.publishing import PostError
 from publishing.records import PageRow

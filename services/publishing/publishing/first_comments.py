@@ -8,7 +8,7 @@ from functools import partial
 
 import structlog
 
-from chassis.leases import local_deadline
+from chassis.db.leases import local_deadline
 from chassis.telemetry import tracing
 from contracts.platforms import DAY_SECONDS
 from publishing.config import LONGEST_CALL_SECONDS

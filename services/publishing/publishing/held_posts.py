@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import msgspec
 
-from chassis import clock
-from chassis.loops import wake
-from chassis.operations import Operations, once
+from chassis.db import clock
+from chassis.db.operations import Operations, once
+from chassis.runtime.loops import wake
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, PAGE_EXPIRED, SCHEDULE_OUT_OF_RANGE, ApiError

@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from chassis.loops import wake
+from chassis.runtime.loops import wake
 from chassis.telemetry import tracing
 from contracts import publishing as api
 from contracts.errors import HOOK_REFUSED, INVALID_JSON, NOT_FOUND, PAYLOAD_TOO_LARGE, ApiError

@@ -8,11 +8,11 @@ from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from typing import Any
 
-from chassis.database import Database
-from chassis.leases import WorkerLease
-from chassis.loops import FINISH_SECONDS
-from chassis.rpc import Bus
-from chassis.telemetry.watching import watch_pool
+from chassis.bus.rpc import Bus
+from chassis.db.database import Database
+from chassis.db.leases import WorkerLease
+from chassis.runtime.gauges import watch_pool
+from chassis.runtime.loops import FINISH_SECONDS
 from contracts.errors import PAGE_EXPIRED, SERVICE_UNAVAILABLE, ApiError
 from contracts.media import MediaApi
 from publishing import measures

@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
-from chassis.operations import Effect
+from chassis.db.operations import Effect
 from contracts.errors import ApiError
 from contracts.platforms import BRAND_PER_24H
 from publishing.guardrails import REACH, Breach, judge

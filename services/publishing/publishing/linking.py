@@ -14,9 +14,9 @@ from functools import partial
 import msgspec
 import structlog
 
+from chassis.bus.outbox import stage
+from chassis.db.operations import Operations, once
 from chassis.ids import new_id
-from chassis.operations import Operations, once
-from chassis.outbox import stage
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, POST_IN_PROGRESS, UNSUPPORTED_PLATFORM, ApiError, invalid

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from chassis.database import Database
+from chassis.db.database import Database
 from chassis.telemetry.metrics import WAIT_SECONDS, Counter, Gauge, Histogram, Reading
 from publishing.records import Post
 from publishing.store.page_queues import MOST_COUNTED, DueLane, PageQueues

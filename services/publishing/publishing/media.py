@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
-from chassis.addresses import UnsafeAddress
-from chassis.guarded_http import FetchFailed, Stream, stream
+from chassis.http.addresses import UnsafeAddress
+from chassis.http.guarded_client import FetchFailed, Stream, stream
 from contracts.errors import NOT_FOUND, ApiError
 from contracts.media import GetFiles, LocateFile, MediaFile
 from publishing.config import Settings

@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
-from chassis import operations as chassis_operations
+from chassis.db import operations as chassis_operations
 
 metadata = MetaData()
 _TIME = DateTime(timezone=True)
@@ -48,7 +48,7 @@ pages = Table(
     Column("subscribe_tries", Integer, nullable=False, server_default=text("0")),
     #: Its owner took it away: shown to nobody, kept for the posts that were made. Linked again it is the same page.
     Column("unlinked_at", _TIME),
-    #: Only the release before this one writes and reads it (`chassis.operations` now). To be dropped in the next.
+    #: Only the release before this one writes and reads it (`chassis.db.operations` now). To be dropped in the next.
     Column("unlink_operation_id", Text),
     #: What the platform knows the permission by: pages with the same one were given by the same person.
     Column("grant_id", Text),
@@ -155,7 +155,7 @@ posts = Table(
     #: Goes up with every claim: what an earlier holder still wants to write is void.
     Column("fence", BigInteger, nullable=False, server_default=text("0")),
     #: Real time. unknown: the next look-up. Infinity while a worker process has claimed the post: the claim lasts as
-    #: long as its worker's lease (`chassis.leases`). Another time with `sending`: a claim of the release before.
+    #: long as its worker's lease (`chassis.db.leases`). Another time with `sending`: a claim of the release before.
     Column("lease_until", _TIME),
     #: The worker process that has claimed the post; null when none has.
     Column("worker_id", Text),
@@ -183,7 +183,7 @@ posts = Table(
     #: Real time: until then the client of a publish at once waits for its outcome. Null: nobody waits, an event tells
     #: of it. Whoever answers without the outcome, and whoever records it, decide by this column which of them tells.
     Column("awaited_until", _TIME),
-    #: Only the release before this one writes and reads it (`chassis.operations` now). To be dropped in the next.
+    #: Only the release before this one writes and reads it (`chassis.db.operations` now). To be dropped in the next.
     Column("last_operation_id", Text),
     #: The user and the token that queued it: made, changed, retried or released it last. Null: not noted.
     Column("maker_user_id", Text),

@@ -4,7 +4,7 @@ from typing import Any
 
 from chassis.cursor import decode_position, encode_position
 from chassis.ids import new_id
-from chassis.loops import wake
+from chassis.runtime.loops import wake
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import BRAND_NOT_AUTHORIZED, NOT_FOUND, ApiError, invalid

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, NoReturn
 
-from chassis import clock
+from chassis.db import clock
+from chassis.db.operations import Effect, Operations, once
 from chassis.ids import new_id
-from chassis.loops import wake
-from chassis.operations import Effect, Operations, once
+from chassis.runtime.loops import wake
 from chassis.telemetry import tracing
 from contracts import publishing as api
 from contracts.caller import Caller

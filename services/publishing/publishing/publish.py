@@ -2,9 +2,9 @@
 
 from functools import partial
 
+from chassis.db.operations import Done, Effect, once
 from chassis.ids import new_id
-from chassis.loops import wake
-from chassis.operations import Done, Effect, once
+from chassis.runtime.loops import wake
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN, PLATFORM_REJECTED, POST_IN_PROGRESS, ApiError

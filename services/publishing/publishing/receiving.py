@@ -8,7 +8,7 @@ from datetime import UTC
 from itertools import islice
 from typing import NamedTuple
 
-from chassis.outbox import Staging, stage_all
+from chassis.bus.outbox import Staging, stage_all
 from contracts import publishing as api
 from contracts.events import CommentReceived
 from publishing.platforms.base import RemoteComment

@@ -13,8 +13,8 @@ from functools import partial
 import msgspec
 import structlog
 
-from chassis import clock
-from chassis.loops import wake
+from chassis.db import clock
+from chassis.runtime.loops import wake
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.platforms import HOUR_SECONDS
 from contracts.record import Record

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import structlog
 
-from chassis.batches import Batches
-from chassis.database import Database
+from chassis.db.batches import Batches
+from chassis.db.database import Database
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from publishing import measures, telling
 from publishing.expiring import Expired, expire

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from chassis.operations import forget_old
+from chassis.db.operations import forget_old
 from chassis.service import BusProvider, DatabaseProvider, finish, loop, on_event, rpc
 from contracts import publishing as contract
 from contracts.caller import Caller

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from chassis.operations import Operations
+from chassis.db.operations import Operations
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import SERVER_ERROR, SERVICE_UNAVAILABLE, ApiError

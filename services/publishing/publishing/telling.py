@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from chassis.outbox import Staging, stage_all
+from chassis.bus.outbox import Staging, stage_all
 from contracts.events import PostFailed, PostMedia, PostPublished, PostsHeld
 from publishing.records import PENDING, UNENDED, Post
 from publishing.store import Connection

@@ -2,7 +2,7 @@
 
 import structlog
 
-from chassis.outbox import Staging, stage_all
+from chassis.bus.outbox import Staging, stage_all
 from contracts.events import UnitReturned, UnitsUnconfirmed, UnitsUndecided
 from publishing.store import Connection
 from publishing.store.operations import PostOperations

@@ -4,8 +4,8 @@ from functools import partial
 
 import msgspec
 
-from chassis.loops import wake
-from chassis.operations import Operations, once
+from chassis.db.operations import Operations, once
+from chassis.runtime.loops import wake
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import PAGE_IN_USE, POST_IN_PROGRESS, ApiError

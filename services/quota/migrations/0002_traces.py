@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from chassis.schema import trace_outbox
+from chassis.db.schema import trace_outbox
 
 revision = "0002"
 down_revision = "0001"

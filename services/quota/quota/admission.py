@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import structlog
 
-from chassis.database import Database, LockTimeout
+from chassis.db.database import Database, LockTimeout
 from contracts import errors, plans
 from contracts.events import QuotaWarning
 from contracts.quota import Admitted, Arrival, ChargeUnit

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from chassis import clock
+from chassis.db import clock
 from chassis.service import DatabaseProvider, loop, on_event, rpc
 from contracts.caller import Caller
 from contracts.events import Event, UnitReturned, UnitsUndecided

@@ -14,8 +14,9 @@ from sqlalchemy import Connection, Dialect, delete, func, select, text, tuple_, 
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 
-from chassis import clock, outbox
-from chassis.database import Prepared, end_with, fetch
+from chassis.bus import outbox
+from chassis.db import clock
+from chassis.db.database import Prepared, end_with, fetch
 from contracts.events import QuotaWarning, UnconfirmedUnit, UnitsUnconfirmed
 from contracts.record import Record
 from quota.charges import UnitCharge

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from chassis.operations import create_operations
+from chassis.db.operations import create_operations
 
 revision = "0008"
 down_revision = "0007"

@@ -1,9 +1,9 @@
 """The delivery log as owners see it; tests and replays."""
 
-from chassis import clock
 from chassis.cursor import decode_cursor, encode_cursor
+from chassis.db import clock
 from chassis.ids import new_id
-from chassis.loops import wake
+from chassis.runtime.loops import wake
 from contracts import webhooks as api
 from contracts.caller import Caller
 from contracts.errors import IDEMPOTENCY_KEY_MISMATCH, NOT_FOUND, ApiError, invalid

@@ -3,11 +3,11 @@
 from functools import partial
 from typing import Any
 
-from chassis.database import Database
-from chassis.guarded_http import resolve
-from chassis.look_ups import Resolve
-from chassis.loops import wake
-from chassis.telemetry.watching import watch_pool
+from chassis.db.database import Database
+from chassis.http.guarded_client import resolve
+from chassis.http.resolver import Resolve
+from chassis.runtime.gauges import watch_pool
+from chassis.runtime.loops import wake
 from webhooks import measures
 from webhooks.arriving import ARRIVED
 from webhooks.config import Settings

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Collection, Sequence
 
-from chassis.posting import Line
+from chassis.http.webhook_connection import WebhookConnection
 from webhooks import rules
 from webhooks.records import Due, Entry, Opened, Tried
 
@@ -56,7 +56,7 @@ class Lane:
         self.loaded_at = 0.0
         self.has_more = False
         #: Connections to the endpoint that rest.
-        self.lines: list[Line] = []
+        self.lines: list[WebhookConnection] = []
 
     def set_up(self, opened: Opened, secrets: Collection[str]) -> None:
         """Takes the standing only of a lane that was just taken or enabled: otherwise this holder's own is newer."""

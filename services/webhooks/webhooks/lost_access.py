@@ -4,7 +4,7 @@ from itertools import groupby
 
 import msgspec
 
-from chassis.outbox import Staging, stage_all
+from chassis.bus.outbox import Staging, stage_all
 from contracts.events import AccessRevoked, DisabledWebhook, Event, WebhooksDisabled
 from contracts.maker import Maker
 from webhooks.records import MadeBy

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from chassis.database import Database
+from chassis.db.database import Database
 from chassis.telemetry import tracing
 from chassis.telemetry.metrics import WAIT_SECONDS, Counter, Gauge, Histogram, Reading
 from webhooks.records import Due, Tried

@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from chassis import operations as chassis_operations
+from chassis.db import operations as chassis_operations
 
 metadata = MetaData()
 _TIME = DateTime(timezone=True)

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from chassis.database import Database
-from chassis.look_ups import Resolve
-from chassis.loops import wake
-from chassis.pool import Pool
-from chassis.posting import Line
+from chassis.db.database import Database
+from chassis.http.resolver import Resolve
+from chassis.http.webhook_connection import WebhookConnection
+from chassis.runtime.loops import wake
+from chassis.runtime.pool import Pool
 from contracts.errors import ApiError
 from webhooks import charging, measures, rules, sending
 from webhooks.config import Settings
@@ -288,10 +288,10 @@ class Office:
             if self._lanes.get(lane.id) is not lane:
                 self._close_lines([lane])
 
-    def _line(self, account_id: str) -> Line:
-        return Line(self._settings.private_receivers.of(account_id), self._resolve)
+    def _line(self, account_id: str) -> WebhookConnection:
+        return WebhookConnection(self._settings.private_receivers.of(account_id), self._resolve)
 
-    def _attempt_one(self, lane: Lane, line: Line, due: Due) -> Due | None:
+    def _attempt_one(self, lane: Lane, line: WebhookConnection, due: Due) -> Due | None:
         tried = sending.send(lane, line, due, self._settings.timeout_seconds)
         with self._lock:
             tried = lane.weigh(tried)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 
-from chassis.addresses import AllowedNetwork, parse_allowed_network
+from chassis.http.addresses import AllowedNetwork, parse_allowed_network
 
 #: Instead of an account's id.
 EVERY_ACCOUNT = "*"

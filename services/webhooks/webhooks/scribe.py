@@ -7,8 +7,8 @@ import time
 
 import structlog
 
-from chassis.batches import Batches
-from chassis.database import Database
+from chassis.db.batches import Batches
+from chassis.db.database import Database
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from webhooks.records import Entry
 from webhooks.store.lanes import Lanes, Settled, Stood

@@ -4,7 +4,7 @@ import math
 import time
 from urllib.parse import urlsplit
 
-from chassis.posting import Line, PostFailed
+from chassis.http.webhook_connection import PostFailed, WebhookConnection
 from chassis.telemetry import tracing
 from webhooks.lanes import Lane
 from webhooks.records import Due, Tried
@@ -16,7 +16,7 @@ _MAX_ANSWER_BYTES, _KEPT_ANSWER_BYTES = 16 * 1024, 1024
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "Posthaste-Webhooks/1.3"}
 
 
-def send(lane: Lane, line: Line, due: Due, timeout_seconds: float) -> Tried:
+def send(lane: Lane, line: WebhookConnection, due: Due, timeout_seconds: float) -> Tried:
     """Does not raise: what went wrong is in the attempt."""
     headers = {
         **_HEADERS,

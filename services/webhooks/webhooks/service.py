@@ -4,9 +4,9 @@ from typing import Any, get_args
 
 from nameko.extensions import DependencyProvider
 
-from chassis.database import Database
-from chassis.operations import forget_old
-from chassis.rpc import Bus
+from chassis.bus.rpc import Bus
+from chassis.db.database import Database
+from chassis.db.operations import forget_old
 from chassis.service import BusProvider, DatabaseProvider, loop, on_event, on_events, rpc
 from contracts import webhooks as contract
 from contracts.caller import Caller

@@ -3,10 +3,10 @@
 from datetime import UTC, timedelta
 from functools import partial
 
-from chassis.addresses import UnsafeAddress, check_url
 from chassis.cursor import decode_position, encode_position
+from chassis.db.operations import Operations, once
+from chassis.http.addresses import UnsafeAddress, check_url
 from chassis.ids import new_id
-from chassis.operations import Operations, once
 from contracts import webhooks as api
 from contracts.caller import Caller
 from contracts.errors import (

@@ -11,7 +11,7 @@ from fault_kit.figures import Figures
 from fault_kit.poison import Broker, kinds
 from fault_kit.stack import WORKERS, FaultyStack
 
-from chassis.topology import RETRY_SECONDS, retry_queue
+from chassis.bus.topology import RETRY_SECONDS, retry_queue
 
 KINDS, CORE_KINDS = 1_000, 250
 SERVICES = tuple(name for name in WORKERS if name != "gateway")

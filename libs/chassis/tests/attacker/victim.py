@@ -15,8 +15,8 @@ import tempfile
 
 import attacks
 
-from chassis import seccomp
-from chassis.confined import Limits, NotStarted, OutOfLimits, WorkFailed, Workshop
+from chassis.sandbox import seccomp
+from chassis.sandbox.pool import Limits, NotStarted, OutOfLimits, SandboxPool, WorkFailed
 
 #: prctl's PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT and its "raise"; capset's version 3.
 DUMPABLE, KEEP_CAPABILITIES, NO_NEW_PRIVS, AMBIENT, RAISE, VERSION_3 = 4, 8, 38, 47, 2, 0x20080522
@@ -90,7 +90,7 @@ for name in order["outside"]:
 if order["filter"]:
     libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0)
     seccomp.enter(base64.b64decode(order["filter"]))
-workshop = Workshop("attacks", Limits(seconds=10))
+workshop = SandboxPool("attacks", Limits(seconds=10))
 for name in order["inside"]:
     attempt = script_inside if name in attacks.SCRIPTS else attack_inside
     found["inside"][name] = attempt(workshop, name)

@@ -9,7 +9,7 @@ import pika
 import pytest
 from probe.api import ProbeApi, Words
 
-from chassis import quarantine, topology
+from chassis.bus import quarantine, topology
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.events import Event

@@ -9,14 +9,14 @@ import pytest
 import requests
 from probe.api import ProbeApi, Words
 
-from chassis import topology
-from chassis.faulty_link import FaultyLink
-from chassis.link import Link, Message, NotConfirmed
-from chassis.rpc import connect
-from chassis.testkit import signed_by
+from chassis.bus import topology
+from chassis.bus.link import Link, Message, NotConfirmed
+from chassis.bus.rpc import connect
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.events import EVENTS
+from testkit.faulty_link import FaultyLink
+from testkit.fixtures import signed_by
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
 

@@ -8,11 +8,11 @@ import pika
 import pytest
 from probe.api import ProbeApi, Words
 
-from chassis import quarantine, topology
-from chassis.rpc import connect
-from chassis.testkit import signed_by
+from chassis.bus import quarantine, topology
+from chassis.bus.rpc import connect
 from contracts.caller import Caller
 from contracts.errors import ApiError
+from testkit.fixtures import signed_by
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
 #: The goal, and room for a busy machine.

@@ -9,13 +9,13 @@ import pytest
 from msgspec import Raw
 from probe.api import ProbeApi, Words
 
-from chassis import quarantine, topology
-from chassis.frames import Call, Reply, ReplyFrame, RequestFrame, decode_replies, encode
-from chassis.rpc import connect
-from chassis.testkit import SECRETS, signed_by
+from chassis.bus import quarantine, topology
+from chassis.bus.frames import Call, Reply, ReplyFrame, RequestFrame, decode_replies, encode
+from chassis.bus.rpc import connect
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 from contracts.events import Event
+from testkit.fixtures import SECRETS, signed_by
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
 

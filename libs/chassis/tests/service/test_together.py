@@ -9,9 +9,9 @@ import urllib.request
 import pytest
 from probe.api import ProbeApi, Words
 
-from chassis.any_sender import AnySender
-from chassis.testkit import SECRETS, RunningService, keys_for_tests
 from contracts.caller import Caller
+from testkit.any_sender import AnySender
+from testkit.fixtures import SECRETS, RunningService, keys_for_tests
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
 

@@ -12,13 +12,13 @@ import pytest
 from probe.api import ProbeApi, Words
 
 from chassis import telemetry
+from chassis.bus.topology import EVENT_EXCHANGE, event_queue
 from chassis.config import TelemetryConfig
 from chassis.telemetry import tracing
-from chassis.telemetry.collector import Collector, Seen
-from chassis.testkit import RunningService
-from chassis.topology import EVENT_EXCHANGE, event_queue
 from contracts.caller import Caller
 from contracts.errors import ApiError
+from testkit.collector import Collector, Seen
+from testkit.fixtures import RunningService
 
 SPAN = "00f067aa0ba902b7"
 CALLER = Caller(account_id="usr_1", user_id="usr_1", request_id="req_1")

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from chassis import topology
 from chassis.broker_access import NOTHING, UNITS, access_of, definitions
+from chassis.bus import topology
 from contracts.events import EVENTS
 from contracts.services import SERVICES
 

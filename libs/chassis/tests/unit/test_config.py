@@ -5,7 +5,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from chassis import amqp, config
+from chassis import config
+from chassis.bus import amqp
 from chassis.config import ConfigError
 from local import certificates
 

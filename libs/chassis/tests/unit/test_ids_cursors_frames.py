@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chassis import config, frames
+from chassis import config
+from chassis.bus import frames
 from chassis.cursor import decode_cursor, decode_position, encode_cursor, encode_position
 from chassis.ids import new_id
 from contracts.errors import ERRORS, PAGE_PUBLISH_GUARDRAIL, ApiError

@@ -3,7 +3,7 @@
 from sqlalchemy import Connection, insert, select
 
 from accounts.models import audit_entries
-from chassis.clock import clock_now
+from chassis.db.clock import clock_now
 from chassis.ids import new_id
 from contracts.accounts import AuditEntry
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Executable, Row, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
 from accounts.models import brands
-from chassis.clock import clock_now
+from chassis.db.clock import clock_now
 from contracts.accounts import Brand, BrandOwner
 
 _COLUMNS = [brands.c[field] for field in Brand.__struct_fields__]

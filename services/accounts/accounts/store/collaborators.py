@@ -4,7 +4,7 @@ from sqlalchemy import ColumnElement, Connection, delete, select
 from sqlalchemy.dialects.postgresql import insert
 
 from accounts.models import collaborators
-from chassis.clock import clock_now
+from chassis.db.clock import clock_now
 from contracts.accounts import Collaborator
 
 _COLUMNS = [collaborators.c[field] for field in Collaborator.__struct_fields__]

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Executable, Row, delete, select
 from sqlalchemy.dialects.postgresql import insert
 
 from accounts.models import invites
-from chassis.clock import clock_now
+from chassis.db.clock import clock_now
 from contracts.record import Record
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, delete, text
 
 from accounts.models import sign_up_tries
-from chassis.clock import clock_now
+from chassis.db.clock import clock_now
 
 
 class Tries(NamedTuple):

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from accounts.models import collaborators, tokens, users
-from chassis.clock import clock_now
+from chassis.db.clock import clock_now
 from contracts.accounts import Token, TokenUse, User
 from contracts.record import Record
 

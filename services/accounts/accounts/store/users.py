@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Executable, Row, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from accounts.models import users
-from chassis.clock import clock_now
+from chassis.db.clock import clock_now
 from contracts.accounts import User
 
 _COLUMNS = [users.c[field] for field in User.__struct_fields__]

@@ -9,10 +9,9 @@ import pika
 import pytest
 from msgspec import Raw
 
-from chassis.frames import Call, RequestFrame, decode_replies, encode
-from chassis.testkit import signed_by
+from chassis.bus.frames import Call, RequestFrame, decode_replies, encode
+from chassis.bus.topology import rpc_queue
 from chassis.tokens import hash_token
-from chassis.topology import rpc_queue
 from contracts.accounts import (
     Authenticate,
     ChangeTier,
@@ -27,6 +26,7 @@ from contracts.accounts import (
 )
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
+from testkit.fixtures import signed_by
 
 STRANGER = Caller(account_id="", user_id="")
 

@@ -6,8 +6,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from accounts.models import metadata
-from chassis import schema
-from chassis.database import Database
+from chassis.db import schema
+from chassis.db.database import Database
 
 
 def test_the_migrated_database_is_what_the_models_say(open_database: Callable[[str], Database]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from accounts import authentication, tokens
-from chassis import clock
+from chassis.db import clock
 from contracts.accounts import RecordUse, SetTokenUse, TokenId, TokenUse
 from contracts.caller import operator
 from contracts.errors import ApiError

@@ -37,7 +37,7 @@ from ai.payments.base import (
     PaymentState,
     Told,
 )
-from chassis.outbound import Limits, Outbound
+from chassis.http.outbound import Limits, Outbound
 from chassis.telemetry import tracing
 
 log = structlog.get_logger()

@@ -16,7 +16,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from ai.providers.base import Clip, GenerationFailed
-from chassis.outbound import Limits, Outbound
+from chassis.http.outbound import Limits, Outbound
 from chassis.service import offload
 from chassis.telemetry import tracing
 

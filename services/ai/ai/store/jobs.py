@@ -10,8 +10,8 @@ from sqlalchemy.dialects.postgresql import insert as insert_or
 from ai.models import jobs
 from ai.records import CAPTION, Claim, Job
 from ai.store import Connection
-from chassis.clock import clock_now
-from chassis.ranges import distinct_values
+from chassis.db.clock import clock_now
+from chassis.db.ranges import distinct_values
 from contracts.ai import JobKind
 from contracts.media import Media
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
-from chassis.testkit import RunningService
+from testkit.fixtures import RunningService
 
 
 @pytest.fixture

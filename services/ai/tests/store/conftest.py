@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import event
 
 from ai.payments.base import AnswerKept, Order, OutcomeUnknown, Payment, PaymentProvider, PaymentState
-from chassis import clock
-from chassis.database import Database
+from chassis.db import clock
+from chassis.db.database import Database
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from ai.credits import balance, charge, grant
 from ai.payments.base import PackSale, PaymentDispute, PaymentRefund, Told
 from ai.prices import CreditSettings
 from ai.store.ledger import Ledgers
-from chassis.database import Database
+from chassis.db.database import Database
 from contracts.ai import Credits, GrantCredits, PaymentHook, SetAutoRefill
 from contracts.caller import Caller, operator
 from contracts.events import Event

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from ai.credits import after_charge, balance, charge, grant, refund
 from ai.prices import CreditSettings
 from ai.store.ledger import CLOSE_AFTER, Ledgers
-from chassis.database import Database
+from chassis.db.database import Database
 from contracts.ai import Credits, CreditsAfterCharge, GrantCredits
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError

@@ -29,7 +29,7 @@ from ai.credits import balance, charge, grant, refund
 from ai.payments.base import PaymentState
 from ai.prices import CreditSettings
 from ai.store.ledger import Ledgers
-from chassis.database import Database
+from chassis.db.database import Database
 from contracts.ai import GrantCredits, PaymentHook, SetAutoRefill
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError

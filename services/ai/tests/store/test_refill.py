@@ -16,12 +16,12 @@ from ai.payments.manual import Manual
 from ai.prices import CreditSettings
 from ai.refill import run_refills, set_auto_refill, take_hook
 from chassis import telemetry
-from chassis.database import Database
+from chassis.db.database import Database
 from chassis.telemetry import tracing
-from chassis.telemetry.collector import Collector
 from contracts.ai import AutoRefill, PaymentHook, SetAutoRefill
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
+from testkit.collector import Collector
 
 SETTINGS = CreditSettings(payment_provider="stripe")
 ANN = Caller(account_id="usr_1", user_id="usr_1", tier="free")

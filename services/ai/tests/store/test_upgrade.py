@@ -9,7 +9,7 @@ from alembic.operations import Operations
 from sqlalchemy import text
 
 from ai.store.refills import AutoRefills, Refill, Refills
-from chassis.database import Database
+from chassis.db.database import Database
 from chassis.migrate import migrations_of
 
 OLDER_RELEASE_SAVES = """

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from ai.storage import Storage, StorageFailed
-from chassis.outbound import Limits
+from chassis.http.outbound import Limits
 
 SIZE_BYTES = 300_000
 TAKEN = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"

@@ -14,7 +14,7 @@ import pytest
 import requests
 from sqlalchemy import Engine
 
-from chassis.testkit import cloned_databases, keys_for_tests
+from testkit.fixtures import cloned_databases, keys_for_tests
 
 #: As short as a busy machine allows.
 READ_SECONDS = 1.0

@@ -9,8 +9,8 @@ import pytest
 from cryptography.fernet import InvalidToken
 from sqlalchemy import text
 
-from chassis import clock
-from chassis.database import Database
+from chassis.db import clock
+from chassis.db.database import Database
 from contracts import errors, quota, webhooks
 from contracts.errors import ApiError
 from contracts.publishing import PageResult, PageResults

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, case, delete, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
-from chassis.clock import clock_now
+from chassis.db.clock import clock_now
 from media.models import attachments, posts
 
 #: Publishing confirms within seconds, or died before it stored the post. Our choice.

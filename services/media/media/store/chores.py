@@ -5,7 +5,7 @@ from datetime import timedelta
 from sqlalchemy import Connection, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from chassis.clock import clock_now
+from chassis.db.clock import clock_now
 from media.models import chores
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import Connection, delete, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
-from chassis.clock import clock_now
-from chassis.ranges import distinct_values
+from chassis.db.clock import clock_now
+from chassis.db.ranges import distinct_values
 from media.models import attachments, deletions, media
 from media.names import is_id
 from media.records import MediaRow, Seen, Upload

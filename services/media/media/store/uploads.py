@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, or_, select, text, update
 
-from chassis.clock import clock_now
+from chassis.db.clock import clock_now
 from media.models import uploads
 from media.names import is_id
 from media.records import Upload

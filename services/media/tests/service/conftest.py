@@ -13,13 +13,13 @@ import urllib3
 from minio import Minio
 from sqlalchemy import text
 
-from chassis import topology
-from chassis.database import Database
+from chassis.bus import topology
+from chassis.db.database import Database
 from chassis.ids import new_id
-from chassis.testkit import signed_event
 from contracts import media as api
 from contracts.caller import Caller
 from contracts.events import Event, PostMedia
+from testkit.fixtures import signed_event
 
 ACCOUNT = "usr_a"
 

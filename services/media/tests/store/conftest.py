@@ -12,8 +12,8 @@ import pytest
 import urllib3
 from sqlalchemy import text
 
-from chassis import clock
-from chassis.database import Database
+from chassis.db import clock
+from chassis.db.database import Database
 from chassis.ids import new_id
 from contracts import media as api
 from contracts.caller import Caller

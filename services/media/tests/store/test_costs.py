@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import text
 
-from chassis.database import Database
+from chassis.db.database import Database
 from media.store.files import Files
 
 #: Files of the account: half of them under restrictions, of every 1,000 one under the restriction that is asked for.

@@ -6,7 +6,7 @@ import pytest
 import urllib3
 from PIL import Image
 
-from chassis.confined import Workshop
+from chassis.sandbox.pool import SandboxPool
 from contracts import media as api
 from contracts.errors import ApiError
 from media import delivering, files
@@ -82,7 +82,7 @@ def test_the_jpeg_is_made_once_is_public_does_not_count_and_goes_with_its_pictur
     world.house.workshop.close()
     world.house.workshop = None  # nothing is made again
     assert get(world, media, jpeg=True)[0].size_bytes == results[0].size_bytes
-    world.house.workshop = Workshop("media.inspection")
+    world.house.workshop = SandboxPool("media.inspection")
     files.delete(world.house, world.caller(), api.MediaId(id=media.media_id))
     world.sweep()
     assert world.objects() == set()

@@ -7,7 +7,7 @@ import sys
 import msgspec
 import pytest
 
-from chassis.confined import Limits, Workshop
+from chassis.sandbox.pool import Limits, SandboxPool
 from media import probing
 
 FILM = {"filename": "a.webm", "mime_type": "video/webm"}
@@ -114,7 +114,7 @@ def test_a_film_is_taken_whatever_ffprobe_makes_of_it(world, make, ffprobe, answ
 
 def test_an_ffprobe_that_never_ends_is_ended(world, make, ffprobe):
     world.house.workshop.close()
-    world.house.workshop = Workshop("media.inspection", Limits(seconds=1))
+    world.house.workshop = SandboxPool("media.inspection", Limits(seconds=1))
     ffprobe(then="while True: pass")
     assert kept(world, make.recording(live=True, timed=False)).duration_seconds == 900.0
 

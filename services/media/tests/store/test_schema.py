@@ -7,8 +7,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
 
-from chassis.database import Database
-from chassis.schema import metadata as chassis_metadata
+from chassis.db.database import Database
+from chassis.db.schema import metadata as chassis_metadata
 from media.models import metadata
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from chassis.confined import Limits, Workshop
+from chassis.sandbox.pool import Limits, SandboxPool
 from contracts import media as api
 from contracts.errors import ApiError
 from media import files, uploads
@@ -179,7 +179,7 @@ def test_a_shorter_file_that_nobody_wrote_down_is_refused_as_before(world):
 def test_a_film_that_a_slow_storage_takes_too_long_to_bring_is_not_refused_for_good(world, monkeypatch):
     data, read = world.make.recording(live=True), world.house.objects.read
     world.house.workshop.close()
-    world.house.workshop = Workshop("media.inspection", Limits(seconds=1))
+    world.house.workshop = SandboxPool("media.inspection", Limits(seconds=1))
 
     def slow(*arguments):
         threading.Event().wait(1.5)

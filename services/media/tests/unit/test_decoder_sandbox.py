@@ -9,8 +9,8 @@ import structlog
 from msgspec.structs import replace
 
 from chassis.config import ConfigError
-from chassis.confined import Workshop
-from chassis.sandbox import Confinement
+from chassis.sandbox.confinement import Confinement
+from chassis.sandbox.pool import SandboxPool
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from media import decoder_sandbox
@@ -48,7 +48,7 @@ def test_one_line_says_what_holds_here():
 def test_a_required_sandbox_has_landlock_and_seccomp_or_the_service_does_not_start(
     monkeypatch, held, missing
 ):
-    monkeypatch.setattr(Workshop, "confinement", lambda _: held)
+    monkeypatch.setattr(SandboxPool, "confinement", lambda _: held)
     decoder_sandbox.check(SETTINGS)
     if not missing:
         decoder_sandbox.check(REQUIRED)
@@ -65,7 +65,7 @@ def test_the_report_is_for_the_operator():
 #: landlock_create_ruleset fails with EOPNOTSUPP from here on, as on a kernel without Landlock.
 WITHOUT_LANDLOCK = """
 import ctypes, struct
-from chassis import seccomp
+from chassis.sandbox import seccomp
 from chassis.config import ConfigError
 from media import decoder_sandbox
 from media.config import Settings

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from chassis import leases
+from chassis.db import leases
 from publishing.platforms.base import OutcomeUnknown
 
 
@@ -31,7 +31,7 @@ def permission(ask: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def permission_until(deadline: float) -> Iterator[None]:
-    """The same for a claim with a lease of its own: past this `chassis.leases.local_deadline` nothing visible is sent.
+    """The same for a claim with a lease of its own: nothing visible is sent after `chassis.db.leases.local_deadline`.
 
     It ends as OutcomeUnknown then, as something may have been sent before.
     """

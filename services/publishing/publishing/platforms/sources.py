@@ -1,4 +1,4 @@
-"""Files in our own storage on their way to a platform. Strangers' files come through chassis.guarded_http instead."""
+"""Files in our own storage on their way to a platform. Strangers' files come through `http.guarded_client`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from functools import cache, partial
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from chassis.outbound import Limits, Outbound
+from chassis.http.outbound import Limits, Outbound
 from publishing.platforms.base import MediaSource, Opener, PlatformRefusal, Refusal
 
 #: Big enough to cost little, small enough for a hundred uploads at once. Our choice.

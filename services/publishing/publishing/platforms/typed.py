@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from chassis.addresses import UnsafeAddress, check_url
+from chassis.http.addresses import UnsafeAddress, check_url
 from contracts.errors import ApiError, invalid
 from contracts.record import Record
 

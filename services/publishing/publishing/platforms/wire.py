@@ -21,7 +21,7 @@ from urllib3.exceptions import (
     TimeoutError,  # noqa: A004
 )
 
-from chassis.outbound import Limits, Outbound
+from chassis.http.outbound import Limits, Outbound
 from chassis.telemetry import tracing
 from publishing.platforms import permission
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
@@ -62,7 +62,7 @@ class Reply:
 class Wire:
     """Calls to platforms over connections that are kept; thread-safe. Times in seconds.
 
-    A call ends after `read_timeout_seconds` and the time that its body needs at `chassis.outbound`'s slowest rate,
+    A call ends after `read_timeout_seconds` and the time that its body needs at `chassis.http.outbound`'s slowest rate,
     whether the platform is silent or sends and takes a byte now and then.
     """
 

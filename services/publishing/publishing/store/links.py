@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from chassis.clock import clock_now
+from chassis.db.clock import clock_now
 from publishing.models import links
 from publishing.records import Row, is_id
 

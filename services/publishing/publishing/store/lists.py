@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from chassis.database import Prepared
+from chassis.db.database import Prepared
 from contracts.platforms import PLATFORMS
 from publishing.records import PENDING, Post, column_names
 

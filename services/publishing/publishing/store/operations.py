@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-from chassis.operations import Operations
+from chassis.db.operations import Operations
 from publishing.records import PENDING
 
 #: By what they made, which the release before this one did not leave in `operations`. A publish or reply that its

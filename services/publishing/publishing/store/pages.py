@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
-from chassis.clock import clock_now
-from chassis.database import Prepared
+from chassis.db.clock import clock_now
+from chassis.db.database import Prepared
 from contracts import publishing as api
 from contracts.platforms import PLATFORMS
 from publishing.models import pages

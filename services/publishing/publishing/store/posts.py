@@ -8,9 +8,9 @@ import msgspec
 from sqlalchemy import Connection, RowMapping, Text, bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
-from chassis.clock import clock_now
-from chassis.database import Prepared, UniqueViolation, end_with, fetch
-from chassis.operations import CLAIM, Effect, Operation
+from chassis.db.clock import clock_now
+from chassis.db.database import Prepared, UniqueViolation, end_with, fetch
+from chassis.db.operations import CLAIM, Effect, Operation
 from contracts.caller import Caller
 from contracts.maker import maker_columns
 from contracts.platforms import DAY_SECONDS, MIN_SCHEDULE_GAP_SECONDS

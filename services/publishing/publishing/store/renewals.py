@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, exists, func, select, text, update
 
-from chassis.clock import clock_now
+from chassis.db.clock import clock_now
 from publishing.models import pages
 from publishing.records import PageRow
 

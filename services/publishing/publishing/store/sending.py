@@ -1,7 +1,7 @@
 """Sending posts: claim, begin, record. Statements only; which are next is `page_queues.py`, what lapses `looks.py`.
 
-Every claim raises the post's fence and names its worker process, whose lease is the claim's (`chassis.leases`). Begin
-and record name the fence they hold and change nothing without it; begin and what is stored on the way ask as well
+Every claim raises the post's fence and names its worker process, whose lease is the claim's (`chassis.db.leases`).
+Begin and record name the fence they hold and change nothing without it; begin and what is stored on the way ask as well
 whether the worker's lease holds. Leases and look-ups run in real time (`clock_timestamp()`), due times on the one clock
 (`clock_now()`), in whole milliseconds.
 """
@@ -15,8 +15,8 @@ import msgspec
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
-from chassis.database import UniqueViolation
-from chassis.leases import held_by
+from chassis.db.database import UniqueViolation
+from chassis.db.leases import held_by
 from chassis.telemetry import tracing
 from contracts.platforms import PLATFORMS
 from publishing.records import Post

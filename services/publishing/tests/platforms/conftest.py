@@ -16,7 +16,7 @@ import pytest
 import requests
 import urllib3
 
-from chassis.outbound import Limits
+from chassis.http.outbound import Limits
 from publishing.platforms.base import (
     Account,
     Checkpoint,

@@ -11,7 +11,7 @@ from typing import Any
 import pika
 import pytest
 
-from chassis.topology import event_queue
+from chassis.bus.topology import event_queue
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import ApiError

@@ -12,8 +12,8 @@ import pytest
 from cryptography.fernet import Fernet
 from sqlalchemy import text
 
-from chassis import clock
-from chassis.database import Database
+from chassis.db import clock
+from chassis.db.database import Database
 from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import Caller, operator
@@ -233,7 +233,7 @@ def make_house(
 ) -> Iterator[Callable[..., House]]:
     """`make_house()` → another process's worth of worker over the same database and platform. Its lease is renewed when
     the test says so, and it reaps others at once."""
-    monkeypatch.setattr("chassis.leases.GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("chassis.db.leases.GRACE_SECONDS", 0.0)
     made: list[House] = []
 
     def make(**changed: Any) -> House:

@@ -8,12 +8,12 @@ import pytest
 
 from chassis import telemetry
 from chassis.telemetry import tracing
-from chassis.telemetry.collector import Collector, Seen
 from contracts import publishing as api
 from contracts.errors import ApiError
 from publishing import comments, first_comments, hooks, publish
 from publishing.platforms.base import OutcomeUnknown, RemoteComment
 from publishing.store.received import Received
+from testkit.collector import Collector, Seen
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 

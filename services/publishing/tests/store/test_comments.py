@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chassis import leases
+from chassis.db import leases
 from contracts import publishing as api
 from contracts.errors import ApiError
 from publishing import comments, engagement, first_comments, publish

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from chassis import database
+from chassis.db import database
 from contracts import publishing as api
 from publishing import due, posts
 from publishing.house import House

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from chassis.database import Database
+from chassis.db.database import Database
 from contracts import publishing as api
 from publishing import due, posts
 from publishing.house import House

@@ -11,14 +11,15 @@ import msgspec
 import pika
 import pytest
 
-from chassis import clock, topology
-from chassis.database import Database
-from chassis.testkit import signed_event
+from chassis.bus import topology
+from chassis.db import clock
+from chassis.db.database import Database
 from contracts.caller import Caller, operator
 from contracts.errors import MISSING_SCOPE, ApiError
 from contracts.events import Event, UnitReturned
 from contracts.quota import Admitted, Arrival, Arrivals, ChargeUnit, ChargeUnits, Refund, SetSandboxUse
 from contracts.record import Nothing
+from testkit.fixtures import signed_event
 
 GATEWAY = Caller(account_id="", user_id="gateway")
 CALLER = Caller(account_id="usr_1", user_id="usr_1", tier="elite", operation_id="op_1")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from chassis.database import Database
+from chassis.db.database import Database
 from quota.admission import Admissions
 from quota.config import QuotaConfig
 

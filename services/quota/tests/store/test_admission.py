@@ -11,9 +11,9 @@ import msgspec
 import pytest
 from sqlalchemy import select, text
 
-from chassis import clock
-from chassis.database import Database
-from chassis.schema import outbox
+from chassis.db import clock
+from chassis.db.database import Database
+from chassis.db.schema import outbox
 from contracts.caller import Caller
 from contracts.events import Event, QuotaWarning
 from contracts.quota import Admitted, Arrival, BucketUse, ChargeUnit, Usage

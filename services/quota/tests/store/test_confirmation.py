@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from sqlalchemy import select, update
 
-from chassis.database import Database
-from chassis.schema import outbox
+from chassis.db.database import Database
+from chassis.db.schema import outbox
 from contracts.caller import Caller
 from contracts.events import Event, UnconfirmedUnit, UnitsUnconfirmed, UnitsUndecided
 from contracts.quota import Arrival, ChargeUnit

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, text
 
-from chassis import database as chassis_database
-from chassis.database import Database, LockTimeout, fetch
+from chassis.db import database as chassis_database
+from chassis.db.database import Database, LockTimeout, fetch
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.events import UnconfirmedUnit, UnitsUndecided

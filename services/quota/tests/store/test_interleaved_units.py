@@ -10,10 +10,9 @@ import msgspec
 import pytest
 from sqlalchemy import text
 
-from chassis import inbox
-from chassis.database import Database
+from chassis.bus import inbox
+from chassis.db.database import Database
 from chassis.ids import new_id
-from chassis.interleaving import Interleaver, Process, Try, explore
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.quota import Arrival
@@ -21,6 +20,7 @@ from quota import usage
 from quota.admission import Admissions
 from quota.config import QuotaConfig
 from quota.store import Store
+from testkit.interleaving import Interleaver, Process, Try, explore
 
 CONFIG = QuotaConfig(upgrade_url="https://example.test/upgrade", unconfirmed_after=timedelta(minutes=5))
 

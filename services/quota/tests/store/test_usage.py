@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, select, update
 
-from chassis import clock
-from chassis.database import Database
+from chassis.db import clock
+from chassis.db.database import Database
 from contracts.caller import Caller, operator
 from contracts.errors import MISSING_SCOPE, VALIDATION_ERROR, ApiError, ErrorRow
 from contracts.quota import Admitted, Arrival, SetSandboxUse

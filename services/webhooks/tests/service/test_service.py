@@ -12,9 +12,8 @@ import pika
 import pytest
 from cryptography.fernet import Fernet
 
-from chassis import topology
+from chassis.bus import topology
 from chassis.ids import new_id
-from chassis.testkit import signed_event
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.events import Event
@@ -25,6 +24,7 @@ from contracts.webhooks import (
     ReplayDelivery,
     SubscriptionId,
 )
+from testkit.fixtures import signed_event
 
 PATIENCE_SECONDS = 60.0
 CALLER = Caller(account_id="usr_1", user_id="usr_1", tier="elite", operation_id="op_1")

@@ -10,8 +10,8 @@ import pytest
 from cryptography.fernet import Fernet
 from sqlalchemy import text
 
-from chassis import clock
-from chassis.database import Database
+from chassis.db import clock
+from chassis.db.database import Database
 from chassis.ids import new_id
 from contracts import webhooks as api
 from contracts.caller import Caller

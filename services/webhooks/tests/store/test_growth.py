@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from chassis import inbox
-from chassis.database import Compiled
+from chassis.bus import inbox
+from chassis.db.database import Compiled
 from webhooks import chores
 from webhooks.store import lanes, log
 

@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from chassis.ids import new_id
-from chassis.interleaving import Interleaver, Try, explore
 from contracts import webhooks as api
 from contracts.caller import operator
 from contracts.errors import ApiError
 from contracts.events import AccessRevoked, Event
+from testkit.interleaving import Interleaver, Try, explore
 from webhooks import chores, deliveries, lost_access, subscriptions
 from webhooks.house import House
 

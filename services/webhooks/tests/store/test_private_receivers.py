@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from chassis.guarded_http import resolve as ask_resolver
+from chassis.http.guarded_client import resolve as ask_resolver
 from contracts import webhooks as api
 from contracts.errors import ApiError
 from webhooks import deliveries, private_receivers, subscriptions

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from chassis.database import Database
-from chassis.schema import metadata as chassis_metadata
+from chassis.db.database import Database
+from chassis.db.schema import metadata as chassis_metadata
 from webhooks.models import metadata
 
 

@@ -3,8 +3,8 @@
 import pytest
 from cryptography.fernet import Fernet
 
-from chassis.addresses import is_allowed
 from chassis.config import ConfigError
+from chassis.http.addresses import is_allowed
 from webhooks.config import Settings
 from webhooks.private_receivers import PrivateReceivers, parse
 

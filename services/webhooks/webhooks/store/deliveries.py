@@ -5,8 +5,8 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Connection, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
-from chassis.clock import clock_now
-from chassis.database import Compiled
+from chassis.db.clock import clock_now
+from chassis.db.database import Compiled
 from chassis.telemetry import tracing
 from contracts.events import Event
 from contracts.webhooks import Attempt

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import Connection, text
 
-from chassis.database import Compiled
+from chassis.db.database import Compiled
 from webhooks.records import Due, Opened
 from webhooks.rules import Standing
 

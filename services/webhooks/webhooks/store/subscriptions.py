@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, Text, and_, cast, func, or_, select, tuple_, update
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
-from chassis.clock import clock_now
+from chassis.db.clock import clock_now
 from webhooks.models import accounts, deliveries, lanes, revoked_tokens, secrets, subscriptions
 from webhooks.records import MadeBy, SecretRow, SubscriptionRow
 

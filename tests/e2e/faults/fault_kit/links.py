@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from chassis.faulty_link import FaultyLink
+from testkit.faulty_link import FaultyLink
 
 
 class Links:

@@ -4,7 +4,7 @@ import time
 
 from sqlalchemy import text
 
-from chassis import outbox
+from chassis.bus import outbox
 from chassis.service import BusProvider, DatabaseProvider, loop, on_event, on_events, rpc
 from contracts.errors import NOT_FOUND, ApiError
 from contracts.events import AccountChanged

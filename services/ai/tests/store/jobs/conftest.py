@@ -20,8 +20,8 @@ from ai.prices import CreditSettings
 from ai.providers.base import CAPTIONS, IMAGES, VIDEOS, Clip, Picture, Provider
 from ai.providers.gemini import GeminiSettings
 from ai.providers.openai import OpenAiSettings
-from chassis import clock
-from chassis.database import Database
+from chassis.db import clock
+from chassis.db.database import Database
 from chassis.ids import new_id
 from contracts import media as media_api
 from contracts.caller import Caller

@@ -12,9 +12,9 @@ from ai.house import House
 from ai.providers.base import GenerationFailed
 from chassis import telemetry
 from chassis.telemetry import tracing
-from chassis.telemetry.collector import Collector
 from contracts import ai as api
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from testkit.collector import Collector
 
 from .conftest import World
 

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from ai.store.jobs import Jobs
-from chassis.database import Database
+from chassis.db.database import Database
 
 #: Jobs of the account: pictures by everybody, and of every 1,000 a video that a restricted token made.
 HISTORY = 20_000

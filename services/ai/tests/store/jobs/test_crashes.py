@@ -10,7 +10,7 @@ import pytest
 
 from ai import captions, filming, images, jobs, keeping, recovery, videos
 from ai.store.jobs import Jobs
-from chassis.database import Database
+from chassis.db.database import Database
 from chassis.ids import new_id
 from contracts import ai as api
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError

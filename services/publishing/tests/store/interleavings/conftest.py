@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from chassis import leases
-from chassis.database import Database
+from chassis.db import leases
+from chassis.db.database import Database
+from chassis.db.leases import WorkerLease
 from chassis.ids import new_id
-from chassis.interleaving import Ended, Interleaver, Process, Try
-from chassis.leases import WorkerLease
 from contracts import publishing as api
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
@@ -23,6 +22,7 @@ from publishing.platforms import permission
 from publishing.platforms.base import OutcomeUnknown
 from publishing.platforms.registry import Registry, default_settings
 from publishing.store.operations import Left
+from testkit.interleaving import Ended, Interleaver, Process, Try
 
 from .played_graph import GraphOf, PlayedGraph
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from chassis.interleaving import Process
 from publishing.platforms import permission
 from publishing.platforms.base import Account, MediaSource, OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.platforms.meta.errors import MISSING, PHOTOS_ALREADY_POSTED
+from testkit.interleaving import Process
 
 _CALLS = ("read", "create", "stage")
 

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 
 from chassis.ids import new_id
-from chassis.interleaving import Process, Try, explore
 from contracts import publishing as api
 from contracts.errors import ApiError
 from publishing import comments, first_comments
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.store.received import Received
+from testkit.interleaving import Process, Try, explore
 
 
 def script(stage: Any, draw: random.Random) -> None:

@@ -4,11 +4,11 @@ import random
 from functools import partial
 from typing import Any
 
-from chassis.interleaving import Ended, Try, explore
 from contracts import publishing as api
 from contracts.errors import ApiError
 from publishing import due, editing, posts
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
+from testkit.interleaving import Ended, Try, explore
 
 OLD, NEW = "old text", "new text"
 

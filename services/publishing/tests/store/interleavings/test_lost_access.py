@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from chassis import inbox
+from chassis.bus import inbox
 from chassis.ids import new_id
-from chassis.interleaving import Process, Try, explore
 from contracts import publishing as api
 from contracts.errors import ApiError
 from contracts.events import AccessRevoked, Event
 from publishing import due, held_posts, lost_access, posts, unlinking
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
+from testkit.interleaving import Process, Try, explore
 
 
 class Removal:

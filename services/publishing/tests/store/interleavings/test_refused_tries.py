@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from chassis.ids import new_id
-from chassis.interleaving import Ended, Try, explore
 from contracts import publishing as api
 from contracts.errors import ApiError
 from publishing import posts
 from publishing.answering import Answer
+from testkit.interleaving import Ended, Try, explore
 
 
 def refusal_of(ended: Ended) -> str | None:

@@ -4,10 +4,10 @@ import random
 from functools import partial
 from typing import Any
 
-from chassis.interleaving import Try, explore
 from contracts import publishing as api
 from contracts.platforms import PLATFORMS
 from publishing.answering import Answer
+from testkit.interleaving import Try, explore
 
 
 def test_two_brands_posts_on_one_page_go_out_one_at_a_time(stage: Any, seeds: range) -> None:

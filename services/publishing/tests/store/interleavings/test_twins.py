@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from chassis.interleaving import Try, explore
 from contracts import publishing as api
+from testkit.interleaving import Try, explore
 
 from .played_graph import PlayedGraph, opened
 

@@ -7,13 +7,13 @@ import msgspec
 import pytest
 
 from chassis.ids import new_id
-from chassis.interleaving import Process, Try, explore
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.events import UnconfirmedUnit, UnitsUnconfirmed
 from publishing import posts, units
 from publishing.answering import Answer
+from testkit.interleaving import Process, Try, explore
 
 
 def ask(process: Process | Any, caller: Caller, try_number: int) -> None:

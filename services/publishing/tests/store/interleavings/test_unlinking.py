@@ -4,10 +4,10 @@ import random
 from functools import partial
 from typing import Any
 
-from chassis.interleaving import Process, Try, explore
 from contracts import publishing as api
 from publishing import unlinking
 from publishing.answering import Answer
+from testkit.interleaving import Process, Try, explore
 
 
 class Unlinking:

@@ -4,9 +4,9 @@ import random
 from functools import partial
 from typing import Any
 
-from chassis.interleaving import Try, explore
 from publishing import answering
 from publishing.platforms.base import PlatformRefusal, Refusal
+from testkit.interleaving import Try, explore
 
 from .conftest import Client
 

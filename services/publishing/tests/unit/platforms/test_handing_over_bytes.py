@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from chassis.outbound import Limits, Outbound
+from chassis.http.outbound import Limits, Outbound
 from publishing.platforms import sources
 from publishing.platforms.base import (
     Account,

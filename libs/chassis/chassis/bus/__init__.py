@@ -1,0 +1,1 @@
+"""Everything between a service and RabbitMQ: calls, events, and who signed them."""

@@ -1,0 +1,114 @@
+"""Events staged in the transaction of the change they tell of, and the relay that sends them.
+
+Nothing is published that was not committed, and nothing committed is forgotten: a row leaves the outbox only
+when the broker has confirmed it. An event may be sent twice (a crash between confirm and delete): receivers
+have an inbox. Every replica runs a relay; row locks share the work.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, delete, insert, select
+
+from chassis.bus import topology
+from chassis.bus.link import Link, Message
+from chassis.db import clock
+from chassis.db.database import Database
+from chassis.db.schema import outbox
+from chassis.ids import new_id
+from chassis.signatures import Signatures
+from chassis.telemetry import tracing
+from contracts.events import EVENTS, Event
+from contracts.record import Record
+
+#: Set in `connection.info` by `stage`, so that the commit wakes the relay.
+STAGED = "outbox_staged"
+_BATCH = 200
+
+
+class Staging(NamedTuple):
+    """An event of contracts.events to be staged; `data` is the event's own record."""
+
+    event: str
+    data: Record
+    account_id: str
+    brand_id: str | None = None
+    #: Where its cause is not what runs now: the cause's, "" where that was not traced.
+    traceparent: str | None = None
+    made_within: tuple[str, ...] | None = None
+
+
+def stage(
+    connection: Connection, event: str, data: Record, *, account_id: str, brand_id: str | None = None
+) -> Event:
+    """Stages an event of contracts.events in this transaction. `data` is the event's own record."""
+    return stage_all(connection, [Staging(event, data, account_id, brand_id)])[0]
+
+
+def stage_all(connection: Connection, stagings: Sequence[Staging]) -> list[Event]:
+    """Stages several events in two round trips, however many they are."""
+    for staging in stagings:
+        if staging.event not in EVENTS:
+            raise KeyError(f"{staging.event} is not in contracts.events.EVENTS")
+    if not stagings:
+        return []
+    created_at, cause = clock.now(connection), tracing.traceparent()
+    causes = [(cause if s.traceparent is None else s.traceparent) or None for s in stagings]
+    envelopes = [
+        Event(
+            id=new_id("evt"),
+            event=staging.event,
+            created_at=created_at,
+            account_id=staging.account_id,
+            brand_id=staging.brand_id,
+            data=msgspec.to_builtins(staging.data),
+            made_within=staging.made_within,
+        )
+        for staging in stagings
+    ]
+    connection.execute(
+        insert(outbox),
+        [
+            {"event_id": e.id, "event": e.event, "body": msgspec.json.encode(e), "traceparent": told_by}
+            for e, told_by in zip(envelopes, causes, strict=True)
+        ],
+    )
+    connection.info[STAGED] = True
+    return envelopes
+
+
+def relay_once(database: Database, link: Link, signatures: Signatures, limit: int = _BATCH) -> int:
+    """Sends up to `limit` staged events, signed, in order of staging; returns how many.
+
+    Raises NotConfirmed when the broker did not confirm them: they stay for the next time.
+    """
+    with database.transaction() as connection:
+        rows = connection.execute(
+            select(outbox).order_by(outbox.c.position).limit(limit).with_for_update(skip_locked=True)
+        ).all()
+        messages = []
+        for row in rows:
+            route = EVENTS.get(row.event)
+            if route is not None and route.broadcast:
+                messages.append(
+                    Message(
+                        topology.BROADCAST_EXCHANGE, "", row.body, message_id=row.event_id, mandatory=False
+                    )
+                )
+            elif route is not None and route.receivers:
+                headers = {
+                    **(tracing.sending(row.event, row.traceparent, row.created_at) or {}),
+                    **signatures.event_headers(route.receivers, row.body),
+                }
+                messages.append(
+                    Message(
+                        *(topology.EVENT_EXCHANGE, row.event, row.body),
+                        message_id=row.event_id,
+                        headers=headers,
+                    )
+                )
+        link.publish_confirmed(messages)
+        if rows:
+            connection.execute(delete(outbox).where(outbox.c.position.in_([row.position for row in rows])))
+    return len(rows)

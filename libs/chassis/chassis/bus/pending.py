@@ -1,0 +1,93 @@
+"""A call whose answer is awaited, and the errors it may end with."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import structlog
+from msgspec import Raw
+
+from chassis.bus.frames import REFUSED, Call, Failure, Method, error_of
+from chassis.telemetry import tracing
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+
+log = structlog.get_logger()
+
+
+class PendingCall:
+    """A call on its way: `result()` waits for it."""
+
+    __slots__ = (
+        *("_done", "_error", "_method", "_raw"),
+        *("call", "deadline", "forget", "frame_id", "has_ended", "sent_at", "service", "span", "then"),
+    )
+
+    def __init__(self, service: str, method: Method, call: Call, deadline: float) -> None:
+        self.service = service
+        self.call = call
+        self.deadline = deadline
+        #: When it left (monotonic); 0 before that.
+        self.sent_at = 0.0
+        self.has_ended = False
+        self.frame_id = 0
+        self.forget: Callable[[int], None] = lambda _id: None
+        self.span: Any = None
+        #: Called in the I/O thread once the answer is there; must be quick, and may start further calls.
+        self.then: Callable[[PendingCall], None] | None = None
+        self._method = method
+        self._done = threading.Lock()
+        self._done.acquire()
+        self._raw = Raw(b"null")
+        self._error: ApiError | None = None
+
+    def is_over(self, now: float) -> bool:
+        """Whether nobody waits for the answer any more: it has one, or its deadline has passed."""
+        return self.has_ended or self.deadline <= now
+
+    def finish(self, raw: Raw, error: ApiError | None) -> None:
+        self._raw, self._error, self.has_ended = raw, error, True
+        self._done.release()
+        if self.span is not None:
+            tracing.called(self.span, error)
+        if self.then is not None:
+            self.then(self)
+
+    def result(self) -> Any:
+        """The service's answer as the contract's record. Raises ApiError."""
+        return msgspec.json.decode(self.json(), type=self._method.result)
+
+    def json(self) -> Raw:
+        """The same as the service wrote it. Raises ApiError."""
+        if not self._done.acquire(timeout=max(self.deadline - time.monotonic(), 0)):
+            self.forget(self.call.id)
+            late = unavailable(f"{self.service} did not answer in time")
+            if self.span is not None:
+                tracing.called(self.span, late)
+            raise late
+        if self._error is not None:
+            raise self._error
+        return self._raw
+
+
+def unavailable(reason: str) -> ApiError:
+    """SERVICE_UNAVAILABLE; the reason is logged and noted for the operator, clients are not shown it."""
+    log.warning("service_unavailable", reason=reason)
+    error = ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
+    error.add_note(reason)
+    return error
+
+
+def failed(service: str, failure: Failure | None) -> ApiError | None:
+    """The error that a service's reply stands for; None of a reply without one."""
+    if failure is None:
+        return None
+    if why := failure.extras.get(REFUSED):
+        return unavailable(f"{service} refused the call: {why}")
+    return error_of(failure)
+
+
+def reason_of(error: ApiError) -> str:
+    """Why a call failed, for the operator: what was noted here, else the message of the service."""
+    return next(iter(getattr(error, "__notes__", ())), error.message)

@@ -1,0 +1,402 @@
+"""Calling services: typed proxies over one connection per process, calls gathered into frames.
+
+`bus = connect(amqp_url, signatures)`, `publishing = bus.service("publishing")`,
+`publishing.schedule_post(caller, request)`. Works in real threads (the gateway) and in green ones (services). The only
+exception is ApiError: the service's own refusal, or SERVICE_UNAVAILABLE when no answer came in time.
+
+SERVICE_UNAVAILABLE comes before the deadline, within 2 s, when nobody can answer: when no process consumes the
+service's calls (`consumer_watch.py`), or the broker is away. While that lasts further calls are refused at once. A call
+whose process or connection was lost may have run, or may still run until its deadline. So a write is repeated with the
+same operation id, as after any SERVICE_UNAVAILABLE.
+
+Gathering is adaptive: a call leaves at once while no frame to its service is unanswered; otherwise it waits for
+that answer or 2 ms, whichever is first, and leaves with its neighbours.
+"""
+
+import itertools
+import math
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pika
+import structlog
+from msgspec import Raw
+from pika.channel import Channel
+
+from chassis.bus import topology
+from chassis.bus.consumer_watch import ConsumerWatch
+from chassis.bus.frames import (
+    MAX_FRAME_BYTES,
+    PING,
+    UNREADABLE,
+    Call,
+    Method,
+    RequestFrame,
+    decode_replies,
+    encode,
+    methods_of,
+)
+from chassis.bus.link import Link
+from chassis.bus.pending import PendingCall, failed, unavailable
+from chassis.bus.refusals import note_refused
+from chassis.signatures import Refused, Signatures
+from chassis.telemetry import tracing
+from contracts.caller import Caller
+from contracts.events import Event
+from contracts.record import Nothing
+from contracts.services import SERVICES
+
+log = structlog.get_logger()
+
+#: Frames to one service that may be unanswered before calls gather. Architecture "Speed" says one or two: with two,
+#: a read at 64 connections cost a fifth more CPU.
+FRAMES_ON_THEIR_WAY = 1
+#: The longest a call waits for neighbours. Architecture, "Speed".
+GATHER_SECONDS = 0.002
+#: A frame that is unanswered for longer holds up nobody: its calls are slow, or nobody will ever answer. Our choice.
+FRESH_SECONDS = 0.02
+DEFAULT_TIMEOUT_SECONDS = 10.0
+#: How long after its deadline a call is ended that nobody waits for.
+_SWEEP_SECONDS = 0.5
+#: A call unanswered for so long has its service's consumers looked for. Two looks, a tick (0.25 s) apart, and the tick
+#: before them make it 1.5 s until it is refused.
+UNANSWERED_SECONDS = 1.0
+#: A lost connection is usually back in 0.1 s. Without one for so long, calls are refused.
+DISCONNECTED_SECONDS = 1.5
+#: Why calls to a service that is away are refused.
+NOBODY = "no process consumes its calls"
+_REPLY_TO = "amq.rabbitmq.reply-to"
+
+
+def connect(amqp_url: str, signatures: Signatures, name: str = "") -> "Bus":
+    """A bus connected in the background; the first call waits for the connection within its own deadline.
+
+    `signatures` say who calls; `name` is the connection's, for who looks at the broker.
+    """
+    return Bus(amqp_url, signatures, name or signatures.name)
+
+
+class Bus:
+    """One process's connection to all services. Thread safe."""
+
+    def __init__(self, amqp_url: str, signatures: Signatures, name: str) -> None:
+        self.signatures = signatures
+        #: From anywhere: a reply that was recorded earlier answers nothing of this process.
+        self._ids = itertools.count(secrets.randbits(40))
+        self._pending: dict[int, PendingCall] = {}
+        self._lines: dict[str, _Line] = {}
+        self._on_event: Callable[[Event], None] | None = None
+        self._on_reset: Callable[[], None] = lambda: None
+        #: Whether replies can be received: nothing may be sent before (the broker would close the channel).
+        self.ready = False
+        #: Since when there has been no connection (monotonic). The first one may take until the calls' deadlines.
+        self._disconnected_at = math.inf
+        self.link = Link(amqp_url, name, self._on_open, self._lost, self._tick)
+        self.link.start()
+
+    def service(self, name: str, api: type | None = None) -> Any:
+        """A proxy with the methods of the service's Protocol (by default the one in contracts.services)."""
+        return Proxy(self, name, methods_of(api or SERVICES[name]))
+
+    def ping(self, service: str, timeout_seconds: float = 2.0) -> None:
+        """Raises ApiError when the service, or its database, does not answer in time."""
+        self.start_ping(service, timeout_seconds).result()
+
+    def start_ping(
+        self, service: str, timeout_seconds: float, then: Callable[[PendingCall], None] | None = None
+    ) -> PendingCall:
+        """A ping without waiting for its answer; `then` as in `start`."""
+        method = Method(name=PING, request=Nothing, result=Nothing)
+        caller = Caller(account_id="", user_id="")
+        return self.start(service, method, caller, Nothing(), timeout_seconds, then)
+
+    def subscribe(self, on_event: Callable[[Event], None], on_reset: Callable[[], None]) -> None:
+        """Receive broadcasts from now on; `on_reset` says that some may have been missed. Both must be quick."""
+        self._on_event, self._on_reset = on_event, on_reset
+        self.link.call_soon(self._consume_broadcasts)
+
+    def close(self) -> None:
+        self.link.stop()
+
+    def start(
+        self,
+        service: str,
+        method: Method,
+        caller: Caller,
+        request: Any,
+        timeout_seconds: float,
+        then: Callable[[PendingCall], None] | None = None,
+    ) -> PendingCall:
+        """Sends a call without waiting for its answer; `then` is for who does not want to wait at all.
+
+        It is called in any case: when the answer is lost, soon after the call's time is up.
+        """
+        span, traceparent = tracing.calling(service, method.name)
+        call = Call(
+            id=next(self._ids),
+            method=method.name,
+            ttl=timeout_seconds,
+            caller=Raw(encode(caller)),
+            request=Raw(encode(request)),
+            traceparent=traceparent,
+        )
+        pending = PendingCall(service, method, call, time.monotonic() + timeout_seconds)
+        pending.forget, pending.then, pending.span = self._forget, then, span
+        self._pending[call.id] = pending
+        line = self._lines.get(service) or self._lines.setdefault(service, _Line(self, service))
+        line.add(pending)
+        return pending
+
+    # -- I/O thread -----------------------------------------------------------------------------------
+
+    def _on_open(self, channel: Channel) -> None:
+        channel.basic_consume(_REPLY_TO, self._on_replies, auto_ack=True)
+        channel.add_on_return_callback(self._on_return)
+        self._consume_broadcasts()
+        self.ready = True
+        for line in list(self._lines.values()):
+            line.reset()
+
+    def _tick(self) -> None:
+        """Ends the calls that nobody can answer, and those past their deadlines that nobody waits for."""
+        now = time.monotonic()
+        is_cut_off = not self.ready and self._disconnected_at < now - DISCONNECTED_SECONDS
+        unanswered: set[str] = set()
+        for pending in list(self._pending.values()):
+            if pending.deadline < now - _SWEEP_SECONDS:
+                self._fail(pending.call.id, "did not answer in time")
+            elif is_cut_off:
+                self._fail(pending.call.id, "there is no connection to the broker")
+            elif pending.sent_at and pending.sent_at < now - UNANSWERED_SECONDS:
+                unanswered.add(pending.service)
+        for service, line in list(self._lines.items()):
+            if not self.ready:
+                line.drop_ended()
+            elif service in unanswered or line.watch.is_away:
+                line.watch.look()
+
+    def _consume_broadcasts(self) -> None:
+        channel = self.link.channel
+        if channel is None or self._on_event is None:
+            return
+
+        def on_declared(frame: Any) -> None:
+            queue = frame.method.queue
+            channel.queue_bind(queue, topology.BROADCAST_EXCHANGE)
+            channel.basic_consume(queue, self._on_broadcast, auto_ack=True)
+            self._on_reset()
+
+        channel.queue_declare("", exclusive=True, callback=on_declared)
+
+    def _on_broadcast(self, _channel: Channel, _method: Any, _properties: Any, body: bytes) -> None:
+        try:
+            event = msgspec.json.decode(body, type=Event)
+            if self._on_event is not None:
+                self._on_event(event)
+        except UNREADABLE:
+            log.warning("broadcast_malformed")
+
+    def _on_replies(self, _channel: Channel, _method: Any, properties: Any, body: bytes) -> None:
+        try:
+            signed_by = self.signatures.sender_of_reply(properties.app_id, body)
+            frame = decode_replies(body)
+        except Refused as error:
+            note_refused("reply", error.reason, error.sender)
+            return
+        except UNREADABLE:
+            log.error("reply_malformed")
+            return
+        service = ""
+        for reply in frame.replies:
+            pending = self._pending.get(reply.id)
+            if pending is None:
+                continue  # it came after its deadline
+            if signed_by not in ("", pending.service):
+                note_refused("reply", "not the called service", signed_by, service=pending.service)
+                continue
+            if self._pending.pop(reply.id, None) is None:
+                continue  # its caller gave up meanwhile
+            service = pending.service
+            self._lines[service].answered(pending.frame_id)
+            pending.finish(reply.result, failed(service, reply.error))
+        if service:
+            self._lines[service].flush_if_free()
+
+    def _on_return(self, _channel: Channel, method: Any, _properties: Any, body: bytes) -> None:
+        """The service has no queue: it was never started on this broker."""
+        for call in msgspec.json.decode(body, type=RequestFrame).calls:
+            self._fail(call.id, f"{method.routing_key} does not exist")
+
+    def _lost(self) -> None:
+        """Fails what was sent (its answer is lost); what was not goes out on the next connection."""
+        self.ready, self._disconnected_at = False, time.monotonic()
+        for pending in list(self._pending.values()):
+            if pending.sent_at:
+                self._fail(pending.call.id, "the connection to the broker was lost")
+        self._on_reset()
+
+    def refuse(self, pending: PendingCall, reason: str) -> None:
+        """Ends a call that was not sent."""
+        self._fail(pending.call.id, reason)
+
+    def give_up(self, service: str, after_frame: int) -> None:
+        """Ends the calls in the frames after that one: they wait in the queue of a service that is away."""
+        for pending in list(self._pending.values()):
+            if pending.service == service and pending.frame_id > after_frame:
+                self._fail(pending.call.id, NOBODY)
+
+    def _fail(self, call_id: int, reason: str) -> None:
+        pending = self._pending.pop(call_id, None)
+        if pending is not None:
+            self._lines[pending.service].answered(pending.frame_id)
+            pending.finish(Raw(b"null"), unavailable(f"{pending.service}: {reason}"))
+
+    def _forget(self, call_id: int) -> None:
+        pending = self._pending.pop(call_id, None)
+        if pending is not None:
+            self._lines[pending.service].answered(pending.frame_id)
+
+
+class _Line:
+    """The calls that wait to go to one service."""
+
+    def __init__(self, bus: Bus, service: str) -> None:
+        self._bus = bus
+        self._service = service
+        self._queue = topology.rpc_queue(service)
+        self._waiting: deque[PendingCall] = deque()
+        #: Frames on their way, and when they left.
+        self._unanswered: dict[int, float] = {}
+        self._last_frame_id = 0
+        self._timer_set = False
+        self._flush_asked = False
+        self._can_send = bus.signatures.can_send(service)
+        self.watch = ConsumerWatch(bus.link, service, self._on_away)
+
+    def add(self, pending: PendingCall) -> None:
+        """From any thread."""
+        self._waiting.append(pending)
+        if not self._flush_asked:
+            self._flush_asked = True
+            self._bus.link.call_soon(self._asked)
+
+    def answered(self, frame_id: int) -> None:
+        self._unanswered.pop(frame_id, None)
+
+    def reset(self) -> None:
+        """On a new connection."""
+        self.watch.reset()
+        self._unanswered.clear()
+        self._timer_set = False
+        self._flush_asked = False
+        self.flush()
+
+    def _on_away(self, waiting: int) -> None:
+        """Nobody consumes the queue, in which so many frames wait: the newest, and so at most our newest ones.
+
+        Those before them were taken by a process that is about to end, and may still be answered.
+        """
+        self._bus.give_up(self._service, self._last_frame_id - waiting)
+
+    def drop_ended(self) -> None:
+        """Drops the calls that ended before a connection was there to send them: they would pile up without one.
+
+        Only the I/O thread takes calls out, and other threads append: what is dropped is the call that was looked at.
+        """
+        now = time.monotonic()
+        while self._waiting and self._waiting[0].is_over(now):
+            self._waiting.popleft()
+
+    def _asked(self) -> None:
+        self._flush_asked = False
+        self.flush_if_free()
+        if self._waiting and not self._timer_set:
+            self._timer_set = True
+            self._bus.link.call_later(GATHER_SECONDS, self._time_is_up)
+
+    def _time_is_up(self) -> None:
+        self._timer_set = False
+        self.flush()
+
+    def flush_if_free(self) -> None:
+        """Sends what waits, unless enough frames are on their way: then it gathers."""
+        recently = time.monotonic() - FRESH_SECONDS
+        for frame_id, sent_at in list(self._unanswered.items()):
+            if sent_at < recently:
+                self.answered(frame_id)
+        if len(self._unanswered) < FRAMES_ON_THEIR_WAY:
+            self.flush()
+
+    def flush(self) -> None:
+        channel = self._bus.link.channel
+        while self._waiting and self._bus.ready and channel is not None:
+            if not self._can_send:
+                self._bus.refuse(self._waiting.popleft(), "there is no key to sign calls with")
+            elif self.watch.is_away:
+                self._bus.refuse(self._waiting.popleft(), NOBODY)
+            else:
+                self._send(channel)
+
+    def _send(self, channel: Channel) -> None:
+        now = time.monotonic()
+        frame_id, size, longest = self._last_frame_id + 1, 0, 0.0
+        calls: list[Call] = []
+        while self._waiting and size < MAX_FRAME_BYTES:
+            pending = self._waiting.popleft()
+            if pending.is_over(now):
+                continue
+            left = pending.deadline - now
+            pending.call.ttl = left
+            pending.sent_at, pending.frame_id = now, frame_id
+            calls.append(pending.call)
+            longest = max(longest, left)
+            size += len(bytes(pending.call.request)) + 512
+        if not calls:
+            return
+        self._last_frame_id = frame_id
+        self._unanswered[frame_id] = now
+        sent_at = time.time()
+        body = encode(RequestFrame(sent_at=sent_at, calls=calls, steady=now))
+        properties = pika.BasicProperties(
+            content_type="application/json",
+            reply_to=_REPLY_TO,
+            expiration=str(int(longest * 1000) or 1),
+            app_id=self._bus.signatures.call(self._service, body, sent_at + longest) or None,
+        )
+        channel.basic_publish("", self._queue, body, properties, mandatory=True)
+
+
+class Proxy:
+    """The typed client of one service; its methods are those of the service's Protocol."""
+
+    def __init__(self, bus: Bus, service: str, methods: dict[str, Method]) -> None:
+        for name, method in methods.items():
+            setattr(self, name, _BoundMethod(bus, service, method))
+
+
+class _BoundMethod:
+    """`proxy.method(caller, request)`, or `.start(caller, request)` to wait for the answer later."""
+
+    __slots__ = ("_bus", "_method", "_service")
+
+    def __init__(self, bus: Bus, service: str, method: Method) -> None:
+        self._bus, self._service, self._method = bus, service, method
+
+    def __call__(
+        self, caller: Caller, request: Any, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    ) -> Any:
+        return self._bus.start(self._service, self._method, caller, request, timeout_seconds).result()
+
+    def start(
+        self,
+        caller: Caller,
+        request: Any,
+        *,
+        timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+        then: Callable[[PendingCall], None] | None = None,
+    ) -> PendingCall:
+        return self._bus.start(self._service, self._method, caller, request, timeout_seconds, then)

@@ -1,0 +1,392 @@
+"""The service's side of the bus as nameko extensions: framed calls in, framed replies out, guarded.
+
+A frame is acknowledged once all its calls have begun, before they end: a call whose process dies is not
+run again behind its caller's back; the caller gets SERVICE_UNAVAILABLE and repeats the write with the same
+operation id. Frames that waited while no process consumed the queue, for as long as two looks of a caller are apart,
+are refused: their callers may have been told that the service is away, and what was refused is not run. Replies are
+transient and unconfirmed; those that are ready at the same moment travel together.
+"""
+
+import math
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any, TypeVar
+
+import eventlet
+import msgspec
+import pika
+import structlog
+from eventlet.queue import LightQueue
+from eventlet.semaphore import Semaphore
+from msgspec import Raw
+from nameko.extensions import Entrypoint, ProviderCollector, SharedExtension, register_entrypoint
+from pika.channel import Channel
+
+from chassis.bus import quarantine, topology
+from chassis.bus.frames import (
+    PING,
+    UNREADABLE,
+    Call,
+    Failure,
+    Method,
+    Reply,
+    ReplyFrame,
+    RequestFrame,
+    decode_requests,
+    encode,
+    failure_of,
+    methods_of,
+    parts_of,
+    refusal_of,
+)
+from chassis.bus.lateness import Lateness
+from chassis.bus.link import TICK_SECONDS, Link
+from chassis.bus.refusals import note_refused
+from chassis.signatures import Peer, Refused, Signatures
+from chassis.telemetry import logs, tracing
+from contracts.caller import Caller
+from contracts.errors import NOT_FOUND, SERVER_ERROR, SERVICE_UNAVAILABLE, VALIDATION_ERROR, ApiError
+from contracts.senders import CTL, PINGERS
+
+log = structlog.get_logger()
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Frames a process holds unacknowledged: the rest waits at the broker for any replica. Our choice.
+PREFETCH_FRAMES = 16
+#: The broker's answer to the end of consuming. Our choice.
+_CANCEL_SECONDS = 2.0
+#: The longest a reply waits for neighbours that are about to be ready. As long as calls may wait.
+GATHER_SECONDS = 0.002
+#: How long after its start a process may find frames that waited for one. Our choice: thousands come in that time.
+LEFTOVER_SECONDS = 5.0
+#: Why a call is refused whose sender is proven.
+NOT_ITS_METHOD = "not its method"
+NOT_THE_OPERATOR = "not the operator"
+
+
+class ServiceLink(SharedExtension):
+    """The process's one connection, shared by calls, events and the outbox."""
+
+    def __init__(self) -> None:
+        self.openers: list[Callable[[Channel], None]] = []
+        self.link: Link
+
+    def setup(self) -> None:
+        name = self.container.service_name
+        #: When an open link was last lost (monotonic).
+        self.lost_at = -math.inf
+        self.link = Link(
+            self.container.config["AMQP_URL"],
+            name,
+            self._on_open,
+            self._on_lost,
+            declare=lambda channel: topology.declare_service(channel, name),
+        )
+
+    def start(self) -> None:
+        """Started by the first extension that needs it, after all have been set up."""
+        if not self.link.is_started:
+            self.link.start()
+
+    def stop(self) -> None:
+        self.link.stop()
+
+    kill = stop
+
+    def cancel(self, consumer_tag: str) -> None:
+        """Returns when the broker has said that nothing more will come, or does not say so in time."""
+        told = threading.Event()
+
+        def ask() -> None:
+            if self.link.channel is not None:
+                self.link.channel.basic_cancel(consumer_tag, lambda _frame: told.set())
+
+        if self.link.is_open and consumer_tag:
+            self.link.call_soon(ask)
+            told.wait(_CANCEL_SECONDS)
+
+    def _on_lost(self) -> None:
+        self.lost_at = time.monotonic()
+
+    def _on_open(self, channel: Channel) -> None:
+        channel.basic_qos(prefetch_count=PREFETCH_FRAMES)
+        for opener in self.openers:
+            opener(channel)
+
+
+class RpcServer(SharedExtension, ProviderCollector):
+    """Consumes the service's call queue and runs each call in its own worker."""
+
+    service_link = ServiceLink()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.methods: dict[str, tuple[Any, Method]] = {}
+        self._frames: LightQueue = LightQueue()
+        self._lateness = Lateness()
+        self._ready: dict[Peer, list[Reply]] = defaultdict(list)
+        #: Frames still to come that lay in the queue while nobody consumed it, and until when it was (monotonic).
+        self._leftovers, self._attached_at = 0, 0.0
+        self._running = 0
+        self._to_flush = Semaphore(0)
+        self._consumer_tag = ""
+        self._stopping = False
+        self._all_begun = threading.Event()
+        self.ping: Callable[[], None] = lambda: None
+
+    def register_provider(self, provider: Any) -> None:
+        super().register_provider(provider)
+        surface = methods_of(self.container.service_cls.api)
+        if provider.method_name not in surface:
+            raise TypeError(f"{provider.method_name} is not in the Protocol of {self.container.service_name}")
+        self.methods[provider.method_name] = (provider, surface[provider.method_name])
+
+    def setup(self) -> None:
+        self._signatures: Signatures = self.container.config["SIGNATURES"]
+        self.service_link.openers.append(self._on_open)
+
+    def start(self) -> None:
+        missing = set(methods_of(self.container.service_cls.api)) - set(self.methods)
+        if missing:
+            raise TypeError(f"{self.container.service_name} does not implement {sorted(missing)}")
+        self.container.spawn_managed_thread(self._dispatch, identifier="rpc-dispatch")
+        self.container.spawn_managed_thread(self._gather_replies, identifier="rpc-replies")
+        self.service_link.start()
+
+    def unregister_provider(self, provider: Any) -> None:
+        """With the last one the service takes no more frames; it returns when the calls of those that came have begun.
+
+        The container then waits for all that run, before it stops what they use.
+        """
+        super().unregister_provider(provider)
+        if not self._providers and not self._stopping:
+            self._stopping = True
+            self.service_link.cancel(self._consumer_tag)
+            self._frames.put(None)
+            self._all_begun.wait()
+
+    @property
+    def is_consuming(self) -> bool:
+        link = self.service_link.link
+        return link.is_open and bool(self._consumer_tag)
+
+    # -- I/O thread -----------------------------------------------------------------------------------
+
+    def _on_open(self, channel: Channel) -> None:
+        self._ready.clear()
+        if self._stopping:
+            return
+        queue = topology.rpc_queue(self.container.service_name)
+
+        def on_counted(frame: Any) -> None:
+            self._attached_at = time.monotonic()
+            was_away = self._attached_at > self.service_link.lost_at + TICK_SECONDS
+            nobody_else = not frame.method.consumer_count
+            self._leftovers = frame.method.message_count if was_away and nobody_else else 0
+            if not self._stopping:
+                self._consumer_tag = channel.basic_consume(queue, self._on_frame)
+
+        channel.queue_declare(queue, passive=True, callback=on_counted)
+
+    def _on_frame(self, channel: Channel, method: Any, properties: Any, body: bytes) -> None:
+        if time.monotonic() > self._attached_at + LEFTOVER_SECONDS:
+            self._leftovers = 0  # what was counted and did not come has expired
+        is_leftover = self._leftovers > 0
+        self._leftovers -= is_leftover
+        self._frames.put((channel, method.delivery_tag, properties, body, is_leftover))
+
+    def _flush(self) -> None:
+        ready, self._ready = self._ready, defaultdict(list)
+        channel = self.service_link.link.channel
+        if channel is None:
+            return  # whoever asked has been told that the link was lost
+        for peer, replies in ready.items():
+            for part in parts_of(replies):
+                body = encode(ReplyFrame(replies=part))
+                signature = self._signatures.reply(peer, body) or None
+                properties = pika.BasicProperties(
+                    content_type="application/json", delivery_mode=1, app_id=signature
+                )
+                channel.basic_publish("", peer.reply_to, body, properties)
+
+    # -- green threads --------------------------------------------------------------------------------
+
+    def _dispatch(self) -> None:
+        """Begins the calls of each frame; blocks while all workers are busy, so that frames wait at the broker."""
+        link = self.service_link.link
+        while (frame := self._frames.get()) is not None:
+            channel, tag, properties, body, is_leftover = frame
+            try:
+                self._begin_calls(properties, body, is_leftover)
+            except Exception as error:  # noqa: BLE001 - no message may stop the service
+                quarantine.put(
+                    link,
+                    topology.rpc_queue(self.container.service_name),
+                    properties.headers,
+                    body,
+                    logs.summary_of(error),
+                )
+            link.call_soon(partial(_ack, channel, tag))
+        self._all_begun.set()
+
+    def _begin_calls(self, properties: Any, body: bytes, is_leftover: bool) -> None:
+        if not properties.reply_to:
+            raise ValueError("a call without reply_to")
+        frame = decode_requests(body)
+        try:
+            peer = self._signatures.sender_of_call(properties.reply_to, properties.app_id, body, time.time())
+        except Refused as error:
+            self._refuse_frame(Peer(properties.reply_to), frame, error)
+            return
+        if is_leftover:
+            unavailable = failure_of(ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1))
+            for call in frame.calls:
+                self.answer(peer, Reply(id=call.id, error=unavailable))
+            return
+        sent_at = frame.sent_at if frame.steady is None else frame.steady
+        now = time.monotonic()
+        waited = self._lateness.of(properties.reply_to, sent_at, now)
+        for call in frame.calls:
+            if waited < call.ttl:  # else its caller has given up
+                self._begin_call(peer, call, now + call.ttl - waited)
+
+    def _refuse_frame(self, peer: Peer, frame: RequestFrame, error: Refused) -> None:
+        """The answers are not signed: a sender without a valid signature takes, if any, unsigned ones."""
+        methods = sorted({call.method for call in frame.calls if call.method in self.methods})
+        note_refused("call", error.reason, error.sender, methods=methods)
+        for call in frame.calls:
+            self.answer(peer, Reply(id=call.id, error=refusal_of(error.reason)))
+
+    def _refuse_call(self, peer: Peer, call: Call, reason: str) -> None:
+        note_refused("call", reason, peer.name, method=call.method)
+        self.answer(peer, Reply(id=call.id, error=refusal_of(f"{call.method} by {peer.name}: {reason}")))
+
+    def _begin_call(self, peer: Peer, call: Call, give_up_at: float) -> None:
+        if call.method == PING:
+            if peer.name and peer.name not in PINGERS:
+                self._refuse_call(peer, call, NOT_ITS_METHOD)
+                return
+            self.container.spawn_managed_thread(partial(self._answer_ping, peer, call.id), identifier="ping")
+            return
+        provider, method = self.methods.get(call.method, (None, None))
+        if provider is None or method is None:
+            self.answer(
+                peer, Reply(id=call.id, error=Failure(NOT_FOUND.code, f"there is no method {call.method}"))
+            )
+            return
+        if peer.name and peer.name not in method.callers:
+            self._refuse_call(peer, call, NOT_ITS_METHOD)
+            return
+        try:
+            caller = msgspec.json.decode(call.caller, type=Caller)
+            request: Any = msgspec.json.decode(call.request, type=method.request)
+        except UNREADABLE as error:
+            self.answer(
+                peer, Reply(id=call.id, error=Failure(VALIDATION_ERROR.code, str(error), {"errors": []}))
+            )
+            return
+        if caller.is_operator and peer.name not in ("", CTL):
+            self._refuse_call(peer, call, NOT_THE_OPERATOR)
+            return
+        self._running += 1
+        on_result = partial(self._on_result, peer, call.id, caller, method)
+        provider.run(caller, request, call.traceparent, give_up_at, on_result)
+
+    def _answer_ping(self, peer: Peer, call_id: int) -> None:
+        try:
+            self.ping()
+            self.answer(peer, Reply(id=call_id, result=Raw(b"{}")))
+        except ApiError as error:
+            self.answer(peer, Reply(id=call_id, error=failure_of(error)))
+
+    def _on_result(
+        self,
+        peer: Peer,
+        call_id: int,
+        caller: Caller,
+        method: Method,
+        _context: Any,
+        result: Any,
+        exc_info: Any,
+    ) -> tuple[Any, None]:
+        self._running -= 1
+        if exc_info is None:
+            try:
+                reply = Reply(id=call_id, result=Raw(encode(result)))
+            except (TypeError, ValueError):  # a lone surrogate, say: it must not take the service with it
+                log.exception("result_not_encodable", method=method.name)
+                reply = Reply(id=call_id, error=Failure(SERVER_ERROR.code, SERVER_ERROR.message))
+            self.answer(peer, reply)
+        elif isinstance(exc_info[1], ApiError):
+            self.answer(peer, Reply(id=call_id, error=failure_of(exc_info[1])))
+        else:
+            log.error("call_failed", method=method.name, request_id=caller.request_id, exc_info=exc_info)
+            self.answer(peer, Reply(id=call_id, error=Failure(SERVER_ERROR.code, SERVER_ERROR.message)))
+        return None, None
+
+    def answer(self, peer: Peer, reply: Reply) -> None:
+        self._ready[peer].append(reply)
+        if self._to_flush.counter < 1:
+            self._to_flush.release()
+
+    def _gather_replies(self) -> None:
+        """Replies leave at once when no other call runs; else after at most GATHER_SECONDS, with their neighbours."""
+        while True:
+            self._to_flush.acquire()
+            if self._running:
+                eventlet.sleep(GATHER_SECONDS)
+            self.service_link.link.call_soon(self._flush)
+
+
+def _ack(channel: Channel, tag: int) -> None:
+    if channel.is_open:
+        channel.basic_ack(tag)
+
+
+class Rpc(Entrypoint):
+    """`@rpc`: the method answers calls of its name; its types come from the service's Protocol."""
+
+    server = RpcServer()
+    expected_exceptions = (ApiError,)
+
+    def setup(self) -> None:
+        self.server.register_provider(self)
+
+    def stop(self) -> None:
+        self.server.unregister_provider(self)
+
+    def run(
+        self,
+        caller: Caller,
+        request: Any,
+        traceparent: str,
+        give_up_at: float,
+        on_result: Callable[..., tuple[Any, None]],
+    ) -> None:
+        """Waits for a free worker."""
+        arguments = (caller, request, traceparent, give_up_at)
+        self.container.spawn_worker(self, arguments, {}, handle_result=on_result)
+
+
+def rpc(function: F) -> F:
+    """Marks a service method `def name(self, caller, request) -> result` as callable over the bus.
+
+    What it logs carries the caller's request id: each call has a green thread, and so a context, of its own.
+    """
+
+    @wraps(function)
+    def call(
+        self: Any, caller: Caller, request: Any, traceparent: str = "", give_up_at: float = math.inf
+    ) -> Any:
+        if time.monotonic() > give_up_at:  # it waited so long for a worker that its caller has given up
+            raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
+        structlog.contextvars.bind_contextvars(request_id=caller.request_id)
+        with tracing.serving(self.name, function.__name__, caller, traceparent):
+            return function(self, caller, request)
+
+    register_entrypoint(call, Rpc())
+    return call  # type: ignore[return-value]

@@ -1,0 +1,1 @@
+"""Everything between a service and PostgreSQL: connections, transactions, leases, operations and the shared tables."""

@@ -1,0 +1,276 @@
+"""The service's PostgreSQL: one pool, short transactions, outages told as SERVICE_UNAVAILABLE.
+
+Statements are SQLAlchemy Core; a service's store is a concrete class over the `Connection` given here.
+"""
+
+import hashlib
+import re
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg2
+from psycopg2.errors import LockNotAvailable, UniqueViolation
+from sqlalchemy import Connection, CursorResult, create_engine, event, text
+from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
+from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from chassis.http.addresses import is_address
+from chassis.telemetry import tracing
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+
+__all__ = ["Compiled", "Database", "LockTimeout", "Prepared", "UniqueViolation", "end_with", "fetch"]
+
+#: A statement or a wait for a lock never outlasts a caller's patience (10 s by default). Our choice.
+#: Times come in UTC, whatever the server's own zone.
+_SESSION_OPTIONS = " ".join(
+    f"-c {setting}"
+    for setting in (
+        "timezone=UTC",
+        "statement_timeout=10000",
+        "lock_timeout=5000",
+        "idle_in_transaction_session_timeout=15000",
+    )
+)
+
+
+#: In `connection.info` while a transaction lasts: not begun, open, or ended by its last statement.
+_STATE = "transaction"
+_ASKED, _OPEN, _ENDED = "asked", "open", "ended"
+#: In `connection.info`: made for the one who takes it.
+_MADE_NOW = "made_now"
+#: In `connection.info`: the statements that its session has prepared.
+_PREPARED = "prepared"
+_PLACEHOLDER = re.compile(r"%\((\w+)\)s")
+
+
+class LockTimeout(ApiError):
+    """SERVICE_UNAVAILABLE because another transaction held a row for longer than `lock_timeout`. The connection is
+    kept; the transaction has failed."""
+
+
+class Database:
+    """A pool of connections to one PostgreSQL database.
+
+    All of them are in autocommit: a single statement costs one round trip, and a transaction sends its BEGIN with its
+    first statement (and its COMMIT with its last, see `end_with`), where a driver would make round trips of both.
+    """
+
+    def __init__(self, url: str, *, pool_size: int = 16, pool_timeout_seconds: float = 5.0) -> None:
+        self.engine = create_engine(
+            url,
+            isolation_level="AUTOCOMMIT",
+            hide_parameters=True,  # in the words of errors, which are logged
+            pool_reset_on_return=None,
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_timeout=pool_timeout_seconds,
+            pool_use_lifo=True,
+            connect_args={
+                "options": _SESSION_OPTIONS,
+                "connect_timeout": 5,
+                "keepalives_idle": 5,
+                "keepalives_interval": 2,
+                "keepalives_count": 3,
+            },
+        )
+        event.listen(self.engine, "do_connect", _look_up_host)
+        event.listen(self.engine, "connect", _note_made)
+        event.listen(self.engine, "checkout", _replace_if_ended)
+        event.listen(self.engine, "before_cursor_execute", _begin_with_the_first, retval=True)
+        self.name = self.engine.url.database or ""
+        self._after_commit: dict[str, Callable[[], None]] = {}
+
+    def on_commit(self, mark: str, callback: Callable[[], None]) -> None:
+        """Call back after every commit of a transaction that set `connection.info[mark]` (so the outbox wakes)."""
+        self._after_commit[mark] = callback
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A transaction: committed at the end of the block, rolled back on any exception.
+
+        Raises ApiError SERVICE_UNAVAILABLE when the database is away; a failed commit may have happened,
+        which is why every write is repeatable by its operation id.
+        """
+        traced = tracing.in_database(self.name, "transaction")
+        with _outage_as_unavailable(), traced, self.engine.connect() as connection:
+            info = connection.info
+            for mark in self._after_commit:
+                info.pop(mark, None)
+            info[_STATE] = _ASKED
+            try:
+                yield connection
+                if info[_STATE] == _OPEN:
+                    fetch(connection, "COMMIT")
+            except BaseException:
+                _roll_back(connection)
+                raise
+            finally:
+                info.pop(_STATE, None)
+            marks = [mark for mark in self._after_commit if info.pop(mark, None)]
+        for mark in marks:
+            self._after_commit[mark]()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Single statements without a transaction around them: one round trip each."""
+        traced = tracing.in_database(self.name, "statement")
+        with _outage_as_unavailable(), traced, self.engine.connect() as connection:
+            yield connection
+
+    def ping(self) -> None:
+        """Raises ApiError SERVICE_UNAVAILABLE when the database does not answer."""
+        with self.reading() as connection:
+            connection.execute(text("SELECT 1"))
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def fetch(connection: Connection, statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
+    """A statement in the driver's own words, and all its rows: for the busiest, since SQLAlchemy's way costs as much as
+    a small query. Values go to the driver as they are.
+
+    Raises LockTimeout, ApiError SERVICE_UNAVAILABLE, psycopg2.Error.
+    """
+    if connection.info.get(_STATE) == _ASKED:
+        connection.info[_STATE] = _OPEN
+        statement = f"BEGIN; {statement}"
+    cursor = connection.connection.cursor()
+    try:
+        cursor.execute(statement, parameters)
+        return list(cursor.fetchall()) if cursor.description else []
+    except LockNotAvailable as error:
+        raise LockTimeout(SERVICE_UNAVAILABLE, retry_after_seconds=1) from error
+    except (psycopg2.OperationalError, psycopg2.InterfaceError) as error:
+        connection.invalidate(error)
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1) from error
+    finally:
+        cursor.close()
+
+
+class Compiled:
+    """A statement of SQLAlchemy's, put into the driver's words once."""
+
+    def __init__(self, statement: Any) -> None:
+        self._text, self._constants = _in_drivers_words(statement)
+
+    def fetch(self, connection: Connection, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+        """All rows for these values of its bind parameters. Raises as `fetch`."""
+        return fetch(connection, self._text, self._constants | parameters)
+
+    def run(self, connection: Connection, parameters: dict[str, Any]) -> CursorResult[Any]:
+        """The same through SQLAlchemy, for who wants the names of the columns or the count of the rows."""
+        return connection.exec_driver_sql(self._text, self._constants | parameters)
+
+
+class Prepared:
+    """A statement that the server parses and plans once for each connection, which is most of a small one's cost.
+
+    Of SQLAlchemy's, or as text that names its values as %(name)s and casts those whose types do not follow from it.
+    """
+
+    def __init__(self, statement: Any) -> None:
+        text, self._constants = (
+            (statement, {}) if isinstance(statement, str) else _in_drivers_words(statement)
+        )
+        names = list(dict.fromkeys(_PLACEHOLDER.findall(text)))
+        numbered = _PLACEHOLDER.sub(lambda found: f"${names.index(found[1]) + 1}", text).replace("%%", "%")
+        name = f"p_{hashlib.sha256(numbered.encode()).hexdigest()[:16]}"
+        self._prepare = f"PREPARE {name} AS {numbered}"
+        values = ", ".join(f"%({name})s" for name in names)
+        self._execute = f"EXECUTE {name}({values})" if names else f"EXECUTE {name}"
+
+    def fetch(self, connection: Connection, values: dict[str, Any]) -> list[tuple[Any, ...]]:
+        """All rows for these values. Raises as `fetch`."""
+        return fetch(connection, self.on(connection), self._constants | values)
+
+    def on(self, connection: Connection) -> str:
+        """What to send on this connection to run it, alone or beside others; the server knows it from now on."""
+        known = connection.info.setdefault(_PREPARED, set())
+        if self not in known:
+            fetch(connection, self._prepare)
+            known.add(self)
+        return self._execute
+
+
+def end_with(connection: Connection, statement: str, parameters: Any) -> None:
+    """The last statement of a transaction and its COMMIT, in one round trip. Nothing may follow in the block."""
+    fetch(connection, f"{statement}; COMMIT", parameters)
+    connection.info[_STATE] = _ENDED
+
+
+def _in_drivers_words(statement: Any) -> tuple[str, dict[str, Any]]:
+    """The text, and the values it brings along."""
+    compiled = statement.compile(dialect=PGDialect_psycopg2())  # type: ignore[no-untyped-call]
+    return str(compiled), dict(compiled.params)
+
+
+def _look_up_host(_dialect: Any, _record: Any, _arguments: Any, options: dict[str, Any]) -> None:
+    """libpq would look a name up in C, where it holds up every green thread; it is given the addresses as well."""
+    host = str(options.get("host", ""))
+    if not host or "hostaddr" in options or "," in host or host.startswith("/") or is_address(host):
+        return
+    try:
+        rows = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise psycopg2.OperationalError(f"{host}: {error}") from error
+    addresses = list(dict.fromkeys(str(row[4][0]) for row in rows))
+    # One name for each address: that is what a certificate is held against.
+    options |= {"host": ",".join([host] * len(addresses)), "hostaddr": ",".join(addresses)}
+
+
+def _note_made(_connection: Any, record: Any) -> None:
+    record.info[_MADE_NOW] = True
+
+
+def _replace_if_ended(connection: Any, record: Any, _fairy: Any) -> None:
+    """A server that restarts ends connections that lie idle, some for long: the next to take one must not pay for it.
+
+    Looks at what has arrived, without a round trip (0.4 µs each): first the server's last words, then the end.
+    One that was made now is not replaced: a server that shuts down ends it at once, and the pool would give up in its
+    own words. The first statement finds out.
+    """
+    if record.info.pop(_MADE_NOW, False):
+        return
+    try:
+        connection.poll()
+        connection.poll()
+    except psycopg2.Error as error:
+        raise DisconnectionError from error  # the pool makes a new one
+
+
+def _begin_with_the_first(
+    connection: Connection, cursor: Any, statement: str, parameters: Any, _context: Any, is_many: bool
+) -> tuple[str, Any]:
+    if connection.info.get(_STATE) == _ASKED:
+        connection.info[_STATE] = _OPEN
+        if is_many:  # the driver repeats the text for each row
+            cursor.execute("BEGIN")
+        else:
+            statement = f"BEGIN; {statement}"
+    return statement, parameters
+
+
+def _roll_back(connection: Connection) -> None:
+    """Leaves nothing open behind: a connection that cannot is thrown away."""
+    if connection.invalidated or connection.info.get(_STATE) != _OPEN:
+        return
+    try:
+        fetch(connection, "ROLLBACK")
+    except ApiError:
+        return  # it is gone
+
+
+@contextmanager
+def _outage_as_unavailable() -> Iterator[None]:
+    try:
+        yield
+    except (OperationalError, InterfaceError, PoolTimeoutError) as error:
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1) from error
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1) from error
+        raise

@@ -1,0 +1,234 @@
+"""One lease per worker process: what a process has claimed stays claimed while the process renews its one row.
+
+A process registers a row in `workers` and renews it every two seconds. A claimed row names its worker (`worker_id`) and
+is never renewed by itself. A worker whose lease has passed is reaped by any process: its claims lapse in batches, then
+its row is deleted. A reaped worker can never renew; its process registers anew under another id, and its old claims are
+void. A lease that has passed counts again when it is renewed before anybody has reaped the worker: an outage of the
+database ends no claim.
+
+Leases run in real time by the database's clock. What is checked right before something irreversible is a deadline by
+this process's own clock, counted from the last renewal that succeeded: a process that was frozen for longer than its
+lease finds it passed before it has spoken to the database.
+
+The table is made by a migration of the service that uses it (`create_workers`).
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from sqlalchemy import Column, Connection, DateTime, MetaData, String, Table, text
+
+from chassis.db.database import Database
+from chassis.ids import new_id
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+
+log = structlog.get_logger()
+
+#: Between two renewals; with the default lease of 20 s nine may fail before the lease passes. Our choice.
+RENEW_SECONDS = 2.0
+#: A process reaps others only after its own renewals have succeeded for this long without a gap: after an outage of the
+#: database each living worker has had time for two renewals. Our choice.
+GRACE_SECONDS = 5.0
+#: The part of a lease that this process's own clock may use: the rest is for clocks that run at different speeds, and
+#: for the way from the check to the wire. Our choice.
+_LOCAL_SHARE = 0.9
+
+metadata = MetaData()
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("id", String, primary_key=True),
+    #: Real time.
+    Column("lease_until", DateTime(timezone=True), nullable=False),
+    #: Real time: found with its lease passed. From then on it cannot renew; the row goes with its last claim.
+    Column("reaped_at", DateTime(timezone=True)),
+    postgresql_with={"fillfactor": "50"},
+)
+
+_REGISTER = text(
+    "INSERT INTO workers (id, lease_until) VALUES (:id, clock_timestamp() + make_interval(secs => :lease))"
+)
+_RENEW = text(
+    """
+    UPDATE workers SET lease_until = clock_timestamp() + make_interval(secs => :lease)
+    WHERE id = :id AND reaped_at IS NULL
+    """
+)
+_END = text("UPDATE workers SET lease_until = clock_timestamp() WHERE id = :id AND reaped_at IS NULL")
+#: Conflicts with the lock of who reaps the worker, not with its renewal.
+_LOCK = text("SELECT FROM workers WHERE id = :id AND reaped_at IS NULL FOR KEY SHARE")
+_MARK = text(
+    """
+    UPDATE workers SET reaped_at = clock_timestamp() WHERE id IN (
+        SELECT id FROM workers WHERE reaped_at IS NULL AND lease_until <= clock_timestamp()
+        FOR UPDATE SKIP LOCKED)
+    """
+)
+_REAPED = text(
+    """
+    SELECT id FROM workers WHERE reaped_at IS NOT NULL AND id <> ALL(CAST(:without AS text[]))
+    ORDER BY reaped_at LIMIT 1 FOR UPDATE SKIP LOCKED
+    """
+)
+_FORGET = text("DELETE FROM workers WHERE id = :id")
+
+#: Lapses a batch of a reaped worker's claims in this transaction: (how many lapsed, whether none is left).
+Lapse = Callable[[Connection, str], tuple[int, bool]]
+
+
+def create_workers(op: Any) -> None:
+    """Creates the table; `op` is Alembic's operations object."""
+    metadata.create_all(op.get_bind())
+
+
+def held_by(worker_id: str) -> str:
+    """A SQL condition: the lease of the worker that this column names holds now."""
+    return (
+        f"EXISTS (SELECT FROM workers w WHERE w.id = {worker_id} AND w.reaped_at IS NULL"
+        " AND w.lease_until > clock_timestamp())"
+    )
+
+
+def elapsed() -> float:
+    """Seconds that have passed, for differences. The time of a suspended machine counts, where the system can tell
+    (Linux): `time.monotonic()` stands still then."""
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()
+
+
+def local_deadline(lease_seconds: float) -> float:
+    """Until when, by `elapsed`, a lease that is asked for now surely holds, if it is not renewed."""
+    return elapsed() + lease_seconds * _LOCAL_SHARE
+
+
+class WorkerLease:
+    """The lease of this process; thread-safe. `now` stands in for `elapsed` in tests."""
+
+    def __init__(
+        self, database: Database, lease_seconds: float, *, now: Callable[[], float] = elapsed
+    ) -> None:
+        self._database = database
+        # Not of the shared pool: calls that all wait for one lock would keep the renewals waiting too.
+        self._own = Database(database.engine.url.render_as_string(hide_password=False), pool_size=1)
+        self._lease_seconds = lease_seconds
+        self._now = now
+        self._renewing = threading.Lock()
+        self._ending = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._id: str | None = None
+        self._deadline = float("-inf")
+        #: When the first of the renewals succeeded that have followed one another without a gap.
+        self._steady_since: float | None = None
+
+    @property
+    def worker_id(self) -> str | None:
+        """None: not registered yet, or reaped and not registered anew."""
+        return self._id
+
+    def keep(self) -> None:
+        """Registers the worker, and renews its lease in a thread of its own until `end`."""
+        self._thread = threading.Thread(target=self._keep, name="worker-lease", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Gives the lease up: claims that are left lapse as soon as another process looks."""
+        self._ending.set()
+        if self._thread is not None:
+            self._thread.join()
+        with self._renewing:
+            worker_id, self._id = self._id, None
+            try:
+                if worker_id is not None:
+                    with self._own.reading() as connection:
+                        connection.execute(_END, {"id": worker_id})
+            except ApiError as error:
+                log.warning("lease_not_ended", worker_id=worker_id, reason=error.message)
+            self._own.close()
+
+    def renew(self) -> None:
+        """Renews the lease, or registers a new worker where the last one was reaped.
+
+        Raises ApiError SERVICE_UNAVAILABLE, after `end` too: nobody would renew a worker that is registered then.
+        """
+        with self._renewing:
+            if self._ending.is_set():
+                raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
+            asked_at = self._now()
+            try:
+                with self._own.reading() as connection:
+                    self._renew(connection)
+            except BaseException:
+                self._steady_since = None
+                raise
+            if self._steady_since is None or asked_at >= self._deadline:
+                self._steady_since = asked_at
+            self._deadline = asked_at + self._lease_seconds * _LOCAL_SHARE
+
+    def lock(self, connection: Connection) -> str:
+        """The worker's id, for claims made in this transaction: until it ends nobody reaps the worker.
+
+        Raises ApiError SERVICE_UNAVAILABLE.
+        """
+        for _ in range(2):
+            worker_id = self._id
+            if worker_id is not None and connection.execute(_LOCK, {"id": worker_id}).first() is not None:
+                return worker_id
+            self.renew()
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
+
+    def holds(self, worker_id: str | None) -> bool:
+        """Whether claims of this worker are surely still ours, by this process's own clock; asks nobody."""
+        return worker_id is not None and worker_id == self._id and self._now() < self._deadline
+
+    def reap(self, lapse: Lapse) -> int:
+        """Lapses claims of workers whose lease has passed; how many. Rows that somebody has locked just now are left
+        to the next call.
+
+        Does nothing until this process's own renewals have succeeded for GRACE_SECONDS.
+        """
+        steady_since = self._steady_since
+        if steady_since is None or self._now() - steady_since < GRACE_SECONDS:
+            return 0
+        with self._database.transaction() as connection:
+            connection.execute(_MARK)
+        lapsed = 0
+        locked: list[str] = []
+        while True:
+            with self._database.transaction() as connection:
+                worker_id = connection.execute(_REAPED, {"without": locked}).scalar()
+                if worker_id is None:
+                    return lapsed
+                count, is_done = lapse(connection, worker_id)
+                if is_done:
+                    connection.execute(_FORGET, {"id": worker_id})
+                elif not count:
+                    locked.append(worker_id)
+            lapsed += count
+            log.warning("worker_reaped", worker_id=worker_id, claims=count)
+
+    def _renew(self, connection: Connection) -> None:
+        values = {"id": self._id, "lease": self._lease_seconds}
+        if self._id is not None and connection.execute(_RENEW, values).rowcount == 1:
+            return
+        if self._id is not None:
+            log.warning("lease_lost", worker_id=self._id)
+        self._id = None
+        # A new id each time: a registration whose answer was lost is reaped like any silent worker.
+        registered = new_id("wrk")
+        connection.execute(_REGISTER, values | {"id": registered})
+        self._id = registered
+
+    def _keep(self) -> None:
+        while not self._ending.is_set():
+            try:
+                self.renew()
+            except ApiError as error:
+                log.warning("lease_not_renewed", worker_id=self._id, reason=error.message)
+            except Exception:
+                log.exception("lease_not_renewed", worker_id=self._id)
+            self._ending.wait(RENEW_SECONDS)

@@ -1,0 +1,1 @@
+"""HTTP to other servers: addresses, host names, sockets with limits, and three kinds of client."""

@@ -1,0 +1,267 @@
+"""Fetching what a stranger's URL names, without being sent into our own network.
+
+The name is resolved here, every address it has must be public, and the connection goes to exactly the address
+that was checked: a name that changes its mind in between (DNS rebinding) changes nothing. A redirect goes the
+same way again. Proxies of the environment are not used: they would resolve the name themselves.
+"""
+
+import socket
+import ssl
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from http.client import HTTPException
+from typing import Any
+from urllib.parse import urljoin
+
+import certifi
+from urllib3.connection import HTTPConnection
+from urllib3.exceptions import HTTPError
+from urllib3.response import BaseHTTPResponse
+from urllib3.util.ssl_ import create_urllib3_context
+
+from chassis.http.addresses import ParsedTarget, UnsafeAddress, check_url, is_address, is_public
+from chassis.http.measured_socket import MeasuredSocket, measured, secured
+from chassis.http.resolver import Resolve, resolver
+
+#: Our choice: what a CDN needs to send from a short link to the file.
+MAX_REDIRECTS = 3
+CHUNK_BYTES = 64 * 1024
+#: For one address of several, at least. Our choice: a SYN that is lost is sent again after one.
+_ADDRESS_SECONDS = 1.0
+_REDIRECTS = (301, 302, 303, 307, 308)
+_HEADERS = {"User-Agent": "Posthaste", "Accept": "*/*", "Accept-Encoding": "identity", "Connection": "close"}
+
+
+class FetchProblem(StrEnum):
+    """What became of a fetch that did not bring the file."""
+
+    UNREACHABLE = "unreachable"
+    TIMED_OUT = "timed_out"
+    TOO_LARGE = "too_large"
+    WRONG_TYPE = "wrong_type"
+    REDIRECTED = "redirected"
+
+
+class FetchFailed(Exception):
+    """The file did not come; trying again may help only if `retryable`."""
+
+    def __init__(self, problem: FetchProblem, message: str) -> None:
+        super().__init__(message)
+        self.problem = problem
+        self.message = message
+
+    @property
+    def retryable(self) -> bool:
+        return self.problem in (FetchProblem.UNREACHABLE, FetchProblem.TIMED_OUT)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The beginning of an answer; `chunks` yields the rest, once, within the caps. Raises FetchFailed."""
+
+    status: int
+    #: The bare type in lower case, empty if the server named none.
+    content_type: str
+    #: As the server announces it, if it does.
+    length_bytes: int | None
+    final_url: str
+    chunks: Iterator[bytes]
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """Ask the system's resolver; green threads are not held up by it (`host_names`, and gevent by itself)."""
+    if is_address(host):
+        return [host]
+    rows = socket.getaddrinfo(host, port, socket.AF_UNSPEC, socket.SOCK_STREAM)
+    return [str(row[4][0]) for row in rows]
+
+
+@contextmanager
+def stream(
+    url: str,
+    *,
+    max_bytes: int,
+    timeout_seconds: float,
+    allowed_types: Collection[str] | None = None,
+    host_map: Mapping[str, str] | None = None,
+    redirects: int = MAX_REDIRECTS,
+    resolve: Resolve = resolve,
+    ssl_context: ssl.SSLContext | None = None,
+    counts_our_time: bool = True,
+) -> Iterator[Stream]:
+    """GET a file piece by piece. `timeout_seconds` is for everything together, from look-up to last byte.
+
+    Without `counts_our_time` the time that the reader of the body takes between its pieces does not count.
+
+    `allowed_types` holds for 2xx answers; other statuses are the caller's to judge. `host_map` (host ->
+    "ip:port", OUTBOUND_HOST_MAP) routes named hosts past the check. Raises UnsafeAddress and FetchFailed.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    route = _Route(
+        host_map={host.lower(): address for host, address in (host_map or {}).items()},
+        resolve=resolve,
+        ssl_context=ssl_context,
+    )
+    for _ in range(redirects + 1):
+        target = check_url(url, route.host_map)
+        with _answer(target, route, max_bytes, deadline, counts_our_time) as response:
+            if response.status not in _REDIRECTS or "Location" not in response.headers:
+                yield _stream(response, target.url, max_bytes, allowed_types, deadline)
+                return
+            url = urljoin(target.url, response.headers["Location"])
+    raise FetchFailed(FetchProblem.REDIRECTED, f"The URL redirects more than {redirects} times.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """How to get to a host."""
+
+    host_map: dict[str, str]
+    resolve: Resolve
+    ssl_context: ssl.SSLContext | None
+
+
+class _Pinned(HTTPConnection):
+    """Connects to addresses that were checked; Host header, SNI and certificate stay those of the name."""
+
+    addresses: Sequence[tuple[str, int]] = ()
+    deadline: float = 0.0
+    #: None: no TLS.
+    ssl_context: ssl.SSLContext | None = None
+    measured: MeasuredSocket
+
+    def _new_conn(self) -> Any:
+        problem = OSError("no address")
+        for number, address in enumerate(self.addresses):
+            seconds = turn_seconds(self.deadline, len(self.addresses) - number)
+            try:
+                connected = socket.create_connection(address, timeout=seconds)
+            except OSError as error:
+                problem = error
+            else:
+                sock = self.measured = measured(connected, self.deadline)
+                return secured(sock, self.ssl_context, self.host) if self.ssl_context else sock
+        raise problem
+
+
+@contextmanager
+def _answer(
+    target: ParsedTarget, route: _Route, max_bytes: int, deadline: float, counts_our_time: bool
+) -> Iterator[BaseHTTPResponse]:
+    """The head of the answer to one GET, with a body of at most so many bytes; its connection ends with the `with`."""
+    connection = _connection(target, route, deadline)
+    try:
+        with _failures(deadline):
+            headers = _HEADERS | {"Host": target.authority}
+            connection.request("GET", target.target, headers=headers, preload_content=False)
+            response = connection.getresponse()
+            connection.measured.allow(deadline, max_bytes, counts_our_time=counts_our_time)
+        try:
+            yield response
+        finally:
+            response.close()
+    finally:
+        connection.close()
+
+
+@contextmanager
+def _failures(deadline: float) -> Iterator[None]:
+    """Whatever goes wrong with a connection, as FetchFailed."""
+    try:
+        yield
+    except (HTTPError, HTTPException, OSError, ValueError) as error:
+        if time.monotonic() >= deadline or isinstance(error, TimeoutError):
+            raise FetchFailed(FetchProblem.TIMED_OUT, "The server of the URL takes too long.") from error
+        raise FetchFailed(FetchProblem.UNREACHABLE, "The server of the URL cannot be reached.") from error
+
+
+def _left(deadline: float) -> float:
+    """Seconds until the deadline; never zero, which sockets take for non-blocking."""
+    return max(deadline - time.monotonic(), 0.001)
+
+
+def turn_seconds(deadline: float, addresses_left: int) -> float:
+    """For connecting to one of so many addresses: one that does not answer leaves time for those after it."""
+    left = _left(deadline)
+    return min(left, max(_ADDRESS_SECONDS, left / addresses_left))
+
+
+def _connection(target: ParsedTarget, route: _Route, deadline: float) -> _Pinned:
+    connection = _Pinned(target.host, target.port, timeout=_left(deadline))
+    if target.scheme == "https":
+        connection.ssl_context = route.ssl_context or trusted()
+    connection.addresses = _addresses(target, route, deadline)
+    connection.deadline = deadline
+    return connection
+
+
+def _addresses(target: ParsedTarget, route: _Route, deadline: float) -> list[tuple[str, int]]:
+    if target.host in route.host_map:
+        host, _, port = route.host_map[target.host].rpartition(":")
+        return [(host.strip("[]"), int(port))]
+    try:
+        answer = resolver().ask(route.resolve, target.host, target.port, _left(deadline))
+        addresses = list(dict.fromkeys(answer))
+    except TimeoutError as error:
+        raise FetchFailed(FetchProblem.TIMED_OUT, "Looking up the host of the URL takes too long.") from error
+    except (OSError, UnicodeError) as error:
+        raise FetchFailed(FetchProblem.UNREACHABLE, "The host of the URL is not known.") from error
+    if not addresses:
+        raise FetchFailed(FetchProblem.UNREACHABLE, "The host of the URL is not known.")
+    # One address of ours among public ones is an attack or a mistake; neither is to be fetched from.
+    if not all(is_public(address) for address in addresses):
+        raise UnsafeAddress("The host is not on the public internet.")
+    return [(address, target.port) for address in addresses]
+
+
+@cache
+def trusted() -> ssl.SSLContext:
+    """The certificate authorities that outbound calls trust."""
+    context = create_urllib3_context()
+    context.load_verify_locations(certifi.where())
+    return context
+
+
+def _stream(
+    response: BaseHTTPResponse,
+    final_url: str,
+    max_bytes: int,
+    allowed_types: Collection[str] | None,
+    deadline: float,
+) -> Stream:
+    content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    length = response.headers.get("Content-Length", "")
+    length_bytes = int(length) if length.isascii() and length.isdigit() else None
+    if allowed_types is not None and 200 <= response.status < 300 and content_type not in allowed_types:
+        what = content_type or "a file of no named type"
+        raise FetchFailed(FetchProblem.WRONG_TYPE, f"The URL leads to {what}.")
+    if length_bytes is not None and length_bytes > max_bytes:
+        raise _too_large(max_bytes)
+    return Stream(
+        status=response.status,
+        content_type=content_type,
+        length_bytes=length_bytes,
+        final_url=final_url,
+        chunks=_chunks(response, max_bytes, deadline),
+    )
+
+
+def _chunks(response: BaseHTTPResponse, max_bytes: int, deadline: float) -> Iterator[bytes]:
+    received = 0
+    while True:
+        with _failures(deadline):
+            chunk = response.read(CHUNK_BYTES, decode_content=False)
+        if not chunk:
+            return
+        received += len(chunk)
+        if received > max_bytes:
+            raise _too_large(max_bytes)
+        yield chunk
+
+
+def _too_large(max_bytes: int) -> FetchFailed:
+    return FetchFailed(FetchProblem.TOO_LARGE, f"The file is larger than {max_bytes} bytes.")

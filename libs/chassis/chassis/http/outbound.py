@@ -1,0 +1,208 @@
+"""Calls to servers that the configuration names (platforms, providers, object storage), over kept connections.
+
+Every call has a ceiling. urllib3's own time-outs start anew with each byte, so a server that sends or takes a byte now
+and then would hold its caller for ever; here the socket of the connection ends a call whose time is over. Addresses
+that strangers name are called through `guarded_http` and `posting` instead.
+"""
+
+import math
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import certifi
+import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import ConnectTimeoutError
+from urllib3.response import BaseHTTPResponse, HTTPResponse
+from urllib3.util.ssl_ import create_urllib3_context
+
+from chassis.http.guarded_client import trusted
+from chassis.http.measured_socket import MeasuredSocket, measured, secured
+
+#: The slowest transfer that still succeeds. Our choice: half of the slowest upload that has to work, a photo at
+#: 200 kB/s.
+SLOWEST_BYTES_PER_SECOND = 100_000.0
+#: A connection that has rested for longer is not used again: its server may be closing it at that moment, and then
+#: nobody knows whether the call arrived. Below the shortest usual time of servers, 5 s (Node's keepAliveTimeout and
+#: Apache's KeepAliveTimeout by default).
+MAX_REST_SECONDS = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long one server may keep us waiting. Times in seconds."""
+
+    #: To connect to one address of the host. The TLS handshake that follows may take as long again.
+    connect_seconds: float
+    #: In which no byte moves. It is also the ceiling of a call that carries next to nothing.
+    silence_seconds: float
+    #: What each byte of a body adds to the ceiling.
+    bytes_per_second: float = SLOWEST_BYTES_PER_SECOND
+    #: The largest answer; more raises ProtocolError. Only roughly: the framing counts too.
+    max_answer_bytes: float = math.inf
+    #: Whether an answer's announced length adds to the ceiling as well: for downloads from our own storage alone, as
+    #: any other server could announce a length without end.
+    trusts_length: bool = False
+
+    def ceiling(self, size_bytes: int) -> float:
+        """How long a call may keep us waiting after its connection stands, for a body of so many bytes."""
+        return self.silence_seconds + size_bytes / self.bytes_per_second
+
+
+class Outbound(urllib3.PoolManager):
+    """A pool of connections whose calls end at their ceilings; thread-safe. No redirects, no proxies.
+
+    Only the time for which the server keeps us waiting counts, not what we need to make a body or to use an answer.
+    A call that reaches its ceiling raises urllib3's ProtocolError or ReadTimeoutError with a TimeoutError as cause.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        connections: int,
+        ssl_context: ssl.SSLContext | None = None,
+        retries: urllib3.Retry | bool = False,
+    ) -> None:
+        """`connections` are kept for each host. `ssl_context`: None trusts the public authorities.
+
+        `retries`: each of them has a ceiling of its own.
+        """
+        silence = None if math.isinf(limits.silence_seconds) else limits.silence_seconds
+        super().__init__(
+            maxsize=connections,
+            retries=retries,
+            timeout=urllib3.Timeout(connect=limits.connect_seconds, read=silence),
+            ssl_context=ssl_context or trusted(),
+        )
+        self.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
+        self._limits = limits
+
+    def urlopen(  # type: ignore[override]
+        self,
+        method: str,
+        url: str,
+        redirect: bool = False,
+        *,
+        ceiling_seconds: float | None = None,
+        **options: Any,
+    ) -> BaseHTTPResponse:
+        """As PoolManager's. `ceiling_seconds` instead of the ceiling that suits the body's size."""
+        with _calling(self._limits, ceiling_seconds):
+            return super().urlopen(method, url, redirect=redirect, **options)
+
+
+def with_system_authorities() -> ssl.SSLContext:
+    """Trusts the public authorities and the system's own, for a storage whose certificate is the operator's."""
+    context = create_urllib3_context()
+    context.load_verify_locations(cafile=certifi.where())
+    context.load_default_certs()
+    return context
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What the connection that serves a call has to know of it: urllib3 has no way to hand it on."""
+
+    limits: Limits
+    ceiling_seconds: float | None
+
+
+_call: ContextVar[_Call] = ContextVar("outbound_call")
+
+
+@contextmanager
+def _calling(limits: Limits, ceiling_seconds: float | None) -> Iterator[None]:
+    token = _call.set(_Call(limits, ceiling_seconds))
+    try:
+        yield
+    finally:
+        _call.reset(token)
+
+
+class _Connection(HTTPConnection):
+    """Its socket knows the ceiling of the call that it serves."""
+
+    _measured: MeasuredSocket
+    #: When the answer to its latest call began (monotonic). A new connection has not rested yet.
+    _rests_since = math.inf
+
+    def _new_conn(self) -> Any:
+        assert isinstance(self.timeout, float | int), "the pool sets the time for connecting"
+        sock = super()._new_conn()
+        self._rests_since = math.inf
+        # Counted from here: the name may have addresses before this one that took their time to fail.
+        self._measured = measured(sock, time.monotonic() + self.timeout)
+        return self._measured
+
+    def request(  # type: ignore[override]
+        self,
+        method: str,
+        url: str,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
+        if self.sock is not None and time.monotonic() - self._rests_since > MAX_REST_SECONDS:
+            self.close()
+        if self.sock is None:
+            self.connect()
+        call = _call.get()
+        seconds = call.ceiling_seconds
+        if seconds is None:
+            seconds = call.limits.ceiling(_length(body, headers or {}))
+        self._measured.allow(
+            time.monotonic() + seconds,
+            call.limits.max_answer_bytes,
+            # The end of a body may lie in our own kernel's buffer for as long as the ceiling allows.
+            read_seconds=max(seconds, call.limits.silence_seconds),
+            send_seconds=call.limits.silence_seconds,
+            counts_our_time=False,
+        )
+        super().request(method, url, body=body, headers=headers, **options)
+
+    def getresponse(self) -> HTTPResponse:  # type: ignore[override]
+        response = super().getresponse()
+        self._rests_since = time.monotonic()
+        limits = _call.get().limits
+        if limits.trusts_length:
+            announced = response.headers.get("Content-Length", "")
+            size_bytes = int(announced) if announced.isascii() and announced.isdigit() else 0
+            self._measured.extend(size_bytes / limits.bytes_per_second)
+        return response
+
+
+class _SecureConnection(_Connection, HTTPSConnection):
+    """TLS over a measured socket."""
+
+    def connect(self) -> None:
+        """Raises ConnectTimeoutError where the handshake takes too long: nothing was sent then."""
+        assert self.ssl_context is not None, "given to the pool"
+        sock = self._new_conn()
+        try:
+            self.sock = secured(sock, self.ssl_context, self.host)
+        except TimeoutError as error:
+            raise ConnectTimeoutError(self, f"The TLS handshake with {self.host} timed out.") from error
+        self.is_verified = True
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _SecurePool(HTTPSConnectionPool):
+    ConnectionCls = _SecureConnection
+
+
+def _length(body: Any, headers: Mapping[str, str]) -> int:
+    """Of a request's body in bytes: as it says itself, or as its head announces it."""
+    if isinstance(body, bytes):
+        return len(body)
+    announced = str(headers.get("Content-Length", ""))
+    return int(announced) if announced.isascii() and announced.isdigit() else 0

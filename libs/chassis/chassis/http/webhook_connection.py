@@ -1,0 +1,270 @@
+"""Posting to what a stranger's URL names, again and again, over one connection that is kept.
+
+As in `guarded_http` the name is resolved here, before every request, and the connection goes to exactly an address
+that was checked; a kept one is used only while its own address is still among them. Redirects are not followed.
+"""
+
+import errno
+import math
+import socket
+import ssl
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from select import select
+
+from chassis.http.addresses import (
+    AllowedNetworks,
+    ParsedTarget,
+    UnsafeAddress,
+    check_url,
+    is_address,
+    is_allowed,
+    is_public,
+)
+from chassis.http.connectivity import ConnectivityTracker
+from chassis.http.guarded_client import resolve, trusted, turn_seconds
+from chassis.http.measured_socket import MeasuredSocket, measured, secured
+from chassis.http.resolver import NoTurn, Resolve, resolver
+
+#: A connection used so recently is not looked at before it is used again. Our choice.
+_FRESH_SECONDS = 0.1
+#: What a server does to a kept connection that it no longer wants.
+_HUNG_UP = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
+#: What this machine may run out of, and what its network may lack.
+_SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_NO_WAY = (errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL)
+#: Public IPv4 addresses that were connected to.
+_reached = ConnectivityTracker()
+
+
+class PostProblem(StrEnum):
+    """Why there was no answer."""
+
+    TIMEOUT = "timeout"
+    UNKNOWN_HOST = "unknown_host"
+    PRIVATE_ADDRESS = "private_address"
+    REFUSED = "refused"
+    UNREACHABLE = "unreachable"
+    TLS = "tls"
+    DISCONNECTED = "disconnected"
+    PROTOCOL = "protocol"
+
+
+class PostFailed(Exception):
+    """No answer came; whether the server has read the request is not known."""
+
+    def __init__(self, problem: PostProblem, *, is_ours: bool = False, others_at: float = -math.inf) -> None:
+        """`is_ours`: for want of something of this machine or its network; the server was not asked.
+
+        For a name without an answer and a network without a way that is a guess: `others_at` is when (monotonic) others
+        last got theirs. Who goes without for a while in which others do not, goes without alone.
+        """
+        super().__init__(problem.value)
+        self.problem = problem
+        self.is_ours = is_ours
+        self.others_at = others_at
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What the server said."""
+
+    status: int
+    #: Of the body at most as much as was asked for. None where the server is not on the public internet: what answers
+    #: in a deployment's own network is no business of the stranger who named it.
+    body: bytes | None
+
+
+class WebhookConnection:
+    """One connection to a server, opened by the first request and kept between them. For one user at a time."""
+
+    def __init__(
+        self,
+        allowed: AllowedNetworks = (),
+        resolve: Resolve = resolve,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        """`allowed`: the deployment's own networks, with their ports, that URLs may lead to."""
+        self._allowed = allowed
+        self._resolve = resolve
+        self._ssl_context = ssl_context
+        self._connection: HTTPConnection | None = None
+        self._peer: tuple[str, str, int, str] | None = None
+        #: The address that answered last: of several it is tried first.
+        self._answered = ""
+        self._socket: MeasuredSocket | None = None
+        self._used_at = 0.0
+        self._target: tuple[str, ParsedTarget] | None = None
+
+    def post(
+        self, url: str, body: bytes, headers: Mapping[str, str], *, timeout_seconds: float, max_bytes: int
+    ) -> Answered:
+        """`timeout_seconds` is for everything together, from look-up to last byte. Raises PostFailed.
+
+        An answer whose beginning came in time is an answer, even if the rest did not.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        with _problems(deadline):
+            target = self._checked(url)
+            addresses = self._addresses(target, deadline)
+            wanted = {(target.scheme, target.host, target.port, address) for address in addresses}
+            if self._peer in wanted and self._is_quiet():
+                with suppress(*_HUNG_UP):
+                    return self._exchange(target, body, headers, deadline, max_bytes)
+            self._open(target, addresses, deadline)
+            return self._exchange(target, body, headers, deadline, max_bytes)
+
+    def _checked(self, url: str) -> ParsedTarget:
+        """The text of a URL says the same each time. Raises UnsafeAddress."""
+        if self._target is None or self._target[0] != url:
+            self._target = url, check_url(url, allowed=self._allowed)
+        return self._target[1]
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = self._socket = self._peer = None
+
+    def _addresses(self, target: ParsedTarget, deadline: float) -> list[str]:
+        """Where the name leads: public addresses, or allowed ones. Raises PostFailed, UnsafeAddress."""
+        if is_address(target.host):
+            return [target.host]  # judged with the URL
+        others_at = resolver().found.served_at(target.host)
+        try:
+            answer = resolver().ask(self._resolve, target.host, target.port, _left(deadline))
+            found = list(dict.fromkeys(answer))
+        except NoTurn:
+            raise PostFailed(PostProblem.TIMEOUT, is_ours=True) from None
+        except TimeoutError:
+            raise PostFailed(PostProblem.TIMEOUT, is_ours=True, others_at=others_at) from None
+        except (OSError, UnicodeError) as error:
+            if not (isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN):
+                others_at = -math.inf
+            raise PostFailed(PostProblem.UNKNOWN_HOST, is_ours=_is_ours(error), others_at=others_at) from None
+        inside = [address for address in found if is_allowed(address, target.port, self._allowed)]
+        if inside:
+            return inside
+        # One address of ours among public ones is an attack or a mistake; neither is to be posted to.
+        if not found or not all(map(is_public, found)):
+            raise UnsafeAddress("The host is not on the public internet.")
+        return found
+
+    def _is_quiet(self) -> bool:
+        """Whether nothing came over the kept connection while it rested: a server says, or only shows, that it closes.
+
+        Not asked of one that was in use just now: the question costs as much as a request.
+        """
+        sock = self._connection.sock if self._connection is not None else None
+        is_fresh = time.monotonic() - self._used_at < _FRESH_SECONDS
+        return sock is not None and (is_fresh or not select([sock], [], [], 0)[0])
+
+    def _open(self, target: ParsedTarget, addresses: Sequence[str], deadline: float) -> None:
+        self.close()
+        in_turn = sorted(addresses, key=lambda address: address != self._answered)
+        sock, address = _dial(target, in_turn, deadline)
+        self._answered = address
+        is_tls = target.scheme == "https"
+        wire = secured(sock, self._context(), target.host) if is_tls else sock
+        self._connection = HTTPConnection(target.host, target.port)
+        self._connection.auto_open = 0  # it would ask the resolver itself
+        self._connection.sock = wire
+        self._socket = sock
+        self._peer = (target.scheme, target.host, target.port, address)
+
+    def _context(self) -> ssl.SSLContext:
+        return self._ssl_context or trusted()
+
+    def _exchange(
+        self, target: ParsedTarget, body: bytes, headers: Mapping[str, str], deadline: float, max_bytes: int
+    ) -> Answered:
+        connection = self._connection
+        assert connection is not None, "opened before"
+        assert self._socket is not None
+        assert self._peer is not None
+        response, keeps = None, False
+        try:
+            self._socket.allow(deadline, max_bytes)
+            all_headers = {"Host": target.authority, "Accept-Encoding": "identity", **headers}
+            connection.request("POST", target.target, body, all_headers)
+            response = connection.getresponse()
+            answer, is_whole = _read(response, max_bytes)
+            keeps = is_whole and not response.will_close
+            self._used_at = time.monotonic()
+            return Answered(response.status, answer if is_public(self._peer[3]) else None)
+        finally:
+            if response is not None:  # it may be the one that holds the socket
+                response.close()
+            if not keeps:
+                self.close()
+
+
+def _dial(target: ParsedTarget, addresses: Sequence[str], deadline: float) -> tuple[MeasuredSocket, str]:
+    """A connection to the first address that answers. Raises OSError; PostFailed if one of them was not asked."""
+    problem: Exception = OSError("no address")
+    for number, address in enumerate(addresses):
+        seconds = turn_seconds(deadline, len(addresses) - number)
+        try:
+            sock = socket.create_connection((address, target.port), timeout=seconds)
+        except OSError as error:
+            if _is_ours(error, address):
+                others_at = _reached.served_at(address) if error.errno == errno.ENETUNREACH else -math.inf
+                problem = PostFailed(PostProblem.UNREACHABLE, is_ours=True, others_at=others_at)
+            elif not isinstance(problem, PostFailed):
+                problem = error
+        else:
+            if ":" not in address and is_public(address):
+                _reached.serve(address)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return measured(sock, deadline), address
+    raise problem
+
+
+def _read(response: HTTPResponse, max_bytes: int) -> tuple[bytes, bool]:
+    """Of the body as much as came, and whether that is all."""
+    body = bytearray()
+    try:
+        while len(body) < max_bytes and (piece := response.read1(max_bytes - len(body))):
+            body += piece
+    except (OSError, HTTPException):
+        return bytes(body), False
+    return bytes(body), response.isclosed() if response.chunked else response.length == 0
+
+
+@contextmanager
+def _problems(deadline: float) -> Iterator[None]:
+    """Whatever goes wrong, as PostFailed."""
+    try:
+        yield
+    except UnsafeAddress:
+        raise PostFailed(PostProblem.PRIVATE_ADDRESS) from None
+    except (OSError, HTTPException, ValueError) as error:
+        raise PostFailed(_problem_of(error, deadline), is_ours=_is_ours(error)) from error
+
+
+def _is_ours(error: Exception, address: str = "") -> bool:
+    """Whether something of ours was wanting. No way to an IPv6 `address` is none: some networks never have one."""
+    if isinstance(error, socket.gaierror):
+        return error.errno in (socket.EAI_AGAIN, socket.EAI_MEMORY)
+    number = error.errno if isinstance(error, OSError) else None
+    return number in _SHORTAGES or (number in _NO_WAY and bool(address) and ":" not in address)
+
+
+def _problem_of(error: Exception, deadline: float) -> PostProblem:
+    if isinstance(error, TimeoutError) or time.monotonic() >= deadline:
+        return PostProblem.TIMEOUT
+    if isinstance(error, ConnectionRefusedError):
+        return PostProblem.REFUSED
+    if isinstance(error, ssl.SSLError):
+        return PostProblem.TLS
+    if isinstance(error, ConnectionError):
+        return PostProblem.DISCONNECTED
+    return PostProblem.UNREACHABLE if isinstance(error, OSError) else PostProblem.PROTOCOL
+
+
+def _left(deadline: float) -> float:
+    """Seconds until the deadline; never zero, which sockets take for non-blocking."""
+    return max(deadline - time.monotonic(), 0.001)

@@ -1,0 +1,46 @@
+"""What every process with a database is asked about: its connections, its workers, and its outbox."""
+
+from collections.abc import Callable, Iterable
+
+from sqlalchemy import func, select
+from sqlalchemy.pool import QueuePool
+
+from chassis.db.database import Database
+from chassis.db.schema import outbox
+from chassis.telemetry import metrics
+from chassis.telemetry.metrics import Reading
+
+
+def watch_connections(database: Database, service: str) -> None:
+    """The pool's use and size."""
+    pool = database.engine.pool
+    assert isinstance(pool, QueuePool)
+
+    def used() -> Iterable[Reading]:
+        named = {"posthaste.service": service}
+        out = pool.checkedout()
+        return [(out, {**named, "state": "used"}), (max(pool.checkedin(), 0), {**named, "state": "idle"})]
+
+    metrics.CONNECTIONS.watch(used)
+    metrics.CONNECTIONS_MAX.watch(lambda: [(pool.size(), {"posthaste.service": service})])
+
+
+def watch_outbox(database: Database, service: str) -> None:
+    """How many events wait to be sent and for how long: the same in each replica, since they share it."""
+
+    def look() -> tuple[int, float]:
+        waited = func.extract("epoch", func.clock_timestamp() - func.min(outbox.c.created_at))
+        with database.reading() as connection:
+            count, age = connection.execute(select(func.count(), waited).select_from(outbox)).one()
+        return count, float(age or 0.0)
+
+    named = {"posthaste.service": service}
+    metrics.OUTBOX_WAITING.watch(lambda: [(look()[0], named)])
+    metrics.OUTBOX_AGE.watch(lambda: [(look()[1], named)])
+
+
+def watch_pool(name: str, service: str, used: Callable[[], int], size: Callable[[], int]) -> None:
+    """A pool of workers: tasks that run, and how many may."""
+    named = {"posthaste.service": service, "pool": name}
+    metrics.POOL_USED.watch(lambda: [(used(), named)])
+    metrics.POOL_SIZE.watch(lambda: [(size(), named)])

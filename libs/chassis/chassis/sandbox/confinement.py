@@ -1,0 +1,119 @@
+"""What a process that reads strangers' bytes can no longer do: see files, write, connect, start or signal processes.
+
+- **Landlock** refuses every file but Python's and the system's libraries; from ABI 4 on TCP, from ABI 6 on signals and
+  abstract unix sockets. Without it the process can read the files that the service's user can read.
+- **seccomp** refuses sockets, writing files, starting processes and threads, signals, ptrace, io_uring and every other
+  call that a decoder does not need. Without it UDP and unix sockets can be opened and processes started.
+- **A network namespace** takes every address of the host away. It needs root or user namespaces, and most containers
+  give neither.
+- **No capabilities and no_new_privs**: root's powers and setuid programs are gone on every kernel.
+
+The sandbox is complete with Landlock (any ABI) and seccomp. A network namespace may be missing, as seccomp refuses
+sockets.
+"""
+
+import ctypes
+import glob
+import os
+import platform
+import struct
+import sys
+from collections.abc import Sequence
+
+from chassis.sandbox import landlock, seccomp
+from contracts.record import Record
+
+#: The dynamic linker starts every program: glibc's and musl's.
+_LINKERS = ("/lib64/ld-linux-*", "/lib/ld-linux-*", "/lib/ld-musl-*")
+_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache")
+#: Harmless, and asked for by libraries: ffprobe ends at once without random numbers.
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+#: prctl's PR_SET_NO_NEW_PRIVS; capset's version 3; unshare's CLONE_NEWNET and CLONE_NEWUSER.
+_NO_NEW_PRIVS, _CAPABILITIES_3, _NEW_NETWORK, _NEW_USER = 38, 0x20080522, 0x40000000, 0x10000000
+_system = ctypes.CDLL(None, use_errno=True)
+
+
+class Confinement(Record):
+    """What holds on this machine."""
+
+    #: 0: no Landlock.
+    landlock_abi: int = 0
+    seccomp: bool = False
+    network_namespace: bool = False
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What a complete sandbox has and this one has not."""
+        held = {"landlock": self.landlock_abi > 0, "seccomp": self.seccomp}
+        return tuple(name for name, holds in held.items() if not holds)
+
+
+class Sandbox:
+    """Prepared once in the process that forks; each fork enters it."""
+
+    def __init__(self) -> None:
+        """Leaves the network at once, where that is allowed."""
+        on_linux = sys.platform == "linux"
+        landlock_abi, has_seccomp = landlock.abi() if on_linux else 0, seccomp.is_available()
+        modules = (os.path.join(sys.base_prefix, "lib"), *sys.path)
+        self._readable = [*_LIBRARIES, *_DEVICES, *(path for path in modules if os.path.isabs(path))]
+        self._ruleset = landlock.make_ruleset(self._readable) if landlock_abi else None
+        #: For functions, and for programs.
+        self._filters = [
+            seccomp.decoder_filter(platform.machine(), may_execute=it) for it in (False, True) if has_seccomp
+        ]
+        self.confinement = Confinement(
+            landlock_abi=landlock_abi,
+            seccomp=has_seccomp,
+            network_namespace=on_linux and _leave_network(),
+        )
+
+    def enter(self, keep: Sequence[int], program: str | None = None) -> None:
+        """Confines this process, for good. Raises OSError when any part of the confinement fails.
+
+        `keep`: the descriptors that stay open, besides 0, 1 and 2. `program`: its path, if execve follows.
+        """
+        if sys.platform == "linux":
+            _give_up_privileges()
+        if self._ruleset is not None:
+            landlock.enter(self._ruleset if program is None else self._ruleset_for(program))
+        _close_all_but(keep)
+        if self._filters:
+            seccomp.enter(self._filters[program is not None])
+
+    def _ruleset_for(self, program: str) -> int:
+        linkers = [path for pattern in _LINKERS for path in glob.glob(pattern)]
+        return landlock.make_ruleset(self._readable, [program, *_interpreter(program), *linkers])
+
+
+def _interpreter(program: str) -> list[str]:
+    """Of a script: the path its first line names."""
+    try:
+        with open(program, "rb") as file:
+            first = file.readline(256)
+    except OSError:
+        return []  # execve will tell
+    words = first[2:].split() if first.startswith(b"#!") else []
+    return [os.fsdecode(word) for word in words[:1]]
+
+
+def _leave_network() -> bool:
+    """Enters a network namespace of its own, without a device that is up. Whether that was allowed."""
+    return any(_system.unshare(flags) == 0 for flags in (_NEW_NETWORK, _NEW_NETWORK | _NEW_USER))
+
+
+def _give_up_privileges() -> None:
+    """Raises OSError."""
+    if _system.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) < 0:
+        raise OSError(ctypes.get_errno(), "no_new_privs")
+    header, none = struct.pack("=Ii", _CAPABILITIES_3, 0), bytes(24)
+    if _system.capset(header, none) < 0:
+        raise OSError(ctypes.get_errno(), "capset")
+
+
+def _close_all_but(keep: Sequence[int]) -> None:
+    first = 3
+    for descriptor in sorted(it for it in keep if it > 2):
+        os.closerange(first, descriptor)
+        first = descriptor + 1
+    os.closerange(first, os.sysconf("SC_OPEN_MAX"))

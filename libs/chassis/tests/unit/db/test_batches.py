@@ -1,0 +1,126 @@
+"""Group commit: all that wait go together, and nobody is lost."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from chassis.db.batches import MAX_BATCH, Batches, _Call
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+
+PATIENCE_SECONDS = 10
+
+
+class Gate:
+    """A `run` whose first batch waits until it is opened, so that the others gather behind it."""
+
+    def __init__(self, decide: Callable[[list[int]], list[int]]) -> None:
+        self._decide = decide
+        self.batches: list[list[int]] = []
+        self.entered, self.opened = threading.Event(), threading.Event()
+
+    def __call__(self, items: list[int]) -> list[int]:
+        self.batches.append(items)
+        if len(self.batches) == 1:
+            self.entered.set()
+            assert self.opened.wait(PATIENCE_SECONDS)
+        return self._decide(items)
+
+
+def doubled(items: list[int]) -> list[int]:
+    return [item * 2 for item in items]
+
+
+def submit_behind_the_first(gate: Gate, count: int) -> list[Future[int]]:
+    """Item 0 is being decided while items 1 to `count` arrive; then the gate opens."""
+    batches: Batches[int, int] = Batches(gate)
+    with ThreadPoolExecutor(count + 1) as pool:
+        first = pool.submit(batches.submit, 0)
+        assert gate.entered.wait(PATIENCE_SECONDS)
+        rest = [pool.submit(batches.submit, item) for item in range(1, count + 1)]
+        while len(batches._waiting) < count:
+            threading.Event().wait(0.001)
+        gate.opened.set()
+    return [first, *rest]
+
+
+def test_a_lone_call_is_decided_at_once() -> None:
+    batches: Batches[int, int] = Batches(doubled)
+    assert [batches.submit(item) for item in (1, 2, 3)] == [2, 4, 6]
+
+
+def test_calls_that_wait_at_the_same_moment_share_one_batch() -> None:
+    gate = Gate(doubled)
+    results = submit_behind_the_first(gate, 20)
+    assert [result.result() for result in results] == [item * 2 for item in range(21)]
+    assert [len(batch) for batch in gate.batches] == [1, 20]
+
+
+def test_a_batch_is_bounded() -> None:
+    gate = Gate(doubled)
+    submit_behind_the_first(gate, MAX_BATCH + 5)
+    assert [len(batch) for batch in gate.batches] == [1, MAX_BATCH, 5]
+
+
+def test_a_bad_call_fails_alone() -> None:
+    def refuse_seven(items: list[int]) -> list[int]:
+        if 7 in items:
+            raise ValueError("seven")
+        return doubled(items)
+
+    results = submit_behind_the_first(Gate(refuse_seven), 10)
+    failed = [item for item, result in enumerate(results) if isinstance(result.exception(), ValueError)]
+    assert failed == [7]
+    assert results[8].result() == 16
+
+
+def test_an_outage_is_told_to_all_and_not_tried_again() -> None:
+    def away(items: list[int]) -> list[int]:
+        if items == [0]:
+            return [0]
+        raise ApiError(SERVICE_UNAVAILABLE)
+
+    gate = Gate(away)
+    results = submit_behind_the_first(gate, 3)
+    assert [type(result.exception()) for result in results[1:]] == [ApiError] * 3
+    assert len(gate.batches) == 2
+
+
+def test_the_lead_is_passed_on_when_the_next_in_line_was_killed() -> None:
+    gate = Gate(doubled)
+    batches: Batches[int, int] = Batches(gate)
+    killed = threading.Event()
+
+    class Killed(BaseException):
+        pass
+
+    class KilledSignal:
+        """The worker dies while it waits, at the moment it is told to lead."""
+
+        def acquire(self) -> None:
+            killed.wait(PATIENCE_SECONDS)
+            raise Killed
+
+        def release(self) -> None:
+            killed.set()
+
+    def submit_and_die() -> Any:
+        with pytest.raises(Killed):
+            Batches._wait(batches, dying)
+
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(batches.submit, 0)
+        assert gate.entered.wait(PATIENCE_SECONDS)
+        dying: _Call[int, int] = _Call(1)
+        dying.signal = KilledSignal()  # type: ignore[assignment]
+        batches._waiting.append(dying)
+        worker = pool.submit(submit_and_die)
+        last = pool.submit(batches.submit, 2)
+        while len(batches._waiting) < 2:
+            threading.Event().wait(0.001)
+        gate.opened.set()
+        assert (first.result(PATIENCE_SECONDS), last.result(PATIENCE_SECONDS)) == (0, 4)
+        worker.result(PATIENCE_SECONDS)
+    assert gate.batches == [[0], [2]]

@@ -1,0 +1,232 @@
+"""Work in a confined process: its limits, what it knows, and that everything else goes on meanwhile."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from chassis.sandbox.pool import Limits, OutOfLimits, SandboxPool, WorkFailed
+
+WORK = textwrap.dedent(
+    """
+    import ctypes, os, time
+
+    def add(argument, files):
+        return argument["a"] + argument["b"]
+
+    def burn(argument, files):
+        end = time.process_time() + argument
+        while time.process_time() < end:
+            pass
+
+    def sleep(argument, files):
+        time.sleep(argument)
+
+    def eat(argument, files):
+        return len(bytearray(argument))
+
+    def crash(argument, files):
+        ctypes.string_at(0)
+
+    def fail(argument, files):
+        raise ValueError("no such thing")
+
+    def copy(argument, files):
+        return os.write(files[1], os.pread(files[0], 1000, 0))
+
+    def fill(argument, files):
+        with os.fdopen(files[0], "wb") as file:
+            for _ in range(argument):
+                file.write(bytes(2**20))
+
+    def know(argument, files):
+        return dict(os.environ), [number for number in range(4096) if is_open(number)]
+
+    def is_open(number):
+        try:
+            os.fstat(number)
+        except OSError:
+            return False
+        return True
+    """
+)
+#: Ticks of 10 ms go on while two pieces of work burn a second of CPU each; prints the longest pause in milliseconds.
+GREEN = textwrap.dedent(
+    """
+    import eventlet
+    eventlet.monkey_patch()
+    import threading, time
+    from chassis.sandbox.pool import SandboxPool
+
+    workshop, ticks = SandboxPool("some_work", at_once=2), []
+
+    def tick():
+        while True:
+            ticks.append(time.monotonic())
+            eventlet.sleep(0.01)
+
+    workshop.run("add", {"a": 1, "b": 2})
+    ticker = eventlet.spawn(tick)
+    threads = [threading.Thread(target=workshop.run, args=("burn", 1.0)) for _ in range(2)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    ticker.kill()
+    workshop.close()
+    print(max(after - before for before, after in zip(ticks, ticks[1:])) * 1000)
+    """
+)
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    (tmp_path / "some_work.py").write_text(WORK)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+
+
+@pytest.fixture
+def workshop(path):
+    made = SandboxPool(
+        "some_work", Limits(memory_bytes=256 * 2**20, seconds=2, cpu_seconds=1, file_bytes=2**20), at_once=4
+    )
+    yield made
+    made.close()
+
+
+def test_an_answer_comes_back_and_files_are_the_same_files(workshop):
+    assert workshop.run("add", {"a": 1, "b": 2}) == 3
+    with tempfile.TemporaryFile() as first, tempfile.TemporaryFile() as second:
+        first.write(b"hello")
+        first.flush()
+        assert workshop.run("copy", None, (first.fileno(), second.fileno())) == 5
+        assert second.seek(0) == 0
+        assert second.read() == b"hello"
+
+
+@pytest.mark.parametrize(
+    ("function", "argument"), [("eat", 2**30), ("burn", 30), ("sleep", 30), ("crash", None)]
+)
+def test_work_past_its_limits_ends_and_the_next_goes_on(workshop, function, argument):
+    began = time.monotonic()
+    with pytest.raises(OutOfLimits):
+        workshop.run(function, argument)
+    assert time.monotonic() - began < 4
+    assert workshop.run("add", {"a": 1, "b": 2}) == 3
+
+
+def test_a_file_grows_to_its_limit_and_no_further(workshop):
+    with tempfile.TemporaryFile() as file:
+        with pytest.raises(WorkFailed):
+            workshop.run("fill", 3, (file.fileno(),))
+        assert file.seek(0, 2) <= 2**20
+
+
+def test_what_the_work_raises_is_told(workshop):
+    with pytest.raises(WorkFailed, match="ValueError: no such thing"):
+        workshop.run("fail")
+
+
+def test_the_work_knows_no_secret_and_has_no_file_but_those_given(workshop, monkeypatch):
+    monkeypatch.setenv("S3_SECRET_KEY", "secret")
+    with ExitStack() as others, tempfile.TemporaryFile() as file:
+        for _ in range(100):  # the nursery's own socket then has a high number
+            others.enter_context(open(os.devnull, "rb"))
+        known, descriptors = workshop.run("know", None, (file.fileno(),))
+    assert "S3_SECRET_KEY" not in known
+    # Standard input, output and errors (all /dev/null), the channel to us, and the file.
+    assert len(descriptors) == 5
+
+
+def program(workshop, *arguments, given=b""):
+    """What the program writes."""
+    with tempfile.TemporaryFile() as first, tempfile.TemporaryFile() as second:
+        first.write(given)
+        first.seek(0)
+        workshop.run_program(arguments, (first.fileno(), second.fileno()))
+        second.seek(0)
+        return second.read()
+
+
+def test_a_program_reads_and_writes_the_files_it_is_given(workshop):
+    assert program(workshop, "/bin/cat", given=b"hello") == b"hello"
+
+
+def test_a_program_has_random_numbers_as_ffprobe_ends_without(workshop):
+    assert len(program(workshop, "/usr/bin/head", "-c", "8", "/dev/urandom")) == 8
+
+
+def test_a_program_knows_nothing_and_has_the_same_limits(workshop, monkeypatch):
+    monkeypatch.setenv("S3_SECRET_KEY", "secret")
+    told = program(workshop, "/bin/sh", "-c", "export -p; ulimit -v; ulimit -f; ulimit -t; echo nothing >&2")
+    assert b"SECRET" not in told
+    # In KiB, in blocks of 512 bytes, in seconds.
+    assert told.split()[-3:] == [b"262144", b"2048", b"1"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("/bin/sh", "-c", "exit 3"), ("/bin/sleep", "30"), ("/bin/sh", "-c", "while :; do :; done")],
+)
+def test_a_program_ends_by_itself_or_at_its_limits_and_the_next_goes_on(workshop, arguments):
+    began = time.monotonic()
+    program(workshop, *arguments)
+    assert time.monotonic() - began < 4
+    assert program(workshop, "/bin/echo", "hello") == b"hello\n"
+
+
+def test_a_program_that_is_not_there_is_told(workshop):
+    with pytest.raises(WorkFailed, match="FileNotFoundError"):
+        program(workshop, "/no/such/program")
+
+
+def test_work_at_once_is_kept_apart(workshop):
+    answers = {}
+
+    def run(number):
+        answers[number] = workshop.run("add", {"a": number, "b": 1})
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == {number: number + 1 for number in range(40)}
+
+
+def test_a_nursery_that_died_is_started_anew(workshop):
+    workshop.run("add", {"a": 1, "b": 2})
+    workshop._nursery.kill()
+    workshop._nursery.wait()
+    assert workshop.run("add", {"a": 1, "b": 2}) == 3
+
+
+def test_the_nursery_ends_with_its_service(path, tmp_path):
+    script = (
+        "from chassis.sandbox.pool import SandboxPool\n"
+        "w = SandboxPool('some_work'); w.run('add', {'a': 1, 'b': 1}); "
+    )
+    command = [sys.executable, "-c", script + "print(w._nursery.pid, flush=True); import os; os._exit(0)"]
+    pid = int(subprocess.run(command, capture_output=True, check=True).stdout)
+    end = time.monotonic() + 5
+    while is_alive(pid):
+        assert time.monotonic() < end, "still there"
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_green_threads_go_on_while_work_burns(path):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", GREEN], capture_output=True, text=True, check=True
+    )
+    assert float(done.stdout) < 250

@@ -1,0 +1,393 @@
+"""The test kit, a pytest plugin: databases cloned from migrated templates, and services run as real processes.
+
+Needs TEST_DATABASE_URL (an administrator's), TEST_AMQP_URL and, for buckets, TEST_S3_URL with its keys, which
+`./dev test` sets; without them the tests that ask for these fixtures are skipped. Each test process works in a
+virtual host of its own.
+"""
+
+import hashlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+import pika
+import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.engine import Engine, make_url
+
+from chassis import telemetry
+from chassis.bus.topology import QUARANTINE_QUEUE, RETRY_SECONDS, event_queue, retry_queue, rpc_queue
+from chassis.config import TelemetryConfig
+from chassis.db import schema
+from chassis.db.database import Database
+from chassis.ids import new_id
+from chassis.message_keys import message_keys
+from chassis.migrate import migrate, migrations_of
+from chassis.signatures import Signatures
+from contracts.errors import ApiError
+from contracts.events import EVENTS, Event
+from contracts.services import SERVICES
+from testkit.any_sender import AnySender
+
+if TYPE_CHECKING:
+    from testkit.collector import Collector
+
+START_SECONDS = 30.0
+#: The local stack's RabbitMQ has the virtual hosts tests-0, tests-1 …
+VIRTUAL_HOSTS = 16
+#: Of the services that tests run or name: they sign as in earnest.
+SECRETS = {
+    name: hashlib.sha256(f"tests only: {name}".encode()).hexdigest()
+    for name in (*SERVICES, "probe", "nobody")
+}
+
+
+def keys_for_tests(*names: str) -> str:
+    """MESSAGE_KEYS of a process of these services, or of gateway or ctl: with keys for every service of the tests."""
+    return ",".join(message_keys(name, SECRETS, SECRETS) for name in names)
+
+
+def signed_by(sender: str) -> Signatures:
+    """What a sender signs by in tests, for every service."""
+    return Signatures.read(sender, keys_for_tests(sender))
+
+
+def signed_event(event: Event) -> tuple[bytes, dict[str, str]]:
+    """Body and headers of an event as its sender's relay sends it."""
+    body, route = msgspec.json.encode(event), EVENTS[event.event]
+    return body, signed_by(route.sender).event_headers(route.receivers, body)
+
+
+@pytest.fixture(scope="session")
+def admin_url() -> str:
+    url = os.environ.get("TEST_DATABASE_URL")
+    if not url:
+        pytest.skip("TEST_DATABASE_URL is not set: run ./dev test")
+    return url
+
+
+@pytest.fixture(scope="session")
+def amqp_url() -> str:
+    url = os.environ.get("TEST_AMQP_URL")
+    if not url:
+        pytest.skip("TEST_AMQP_URL is not set: run ./dev test")
+    return url
+
+
+@pytest.fixture(scope="session")
+def admin(admin_url: str) -> Iterator[Engine]:
+    engine = create_engine(admin_url, isolation_level="AUTOCOMMIT")
+    yield engine
+    engine.dispose()
+
+
+def _template(admin: Engine, service: str) -> str:
+    """A migrated database of this service, made once per state of its migrations."""
+    files = sorted(migrations_of(service).glob("*.py"))
+    state = hashlib.sha256(
+        b"".join(path.read_bytes() for path in [*files, Path(schema.__file__)])
+    ).hexdigest()[:12]
+    name = f"template_{service}_{state}"
+    with admin.connect() as connection:
+        connection.execute(text("SELECT pg_advisory_lock(42)"))
+        try:
+            exists = connection.execute(
+                text("SELECT 1 FROM pg_database WHERE datname = :n"), {"n": name}
+            ).scalar()
+            if not exists:
+                building = f"{name}_building"
+                connection.execute(text(f'DROP DATABASE IF EXISTS "{building}" WITH (FORCE)'))
+                connection.execute(text(f'CREATE DATABASE "{building}"'))
+                migrate(service, _named(admin, building))
+                connection.execute(text(f'ALTER DATABASE "{building}" RENAME TO "{name}"'))
+        finally:
+            connection.execute(text("SELECT pg_advisory_unlock(42)"))
+    return name
+
+
+def _named(admin: Engine, database: str) -> str:
+    return make_url(admin.url).set(database=database).render_as_string(hide_password=False)
+
+
+@contextmanager
+def cloned_databases(admin: Engine) -> Iterator[Callable[[str], str]]:
+    """Gives a function that makes a fresh, migrated database of a service; all are dropped at the end."""
+    made: list[str] = []
+
+    def make(service: str) -> str:
+        name = f"{service}_{new_id('t')[-20:]}"
+        template = _template(admin, service)
+        with admin.connect() as connection:
+            connection.execute(text(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'))
+        made.append(name)
+        return _named(admin, name)
+
+    yield make
+    with admin.connect() as connection:
+        for name in made:
+            connection.execute(text(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'))
+
+
+@pytest.fixture
+def database_for(admin: Engine) -> Iterator[Callable[[str], str]]:
+    """`database_for("quota")` → URL of a fresh, migrated database, dropped after the test."""
+    with cloned_databases(admin) as make:
+        yield make
+
+
+@pytest.fixture
+def open_database(database_for: Callable[[str], str]) -> Iterator[Callable[[str], Database]]:
+    """`open_database("quota")` → a Database on a fresh clone."""
+    opened: list[Database] = []
+
+    def make(service: str) -> Database:
+        opened.append(Database(database_for(service)))
+        return opened[-1]
+
+    yield make
+    for database in opened:
+        database.close()
+
+
+@contextmanager
+def own_virtual_host(admin: Engine, amqp_url: str) -> Iterator[str]:
+    """The AMQP URL of an empty virtual host that nobody else uses meanwhile (an advisory lock holds it)."""
+    with admin.connect() as connection:
+        for number in range(VIRTUAL_HOSTS):
+            if connection.execute(text("SELECT pg_try_advisory_lock(4711, :n)"), {"n": number}).scalar():
+                break
+        else:
+            pytest.fail("all virtual hosts for tests are taken")
+        url = urlunsplit(urlsplit(amqp_url)._replace(path=f"/tests-{number}"))
+        _empty(url)
+        yield url
+
+
+def _empty(url: str) -> None:
+    queues = [QUARANTINE_QUEUE]
+    for service in (*SERVICES, "probe", "nobody"):
+        queues += [
+            rpc_queue(service),
+            event_queue(service),
+            *(retry_queue(service, s) for s in RETRY_SECONDS),
+        ]
+    with pika.BlockingConnection(pika.URLParameters(url)) as connection:
+        channel = connection.channel()
+        for queue in queues:
+            channel.queue_delete(queue)
+
+
+@pytest.fixture
+def virtual_host(admin: Engine, amqp_url: str) -> Iterator[str]:
+    """The AMQP URL of an empty virtual host of this test's own."""
+    with own_virtual_host(admin, amqp_url) as url:
+        yield url
+
+
+class RunningService:
+    """A service as a real process, others beside it if asked; `bus` calls as any sender over the same broker."""
+
+    def __init__(
+        self,
+        name: str,
+        env: dict[str, str],
+        bus: AnySender,
+        api: type | None,
+        *,
+        together_with: Sequence[str] = (),
+    ) -> None:
+        self.name, self.env, self.bus, self.api = name, env, bus, api
+        self._names = (name, *together_with)
+        self._argv = [sys.executable, "-m", "chassis.run", *self._names]
+        self.process = self._spawn()
+
+    def __getattr__(self, method: str) -> Any:
+        """`service.list_pages(caller, request)`: the typed client's methods."""
+        return getattr(self.bus.service(self.name, self.api), method)
+
+    def _spawn(self) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(self._argv, env=self.env)
+
+    def wait_ready(self) -> None:
+        """Returns when every service of the process answers; fails the test when it has died or takes too long."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                pytest.fail(f"{self.name} ended with {self.process.returncode} at start")
+            try:
+                for name in self._names:
+                    self.bus.ping(name, timeout_seconds=1.0)
+                return
+            except ApiError:
+                time.sleep(0.05)
+        pytest.fail(f"{self.name} did not become ready")
+
+    def kill(self) -> None:
+        """kill -9."""
+        self.process.kill()
+        self.process.wait()
+
+    def restart(self) -> None:
+        self.process = self._spawn()
+        self.wait_ready()
+
+    def terminate(self) -> int:
+        """SIGTERM; the exit code."""
+        self.process.terminate()
+        try:
+            return self.process.wait(15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+
+@contextmanager
+def _running(admin: Engine, virtual_host: str) -> Iterator[Callable[..., RunningService]]:
+    started: list[RunningService] = []
+    bus = AnySender(virtual_host, SECRETS)
+
+    def start(name: str, env: dict[str, str] | None = None, api: type | None = None) -> RunningService:
+        settings = {
+            **os.environ,
+            "DATABASE_URL": make_database(name),
+            "AMQP_URL": virtual_host,
+            "MESSAGE_KEYS": keys_for_tests(name),
+            "CLOCK_SHIFT_ALLOWED": "true",
+            # What a service hears that is not in contracts is signed for others, or by nobody.
+            "UNSIGNED_MESSAGES_ALLOWED": "false" if api is None else "true",
+            "HEALTH_PORT": "0",
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            **(env or {}),
+        }
+        service = RunningService(name, settings, bus, api)
+        started.append(service)
+        service.wait_ready()
+        return service
+
+    with cloned_databases(admin) as make_database:
+        yield start
+        for service in started:
+            service.terminate()
+        bus.close()
+
+
+@pytest.fixture
+def running_service(admin: Engine, virtual_host: str) -> Iterator[Callable[..., RunningService]]:
+    """`running_service("quota", env={…})` → the service on a fresh database; stopped after the test."""
+    with _running(admin, virtual_host) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def shared_service(admin: Engine, amqp_url: str) -> Iterator[Callable[..., RunningService]]:
+    """The same for a whole module: for tests that leave the service as it is. Call it in a module fixture."""
+    with own_virtual_host(admin, amqp_url) as virtual_host, _running(admin, virtual_host) as start:
+        yield start
+
+
+@pytest.fixture
+def recording() -> "Iterator[Collector]":
+    """Tracing is on in the test's own process, and records what its causes say; `telemetry.stop()` sends what waits."""
+    from testkit.collector import Collector
+
+    with Collector() as collector:
+        telemetry.start("tests", TelemetryConfig(endpoint=collector.url, sampler="parentbased_always_off"))
+        yield collector
+        telemetry.stop(10.0)
+
+
+@pytest.fixture
+def seeds() -> range:
+    """Seeds for `testkit.interleaving`: 100, with FULL_SIZE=1 2,000; with INTERLEAVING_SEED=7, or 7:12, these."""
+    only = os.environ.get("INTERLEAVING_SEED")
+    if only:
+        first, _, end = only.partition(":")
+        return range(int(first), int(end or int(first) + 1))
+    return range(2_000 if os.environ.get("FULL_SIZE") else 100)
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A port of the loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def bucket() -> Iterator[dict[str, str]]:
+    """An empty bucket of this test's own, as the settings of a service that keeps objects."""
+    with own_bucket() as settings:
+        yield settings
+
+
+@pytest.fixture(scope="module")
+def shared_bucket() -> Iterator[dict[str, str]]:
+    """The same for a whole module."""
+    with own_bucket() as settings:
+        yield settings
+
+
+@contextmanager
+def own_bucket() -> Iterator[dict[str, str]]:
+    """S3_URL, S3_BUCKET and so on of a bucket that is gone afterwards."""
+    url = os.environ.get("TEST_S3_URL")
+    if not url:
+        pytest.skip("TEST_S3_URL is not set: run ./dev test")
+    from minio import Minio  # only services that keep objects have it
+
+    keys = {name: os.environ[f"TEST_{name}"] for name in ("S3_ACCESS_KEY", "S3_SECRET_KEY")}
+    name = f"tests-{new_id('b')[-20:]}"
+    client = Minio(
+        urlsplit(url).netloc,
+        access_key=keys["S3_ACCESS_KEY"],
+        secret_key=keys["S3_SECRET_KEY"],
+        region="us-east-1",
+        secure=url.startswith("https:"),
+    )
+    client.make_bucket(name)
+    yield {"S3_URL": url, "S3_BUCKET": name, "S3_REGION": "us-east-1", **keys}
+    for found in client.list_objects(name, recursive=True):
+        client.remove_object(name, str(found.object_name))
+    with suppress(Exception):  # an upload in parts that a test left half done keeps the bucket
+        client.remove_bucket(name)
+
+
+@pytest.fixture
+def certificate_for(tmp_path: Path) -> Callable[[str], Path]:
+    """`certificate_for("localhost")` → a key and a certificate that is its own authority, in one file."""
+    return lambda name: _certificate_of(tmp_path, name)
+
+
+def _certificate_of(folder: Path, name: str) -> Path:
+    from cryptography import x509  # not every package that uses the kit has it
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = folder / "server.pem"
+    plain = serialization.NoEncryption()
+    path.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+        + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+    return path
