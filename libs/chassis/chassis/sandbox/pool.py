@@ -1,13 +1,14 @@
-"""CPU work on strangers' bytes, in a process of its own: limits of memory and time, a sandbox, nothing left behind.
+"""Runs CPU work on untrusted bytes in separate processes, with limits of memory and time and inside a sandbox.
 
-One nursery process per module is started on first use and keeps the module imported; each piece of work is a fresh
-fork of it (about 3 ms), which ends with the work. The caller waits on a socket, so that under eventlet everything else
-goes on. What is to be done and what came out travel as JSON; files travel as open descriptors. A program that is not
-ours takes the fork's place, limits and all, with two of the files as its standard input and output.
+Each module that holds such work has one fork server. It is started on first use and keeps the module imported; each
+piece of work runs in a fresh fork of it (about 3 ms), which ends with the work. The caller waits on a socket, so that
+other green threads continue. Requests and results travel as JSON, files as open descriptors. An external program
+replaces the fork, keeps its limits, and gets two of the files as its standard input and output.
 
-The nursery knows no environment but the paths of Python's modules. Its forks enter `chassis.sandbox.confinement` before
-they read a byte of a stranger's: a decoder that is broken into sees the files it was given, and libraries.
-`SandboxPool.confinement` tells what of that holds on this kernel. A fork that cannot enter the sandbox does no work (NotStarted).
+The fork server has no environment variables but the paths of Python's modules. A fork enters
+`chassis.sandbox.confinement` before it reads any untrusted byte, so that an exploited decoder sees only its own files
+and libraries. `SandboxPool.confinement` reports what the running kernel enforces. A fork that cannot enter the sandbox
+does no work (NotStarted).
 """
 
 import array
