@@ -1,4 +1,4 @@
-"""The group of all commands, its exit codes and its errors."""
+"""The group of all commands, and how errors become exit codes."""
 
 import logging
 from typing import Any
@@ -8,14 +8,14 @@ import structlog
 
 from chassis.config import ConfigError
 from contracts.errors import ApiError
-from ctl import (
+from ctl import output
+from ctl.commands import (
     audit,
     brands,
     clock,
     collaborators,
     doctor,
     keys,
-    output,
     pages,
     posts,
     quarantine,
@@ -24,12 +24,12 @@ from ctl import (
     users,
     webhooks,
 )
-from ctl.credits import credits_
+from ctl.commands.credits import credits_
 from ctl.session import Session
 
 
 class OperatorGroup(click.Group):
-    """Exit 0: done. 1: refused, with the API's error. 2: wrong usage, or settings that are missing."""
+    """Exits with 0 (done), 1 (refused with the API's error) or 2 (wrong usage or a missing setting)."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -53,17 +53,19 @@ def _print_refusal(session: Session | None, error: ApiError) -> None:
 @click.group(
     cls=OperatorGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Exit codes: 0 done, 1 refused with the API's error, 2 wrong usage.",
+    epilog="Exit codes: 0 done, 1 refused with the API's error, 2 wrong usage or a missing setting.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object or array, errors included.")
 @click.option(
-    "--operation", metavar="ID", help="The one a run without an answer told: what it did is not done again."
+    "--operation",
+    metavar="ID",
+    help="Repeat an earlier run that got no answer, by the id in its error. Nothing is done twice.",
 )
 @click.pass_context
 def cli(ctx: click.Context, as_json: bool, operation: str | None) -> None:
-    """Operate Posthaste: users, tokens, brands, pages and what goes on inside.
+    """Operate Posthaste: users, tokens, brands, pages, and the services themselves.
 
-    Addresses come from the environment (AMQP_URL and the like); on the local stack `./dev ctl` sets them.
+    Addresses come from environment variables (AMQP_URL and others). On the local stack, `./dev ctl` sets them.
     """
     session = ctx.obj or Session()
     session.as_json = as_json
@@ -84,7 +86,7 @@ for group in (
 
 
 def main() -> None:
-    # Standard output is for answers: what the libraries log would spoil the JSON.
+    # Standard output holds only answers: log lines of libraries would make its JSON invalid.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     logging.getLogger("pika").setLevel(logging.CRITICAL)
     cli(prog_name="posthaste")

@@ -1,4 +1,4 @@
-"""Where the stack is: the only reader of the command line's environment."""
+"""Settings of the command line, the only reader of its environment variables."""
 
 import os
 
@@ -11,7 +11,7 @@ _DATABASE = "DATABASE_URL_"
 
 
 class CtlConfig(Record):
-    """Read as needed: a command asks only for what it uses."""
+    """Reads a setting when it is used, so that a command needs only its own settings."""
 
     @property
     def amqp_url(self) -> str:
@@ -19,12 +19,12 @@ class CtlConfig(Record):
 
     @property
     def signatures(self) -> Signatures:
-        """What calls are signed by. Raises ConfigError."""
+        """The keys that sign calls. Raises ConfigError."""
         return config.signatures(CTL)
 
     @property
     def simulator_url(self) -> str | None:
-        """Of the local stack; a production has none."""
+        """The simulator's address on the local stack; None in production."""
         return os.environ.get("SIMULATOR_URL") or None
 
     @property
@@ -33,7 +33,7 @@ class CtlConfig(Record):
 
     @property
     def database_urls(self) -> dict[str, str]:
-        """Service name → URL, from every DATABASE_URL_<SERVICE>. Raises ConfigError when there is none."""
+        """Service → URL, from every DATABASE_URL_<SERVICE>. Raises ConfigError when none is set."""
         given = {name.removesuffix("_FILE") for name, value in os.environ.items() if value}
         services = sorted(
             name.removeprefix(_DATABASE).lower() for name in given if name.startswith(_DATABASE)

@@ -1,4 +1,4 @@
-"""Records as JSON, as lines or as a table; refusals as the API's error."""
+"""Formats records as JSON, as lines or as a table, and refusals as the API's error body."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from contracts.errors import ApiError
 
 
 def plain(record: Any) -> Any:
-    """A record as JSON values, times as the API writes them (decisions "Timestamps out")."""
+    """Converts a record to JSON values, with times as the API writes them (decisions "Timestamps out")."""
     return _stamped(msgspec.to_builtins(record, builtin_types=(datetime,)))
 
 
@@ -19,14 +19,14 @@ def as_json(plain: Any) -> str:
 
 
 def fields(plain: Mapping[str, Any]) -> str:
-    """A line per field; those of an inner record follow as `outer.inner`."""
+    """Formats one line per field; fields of a nested record are named `outer.inner`."""
     flat = dict(_flatten(plain, ""))
     width = max(map(len, flat), default=0)
     return "\n".join(f"{name:<{width}}  {_cell(value)}".rstrip() for name, value in flat.items())
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Columns as wide as their widest cell; `(none)` without rows."""
+    """Formats rows with columns as wide as their widest cell, or `(none)` without rows."""
     if not rows:
         return "(none)"
     cells = [[_cell(row.get(column)) for column in columns] for row in rows]
@@ -38,7 +38,7 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
 
 
 def refusal(error: ApiError) -> dict[str, Any]:
-    """The API's error body, with the fix that GET /errors recommends."""
+    """Returns the API's error body, with the fix that GET /errors recommends."""
     return {
         "error": error.message,
         "code": error.code,
@@ -80,5 +80,5 @@ def _cell(value: Any) -> str:
     if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         return ", ".join(value)
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    # Control characters of a stored name must not reach the operator's terminal.
+    # Control characters in a stored name must not reach the operator's terminal.
     return "".join(character if character.isprintable() else "�" for character in text)

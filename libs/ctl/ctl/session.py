@@ -1,4 +1,4 @@
-"""One run of the command line: who calls, the connection (made when first used), how answers are printed."""
+"""One run of the command line: its caller, its connection (opened on first use) and its output."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
@@ -20,12 +20,12 @@ from contracts.webhooks import WebhooksApi
 from ctl import output
 from ctl.config import CtlConfig
 
-#: How often a call is made whose answers are lost, 10 s each. Our choice.
+#: How often a call without an answer is made, 10 s each: the second try finds a service that has restarted.
 _TRIES = 2
 
 
 class Session:
-    """`connect_bus` and `config` are given by tests."""
+    """The state of one run. Tests pass `connect_bus` and `config`."""
 
     def __init__(
         self, config: CtlConfig | None = None, connect_bus: Callable[[str, Signatures], Any] = connect
@@ -34,11 +34,11 @@ class Session:
         self.as_json = False
         self._connect_bus = connect_bus
         self._bus: Any = None
-        #: A run is one operation: services answer it again as they did when they have carried it out already.
+        #: A run is one operation: a service that has already carried it out repeats its answer.
         self.caller: Caller = replace(operator(new_id("req")), operation_id=new_id("op"))
 
     def act_as(self, operation_id: str) -> None:
-        """This run is an earlier one given again, whose outcome is not known."""
+        """Makes this run a repetition of an earlier one whose outcome is unknown."""
         self.caller = replace(self.caller, operation_id=operation_id)
 
     @property
@@ -67,33 +67,33 @@ class Session:
 
     @property
     def bus(self) -> Any:
-        """The connection to the services, made when it is first used."""
+        """The connection to the services, opened on first use."""
         if self._bus is None:
             self._bus = self._connect_bus(self.config.amqp_url, self.config.signatures)
         return self._bus
 
     def _service(self, name: str) -> Any:
-        return _Persistent(self.bus.service(name))
+        return _RetryingClient(self.bus.service(name))
 
     def close(self) -> None:
         if self._bus is not None:
             self._bus.close()
 
     def show(self, record: Any) -> None:
-        """One record: a JSON object, or a line per field."""
+        """Prints one record: a JSON object, or a line per field."""
         plain = output.plain(record)
         click.echo(output.as_json(plain) if self.as_json else output.fields(plain))
 
     def show_all(self, records: Iterable[Any], columns: Sequence[str]) -> None:
-        """Several: a JSON array with every field, or a table of some."""
+        """Prints several records: a JSON array with all fields, or a table of these columns."""
         plain = [output.plain(record) for record in records]
         click.echo(output.as_json(plain) if self.as_json else output.table(plain, columns))
 
 
-class _Persistent:
-    """A service that is asked again when its answer is lost: it may have acted, and the answer may be a new token.
+class _RetryingClient:
+    """Repeats a call without an answer under the same operation id: the lost answer may be a new token.
 
-    So every write that is called from here does nothing twice under one operation id.
+    Every write that is called through it takes effect once per operation id.
     """
 
     def __init__(self, service: Any) -> None:
@@ -109,15 +109,15 @@ class _Persistent:
                 except ApiError as error:
                     if error.row is not SERVICE_UNAVAILABLE:
                         raise
-                    lost = error
-            raise _with_the_way_on(lost, caller.operation_id)
+                    unanswered = error
+            raise _with_operation(unanswered, caller.operation_id)
 
         return call
 
 
-def _with_the_way_on(lost: ApiError, operation_id: str | None) -> ApiError:
-    way_on = f"Give --operation {operation_id} before the same command: nothing is done twice."
-    return ApiError(lost.row, f"{lost.message} {way_on}", **lost.extras, operation=operation_id)
+def _with_operation(error: ApiError, operation_id: str | None) -> ApiError:
+    hint = f"Repeat the command with --operation {operation_id} before it: nothing is done twice."
+    return ApiError(error.row, f"{error.message} {hint}", **error.extras, operation=operation_id)
 
 
 pass_session = click.make_pass_decorator(Session)

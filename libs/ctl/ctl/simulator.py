@@ -1,4 +1,4 @@
-"""The two things asked of the local stack's simulator: a platform account, and to move its clock."""
+"""Two requests to the local stack's simulator: create a platform account, and move its clock."""
 
 import urllib.request
 from typing import Any
@@ -15,13 +15,13 @@ NO_SIMULATOR = ErrorRow(
     code="NO_SIMULATOR",
     http_status=501,
     category="server",
-    message="SIMULATOR_URL is not set: there is no platform to make an account on.",
-    recommended_fix="Use the local stack (./dev ctl page link); elsewhere owners connect their pages.",
+    message="SIMULATOR_URL is not set, so no platform account can be created.",
+    recommended_fix="Use the local stack (./dev ctl page link). In production, owners connect their pages themselves.",
 )
 
 
 class PlatformAccount(Record):
-    """An account as the simulator makes it."""
+    """An account that the simulator created."""
 
     account_id: str
     access_token: str
@@ -32,7 +32,7 @@ class PlatformAccount(Record):
 
 
 def new_account(config: CtlConfig, platform: str) -> PlatformAccount:
-    """Raises ApiError when there is no simulator, or it does not answer or refuses."""
+    """Creates an account. Raises ApiError when there is no simulator, or it refuses or does not answer."""
     if config.simulator_url is None:
         raise ApiError(NO_SIMULATOR)
     answer = _post(f"{config.simulator_url}/_sim/accounts", {"platform": platform})
@@ -40,7 +40,7 @@ def new_account(config: CtlConfig, platform: str) -> PlatformAccount:
 
 
 def set_clock(config: CtlConfig, shift_seconds: float) -> None:
-    """Sets the simulator's distance to real time, if there is a simulator."""
+    """Shifts the simulator's clock to this distance from real time. Does nothing without a simulator."""
     if config.simulator_url is not None:
         _post(f"{config.simulator_url}/_sim/clock", {"shift_seconds": shift_seconds})
 
@@ -52,5 +52,5 @@ def _post(url: str, body: dict[str, Any]) -> bytes:
         with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:
             return bytes(answer.read())
     except OSError as error:
-        reason = f"The simulator failed: {error}"
+        reason = f"The simulator could not be reached: {error}"
         raise ApiError(SERVICE_UNAVAILABLE, reason, retry_after_seconds=1) from error

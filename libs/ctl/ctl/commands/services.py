@@ -1,4 +1,4 @@
-"""`service list`: which services answer, and why the others do not. GET /readyz tells everybody only whether all do."""
+"""`service list`: which services answer, and why the others do not. GET /readyz says only whether all do."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from contracts.errors import ApiError
 from contracts.services import SERVICES
 from ctl.session import Session, pass_session
 
-#: How long the services have to answer, all at once. Our choice: more than it takes to connect.
+#: How long all services together have to answer: longer than connecting takes.
 _SECONDS = 5.0
 
 
@@ -22,7 +22,7 @@ def service() -> None:
 @click.pass_context
 @pass_session
 def list_(session: Session, ctx: click.Context) -> None:
-    """List the services with whether each answers, its database included. Exits 1 when one does not."""
+    """List the services, and whether each and its database answer. Exits with 1 when one does not."""
     pings = {name: session.bus.start_ping(name, _SECONDS) for name in SERVICES}
     rows = [_row(name, ping) for name, ping in pings.items()]
     session.show_all(rows, ("service", "answers", "reason"))

@@ -20,15 +20,15 @@ CLOCK_SHIFT_NOT_ALLOWED = ErrorRow(
     code="CLOCK_SHIFT_NOT_ALLOWED",
     http_status=403,
     category="permission",
-    message="The clock is not moved here: CLOCK_SHIFT_ALLOWED is not true.",
-    recommended_fix="Use the local stack (./dev ctl clock); a production's clock is not moved.",
+    message="CLOCK_SHIFT_ALLOWED is not true, so the clock cannot be shifted.",
+    recommended_fix="Use the local stack (./dev ctl clock). Never shift the clock of a production system.",
 )
-#: A century: far past every expiry, and well within what PostgreSQL can hold. Our choice.
+#: A century: later than any expiry, and far below PostgreSQL's limit for timestamps.
 MAX_SHIFT_SECONDS = 100 * 366 * 86_400
 
 
 class ClockState(Record):
-    """The clock as the services see it; `databases` tells how far each is shifted, in seconds."""
+    """The services' clock; `databases` has the shift of each database in seconds."""
 
     shift_seconds: float
     now: datetime
@@ -36,7 +36,7 @@ class ClockState(Record):
 
 
 class Seconds(click.ParamType[float]):
-    """A finite number, also a negative one."""
+    """A finite number of seconds, which may be negative."""
 
     name = "seconds"
 
@@ -46,7 +46,11 @@ class Seconds(click.ParamType[float]):
         except ValueError:
             seconds = math.nan
         if not abs(seconds) <= MAX_SHIFT_SECONDS:
-            self.fail(f"{value!r} is not a number of seconds up to {MAX_SHIFT_SECONDS}", param, ctx)
+            self.fail(
+                f"{value!r} is not a number of seconds between -{MAX_SHIFT_SECONDS} and {MAX_SHIFT_SECONDS}",
+                param,
+                ctx,
+            )
         return seconds
 
 
@@ -54,14 +58,14 @@ class Seconds(click.ParamType[float]):
 def clock() -> None:
     """The shared clock of the local stack.
 
-    Schedules, retries, windows, month ends and expiries move with it; time-outs and leases do not.
+    It governs schedules, retries, rate windows, month ends and expiries. Timeouts and leases use real time.
     """
 
 
 @clock.command()
 @pass_session
 def show(session: Session) -> None:
-    """Show the time of the services and how far it is shifted."""
+    """Show the services' time and its shift."""
     with _databases(session.config) as connections:
         session.show(_state(connections))
 
@@ -70,7 +74,7 @@ def show(session: Session) -> None:
 @click.argument("seconds", type=Seconds())
 @pass_session
 def shift(session: Session, seconds: float) -> None:
-    """Move the clock by SECONDS, on top of the present shift: twice 3600 is two hours. May be negative."""
+    """Move the clock by SECONDS, which may be negative. Shifts add up: twice 3600 is two hours."""
     _move(session, by_seconds=seconds)
 
 
@@ -82,7 +86,7 @@ def reset(session: Session) -> None:
 
 
 def _move(session: Session, *, by_seconds: float | None) -> None:
-    """All databases get the same shift, also one that was made after an earlier shift; None: real time."""
+    """Gives all databases the same shift, new databases included. None returns to real time."""
     if not session.config.clock_shift_allowed:
         raise ApiError(CLOCK_SHIFT_NOT_ALLOWED)
     with _databases(session.config) as connections:
@@ -99,7 +103,7 @@ def _move(session: Session, *, by_seconds: float | None) -> None:
 
 @contextmanager
 def _databases(config: CtlConfig) -> Iterator[dict[str, Any]]:
-    """A transaction in every service's database; they are committed together at the end."""
+    """Opens a transaction in every service's database, and commits them one after another at the end."""
     with ExitStack() as stack:
         connections = {}
         for service, url in config.database_urls.items():

@@ -14,15 +14,15 @@ def brand() -> None:
 
 
 @brand.command()
-@click.option("--user", "user_id", required=True, help="The owner.")
-@click.option("--name", required=True, help="Its name.")
+@click.option("--user", "user_id", required=True, help="Id of the owner's account.")
+@click.option("--name", required=True, help="Name of the brand.")
 @click.option(
     "--timezone", default="UTC", show_default=True, help="IANA zone name, for example Europe/Berlin."
 )
-@click.option("--description", help="What it is about.")
-@click.option("--logo", help="http(s) address of a picture.")
-@click.option("--image-guidelines", help="What its AI images and videos keep to.")
-@click.option("--caption-guidelines", help="What its AI captions keep to.")
+@click.option("--description", help="Description of the brand.")
+@click.option("--logo", help="http(s) URL of an image.")
+@click.option("--image-guidelines", help="Guidelines for AI images and videos.")
+@click.option("--caption-guidelines", help="Guidelines for AI captions.")
 @pass_session
 def create(
     session: Session,
@@ -48,7 +48,7 @@ def create(
 
 
 @brand.command("list")
-@click.option("--user", "user_id", required=True, help="The owner.")
+@click.option("--user", "user_id", required=True, help="Id of the owner's account.")
 @pass_session
 def list_(session: Session, user_id: str) -> None:
     """List the brands of an account, newest first."""

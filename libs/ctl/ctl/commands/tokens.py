@@ -28,19 +28,27 @@ def token() -> None:
 
 
 @token.command()
-@click.option("--user", "user_id", required=True, help="The account it acts for.")
+@click.option("--user", "user_id", required=True, help="Id of the account that the token acts for.")
 @click.option(
-    "--scopes", required=True, help="Comma-separated, for example read:posts,write:posts; * for all."
+    "--scopes", required=True, help="Comma-separated scopes, for example read:posts,write:posts. * means all."
 )
-@click.option("--name", default="", help="What it is for.")
-@click.option("--brand", "brand_ids", multiple=True, help="Limit it to this brand (repeatable).")
-@click.option("--expires", help="RFC 3339 with a zone, at most 2 years away; without it the token stays.")
+@click.option("--name", default="", help="Name of the token.")
+@click.option("--brand", "brand_ids", multiple=True, help="Limit the token to this brand. May be repeated.")
 @click.option(
-    "--ip", "ip_allowlist", multiple=True, help="Address or CIDR block it may come from (repeatable)."
+    "--expires",
+    help="Expiry, RFC 3339 with a time zone, at most 2 years ahead. Without it the token does not expire.",
 )
-@click.option("--legacy", is_flag=True, help="With the legacy live prefix.")
 @click.option(
-    "--issued-by", metavar="COLLABORATOR_ID", help="The collaborator who issues it, for one --brand."
+    "--ip",
+    "ip_allowlist",
+    multiple=True,
+    help="IP address or CIDR block that may use the token. May be repeated.",
+)
+@click.option("--legacy", is_flag=True, help="Use the legacy prefix of live tokens.")
+@click.option(
+    "--issued-by",
+    metavar="COLLABORATOR_ID",
+    help="Collaborator who issues the token. Needs exactly one --brand.",
 )
 @pass_session
 def create(
@@ -54,7 +62,7 @@ def create(
     legacy: bool,
     issued_by: str | None,
 ) -> None:
-    """Create a token. It is shown this once, as `api_token`."""
+    """Create a token. Its value (`api_token`) is shown only now."""
     request = CreateToken(
         user_id=user_id,
         scopes=tuple(scope.strip() for scope in scopes.split(",") if scope.strip()),
@@ -77,11 +85,14 @@ def _read_time(value: str) -> datetime:
 
 @token.command()
 @click.argument("token_id")
-@click.option("--keep", is_flag=True, help="Leave its subscriptions active and its posts queued.")
+@click.option("--keep", is_flag=True, help="Keep its webhook subscriptions active and its posts queued.")
 @pass_session
 def revoke(session: Session, token_id: str, keep: bool) -> None:
-    """Revoke TOKEN_ID: from now on it answers TOKEN_REVOKED. Subscriptions made with it are disabled, and its queued
-    posts are held until somebody releases or cancels them."""
+    """Revoke TOKEN_ID. Requests with it are refused with TOKEN_REVOKED from now on.
+
+    Webhook subscriptions created with the token are disabled. Its queued posts are held until they are released or
+    cancelled.
+    """
     request = RevokeToken(token_id=token_id, keep=keep)
     session.show(session.accounts.revoke_token(session.caller, request))
 
@@ -90,15 +101,15 @@ def revoke(session: Session, token_id: str, keep: bool) -> None:
 @click.argument("token_id")
 @pass_session
 def rotate(session: Session, token_id: str) -> None:
-    """Replace TOKEN_ID by a new token with the same rights, and revoke it. The new one is shown this once."""
+    """Replace TOKEN_ID with a new token of the same rights, and revoke it. The new value is shown only now."""
     session.show(session.accounts.rotate_token(session.caller, TokenId(token_id=token_id)))
 
 
 @token.command("list")
-@click.option("--user", "user_id", required=True, help="The account.")
+@click.option("--user", "user_id", required=True, help="Id of the account.")
 @pass_session
 def list_(session: Session, user_id: str) -> None:
-    """List the tokens of an account, newest first: the sandbox token and revoked ones included."""
+    """List the tokens of an account, newest first, including the sandbox token and revoked tokens."""
     found = session.accounts.list_tokens(session.caller, ListTokens(user_id=user_id))
     session.show_all(found.tokens, COLUMNS)
 
@@ -108,7 +119,7 @@ def list_(session: Session, user_id: str) -> None:
 @click.argument("count", type=click.IntRange(min=0))
 @pass_session
 def set_used(session: Session, token_id: str, count: int) -> None:
-    """Set how often TOKEN_ID has been used; for a sandbox token its lifetime use as well."""
+    """Set the request count of TOKEN_ID, and for a sandbox token its lifetime count too."""
     found = session.accounts.get_token(session.caller, TokenId(token_id=token_id))
     if found.sandbox:
         session.quota.set_sandbox_use(session.caller, SetSandboxUse(token_id=token_id, count=count))

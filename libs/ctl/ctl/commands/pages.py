@@ -30,13 +30,13 @@ def page() -> None:
 
 
 @page.command()
-@click.option("--brand", "brand_id", required=True, help="The brand it will belong to.")
+@click.option("--brand", "brand_id", required=True, help="Id of the brand that will own the page.")
 @click.option(
-    "--platform", type=PlatformType(), required=True, help=f"{', '.join(PLATFORMS)}, or the full name."
+    "--platform", type=PlatformType(), required=True, help=f"{', '.join(PLATFORMS)}, or a full name."
 )
 @pass_session
 def link(session: Session, brand_id: str, platform: str) -> None:
-    """Connect an account of a platform to a brand. On the local stack the simulator makes a new account."""
+    """Create an account in the simulator and connect it to a brand. Works only on the local stack."""
     owner = session.accounts.get_brand_owner(session.caller, GetBrand(brand_id=brand_id, field="brand_id"))
     account = simulator.new_account(session.config, platform)
     request = LinkPage(
@@ -58,15 +58,15 @@ def link(session: Session, brand_id: str, platform: str) -> None:
 @click.argument("page_id")
 @pass_session
 def expire(session: Session, page_id: str) -> None:
-    """Mark the connection of PAGE_ID as expired, as a platform does."""
+    """Mark the connection of PAGE_ID as expired, as if its platform had ended it."""
     session.show(session.publishing.expire_page(session.caller, GetPage(id=page_id)))
 
 
 @page.command("list")
-@click.option("--user", "user_id", required=True, help="The account.")
+@click.option("--user", "user_id", required=True, help="Id of the account.")
 @pass_session
 def list_(session: Session, user_id: str) -> None:
-    """List the pages of an account, over all its brands."""
+    """List the pages of an account, of all its brands."""
     account = session.accounts.get_user(session.caller, GetUser(user_id=user_id))
     session.show_all(_pages(session, account.id), COLUMNS)
 

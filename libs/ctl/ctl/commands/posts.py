@@ -1,4 +1,4 @@
-"""`post`: what an operator may do to a post."""
+"""`post`: the operator's actions on a post."""
 
 import click
 
@@ -16,11 +16,11 @@ def post() -> None:
 @click.argument("post_id")
 @pass_session
 def due(session: Session, post_id: str) -> None:
-    """Bring the time of the queued POST_ID to now. It is noted in the brand's audit log first."""
+    """Make the queued POST_ID due now. The brand's audit log records it first."""
     asked = PostId(id=post_id)
     found = session.publishing.get_scheduled_post(session.caller, asked)
     if found.status == "queued":
-        # Before the act: of a post that is out by then, a repetition could not note it any more.
+        # Recorded first: a repeated command could not record it once the post is published.
         entry = RecordAudit(
             brand_id=found.brand_id,
             action="post.brought_due",

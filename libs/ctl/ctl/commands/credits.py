@@ -1,4 +1,4 @@
-"""`credits`: what an account has to spend on AI, given by hand or refilled by itself."""
+"""`credits`: an account's AI credits, granted by hand or refilled automatically."""
 
 import click
 from msgspec.structs import replace
@@ -15,11 +15,11 @@ def credits_() -> None:
 
 
 @credits_.command()
-@click.option("--user", "user_id", required=True, help="The account.")
-@click.option("--amount", type=click.IntRange(1, 1_000_000), required=True, help="How many bonus credits.")
-@click.option("--referral", is_flag=True, help="As credits from a referral.")
+@click.option("--user", "user_id", required=True, help="Id of the account.")
+@click.option("--amount", type=click.IntRange(1, 1_000_000), required=True, help="Number of bonus credits.")
+@click.option("--referral", is_flag=True, help="Record them as credits for a referral.")
 @click.option(
-    "--reference", help="Yours (an invoice, say): the same one is granted once, however often sent."
+    "--reference", help="Your own reference, such as an invoice number. The same reference is granted once."
 )
 @pass_session
 def grant(session: Session, user_id: str, amount: int, referral: bool, reference: str | None) -> None:
@@ -32,22 +32,24 @@ def grant(session: Session, user_id: str, amount: int, referral: bool, reference
 
 
 @credits_.command()
-@click.option("--user", "user_id", required=True, help="The account.")
+@click.option("--user", "user_id", required=True, help="Id of the account.")
 @pass_session
 def show(session: Session, user_id: str) -> None:
-    """Show the balance as GET /account/credits does."""
+    """Show the balance, as GET /account/credits does."""
     user = _user(session, user_id)
     caller = replace(session.caller, account_id=user.id, tier=user.tier, verified=user.verified)
     session.show(session.ai.get_credits(caller, Nothing()))
 
 
 @credits_.command("auto-refill")
-@click.option("--user", "user_id", required=True, help="The account.")
-@click.option("--threshold", type=click.IntRange(0, 1_000_000), help="Refill when fewer are left than this.")
-@click.option("--amount", type=click.IntRange(500, 5_000), help="Credits a time, in steps of 500.")
-@click.option("--off", is_flag=True, help="No more refills.")
-@click.option("--customer", help="Who pays, by the payment provider's id (cus_…); unsaid: as before.")
-@click.option("--payment-method", help="How, by the payment provider's id (pm_…); unsaid: as before.")
+@click.option("--user", "user_id", required=True, help="Id of the account.")
+@click.option(
+    "--threshold", type=click.IntRange(0, 1_000_000), help="Refill when fewer credits than this are left."
+)
+@click.option("--amount", type=click.IntRange(500, 5_000), help="Credits per refill, in steps of 500.")
+@click.option("--off", is_flag=True, help="Turn auto-refill off.")
+@click.option("--customer", help="The payment provider's customer id (cus_…). Default: unchanged.")
+@click.option("--payment-method", help="The payment provider's payment method id (pm_…). Default: unchanged.")
 @pass_session
 def auto_refill(
     session: Session,
@@ -58,9 +60,9 @@ def auto_refill(
     customer: str | None,
     payment_method: str | None,
 ) -> None:
-    """Set an account's auto-refill, with --threshold and --amount, or turn it --off. Prints the balance."""
+    """Set up auto-refill with --threshold and --amount, or turn it --off. Prints the balance."""
     if off == (threshold is not None and amount is not None):
-        raise click.UsageError("give --threshold and --amount, or --off")
+        raise click.UsageError("give both --threshold and --amount, or --off")
     user = _user(session, user_id, verified=True)
     request = SetAutoRefill(
         account_id=user.id,
@@ -75,8 +77,8 @@ def auto_refill(
 
 
 def _user(session: Session, user_id: str, *, verified: bool = False) -> User:
-    """The account with its tier, which the balance depends on.
+    """Returns the account. The balance depends on its tier.
 
-    Raises ApiError NOT_FOUND, EMAIL_NOT_VERIFIED where a verified account is asked for.
+    Raises ApiError NOT_FOUND, and EMAIL_NOT_VERIFIED when `verified` is asked for.
     """
     return session.accounts.get_user(session.caller, GetUser(user_id=user_id, verified=verified))

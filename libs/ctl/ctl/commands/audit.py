@@ -1,4 +1,4 @@
-"""`audit`: what was done on a brand."""
+"""`audit`: the audit log of a brand."""
 
 import click
 
@@ -12,9 +12,9 @@ def audit() -> None:
 
 
 @audit.command("list")
-@click.option("--brand", "brand_id", required=True, help="The brand.")
+@click.option("--brand", "brand_id", required=True, help="Id of the brand.")
 @pass_session
 def list_(session: Session, brand_id: str) -> None:
-    """List what was done to collaborators and their tokens, and the operator's acts, newest first."""
+    """List changes of collaborators and their tokens, and actions of the operator, newest first."""
     log = session.accounts.list_audit(session.caller, ListAudit(brand_id=brand_id))
     session.show_all(log.entries, ("created_at", "actor_id", "action", "subject_id", "details"))

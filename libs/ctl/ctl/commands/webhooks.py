@@ -1,4 +1,4 @@
-"""`webhook`: what an operator may do to a subscription."""
+"""`webhook`: the operator's actions on a subscription."""
 
 import click
 
@@ -15,5 +15,5 @@ def webhook() -> None:
 @click.argument("webhook_id")
 @pass_session
 def enable(session: Session, webhook_id: str) -> None:
-    """Enable the disabled subscription WEBHOOK_ID again. Its failures are counted anew."""
+    """Enable the disabled subscription WEBHOOK_ID, and reset its count of failures."""
     session.show(session.webhooks.enable_subscription(session.caller, SubscriptionId(id=webhook_id)))

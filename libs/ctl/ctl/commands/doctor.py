@@ -1,4 +1,4 @@
-"""`doctor`: what the services report about the machines they run on."""
+"""`doctor`: what the services report about the machines that they run on."""
 
 import click
 
@@ -8,7 +8,7 @@ from ctl.session import Session, pass_session
 
 
 class Finding(Record):
-    """One check. `state`: ok, warning (works, with less than there could be) or failed."""
+    """One check. `state`: ok, warning (works, but with less protection than possible) or failed."""
 
     check: str
     state: str
@@ -19,10 +19,7 @@ class Finding(Record):
 @click.pass_context
 @pass_session
 def doctor(session: Session, context: click.Context) -> None:
-    """Report what protects the services on their machines.
-
-    Exit code 1 when a check failed.
-    """
+    """Check the protection of the services on their machines. Exits with 1 when a check fails."""
     findings = [_decoder_sandbox(session.media.get_sandbox(session.caller, Nothing()))]
     session.show_all(findings, ("check", "state", "detail"))
     if any(finding.state == "failed" for finding in findings):
@@ -30,7 +27,7 @@ def doctor(session: Session, context: click.Context) -> None:
 
 
 def _decoder_sandbox(report: SandboxReport) -> Finding:
-    """What confines the decoder of uploads: services/media/README.md, "The sandbox"."""
+    """Checks the sandbox of the decoder of uploads (services/media/README.md, "The sandbox")."""
     parts = (
         f"Landlock ABI {report.landlock_abi}" if report.landlock_abi else "no Landlock",
         "seccomp" if report.seccomp else "no seccomp",

@@ -1,11 +1,11 @@
-"""`keys`: those under which services keep secrets of others."""
+"""`keys`: the encryption keys of stored secrets."""
 
 import click
 
 from contracts.keys import RotateKeys
 from ctl.session import Session, pass_session
 
-#: Who keeps secrets under keys: service → the setting that holds them, newest first.
+#: Service → the setting that holds its encryption keys, newest first.
 SERVICES = {"publishing": "CREDENTIAL_KEYS", "webhooks": "WEBHOOK_SECRET_KEYS"}
 
 
@@ -18,9 +18,10 @@ def keys() -> None:
 @click.argument("service", type=click.Choice(sorted(SERVICES)))
 @pass_session
 def rotate(session: Session, service: str) -> None:
-    """Put everything that SERVICE keeps under the first of its keys.
+    """Encrypt all stored secrets of SERVICE again with the first of its keys.
 
-    Afterwards an older key may go, unless something is named as unreadable. May be repeated and interrupted.
+    Afterwards you can remove older keys, unless ids are listed as unreadable. The command may be interrupted and
+    repeated.
     """
     api = session.publishing if service == "publishing" else session.webhooks
     rotated, after = 0, ""
