@@ -1,4 +1,4 @@
-"""What the services say to each other: records, RPC surfaces, events, errors, plans and limits.
+"""Everything that services exchange: records, RPC surfaces, events, errors, plans and limits.
 
-No I/O and no third-party import other than msgspec. Nothing here knows how a message travels.
+No I/O, no transport, and no third-party import except msgspec.
 """

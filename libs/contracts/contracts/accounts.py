@@ -15,26 +15,26 @@ class User(Record):
     lastname: str
     tier: str
     created_at: datetime
-    #: Whether the address is known to be the user's. Until then the account can be given nothing (decisions "Verified
-    #: accounts").
+    #: Whether the user has proved that the address is theirs. Until then it gets no brands, tokens, roles or credits (decisions
+    #: "Verified accounts").
     verified: bool = True
 
 
 class SignUp(Record):
-    """Anybody's own account, on the free tier."""
+    """A new account on the free tier, created by its owner."""
 
     email: str
     password: str
     firstname: str = ""
     lastname: str = ""
-    #: As `user invite` printed it; with it the account is verified at once.
+    #: The code from `user invite`. It verifies the account at once.
     invite_code: str | None = None
-    #: The network that asks, for the limit on sign-ups; None, from gateways of the release before, is not counted.
+    #: The client's network, for the limit on sign-ups. None comes from gateways of the previous release: not counted.
     asker: str | None = None
 
 
 class CreateUser(Record):
-    """An operator's `user create`. Without a password the user cannot sign in."""
+    """The operator's `user create`. Without a password the user cannot sign in."""
 
     email: str
     password: str | None = None
@@ -44,11 +44,11 @@ class CreateUser(Record):
 
 
 class CreatedUser(Record):
-    """The user and the sandbox token in plain text: shown this once."""
+    """The user and the sandbox token in plain text, which is shown only now."""
 
     user: User
     sandbox_api_token: str
-    #: The unverified account at the same address that was deleted to make room for this one.
+    #: The unverified account with the same address that this one replaced.
     voided_user_id: str | None = None
 
 
@@ -59,7 +59,7 @@ class ChangeTier(Record):
 
 class GetUser(Record):
     user_id: str
-    #: Refuse an unverified account with EMAIL_NOT_VERIFIED: something is about to be given to it.
+    #: Refuse an unverified account with EMAIL_NOT_VERIFIED, because only verified accounts may get brands, tokens, roles or credits.
     verified: bool = False
 
 
@@ -76,7 +76,7 @@ class InviteUser(Record):
 
 
 class Invite(Record):
-    """Good for one sign-up with this address."""
+    """An invite, valid for one sign-up with this address."""
 
     email: str
     code: str
@@ -84,20 +84,20 @@ class Invite(Record):
 
 
 class VerificationLink(Record):
-    """What the link in a verification mail names. The code proves that its holder reads the mailbox."""
+    """The contents of the link in a verification mail. The code proves access to the mailbox."""
 
     user_id: str
     code: str
 
 
 class ConfirmVerification(VerificationLink, kw_only=True):
-    """The password of the sign-up proves that the reader of the mailbox is the person who signed up."""
+    """Confirms an address. The password of the sign-up proves that the mailbox belongs to the person who signed up."""
 
     password: str
 
 
 class Verification(Record):
-    """Where the verification of an address stands."""
+    """The state of an address's verification."""
 
     email: str
     verified: bool
@@ -137,7 +137,7 @@ class CreateToken(Record):
 
 
 class CreatedToken(Record):
-    """The metadata and the plain token: shown this once."""
+    """The metadata and the token in plain text, which is shown only now."""
 
     token: Token
     api_token: str
@@ -167,15 +167,15 @@ class SetTokenUse(Record):
 
 
 class Authenticate(Record):
-    """SHA-256 (hex) of a presented token."""
+    """Identifies a presented token by its SHA-256 (hex)."""
 
     token_sha256: str
 
 
 class Authenticated(Record):
-    """What the gateway keeps of a token for a few seconds. `caller` has no request or operation id yet.
+    """The data of a token that the gateway caches for a few seconds. `caller` has no request or operation id yet.
 
-    Expiry is checked by the gateway at every request against `token.expires_at`.
+    The gateway checks `token.expires_at` at every request.
     """
 
     caller: Caller
@@ -190,7 +190,7 @@ class TokenUse(Record):
 
 
 class RecordUse(Record):
-    """A batch of uses since the gateway's last batch."""
+    """The token uses since the gateway's last batch."""
 
     uses: tuple[TokenUse, ...]
 
@@ -217,7 +217,7 @@ class CreateBrand(Record):
 
 
 class ListBrands(Record):
-    """Brands within the caller's reach, newest first; an operator names the account."""
+    """Lists the brands that the caller may access, newest first. The operator names the account."""
 
     user_id: str | None = None
     limit: int = 50
@@ -268,7 +268,7 @@ class RemoveCollaborator(Record):
 class AuditEntry(Record):
     id: str
     brand_id: str
-    #: A user id, `operator`, or `system` for what follows from a removal.
+    #: A user id, `operator`, or `system` for consequences of a removal.
     actor_id: str
     action: str
     subject_id: str
@@ -285,7 +285,7 @@ class AuditLog(Record):
 
 
 class RecordAudit(Record):
-    """An operator's act on a brand's things that another service carried out (`post due`)."""
+    """Records an operator's action on a brand that another service carries out (`post due`)."""
 
     brand_id: str
     action: str
@@ -328,8 +328,7 @@ class RecordAudit(Record):
     ),
 )
 class AccountsApi(Protocol):
-    """RPC surface of the accounts service. From the operator alone: all but authenticate, record_use,
-    sign_up, view_verification, confirm_verification, refuse_verification, list_brands, get_brand and get_user."""
+    """RPC surface of the accounts service."""
 
     def sign_up(self, caller: Caller, request: SignUp) -> CreatedUser: ...
     def view_verification(self, caller: Caller, request: VerificationLink) -> Verification: ...

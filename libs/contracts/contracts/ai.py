@@ -12,7 +12,7 @@ from contracts.senders import called_by
 
 #: Spec "Request field limits".
 Prompt = Annotated[str, Meta(min_length=1, max_length=2_000)]
-#: Spec "Request field limits": of one image, by URL and by id together.
+#: Spec "Request field limits": references of one image, by URL and by id together.
 MOST_REFERENCES = 3
 ImageModel = Literal["flash", "pro"]
 JobKind = Literal["image", "image_edit", "video"]
@@ -30,7 +30,7 @@ class ImageBody(Record):
 
 
 class GenerateImage(ImageBody, kw_only=True):
-    """`guidelines`: the brand's, as the gateway read them."""
+    """`guidelines`: the brand's guidelines, which the gateway adds."""
 
     guidelines: str | None = None
 
@@ -55,7 +55,7 @@ class VideoBody(Record):
 
 
 class GenerateVideo(VideoBody, kw_only=True):
-    """`guidelines`: the brand's, as the gateway read them."""
+    """`guidelines`: the brand's guidelines, which the gateway adds."""
 
     guidelines: str | None = None
 
@@ -71,7 +71,7 @@ class CaptionBody(Record):
 
 
 class WriteCaption(CaptionBody, kw_only=True):
-    """The brand's own words, as the gateway read them; custom_instructions override its guidelines."""
+    """A caption request with the brand's data, which the gateway adds. custom_instructions override `guidelines`."""
 
     brand_name: str
     brand_description: str | None = None
@@ -132,7 +132,7 @@ class ListJobs(Record):
 class JobList(Record):
     jobs: tuple[AiJob, ...]
     next_cursor: str | None
-    #: For the header.
+    #: For the header X-Credits-Remaining.
     credits_remaining: int
 
 
@@ -157,7 +157,7 @@ class Credits(Record):
     #: The part of bonus that came from referrals (decisions).
     referral: int
     next_reset_at: datetime | None
-    #: Credits whose payment was refunded or disputed after they were spent; the next ones bought are taken for them.
+    #: Spent credits whose payment was later refunded or disputed. They are taken from the next purchase.
     owed: int = 0
 
 
@@ -174,7 +174,7 @@ class Pack(Record):
     price_usd: float = field(name="priceUsd")
     price_per_credit: float = field(name="pricePerCredit")
     available: bool
-    #: Where the account buys it; None while it is not available.
+    #: Where the account can buy the pack; None while it is not available.
     url: str | None = None
 
 
@@ -200,30 +200,30 @@ class CreditsBalance(Record):
 
 
 class GrantCredits(Record):
-    """Operator: bonus credits for an account, bought or from a referral. Once per operation id."""
+    """Operator: grants bonus credits, bought or for a referral. Takes effect once per operation id."""
 
     account_id: str
-    #: The account's, as accounts says: it names the plan in the balance answered.
+    #: The account's tier, which names the plan in the returned balance.
     tier: str
     amount: Annotated[int, Meta(ge=1, le=1_000_000)]
     referral: bool = False
 
 
 class SetAutoRefill(Record):
-    """Operator, for the account's owner. `enabled` needs threshold and amount (500 to 5 000, in steps of 500)."""
+    """Operator: sets an account's auto-refill. `enabled` needs threshold and amount (500 to 5,000, in steps of 500)."""
 
     account_id: str
     tier: str
     enabled: bool
     threshold: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
     amount: Annotated[int, Meta(ge=500, le=5_000)] | None = None
-    #: Who pays and how, as the payment provider names them (Stripe: `cus_…`, `pm_…`); unsaid: as before.
+    #: The payment provider's ids of the customer and the payment method (Stripe: `cus_…`, `pm_…`). None: unchanged.
     payment_customer: str | None = None
     payment_method: str | None = None
 
 
 class PaymentHook(Record):
-    """A payment provider's own call, raw: the signature is over the bytes."""
+    """A payment provider's webhook call as received: the signature covers its exact bytes."""
 
     provider: str
     body: str
@@ -244,7 +244,7 @@ class PaymentHook(Record):
     ctl=("get_credits", "grant_credits", "set_auto_refill"),
 )
 class AiApi(Protocol):
-    """RPC surface of the AI service. From the operator alone: grant_credits, set_auto_refill."""
+    """RPC surface of the AI service."""
 
     def generate_image(self, caller: Caller, request: GenerateImage) -> AiResult: ...
     def edit_image(self, caller: Caller, request: EditImage) -> AiResult: ...

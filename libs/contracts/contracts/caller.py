@@ -1,16 +1,16 @@
-"""Who is calling: the first argument of every call between processes."""
+"""The caller: the first argument of every call between processes."""
 
 from contracts.errors import BRAND_NOT_AUTHORIZED, MISSING_SCOPE, NOT_FOUND, ApiError
 from contracts.record import Record
 
-#: Scope of the operator's own calls (`posthaste` on the command line); no token can hold it.
+#: Scope of calls by the operator's command line (`posthaste`). No token can have it.
 OPERATOR_SCOPE = "operator"
 
 
 class Caller(Record, omit_defaults=True):
-    """The identity and reach of one request, as established by the gateway from its token."""
+    """The identity and access of one request, which the gateway derives from its token."""
 
-    #: The account whose things, limits and credits are used (`usr_…`): the brand owner's.
+    #: The brand owner's account (`usr_…`), whose resources, limits and credits are used.
     account_id: str
     #: The person who acts: the owner, or a collaborator (`usr_…`).
     user_id: str
@@ -19,22 +19,22 @@ class Caller(Record, omit_defaults=True):
     #: free, developer, pro or elite: the account's tier, also for a sandbox token.
     tier: str = "free"
     sandbox: bool = False
-    #: False while nobody has verified the address of the account: it has no credits and is offered none.
+    #: False until the account's address is verified. Until then it has no credits and cannot buy any.
     verified: bool = True
-    #: The brands the token may reach; None means every brand of the account.
+    #: The brands that the token may access; None means every brand of the account.
     brand_ids: tuple[str, ...] | None = None
     request_id: str = ""
-    #: Unique per idempotency key; None when the request runs without protection.
+    #: Unique per idempotency key; None when the request has no protection against repetition.
     operation_id: str | None = None
-    #: Which try of its operation this call is: goes up each time that an idempotency key is taken over.
+    #: The number of this try of the operation. It rises each time that a request takes over an idempotency key.
     try_number: int = 1
 
     def reaches(self, brand_id: str) -> bool:
-        """Whether a brand *of this account* lies within the token's reach."""
+        """Whether the token may access a brand *of this account*."""
         return self.brand_ids is None or brand_id in self.brand_ids
 
     def check_reach(self, account_id: str, brand_id: str, *, field: str | None = None) -> None:
-        """Refuse things of another account (404) and brands out of the token's reach (403).
+        """Refuses resources of another account (404) and brands that the token may not access (403).
 
         Raises ApiError NOT_FOUND (with `field` when the id came in a body or filter), BRAND_NOT_AUTHORIZED.
         """
@@ -48,15 +48,15 @@ class Caller(Record, omit_defaults=True):
 
     @property
     def is_operator(self) -> bool:
-        """Only the literal scope: a token's `*` stands for the scopes a token can hold."""
+        """Whether the caller has the literal scope; a token's `*` does not include it."""
         return OPERATOR_SCOPE in self.scopes
 
     def check_operator(self) -> None:
-        """Refuses everybody but the operator's command line. Raises ApiError MISSING_SCOPE."""
+        """Refuses every caller except the operator's command line. Raises ApiError MISSING_SCOPE."""
         if not self.is_operator:
             raise ApiError(MISSING_SCOPE, required_scope=OPERATOR_SCOPE, your_scopes=list(self.scopes))
 
 
 def operator(request_id: str = "") -> Caller:
-    """The caller record of the operator's command line."""
+    """Returns the caller record of the operator's command line."""
     return Caller(account_id="", user_id="operator", scopes=(OPERATOR_SCOPE,), request_id=request_id)

@@ -1,6 +1,6 @@
 """Every error a client can see, in one table (spec "Errors"; decisions "Errors"), and the one exception.
 
-A service raises `ApiError(errors.PAGE_PUBLISH_GUARDRAIL, retry_after_seconds=30)`; the gateway knows no other way.
+A service refuses with `ApiError(errors.PAGE_PUBLISH_GUARDRAIL, retry_after_seconds=30)`, and in no other way.
 """
 
 from typing import Any
@@ -34,7 +34,7 @@ def _row(code: str, http_status: int, category: str, message: str, recommended_f
 
 
 class ApiError(Exception):
-    """A documented refusal. `extras` are the code's extra fields, JSON values."""
+    """A documented refusal. `extras` are the additional fields of its code, as JSON values."""
 
     def __init__(self, row: ErrorRow, message: str | None = None, **extras: Any) -> None:
         super().__init__(row.code, message or row.message)
@@ -48,7 +48,7 @@ class ApiError(Exception):
 
 
 def invalid(field: str, message: str) -> ApiError:
-    """VALIDATION_ERROR for a single field."""
+    """Builds a VALIDATION_ERROR for a single field."""
     return ApiError(VALIDATION_ERROR, f"{field}: {message}", errors=[{"field": field, "message": message}])
 
 
@@ -56,7 +56,7 @@ def invalid(field: str, message: str) -> ApiError:
 # --- request ---
 MISSING_FIELD = _row("MISSING_FIELD", 400, "request", "A required field is missing.",
     "Send the field named in `field`.")
-VALIDATION_ERROR = _row("VALIDATION_ERROR", 400, "request", "A field breaks its rule.",
+VALIDATION_ERROR = _row("VALIDATION_ERROR", 400, "request", "A field has an invalid value.",
     "Correct the fields listed in `errors`.")
 INVALID_JSON = _row("INVALID_JSON", 400, "request", "The body is not a JSON object.",
     "Send one JSON object, UTF-8 encoded, with Content-Type: application/json.")
@@ -104,29 +104,29 @@ COLLABORATOR_INSUFFICIENT = _row("COLLABORATOR_INSUFFICIENT", 403, "permission",
     "The collaborator who issued this token no longer has full access to the brand.", "Ask the brand's owner for a token.")
 PLAN_REQUIRED = _row("PLAN_REQUIRED", 403, "ai", "This needs a higher plan; nothing was charged.",
     "Upgrade at `upgrade_url`.")
-SIGNUPS_CLOSED = _row("SIGNUPS_CLOSED", 403, "permission", "This installation takes no sign-ups.",
+SIGNUPS_CLOSED = _row("SIGNUPS_CLOSED", 403, "permission", "This installation does not accept sign-ups.",
     "Ask the operator for an account.")
 INVITE_REQUIRED = _row("INVITE_REQUIRED", 403, "permission",
     "Sign-up needs an invite for this address; there is none, or its code is wrong, used or expired.",
     "Ask the operator for an invite and send its code as `invite_code`.")
-HOOK_REFUSED = _row("HOOK_REFUSED", 403, "permission", "The call is not the platform's: its signature or verify token is wrong.",
-    "Check the app's secret and verify token in the settings.")
+HOOK_REFUSED = _row("HOOK_REFUSED", 403, "permission", "The signature or verify token is wrong, so the call does not come from the platform.",
+    "Check the app secret and the verify token in the settings.")
 # --- resources ---
 NOT_FOUND = _row("NOT_FOUND", 404, "resource", "There is no such resource.", "Check the id; it must belong to your account.")
-METHOD_NOT_ALLOWED = _row("METHOD_NOT_ALLOWED", 405, "request", "This path does not take that method.",
+METHOD_NOT_ALLOWED = _row("METHOD_NOT_ALLOWED", 405, "request", "This path does not support that method.",
     "Use one of the methods in the Allow header.")
 MEDIA_IN_USE = _row("MEDIA_IN_USE", 409, "media", "The media is attached to a pending scheduled post.",
     "Cancel the post first, or wait until it is published.")
 PAGE_IN_USE = _row("PAGE_IN_USE", 409, "resource", "The page has queued or held posts.",
     "Cancel them first, or send ?cancel_queued=true.")
 POST_IN_PROGRESS = _row("POST_IN_PROGRESS", 409, "resource", "The post is being sent at this moment.",
-    "Wait a moment, then look at the post again.")
+    "Wait a few seconds, then read the post again.")
 EMAIL_TAKEN = _row("EMAIL_TAKEN", 409, "resource", "There is already an account with this address.", "Sign in, or use another address.")
 EMAIL_NOT_VERIFIED = _row("EMAIL_NOT_VERIFIED", 409, "resource",
-    "The account's e-mail address is not verified, so the account can be given nothing.",
-    "Have its owner follow the link in the verification mail, or confirm the address with `posthaste user verify`.")
-LIMIT_REACHED = _row("LIMIT_REACHED", 409, "limits", "The account already has as many of these as it may have.",
-    "Remove one first.")
+    "The account's e-mail address is not verified. Until then it gets no brands, tokens, roles, credits or other tier.",
+    "Ask the owner to open the link in the verification mail, or verify the address with `posthaste user verify`.")
+LIMIT_REACHED = _row("LIMIT_REACHED", 409, "limits", "The account has reached its limit for this resource.",
+    "Delete one first.")
 IDEMPOTENCY_KEY_MISMATCH = _row("IDEMPOTENCY_KEY_MISMATCH", 409, "idempotency",
     "This Idempotency-Key was used with a different request.", "Use a new key for a new request.")
 IDEMPOTENCY_IN_PROGRESS = _row("IDEMPOTENCY_IN_PROGRESS", 409, "idempotency",
@@ -134,28 +134,28 @@ IDEMPOTENCY_IN_PROGRESS = _row("IDEMPOTENCY_IN_PROGRESS", 409, "idempotency",
 FILE_TOO_LARGE = _row("FILE_TOO_LARGE", 413, "media", "The file is larger than your tier allows.", "Upload a smaller file or upgrade.")
 QUOTA_EXCEEDED = _row("QUOTA_EXCEEDED", 413, "media", "The file would exceed your storage.", "Delete media you no longer need, or upgrade.")
 PAYLOAD_TOO_LARGE = _row("PAYLOAD_TOO_LARGE", 413, "request", "The JSON body is larger than 1 MiB.", "Send a smaller body.")
-UNSUPPORTED_MEDIA_TYPE = _row("UNSUPPORTED_MEDIA_TYPE", 415, "request", "The body's content type is not supported here.",
+UNSUPPORTED_MEDIA_TYPE = _row("UNSUPPORTED_MEDIA_TYPE", 415, "request", "This endpoint does not support the body's content type.",
     "Send Content-Type: application/json.")
 # --- limits ---
-RATE_LIMITED = _row("RATE_LIMITED", 429, "limits", "Too many requests in this minute.", "Wait Retry-After seconds.")
+RATE_LIMITED = _row("RATE_LIMITED", 429, "limits", "Too many requests in this minute.", "Wait Retry-After seconds, then repeat the request.")
 DAILY_LIMIT_EXCEEDED = _row("DAILY_LIMIT_EXCEEDED", 429, "limits", "The daily request budget is used up.",
     "Wait until 00:00 UTC or upgrade.")
 MONTHLY_QUOTA_EXCEEDED = _row("MONTHLY_QUOTA_EXCEEDED", 429, "limits", "This month's quota is used up.",
     "Wait until `resets_at` or upgrade.")
-PAGE_PUBLISH_GUARDRAIL = _row("PAGE_PUBLISH_GUARDRAIL", 429, "limits", "The page's publish limit protects the connected account.",
+PAGE_PUBLISH_GUARDRAIL = _row("PAGE_PUBLISH_GUARDRAIL", 429, "limits", "The page's publish limit, which protects the connected account, is reached.",
     "Publish or schedule at `next_allowed_at` or later.")
 BRAND_PUBLISH_GUARDRAIL = _row("BRAND_PUBLISH_GUARDRAIL", 429, "limits", "The brand's 24-hour publish limit is reached.",
     "Publish or schedule at `next_allowed_at` or later.")
 # --- our side and the platforms' ---
-SERVER_ERROR = _row("SERVER_ERROR", 500, "server", "Something went wrong on our side.", "Send the request again; report `request_id` if it persists.")
+SERVER_ERROR = _row("SERVER_ERROR", 500, "server", "An unexpected error occurred on our side.", "Repeat the request. If the error persists, report `request_id`.")
 AI_GENERATION_FAILED = _row("AI_GENERATION_FAILED", 502, "ai", "The AI provider failed; the credits were refunded.", "Try again, or change the prompt.")
-PLATFORM_ERROR = _row("PLATFORM_ERROR", 502, "platform", "The platform failed to answer.", "Try again later.")
+PLATFORM_ERROR = _row("PLATFORM_ERROR", 502, "platform", "The platform did not answer.", "Try again later.")
 PLATFORM_REJECTED = _row("PLATFORM_REJECTED", 502, "platform", "The platform rejected the request.",
     "See `platform_error`; when it is retryable, try again later.")
 PLATFORM_OUTCOME_UNKNOWN = _row("PLATFORM_OUTCOME_UNKNOWN", 502, "platform",
-    "The platform took the request but did not say what became of it; it is being looked up.",
-    "Read the post `post_id` later, or repeat the request with the same Idempotency-Key.")
+    "The platform accepted the request but did not report its result. We are checking the result.",
+    "Read the post `post_id` later, or repeat the request with the same Idempotency-Key. Do not send it with a new key: it may be published twice.")
 SERVICE_UNAVAILABLE = _row("SERVICE_UNAVAILABLE", 503, "server", "A part of the service did not answer in time.",
-    "Send the request again after Retry-After seconds; a write with the same Idempotency-Key is safe.")
+    "Repeat the request after Retry-After seconds. Repeating a write is safe with the same Idempotency-Key.")
 AI_NOT_CONFIGURED = _row("AI_NOT_CONFIGURED", 503, "ai", "No AI provider is configured.", "Ask the operator to configure one.")
 # fmt: on

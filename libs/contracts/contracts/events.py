@@ -1,7 +1,7 @@
-"""What services tell each other has happened: the envelope, the data of each event, and who receives it.
+"""Events between services: the envelope, the data of each event, and its sender and receivers.
 
-The table `EVENTS` is the topology: every receiver has one durable queue `events.<receiver>`, so an event
-published before a receiver's first start waits for it. Names seen by clients are the spec's ("Events").
+The table `EVENTS` defines the topology. Every receiver has one durable queue `events.<receiver>`, so that an event
+published before the first start of a receiver waits for it. Names that clients see are the spec's ("Events").
 """
 
 from datetime import datetime
@@ -14,7 +14,7 @@ from contracts.record import Record
 
 
 class Event(Record):
-    """The envelope; `id` (`evt_…`) is stable over every repetition. `data`: the event's own record, as JSON."""
+    """The envelope. `id` (`evt_…`) stays the same in every repetition. `data`: the event's own record, as JSON."""
 
     id: str
     event: str
@@ -22,7 +22,7 @@ class Event(Record):
     account_id: str
     brand_id: str | None = None
     data: dict[str, object] = {}
-    #: Of a thing that carries them (decisions "Who sees"): the brands of the token that made it; None: it reached all.
+    #: The brands that the token of the resource's maker could access; None: all (decisions "Who sees").
     made_within: tuple[str, ...] | None = None
 
 
@@ -57,7 +57,7 @@ class CommentReplied(Record, rename="camel"):
 
 
 class PageExpired(Record, rename="camel"):
-    """`error`: what the platform said, with its own code; CREDENTIAL_UNREADABLE and OPERATOR are ours."""
+    """`error`: the platform's message and code; the codes CREDENTIAL_UNREADABLE and OPERATOR are ours."""
 
     user_id: str
     brand_id: str
@@ -67,7 +67,7 @@ class PageExpired(Record, rename="camel"):
 
 
 class ConnectRefused(Record, rename="camel"):
-    """A login of a session came back in another browser: somebody may have been sent there who did not begin it."""
+    """A login returned in another browser than the one that began it: somebody may have been tricked into it."""
 
     user_id: str
     brand_id: str
@@ -90,8 +90,8 @@ class JobFailed(Record, rename="camel"):
 
 
 class PostMedia(Record):
-    """What a post holds of media's files now; `revision` grows with every change of one post, so that an older word
-    that comes late is known as old. Sent for posts that have, or had, media_ids.
+    """The files that a post holds now. `revision` grows with every change of a post, so that a late event about an
+    older revision is ignored. Sent for posts that have, or had, media_ids.
     """
 
     post_id: str
@@ -124,25 +124,25 @@ class CreditsAdjusted(Record, rename="camel"):
 
 
 class CallerChanged(Record):
-    """Something a cached caller record depends on changed; gateways drop what matches any of these."""
+    """Data behind cached caller records changed. Gateways drop the records that match any of these ids."""
 
     token_ids: tuple[str, ...] = ()
     account_ids: tuple[str, ...] = ()
 
 
 class AccountChanged(Record):
-    """What others keep of an account: its tier, whose limits hold where no caller is there to say."""
+    """An account's tier changed. Services store it for work that has no caller."""
 
     account_id: str
     tier: str
 
 
 class AccessRevoked(Record):
-    """Somebody lost access to the account: what was made with these tokens is stopped."""
+    """A person or token lost access to the account. Posts and subscriptions made with these tokens are stopped."""
 
     #: token_revoked or collaborator_removed
     reason: str
-    #: The revoked token and those it has replaced; of a collaborator every token ever issued for the brand.
+    #: The revoked token and the tokens that it replaced; for a collaborator, every token ever issued for the brand.
     token_ids: tuple[str, ...]
 
 
@@ -173,7 +173,7 @@ class WebhooksDisabled(Record, rename="camel"):
 
 
 class UnitReturned(Record):
-    """The tries of an operation up to `try_number` published nothing and never will: they hold no month unit."""
+    """The tries of an operation up to `try_number` published nothing and never will, so their unit is returned."""
 
     operation_id: str
     try_number: int = 1
@@ -188,19 +188,19 @@ class UnconfirmedUnit(Record):
 
 
 class UnitsUnconfirmed(Record):
-    """Month units whose calls must have ended: publishing returns those of the operations that made nothing."""
+    """Charged month units whose calls have ended. Publishing returns the units of operations that created nothing."""
 
     charges: tuple[UnconfirmedUnit, ...]
 
 
 class UnitsUndecided(Record):
-    """Those of them whose publish or reply is still being sent or looked up: to be asked about again later."""
+    """Units whose publish or reply is still being sent or reconciled. Quota asks about them again later."""
 
     charges: tuple[UnconfirmedUnit, ...]
 
 
 class Route(Record):
-    """Where an event comes from and goes. A broadcast goes to every gateway process that is up, and is not kept."""
+    """The sender and receivers of an event. A broadcast goes to every running gateway process and is not stored."""
 
     sender: str
     receivers: tuple[str, ...] = ()

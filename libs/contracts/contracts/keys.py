@@ -1,16 +1,16 @@
-"""Changing the keys under which a service keeps secrets: the operator's call, one for all services that have some."""
+"""Rotation of the keys that encrypt a service's stored secrets: one operator's call for all services that have some."""
 
 from contracts.record import Record
 
 
 class RotateKeys(Record):
-    """Puts the next few secrets under the newest key. `after`: the last answer's `next`; empty: from the beginning."""
+    """Encrypts the next few secrets with the newest key. `after`: `next` of the last answer, or empty to start."""
 
     after: str = ""
 
 
 class KeysRotated(Record):
-    """`unreadable`: ids whose secret no configured key reads. `next`: None when there are no more."""
+    """`unreadable`: ids of secrets that no configured key decrypts. `next`: None at the end."""
 
     rotated: int
     unreadable: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Who made a post or a subscription: the person, and the token that was used."""
+"""The maker of a post or a subscription: a person and the token that they used."""
 
 from contracts.caller import Caller
 from contracts.record import Record

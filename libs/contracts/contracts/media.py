@@ -1,6 +1,6 @@
-"""The media service's surface: uploads, storage quota, attachments to posts, and where a file is fetched from.
+"""The media service's surface: uploads, storage quota, attachments to posts, and addresses of files.
 
-Bytes never travel on the bus: a caller gets a presigned address of the object storage instead.
+Bytes never travel on the bus: a caller gets a presigned URL of the object storage instead.
 """
 
 from datetime import datetime
@@ -13,7 +13,7 @@ from contracts.publishing import Limit
 from contracts.record import Nothing, Record
 from contracts.senders import called_by
 
-#: Spec "Upload rules": the only types taken, and the endings they may have.
+#: Spec "Upload rules": the accepted types and their file extensions.
 MIME_TYPES: dict[str, tuple[str, ...]] = {
     "image/jpeg": (".jpg", ".jpeg"),
     "image/png": (".png",),
@@ -28,7 +28,7 @@ MediaIds = tuple[str, ...]
 
 
 class Storage(Record):
-    """What an account's media take of its tier's storage (spec: quota of Media)."""
+    """How much of its tier's storage an account uses (spec: quota of Media)."""
 
     used_bytes: int
     limit_bytes: int
@@ -44,19 +44,19 @@ class Media(Record):
     size_bytes: int
     #: photo or video
     type: str
-    #: Public: whoever has it can fetch the file.
+    #: Public: anybody who has the URL can fetch the file.
     url: str
     #: The first pending post it is attached to.
     scheduled_post_id: str | None
     created_at: datetime
-    #: Pixels, as shown (after any rotation the file asks for); None where a video does not tell.
+    #: In pixels, after any rotation that the file asks for; None for a video without this information.
     width: int | None = None
     height: int | None = None
     duration_seconds: float | None = None
 
 
 class UploadedMedia(Media, kw_only=True):
-    """A new file, with what is left of the storage."""
+    """A new file and the remaining storage."""
 
     tier: str
     quota: Storage
@@ -90,18 +90,18 @@ class StorageView(Record):
 
 
 class BeginUpload(Record):
-    """A file about to be streamed: its storage is reserved for the length of one request."""
+    """Announces a file that will be streamed. Its storage is reserved for the duration of one request."""
 
     filename: str
     mime_type: str
-    #: What the stream will hold; more than that is never stored.
+    #: Size of the stream. Bytes beyond it are never stored.
     size_bytes: int
-    #: Made by AI: removed when it is not attached to a post within 24 hours (spec "AI generation").
+    #: Created by AI: deleted unless it is attached to a post within 24 hours (spec "AI generation").
     generated: bool = False
 
 
 class UploadTicket(Record):
-    """Where to PUT the bytes, at once and with these headers: an address that only our own services reach."""
+    """Where to PUT the bytes, with these headers. Only our own services can reach the URL."""
 
     upload_id: str
     url: str
@@ -110,7 +110,7 @@ class UploadTicket(Record):
 
 
 class CommitUpload(Record):
-    """The bytes are there: media looks at them and keeps the file, or removes it and refuses."""
+    """Reports that the bytes are stored. Media inspects them, then keeps the file, or deletes it and refuses."""
 
     upload_id: str
     size_bytes: int
@@ -121,7 +121,7 @@ class UploadId(Record):
 
 
 class BeginParts(Record):
-    """A large file that its owner puts into storage himself, in parts."""
+    """Announces a large file, which the client uploads to the storage in parts."""
 
     filename: Annotated[str, Meta(min_length=1, max_length=255)]
     mime_type: str
@@ -142,7 +142,7 @@ class UploadParts(Record):
 
 
 class PartTag(Record):
-    """A part that was put, with the ETag the storage answered."""
+    """An uploaded part, with the ETag from the storage's answer."""
 
     number: Annotated[int, Meta(ge=1)]
     etag: Annotated[str, Meta(min_length=1, max_length=200)]
@@ -154,28 +154,28 @@ class CompleteParts(Record):
 
 
 class AttachMedia(Record):
-    """A post is about to be stored with these files.
+    """Attaches files to a post that is about to be stored.
 
-    The attachment is provisional until the event `post.media` confirms it: of a caller that dies between the two it
-    shows for ten minutes, and keeps its files from removal for a day. The same call again changes nothing; other
-    `media_ids` replace those of the post.
+    The attachment is provisional until the event `post.media` confirms it. If the caller dies in between, the
+    attachment stays visible for ten minutes and protects its files from deletion for a day. Repeating the call changes
+    nothing; other `media_ids` replace those of the post.
     """
 
     post_id: str
     media_ids: MediaIds
     #: The revision of the post (`post.media`) that will hold the files. An event about an earlier revision that arrives
-    #: late leaves them attached. 0: a publishing service of the release before, which does not say; they stay as well.
+    #: late leaves them attached. 0: from the previous release, which has no revision; the files stay attached too.
     revision: int = 0
 
 
 class AttachedMedia(Record):
-    """In the order asked for."""
+    """In the order of the request."""
 
     media: tuple[Media, ...]
 
 
 class DetachMedia(Record):
-    """A post no longer needs its files: it was cancelled, or never stored. The same call again changes nothing."""
+    """Detaches the files of a post that was cancelled or never stored. Repeating the call changes nothing."""
 
     post_id: str
     #: The newest revision of the post (`post.media`), 0 if it was never stored. Events about earlier revisions that
@@ -184,10 +184,10 @@ class DetachMedia(Record):
 
 
 class GetFiles(Record):
-    """The files of a post that is being sent."""
+    """Asks for the files of a post that is being sent."""
 
     media_ids: MediaIds
-    #: Make photos JPEG where they are not (Instagram takes nothing else), once; the original stays.
+    #: Convert other photos to JPEG (Instagram accepts nothing else), once. The original is kept.
     jpeg: bool = False
 
 
@@ -197,9 +197,9 @@ class MediaFile(Record):
     type: str
     mime_type: str
     size_bytes: int
-    #: Presigned, for our own services alone.
+    #: Presigned, only for our own services.
     source_url: str
-    #: Public, for platforms that fetch by themselves.
+    #: Public, for platforms that fetch the file themselves.
     public_url: str
     width: int | None = None
     height: int | None = None
@@ -207,21 +207,21 @@ class MediaFile(Record):
 
 
 class MediaFiles(Record):
-    """In the order asked for."""
+    """In the order of the request."""
 
     files: tuple[MediaFile, ...]
 
 
 class LocateFile(Record):
-    """A public address, taken apart: /media/{key}/{filename}."""
+    """The parts of a public URL: /media/{key}/{filename}."""
 
     key: str
     filename: str
 
 
 class LocatedFile(Record):
-    """Where a public file lies; `source_url` is presigned for GET, Range included (some storages answer a range with
-    200 and Content-Range). What HEAD wants to know is all here.
+    """The location of a public file, with everything that HEAD needs. `source_url` is presigned for GET, also with
+    Range (some storages answer a range with 200 and Content-Range).
     """
 
     source_url: str
@@ -232,15 +232,15 @@ class LocatedFile(Record):
 
 
 class SandboxReport(Record):
-    """What confines the decoder of uploads on the machine that answers (`chassis.sandbox.confinement`)."""
+    """The sandbox of the decoder of uploads on the machine that answers (`chassis.sandbox.confinement`)."""
 
-    #: 0: no Landlock. From 4 on it refuses TCP too.
+    #: 0: no Landlock. Version 4 and later also refuse TCP.
     landlock_abi: int
     seccomp: bool
     network_namespace: bool
-    #: What a complete sandbox has and this one has not: "landlock", "seccomp".
+    #: Missing parts of a complete sandbox: "landlock", "seccomp".
     missing: tuple[str, ...]
-    #: MEDIA_SANDBOX_REQUIRED: whether the service refuses to start while anything is missing.
+    #: MEDIA_SANDBOX_REQUIRED: whether the service refuses to start while a part is missing.
     required: bool
 
 
@@ -270,10 +270,7 @@ class SandboxReport(Record):
     ),
 )
 class MediaApi(Protocol):
-    """RPC surface of the media service.
-
-    From publishing alone: attach, detach, get_files; from the gateway: locate; from the operator: get_sandbox.
-    """
+    """RPC surface of the media service."""
 
     def begin_upload(self, caller: Caller, request: BeginUpload) -> UploadTicket: ...
     def commit_upload(self, caller: Caller, request: CommitUpload) -> UploadedMedia: ...

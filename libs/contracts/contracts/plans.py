@@ -11,7 +11,7 @@ MB = 2**20  # decisions: MB is 2^20 bytes
 
 
 class Plan(Record):
-    """What one tier allows. Counts are per calendar month (UTC) unless the name says otherwise."""
+    """The limits of one tier. Counts are per calendar month (UTC) unless the name says otherwise."""
 
     tier: str
     credit_plan: str
@@ -57,6 +57,6 @@ SANDBOX_PER_DAY = 50
 #: Spec "Limits": tokens live at most 2 years.
 MAX_TOKEN_LIFETIME_DAYS = 731
 
-#: The monthly buckets with a limit (spec "Events": these four are warned about at 80 percent).
+#: The monthly buckets with a limit (spec "Events": a warning is sent at 80 percent of these four).
 BUCKETS = ("publishes", "replies", "reads", "webhooks")
 QUOTA_WARNING_PERCENT = 80

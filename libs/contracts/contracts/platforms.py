@@ -1,7 +1,7 @@
-"""The platforms: codes, names, guardrails and what each can carry, as data.
+"""The platforms as data: codes, names, guardrails and capabilities.
 
-Guardrails: spec "Limits". Capabilities and limits: `docs/platforms.md` and its sources. A row is all that is said of a
-platform outside its folder in publishing and its part of the simulator: docs/adding-a-platform.md.
+Guardrails: spec "Limits". Capabilities and limits: `docs/platforms.md` and its sources. A platform
+consists of its row here, a folder in publishing and a part of the simulator (docs/adding-a-platform.md).
 """
 
 from contracts.record import Record
@@ -20,10 +20,10 @@ MP4, MOV, WEBM = "video/mp4", "video/quicktime", "video/webm"
 
 
 class FileLimits(Record):
-    """Of one kind of file on one platform; bounds are inclusive, None is no bound. MB is 2^20 bytes (decisions)."""
+    """Limits of one kind of file. Bounds are inclusive; None means no bound. MB is 2^20 bytes (decisions)."""
 
     types: tuple[str, ...]
-    #: Types that media makes a JPEG of, for a platform that does not take them.
+    #: Types that the platform does not accept and that media converts to JPEG.
     converted: tuple[str, ...] = ()
     size_bytes: tuple[int, int | None] = (1, None)
     seconds: tuple[float, float] | None = None
@@ -36,18 +36,18 @@ class FileLimits(Record):
 
 
 class Platform(Record):
-    """One platform's place in the rules."""
+    """The rules of one platform."""
 
     code: str
     name: str
-    #: As people write it.
+    #: The name as people write it.
     title: str
     #: Publishes per page in any hour and in any 24 hours; None: no cap (decisions: YT).
     per_hour: int | None
     per_24h: int | None
-    #: Longest message in the platform's own count (see `length_unit`).
+    #: Longest message, in the platform's own unit (see `length_unit`).
     message_limit: int
-    #: By kind: photo, video; a GIF is a photo where it has no limits of its own.
+    #: By kind: photo, video, gif. A GIF counts as a photo where it has no limits of its own.
     files: dict[str, FileLimits]
     length_unit: str = "characters"
     text_only: bool = True
@@ -61,12 +61,12 @@ class Platform(Record):
 
     @property
     def folder(self) -> str:
-        """What it is called in code: X's folder, settings and variables begin with x, whatever its full name."""
+        """The name in code: X's folder, settings and variables begin with x, although its full name is twitter."""
         return self.title.lower().replace(" ", "_")
 
     @property
     def settings_field(self) -> str:
-        """Where a post holds what is for this platform alone: `facebook_settings`; TW's is `x_settings`."""
+        """The field of a post with settings for this platform: `facebook_settings`; TW's is `x_settings`."""
         return f"{self.folder}_settings"
 
 
@@ -135,5 +135,5 @@ _BY_NAME = {p.name: p.code for p in PLATFORMS.values()}
 
 
 def parse_platform(value: str) -> str | None:
-    """The code for a code or full name in any case ("fb", "Facebook" → "FB"); None when it is neither."""
+    """Returns the code of a code or full name in any case ("fb", "Facebook" → "FB"), or None."""
     return value.upper() if value.upper() in PLATFORMS else _BY_NAME.get(value.lower())

@@ -1,4 +1,4 @@
-"""The publishing service's surface: pages, posts, guardrails' answers, comments, engagement."""
+"""The publishing service's surface: pages, linking, posts, comments and engagement."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -14,11 +14,11 @@ from contracts.record import Nothing, Record
 from contracts.senders import called_by
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
-#: Spec "Request field limits"; the platform's own limit comes on top.
+#: Spec "Request field limits". The platform's own limit applies too.
 MAX_MESSAGE_LENGTH = 5_000
 Message = Annotated[str, Meta(max_length=MAX_MESSAGE_LENGTH)]
 ReplyMessage = Annotated[str, Meta(min_length=1, max_length=8_000)]
-#: decisions: media_ids and media_urls together at most 10, then the platform's own limit.
+#: decisions: media_ids and media_urls together. The platform's own limit applies too.
 MAX_MEDIA_PER_POST = 10
 Settings = dict[str, Any]
 #: decisions "page_ids (several pages)".
@@ -28,7 +28,7 @@ R = TypeVar("R", bound=Record)
 
 
 def with_settings(kind: Any, default: Any) -> Callable[[type[R]], type[R]]:
-    """A record with a field of this type more for each platform, `<name>_settings`, behind its own ones."""
+    """Adds a field `<name>_settings` of this type for each platform, after the record's own fields."""
 
     def extended(record: type[R]) -> type[R]:
         fields = [(platform.settings_field, kind, default) for platform in PLATFORMS.values()]
@@ -104,16 +104,16 @@ class PostError(Record):
 
 
 class PageHealth(Record):
-    """A page's connection, as the platform answers for it now."""
+    """The present state of a page's connection, according to the platform."""
 
     page_id: str
     platform: str
-    #: It works and may do everything that is offered.
+    #: It works and has all permissions that our features need.
     healthy: bool
     expired: bool
-    #: Permissions that posting, reading and answering need and the connection lacks; None: not known.
+    #: Missing permissions for posting, reading and replying; None: unknown.
     missing_permissions: tuple[str, ...] | None
-    #: None: not known, or without an end.
+    #: None: unknown, or the token does not expire.
     token_expires_at: datetime | None
     error: PostError | None
     reconnect_url: str | None
@@ -122,30 +122,30 @@ class PageHealth(Record):
 
 class UnlinkPage(Record):
     id: str
-    #: Whether queued posts of the page are cancelled.
+    #: Whether to cancel the page's queued posts.
     cancel_queued: bool = False
 
 
 class PageUnlinked(Record):
     success: bool
     id: str
-    #: Posts that were cancelled with it.
+    #: Posts that were cancelled.
     cancelled_posts: tuple[str, ...] = ()
 
 
 class BeginLink(Record):
-    """`platform` is a code; the names of brand and account travel with it, as accounts knows them now."""
+    """Begins to link a page. `platform` is a code; the gateway adds the present names of brand and account."""
 
     platform: str
     brand_id: str
     brand_name: str = ""
     account_name: str = ""
-    #: Where the person goes at the end; one of those that the operator has listed for the account.
+    #: Where the person is sent at the end: one of the URLs that the operator allows for the account.
     return_url: str | None = None
 
 
 class LinkBegun(Record):
-    """`authorize_url` is the page of ours on which a person begins; it works until `expires_at`."""
+    """`authorize_url` is our page on which the person begins. It is valid until `expires_at`."""
 
     session_id: str
     authorize_url: str
@@ -153,7 +153,7 @@ class LinkBegun(Record):
 
 
 class FinishLink(Record):
-    """What came back from a platform's login; `platform` is its full lowercase name. `browser`: see `ViewLink`."""
+    """The result of a platform's login. `platform` is its full lowercase name. `browser`: see `ViewLink`."""
 
     platform: str
     state: str = ""
@@ -164,14 +164,14 @@ class FinishLink(Record):
 
 
 class ViewLink(Record):
-    """A person opens the page of a session. `browser`: SHA-256 (hex) of the secret that the session's cookie holds."""
+    """A person opens the page of a session. `browser`: SHA-256 (hex) of the secret in the session's cookie."""
 
     session_id: str
     browser: str
 
 
 class DecideLink(Record):
-    """The person gives the brand access to the pages found, or cancels. `browser`: see `ViewLink`."""
+    """The person grants the brand access to the pages found, or cancels. `browser`: see `ViewLink`."""
 
     session_id: str
     browser: str
@@ -183,7 +183,7 @@ class GetLink(Record):
 
 
 class LinkableAccount(Record):
-    """A page, profile or channel that may be linked; `page_id` once it is, in this brand."""
+    """A page, profile or channel that can be linked. `page_id` is set once it is linked to this brand."""
 
     account_id: str
     name: str
@@ -194,12 +194,12 @@ class LinkableAccount(Record):
 
 
 class LinkSession(Record):
-    """How far a linking is."""
+    """The progress of a linking."""
 
     session_id: str
     platform: str
     brand_id: str
-    #: pending (nobody came back yet), choose, linked (all that was found), refused (by the person) or failed
+    #: pending (no login yet), choose, linked (all accounts found), refused (by the person) or failed
     status: str
     accounts: tuple[LinkableAccount, ...]
     error: PostError | None
@@ -214,14 +214,14 @@ class LinkPageView(Record):
     platform: str
     brand_name: str
     account_name: str
-    #: start (go to `authorize_url`), wait (the answer of the platform is being read), confirm (`accounts` were found,
-    #: nothing is linked yet), then as in `LinkSession`: choose, linked, refused, failed
+    #: start (go to `authorize_url`), wait (the platform's answer is being read), confirm (`accounts` were found,
+    #: nothing is linked yet), or as in `LinkSession`: choose, linked, refused, failed
     status: str
     accounts: tuple[LinkableAccount, ...] = ()
     error: PostError | None = None
-    #: The platform's login, for this browser alone.
+    #: The platform's login, only for this browser.
     authorize_url: str | None = None
-    #: The app's address with session and outcome, once there is one.
+    #: The app's URL with session and outcome, once there is an outcome.
     return_url: str | None = None
 
 
@@ -242,7 +242,7 @@ class MediaItem(Record):
 
 @with_settings(Settings | None, None)
 class PostContent(Record):
-    """What a post says and shows; shared by schedule, publish and validate."""
+    """The content of a post, shared by schedule, publish and validate."""
 
     message: Message | None = None
     media_ids: tuple[str, ...] = ()
@@ -260,9 +260,9 @@ class PublishPost(PostContent, kw_only=True):
 
 
 class PagesOfPost(PostContent, kw_only=True):
-    """What a client sends to schedule and publish: one page, or several that get a post each.
+    """A client's request to schedule or publish on one page, or on several that get one post each.
 
-    With several a settings field may be any of their platforms' and is passed over by the others.
+    With several pages, each settings field applies to the pages of its platform.
     """
 
     #: Exactly one of these is given.
@@ -280,11 +280,11 @@ class ScheduleOnPages(PagesOfPost, kw_only=True):
 
 
 class PlannedPage(Record):
-    """One of several pages. Its post is an operation of its own, derived from the call's."""
+    """One of several pages. Its post has its own operation, derived from the call's."""
 
     page_id: str
     operation_id: str
-    #: False: judged with the others, sent nothing (its quota is used up).
+    #: False: validated with the others but not posted, because the quota is used up.
     goes: bool = True
 
 
@@ -297,7 +297,7 @@ class SchedulePosts(PublishPosts, kw_only=True):
 
 
 class ValidatePost(PostContent, kw_only=True):
-    """A dry run. Without scheduled_at it is judged as a publish at once. What is too long is one of its findings."""
+    """A dry run. Without scheduled_at it judges an immediate publish. Texts that are too long are findings."""
 
     page_id: str
     message: str | None = None
@@ -307,7 +307,7 @@ class ValidatePost(PostContent, kw_only=True):
 
 @with_settings(Settings | UnsetType | None, UNSET)
 class EditPost(Record):
-    """PATCH: only the fields that are sent change; null clears a field that may be empty."""
+    """PATCH: only the fields that are sent change; null clears an optional field."""
 
     id: str
     scheduled_at: datetime | UnsetType = UNSET
@@ -344,7 +344,7 @@ class ScheduledPost(PostContent, kw_only=True):
     permalink: str | None = None
     published_at: datetime | None = None
     error: PostError | None = None
-    #: Of a held post.
+    #: Set on a held post.
     hold: PostHold | None = None
 
 
@@ -371,7 +371,7 @@ class ScheduledPostList(Record):
 
 
 class HeldPosts(Record):
-    """Which held posts within the caller's reach are meant: these, those of one maker, or all."""
+    """Selects held posts that the caller may access: these, those of one maker, or all."""
 
     #: Exactly one of these is given.
     ONE_OF: ClassVar[tuple[str, ...]] = ("post_ids", "made_by")
@@ -381,12 +381,12 @@ class HeldPosts(Record):
 
 
 class ReleasePosts(HeldPosts, kw_only=True):
-    #: What happens to posts whose time has passed: they stay held, or go out now.
+    #: Whether posts whose time has passed stay held or are published now.
     past_due: Literal["hold", "now"] = "hold"
 
 
 class RefusedPost(Record):
-    """A post that was meant and stays as it is."""
+    """A selected post that was not changed."""
 
     id: str
     error: PostError
@@ -397,20 +397,20 @@ class PostsReleased(Record):
     released: tuple[str, ...]
     #: Posts that could not be released, each with the reason; at most 500 posts in all.
     refused: tuple[RefusedPost, ...] = ()
-    #: Posts that could be released and are not yet, because one call does 500: repeat it.
+    #: Number of posts left, because one call releases at most 500. Repeat the call.
     remaining: int = 0
 
 
 class HeldPostsCancelled(Record):
     cancelled: tuple[str, ...]
-    #: Posts that were asked for by their ids and are not held.
+    #: Requested posts that are not held.
     refused: tuple[RefusedPost, ...] = ()
-    #: Held posts that were meant and are not cancelled yet, because one call does 500: repeat it.
+    #: Number of posts left, because one call cancels at most 500. Repeat the call.
     remaining: int = 0
 
 
 class PublishResult(Record):
-    """Answer of a publish at once (spec "Publish result fields")."""
+    """The result of an immediate publish (spec "Publish result fields")."""
 
     post_id: str
     platform: str
@@ -426,10 +426,10 @@ class PublishResult(Record):
 
 
 class PageResult(Record, omit_defaults=True):
-    """What became of one of several pages: its post, or the error as the same call for it alone would have had."""
+    """The result for one of several pages: its post, or the error that a call for this page alone would get."""
 
     page_id: str
-    #: HTTP status of the same call for this page alone.
+    #: HTTP status that a call for this page alone would get.
     status: int
     scheduled_post: ScheduledPost | None = None
     post: PublishResult | None = None
@@ -437,13 +437,13 @@ class PageResult(Record, omit_defaults=True):
 
 
 class PageResults(Record):
-    """One result per page, in the order asked for."""
+    """One result per page, in the order of the request."""
 
     results: tuple[PageResult, ...]
 
 
 class Finding(Record):
-    """One finding of a dry run: `code` as the real call would refuse with."""
+    """One finding of a dry run. `code`: the error code of the real call."""
 
     code: str
     message: str
@@ -548,14 +548,14 @@ class Reply(Record):
     created_at: datetime
 
 
-#: Of a platform's own call, as it came; Meta batches up to 1,000 changes.
+#: Size of a platform's webhook call. Meta batches up to 1,000 changes.
 MAX_HOOK_BYTES = 2**20
-#: Of the same on the bus (architecture: messages stay under 256 KiB; bytes travel as base64).
+#: Its size on the bus (architecture: messages stay under 256 KiB; bytes travel as base64).
 MAX_DEFLATED_HOOK_BYTES = 128 * 1024
 
 
 class VerifyHook(Record):
-    """A platform asks whether an address of hooks is ours; `platform` is its full lowercase name."""
+    """A platform verifies that a webhook URL is ours. `platform` is its full lowercase name."""
 
     platform: str
     mode: str
@@ -563,7 +563,7 @@ class VerifyHook(Record):
 
 
 class ReceiveHook(Record):
-    """A platform's own call, raw: its signature is over the bytes. The body is zlib-deflated."""
+    """A platform's webhook call as received: its signature covers the exact bytes. The body is zlib-deflated."""
 
     platform: str
     deflated_body: bytes
@@ -605,8 +605,7 @@ class ReceiveHook(Record):
     ctl=("list_pages", "link_page", "expire_page", "get_scheduled_post", "bring_post_due", "rotate_keys"),
 )
 class PublishingApi(Protocol):
-    """RPC surface of the publishing service. From the operator alone: link_page, expire_page, bring_post_due,
-    rotate_keys."""
+    """RPC surface of the publishing service."""
 
     def list_pages(self, caller: Caller, request: ListPages) -> PageList: ...
     def get_page(self, caller: Caller, request: GetPage) -> Page: ...

@@ -1,4 +1,4 @@
-"""The quota service's surface: admission of requests, refunds and the month's counters."""
+"""The quota service's surface: admission of requests, refunds and monthly counters."""
 
 from datetime import datetime
 from typing import Protocol
@@ -17,9 +17,9 @@ class RateWindow(Record):
 
 
 class Admitted(Record):
-    """The request may go on, or `refused_code` names the limit it hit: then it used nothing of any counter.
+    """The request is admitted, or `refused_code` names the limit that it exceeded, and no counter has changed.
 
-    A refusal is an answer and no exception, so that the rate headers travel with it too.
+    A refusal is a result, not an exception, so that it carries the rate headers too.
     """
 
     window: RateWindow
@@ -29,7 +29,7 @@ class Admitted(Record):
 
 
 class Arrival(Record, omit_defaults=True):
-    """A request at the door. `meter` names the month bucket it uses besides minute and day.
+    """A request to admit. `meter` names the month bucket that it uses besides minute and day.
 
     meter: "reads" | "publishes" | "replies" | "writes" (counted, without a limit) | "" (minute and day only:
     a replay, or a request whose scope is missing). Writes that publish or reply count as writes as well.
@@ -40,10 +40,10 @@ class Arrival(Record, omit_defaults=True):
 
 
 class Arrivals(Record):
-    """Requests that a gateway process brings together, each judged by itself.
+    """A batch of requests from one gateway process. Each is judged separately.
 
-    may_defer: the sender asks again for the requests that get no verdict, because another transaction holds their
-    account's counters; without it, all wait for that account and fail with it.
+    may_defer: requests whose account's counters are locked by another transaction get no verdict, and the sender asks
+    again. Without it, the whole batch waits for that account and fails with it.
     """
 
     arrivals: tuple[Arrival, ...]
@@ -51,15 +51,15 @@ class Arrivals(Record):
 
 
 class Verdicts(Record):
-    """One verdict per arrival, in order; None: to be asked for again (see `Arrivals`)."""
+    """One verdict per arrival, in order. None: ask again (see `Arrivals`)."""
 
     verdicts: tuple[Admitted | None, ...]
 
 
 class Refund(Record):
-    """Gives back the month unit of a call that was refused: that of the caller's operation, as of its try.
+    """Returns the month unit of a refused call, identified by the caller's operation and try.
 
-    Both fields are read by the previous release alone.
+    Only the previous release reads the two fields.
     """
 
     meter: str = ""
@@ -77,14 +77,14 @@ class ChargeUnit(Record):
 
 
 class ChargeUnits(Record):
-    """Several at once, of any accounts, each judged by itself. may_defer: as of `Arrivals`."""
+    """A batch of units of any accounts. Each is judged separately. may_defer: see `Arrivals`."""
 
     units: tuple[ChargeUnit, ...]
     may_defer: bool = False
 
 
 class ChargedUnits(Record):
-    """One answer per unit, in order; None: to be asked for again (see `Arrivals`)."""
+    """One answer per unit, in order. None: ask again (see `Arrivals`)."""
 
     allowed: tuple[bool | None, ...]
 
@@ -98,7 +98,7 @@ class BucketUse(Record):
 
 
 class Usage(Record):
-    """The month's counters of an account (spec: Account view, quota.monthly)."""
+    """An account's counters of the month (spec: Account view, quota.monthly)."""
 
     year_month: str
     resets_at: datetime
@@ -111,7 +111,7 @@ class Usage(Record):
 
 
 class SetSandboxUse(Record):
-    """Operator: sets how many lifetime requests a sandbox token has used."""
+    """Operator: sets the lifetime request count of a sandbox token."""
 
     token_id: str
     count: int

@@ -1,7 +1,6 @@
 """The base of every record that crosses a process boundary.
 
-Old and new releases talk to each other: unknown fields are ignored when a record is read,
-so every field added later must have a default.
+Old and new releases exchange records. A reader ignores unknown fields, so every field added later must have a default.
 """
 
 from typing import dataclass_transform
@@ -11,12 +10,12 @@ import msgspec
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """An immutable record; unknown fields are ignored on reading.
+    """An immutable record. A reader ignores unknown fields.
 
-    msgspec applies `kw_only` to a class's own fields alone: a subclass with required fields behind
-    optional ones says it again.
+    msgspec applies `kw_only` only to a class's own fields, so a subclass with required fields after optional ones
+    repeats it.
     """
 
 
 class Nothing(Record):
-    """The request or result of a call that needs to say nothing."""
+    """An empty request or result."""

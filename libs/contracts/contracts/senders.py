@@ -1,6 +1,6 @@
-"""Who may send what to whom: the processes that call a service's methods, and the services that hear each event.
+"""Which process may call which method of a service, and send which event.
 
-Each service's Protocol names the callers of its methods by `@called_by`; `contracts.events.EVENTS` names the sender of
+`@called_by` on each service's Protocol names the callers of its methods; `contracts.events.EVENTS` names the sender of
 each event. Keys for signatures and RabbitMQ's permissions are derived from these two (docs/security.md).
 """
 
@@ -12,16 +12,16 @@ T = TypeVar("T", bound=type)
 GATEWAY = "gateway"
 #: The operator's command line: the only sender whose calls may have the scope `operator`.
 CTL = "ctl"
-#: Who may ask a service whether it answers.
+#: Senders that may ping a service.
 PINGERS = frozenset({GATEWAY, CTL})
 
 _CALLERS = "__callers__"
 
 
 def called_by(**methods: tuple[str, ...]) -> Callable[[T], T]:
-    """`@called_by(gateway=("get_page", …), ctl=(…))` on a service's Protocol: sender → the methods it may call.
+    """`@called_by(gateway=("get_page", …), ctl=(…))` on a service's Protocol: sender → the methods that it may call.
 
-    Raises TypeError where a method is named by no sender, or one that is named does not exist.
+    Raises TypeError when a method has no sender, or a named method does not exist.
     """
 
     def mark(api: T) -> T:
@@ -43,7 +43,7 @@ def called_by(**methods: tuple[str, ...]) -> Callable[[T], T]:
 
 
 def callers_of(api: type) -> Mapping[str, frozenset[str]]:
-    """Method → the senders that may call it. Raises TypeError where the Protocol does not say."""
+    """Returns method → the senders that may call it. Raises TypeError for a Protocol without `@called_by`."""
     callers: Mapping[str, frozenset[str]] | None = vars(api).get(_CALLERS)
     if callers is None:
         raise TypeError(f"{api.__name__} needs @called_by (contracts.senders)")

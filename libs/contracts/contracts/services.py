@@ -1,4 +1,4 @@
-"""The services and their RPC surfaces: the one table clients and servers are derived from."""
+"""The services and their RPC surfaces: clients and servers are built from this table."""
 
 from contracts.accounts import AccountsApi
 from contracts.ai import AiApi
@@ -18,12 +18,14 @@ SERVICES: dict[str, type] = {
     "webhooks": WebhooksApi,
 }
 
-#: Everybody that sends or receives messages.
+#: Every process name that sends or receives messages.
 NAMES = (GATEWAY, CTL, *SERVICES)
 
 
 def receivers_of(sender: str) -> frozenset[str]:
-    """The services that hear from a sender: those whose methods it may call, and those that receive its events."""
+    """Returns the services whose methods the sender may call or that receive its events."""
     called = {name for name, api in SERVICES.items() if any(sender in it for it in callers_of(api).values())}
-    told = {receiver for route in EVENTS.values() if route.sender == sender for receiver in route.receivers}
-    return frozenset(called | told)
+    notified = {
+        receiver for route in EVENTS.values() if route.sender == sender for receiver in route.receivers
+    }
+    return frozenset(called | notified)

@@ -27,7 +27,7 @@ EventName = Literal[
     "posts.held",
     "webhooks.disabled",
 ]
-#: Of POST /webhooks/{id}/test (decisions "Test event"); nobody subscribes to it.
+#: The event of POST /webhooks/{id}/test (decisions "Test event"). It cannot be subscribed to.
 TEST_EVENT = "webhook.test"
 #: decisions "Subscriptions per account".
 MAX_SUBSCRIPTIONS = 20
@@ -39,26 +39,26 @@ BrandIds = Annotated[tuple[str, ...], Meta(max_length=100)]
 
 
 class Subscription(Record):
-    """decisions "Webhook record"."""
+    """A webhook subscription (decisions "Webhook record")."""
 
     id: str
     name: str
     url: str
     events: tuple[str, ...]
-    #: Only events about these brands, and about none; empty: all.
+    #: Only events about these brands, and events without a brand. Empty: all events.
     brand_ids: tuple[str, ...]
     #: active or disabled
     status: str
     #: gone (a 410), consecutive_failures, token_revoked or collaborator_removed (its maker lost access).
     disabled_reason: str | None
     consecutive_failures: int
-    #: When the receiver last acknowledged one.
+    #: When the receiver last acknowledged a delivery.
     last_delivery_at: datetime | None
     created_at: datetime
 
 
 class CreatedSubscription(Subscription, kw_only=True):
-    """The signing secret is shown this once."""
+    """A new subscription with its signing secret, which is shown only now."""
 
     secret: str
 
@@ -100,7 +100,7 @@ class SubscriptionDeleted(Record):
 
 
 class RotatedSecret(Record):
-    """The new secret, shown this once; until the time given deliveries are signed with both."""
+    """The new secret, shown only now. Until `previous_secret_expires_at`, deliveries are signed with both secrets."""
 
     id: str
     secret: str
@@ -108,16 +108,16 @@ class RotatedSecret(Record):
 
 
 class Attempt(Record):
-    """One try (decisions "Delivery row"). `error` is a word for what went wrong: timeout, refused, status…
+    """One try of a delivery (decisions "Delivery row").
 
-    status (no 2xx), timeout, refused, unreachable, unknown_host, private_address, tls, disconnected or protocol.
+    error: status (no 2xx), timeout, refused, unreachable, unknown_host, private_address, tls, disconnected or protocol.
     """
 
     at: datetime
     status_code: int | None
     duration_ms: int
     error: str | None
-    #: The first 1 KiB of what the receiver answered; null where it is not on the public internet.
+    #: The first 1 KiB of the receiver's answer; null for a receiver outside the public internet.
     answer: str | None = None
 
 
@@ -167,8 +167,7 @@ class ReplayDelivery(Record):
     ctl=("enable_subscription", "rotate_keys"),
 )
 class WebhooksApi(Protocol):
-    """RPC surface of the webhooks service. The operator may enable a subscription of anybody's; rotate_keys is
-    the operator's alone."""
+    """RPC surface of the webhooks service. The operator may enable any account's subscription."""
 
     def create_subscription(self, caller: Caller, request: CreateSubscription) -> CreatedSubscription: ...
     def list_subscriptions(self, caller: Caller, request: ListSubscriptions) -> SubscriptionList: ...
