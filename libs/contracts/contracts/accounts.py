@@ -15,8 +15,8 @@ class User(Record):
     lastname: str
     tier: str
     created_at: datetime
-    #: Whether the user has proved that the address is theirs. Until then it gets no brands, tokens, roles or credits (decisions
-    #: "Verified accounts").
+    #: Whether the user has proved that the address is theirs. Until then the account gets no brands, tokens, roles or
+    #: credits (decisions "Verified accounts").
     verified: bool = True
 
 
@@ -59,7 +59,7 @@ class ChangeTier(Record):
 
 class GetUser(Record):
     user_id: str
-    #: Refuse an unverified account with EMAIL_NOT_VERIFIED, because only verified accounts may get brands, tokens, roles or credits.
+    #: Refuse an unverified account with EMAIL_NOT_VERIFIED: it may not get brands, tokens, roles or credits.
     verified: bool = False
 
 
