@@ -1,12 +1,12 @@
-"""RabbitMQ's users: what each process may declare, write to and read. Derived from contracts; pure but for its command.
+"""RabbitMQ's users and their permissions to declare, write and read, derived from the contracts.
 
-`python -m chassis.broker_access [FILE]` writes the broker's definitions: exchanges, queues, and a user of each unit
-whose password is in AMQP_PASSWORD_<UNIT> (or in the file that AMQP_PASSWORD_<UNIT>_FILE names). They are for
-`load_definitions` or `rabbitmqctl import_definitions`, which change what is there already and delete nothing.
+`python -m chassis.broker_access [FILE]` writes the broker's definitions: exchanges, queues, and a user for each unit
+whose password is in AMQP_PASSWORD_<UNIT> (or in the file that AMQP_PASSWORD_<UNIT>_FILE names). Load them with
+`load_definitions` or `rabbitmqctl import_definitions`, which change existing objects and delete nothing.
 
-A process may declare none of them, so that one that somebody has broken into takes no queue away and reads no other's.
-All may write to the default exchange, for calls and replies go through it, and RabbitMQ knows no permission by queue
-there: what is written to others' queues is checked by signature.
+No process may declare any of them, so that an attacker in one process can neither delete a queue nor read another's.
+All may write to the default exchange, which carries calls and replies. RabbitMQ has no permissions per queue there, so
+receivers verify the sender's signature.
 """
 
 import base64
@@ -30,26 +30,26 @@ from contracts.services import NAMES, SERVICES
 UNITS = (*NAMES, SHARED)
 NOTHING = "^$"
 _DEFAULT_EXCHANGE = "amq.default"
-#: What the broker calls a queue whose name it chooses: the gateway's, for broadcasts.
+#: Names that the broker chooses, for the gateway's queues of broadcasts.
 _OWN_QUEUES = r"amq\.gen-.*"
 
 
 class Access(Record):
-    """RabbitMQ's permissions of one user: patterns of names."""
+    """RabbitMQ's permissions of one user, as patterns of names."""
 
     configure: str
     write: str
     read: str
-    #: Routing keys that may be written to the exchange of events.
+    #: Routing keys that the user may publish to the exchange of events.
     events: str
 
 
 def access_of(unit: str) -> Access:
-    """Of a sender, or of the process that all services share."""
+    """Returns the permissions of a sender, or of the process that all services share."""
     services = tuple(SERVICES) if unit == SHARED else (unit,)
-    told = [name for name, route in EVENTS.items() if route.sender in services and route.receivers]
+    sent = [name for name, route in EVENTS.items() if route.sender in services and route.receivers]
     write, read = [re.escape(_DEFAULT_EXCHANGE)], []
-    if told:
+    if sent:
         write.append(topology.EVENT_EXCHANGE)
     if any(route.broadcast for route in EVENTS.values() if route.sender in services):
         write.append(topology.BROADCAST_EXCHANGE)
@@ -68,7 +68,7 @@ def access_of(unit: str) -> Access:
         configure=_one_of([_OWN_QUEUES] if unit == GATEWAY else []),
         write=_one_of(write),
         read=_one_of(read),
-        events=_one_of(map(re.escape, told)),
+        events=_one_of(map(re.escape, sent)),
     )
 
 
@@ -80,8 +80,9 @@ def _one_of(patterns: Iterable[str]) -> str:
 def definitions(
     passwords: Mapping[str, str], *, virtual_host: str = "/", queue_type: str | None = None
 ) -> dict[str, Any]:
-    """Unit → its password, as RabbitMQ's definitions. `queue_type`: classic or quorum, where it has to be said."""
-    declared: Any = _Declared(virtual_host, queue_type)  # stands where a channel stands
+    """Builds RabbitMQ's definitions from unit → password. `queue_type`: classic or quorum; None: the broker's default.
+    """
+    declared: Any = _Declared(virtual_host, queue_type)  # replaces a channel
     topology.declare(declared, lambda: None)
     for service in SERVICES:
         topology.declare_service(declared, service)
@@ -124,7 +125,7 @@ def definitions(
 
 
 class _Declared:
-    """Notes what is declared on it as definitions."""
+    """Records declarations as definitions."""
 
     def __init__(self, virtual_host: str, queue_type: str | None) -> None:
         self._virtual_host = virtual_host

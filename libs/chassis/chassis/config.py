@@ -1,6 +1,6 @@
-"""Reading settings from the environment, with errors that name the variable.
+"""Reads settings from environment variables, with errors that name the variable.
 
-Each service's own `config.py` calls these and is its only reader; the settings every process shares are here.
+Only a service's `config.py` calls these functions. The settings of every process are defined here.
 """
 
 import os
@@ -18,15 +18,15 @@ class ConfigError(Exception):
 
 
 def text(name: str, default: str | None = None) -> str:
-    """The variable, or what stands in the file that `<name>_FILE` names (a mounted secret), or the default.
+    """Returns the variable, or the contents of the file that `<name>_FILE` names (a mounted secret), or the default.
 
-    An empty one of the two counts as unset beside the other. Raises ConfigError when there is nothing at all.
+    If only one of the two is empty, it counts as unset. Raises ConfigError when there is no value.
     """
     value = os.environ.get(name)
     path = os.environ.get(f"{name}_FILE")
     if path and (content := _content(f"{name}_FILE", path)):
         if value:
-            raise ConfigError(f"{name} and {name}_FILE are both set")
+            raise ConfigError(f"{name} and {name}_FILE are both set: remove one of them")
         value = content
     if value is None:
         value = default
@@ -36,7 +36,7 @@ def text(name: str, default: str | None = None) -> str:
 
 
 def _content(name: str, path: str) -> str:
-    """Without the line's end that editors leave."""
+    """Reads a file without the trailing line end that editors add."""
     try:
         return Path(path).read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, ValueError) as error:
@@ -69,12 +69,12 @@ def flag(name: str, default: bool = False) -> bool:
 
 
 def items(name: str, default: str | None = "") -> tuple[str, ...]:
-    """A comma-separated list."""
+    """Parses a comma-separated list."""
     return tuple(item.strip() for item in text(name, default).split(",") if item.strip())
 
 
 def mapping(name: str, default: str = "") -> dict[str, str]:
-    """A comma-separated list of key=value."""
+    """Parses a comma-separated list of key=value."""
     pairs = [item.partition("=") for item in items(name, default)]
     if any(not equals for _, equals, _ in pairs):
         raise ConfigError(f"{name} must be key=value, comma-separated")
@@ -82,11 +82,12 @@ def mapping(name: str, default: str = "") -> dict[str, str]:
 
 
 class BusConfig(Record):
-    """Settings every process shares."""
+    """Settings of every process on the bus."""
 
     amqp_url: str
     log_level: str
-    #: Local stack and tests only: allows `clock shift`; a shifted clock refuses to start without it.
+    #: Only for the local stack and tests: allows `clock shift`. Without it a service with a shifted clock does not
+    #: start.
     clock_shift_allowed: bool
 
     @classmethod
@@ -99,18 +100,18 @@ class BusConfig(Record):
 
 
 class ServiceConfig(Record):
-    """Settings every nameko service shares."""
+    """Settings of every nameko service."""
 
     database_url: str
     health_port: int
     health_host: str
-    #: Calls, handlers and loops at once (green threads). Our choice.
+    #: Concurrent calls, handlers and loops (green threads).
     max_workers: int
     pool_size: int
 
     @classmethod
     def from_env(cls, name: str | None = None) -> "ServiceConfig":
-        """Of the process's one service; with a name, of that service among several in this process."""
+        """Reads the settings of a process's only service, or of the named one among several."""
         return cls(
             database_url=service_database_url(name),
             health_port=integer("HEALTH_PORT", 0),
@@ -123,13 +124,13 @@ class ServiceConfig(Record):
 class RolesConfig(Record):
     """Settings of `python -m chassis.database_roles`."""
 
-    #: Of a role that may create roles and databases; any database of the server.
+    #: Address of a role that may create roles and databases; any database of the server.
     admin_url: str
-    #: Service → the address that it is told.
+    #: Service → its address.
     database_urls: dict[str, str]
-    #: Roles that still reach every service's database: of a release that has one role for all and still runs.
+    #: Roles that keep access to every service's database, for a running release with one role for all services.
     kept_roles: tuple[str, ...]
-    #: Whether the server holds nothing but ours: then `postgres` and `template1` are closed to the services as well.
+    #: Whether the server is only for Posthaste: then services may not connect to `postgres` and `template1` either.
     server_is_dedicated: bool
 
     @classmethod
@@ -143,7 +144,7 @@ class RolesConfig(Record):
 
 
 def service_database_url(name: str | None = None) -> str:
-    """DATABASE_URL; of one service among several in this process, DATABASE_URL_<SERVICE>. Raises ConfigError."""
+    """Returns DATABASE_URL, or DATABASE_URL_<SERVICE> of the named service. Raises ConfigError."""
     suffix = f"_{name.upper()}" if name else ""
     return _database_address(f"DATABASE_URL{suffix}", f"DATABASE_PASSWORD{suffix}")
 
@@ -167,7 +168,7 @@ def _database_address(url_name: str, password_name: str) -> str:
 
 
 def amqp_url() -> str:
-    """AMQP_URL, with the password and the authorities that are kept apart from it. Raises ConfigError."""
+    """Returns AMQP_URL, with AMQP_PASSWORD and AMQP_TLS_CA added. Raises ConfigError."""
     url = _with_password(text("AMQP_URL"), text("AMQP_PASSWORD", ""))
     parts, query, authorities = _trusted(url, "AMQP_TLS_CA", "cacertfile")
     if parts.scheme not in ("amqp", "amqps"):
@@ -181,10 +182,10 @@ def amqp_url() -> str:
 
 
 def _trusted(url: str, name: str, parameter: str) -> tuple[SplitResult, dict[str, str], str]:
-    """The parts of the address, its parameters with the file of authorities put in as `parameter`, and that file.
+    """Returns the parts of the address, its parameters with the CA file as `parameter`, and the CA file.
 
-    The file is the setting `name`, or stands in the address already. Raises ConfigError when it cannot be used: the
-    process must not find out with each attempt to connect.
+    The CA file is the setting `name`, or is in the address already. Raises ConfigError when it cannot be used, so that
+    the process fails at its start and not at each attempt to connect.
     """
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
@@ -196,7 +197,7 @@ def _trusted(url: str, name: str, parameter: str) -> tuple[SplitResult, dict[str
     if path:
         query[parameter] = path
     authorities = query.get(parameter, "")
-    if authorities and authorities != "system":  # libpq's word for the authorities of the system
+    if authorities and authorities != "system":  # libpq's name for the system's authorities
         try:
             ssl.create_default_context(cafile=authorities)
         except ssl.SSLError:
@@ -207,9 +208,9 @@ def _trusted(url: str, name: str, parameter: str) -> tuple[SplitResult, dict[str
 
 
 def signatures(name: str) -> Signatures:
-    """What `name` signs and verifies messages by.
+    """Returns the keys that sign and verify the messages of `name`.
 
-    Raises ConfigError where a key is missing, unless unsigned messages are let in.
+    Raises ConfigError when a key is missing, unless unsigned messages are allowed.
     """
     unsigned_allowed = flag("UNSIGNED_MESSAGES_ALLOWED")
     keys = text("MESSAGE_KEYS", "" if unsigned_allowed else None)
@@ -220,7 +221,7 @@ def signatures(name: str) -> Signatures:
 
 
 def _with_password(url: str, password: str) -> str:
-    """The URL, with a password that is kept apart from it put in where it names a user alone."""
+    """Returns the URL with the password added, if it names a user without one."""
     parts = urlsplit(url)
     if not password or not parts.username or parts.password is not None:
         return url
@@ -229,19 +230,19 @@ def _with_password(url: str, password: str) -> str:
 
 
 class TelemetryConfig(Record):
-    """Where traces and metrics go; the names are OpenTelemetry's. Nowhere unless an endpoint is set.
+    """Settings of traces and metrics, with OpenTelemetry's names. Off unless an endpoint is set.
 
-    What is not here (OTEL_EXPORTER_OTLP_CERTIFICATE, _COMPRESSION …) the exporter reads by itself.
+    The exporter itself reads the others (OTEL_EXPORTER_OTLP_CERTIFICATE, _COMPRESSION …).
     """
 
-    #: Base address of a collector that takes OTLP over HTTP; "" for off.
+    #: Base URL of a collector for OTLP over HTTP; "" for off.
     endpoint: str = ""
     headers: dict[str, str] = {}
     timeout_seconds: float = 5.0
-    #: "" for the service's own name.
+    #: "" means the service's own name.
     service_name: str = ""
     resource: dict[str, str] = {}
-    #: Our choice: a tenth of the traces that begin here, and those that a caller wants recorded.
+    #: A tenth of the traces that begin here (more costs throughput), and all traces that a caller samples.
     sampler: str = "parentbased_traceidratio"
     sampler_ratio: float = 0.1
     metric_interval_seconds: float = 15.0
@@ -266,7 +267,7 @@ class TelemetryConfig(Record):
 
 
 def database_url(value: str) -> str:
-    """A PostgreSQL URL for SQLAlchemy with psycopg2."""
+    """Converts a PostgreSQL URL to SQLAlchemy's form for psycopg2."""
     scheme = urlsplit(value).scheme
     if scheme in ("postgres", "postgresql"):
         return "postgresql+psycopg2" + value[len(scheme) :]

@@ -1,13 +1,14 @@
-"""`python -m chassis.database_roles <service>…`: a database and a role of its own for each service.
+"""`python -m chassis.database_roles <service>…` creates a role and a database for each service.
 
-DATABASE_URL_<SERVICE> says which: the command makes the role that the address names, with its password, and the
-database, which belongs to that role and which no other service's role may enter. On a server that is in use, databases,
-tables and functions that belong to another role are handed over; a release that still runs with that role goes on while
-it is named in KEPT_DATABASE_ROLES (a superuser needs no naming). The command may be run again at any time: it changes
-nothing that is as it should be.
+DATABASE_URL_<SERVICE> names both. The command creates the role with its password, and the database, which the role owns
+and which no other service's role may connect to. On a server that is in use, it hands over databases, tables and
+functions that belong to another role. A release that still runs with that role continues to work while
+KEPT_DATABASE_ROLES names it (superusers need not be named). The command may be repeated at any time, and changes only
+what differs.
 
 A service migrates and runs as one role, the owner of its database. A second role without the right to change tables
-would not protect the rows: a process that was taken over reads and deletes them with the rights that the service needs.
+would not protect the rows: an attacker in the process could read and delete them with the rights that the service
+needs.
 """
 
 import sys
@@ -29,14 +30,14 @@ from chassis.telemetry import logs
 log = structlog.get_logger()
 
 _LOCK = 0x726F6C65  # any constant of ours
-#: A server that starts may recover from a crash first. Our choice.
+#: How long to wait for the server: it may recover from a crash before it accepts connections.
 _WAIT_SECONDS = 30.0
 #: A change of an owner waits for the transactions on its table, and others wait behind it: far shorter than the 5 s
 #: that services wait for a lock, so none of their statements fails.
 _LOCK_TIMEOUT = "1s"
 _LOCK_TRIES = 30
 
-#: What a role of a service must not be able to do: the command refuses to weaken a role that has other work.
+#: Rights that a service's role must not have. The command refuses to take them from a role with other uses.
 _IS_POWERFUL = "SELECT rolsuper OR rolreplication OR rolbypassrls FROM pg_roles WHERE rolname = %s"
 _MEMBER_OF = """
     SELECT r.rolname FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid
@@ -71,7 +72,7 @@ _HAND_OVER = """
     WHERE proowner NOT IN (SELECT oid FROM me) AND NOT EXISTS (
         SELECT FROM follows WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')
 """
-#: Pairs of a role and a database that is not its own, which it may enter nevertheless.
+#: Pairs of a role and another service's database that it may connect to nevertheless.
 _STRAYS = """
     SELECT r.rolname, d.datname FROM pg_roles r CROSS JOIN pg_database d
     WHERE r.rolname = ANY(%(roles)s) AND d.datname = ANY(%(databases)s)
@@ -81,21 +82,21 @@ _STRAYS = """
 
 
 class Refused(Exception):
-    """What was asked for would not keep the services apart, or would weaken a role that has other work."""
+    """The settings would not separate the services, or would weaken a role with other uses."""
 
 
 class Owner(NamedTuple):
-    """What the address of a service names."""
+    """The role and database that a service's address names."""
 
     service: str
     role: str
-    #: None: the server lets the role in by other means, and its password is left alone.
+    #: None: the server authenticates the role by other means, and its password is not changed.
     password: str | None
     database: str
 
 
 def owners_of(urls: dict[str, str]) -> list[Owner]:
-    """The addresses, read. Raises Refused when one names no role or no database, or two name the same."""
+    """Parses the addresses. Raises Refused when one names no role or no database, or two name the same."""
     owners = []
     for service, url in urls.items():
         address = make_url(url)
@@ -105,16 +106,16 @@ def owners_of(urls: dict[str, str]) -> list[Owner]:
     for what in ("role", "database"):
         names = [getattr(owner, what) for owner in owners]
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise Refused(f"the {what} {twice[0]} is named by several services: each needs its own")
+            raise Refused(f"several services name the {what} {twice[0]}: give each service its own")
     return owners
 
 
 def establish(
     admin_url: str, owners: Sequence[Owner], *, kept_roles: Sequence[str] = (), is_dedicated: bool = False
 ) -> None:
-    """Makes roles and databases as they should be. Raises Refused, psycopg2.Error.
+    """Creates or corrects the roles and databases. Raises Refused, psycopg2.Error.
 
-    What was done when it ends early stays done; run again, it does the rest.
+    If it fails half way, its changes stay, and the next run does the rest.
     """
     with _session(admin_url) as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
@@ -122,7 +123,7 @@ def establish(
         is_superuser = _rows(cursor, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user")[0][0]
         for owner in owners:
             _make_role(cursor, owner)
-            # Before anything is taken from them: a release that still runs must not notice.
+            # Before ownership changes, so that a release that still runs keeps its rights.
             members = [sql.Identifier(name) for name in kept_roles]
             for member in members if is_superuser else [*members, sql.SQL("CURRENT_USER")]:
                 cursor.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(owner.role), member))
@@ -143,16 +144,16 @@ def _refuse_unsafe(cursor: Any, owners: Sequence[Owner], kept_roles: Sequence[st
         name = f"DATABASE_URL_{owner.service.upper()}"
         if owner.role in (me, *kept_roles) or any(row[0] for row in _rows(cursor, _IS_POWERFUL, owner.role)):
             raise Refused(
-                f"{name} names the role {owner.role}, which has other work or more rights than a service may have."
-                " Name a role of the service's own; it need not be there"
+                f"{name} names the role {owner.role}, which has other uses or more rights than a service may have."
+                " Name a separate role for the service; it is created if it does not exist"
             )
         if groups := [row[0] for row in _rows(cursor, _MEMBER_OF, owner.role)]:
             raise Refused(
-                f"the role {owner.role} has the rights of {groups[0]}: REVOKE {groups[0]} FROM {owner.role}"
+                f"the role {owner.role} is a member of {groups[0]}: run REVOKE {groups[0]} FROM {owner.role}"
             )
     known = {row[0] for row in _rows(cursor, "SELECT rolname FROM pg_roles")}
     if unknown := [name for name in kept_roles if name not in known]:
-        raise Refused(f"KEPT_DATABASE_ROLES names {unknown[0]}, and there is no such role")
+        raise Refused(f"KEPT_DATABASE_ROLES names {unknown[0]}, which does not exist")
 
 
 def _make_role(cursor: Any, owner: Owner) -> None:
@@ -165,7 +166,7 @@ def _make_role(cursor: Any, owner: Owner) -> None:
     verb, role = sql.SQL("ALTER" if there else "CREATE"), sql.Identifier(owner.role)
     cursor.execute(sql.SQL("{} ROLE {} LOGIN NOCREATEDB NOCREATEROLE").format(verb, role))
     if owner.password is not None:
-        # As the server keeps it: the statement may be logged.
+        # Hashed as the server stores it, because the statement may be logged.
         kept = encrypt_password(owner.password, owner.role, cursor.connection, "scram-sha-256")
         cursor.execute(sql.SQL("ALTER ROLE {} PASSWORD {}").format(role, sql.Literal(kept)))
 
@@ -183,7 +184,7 @@ def _make_database(cursor: Any, owner: Owner) -> None:
 
 
 def _hand_over(cursor: Any, role: str) -> None:
-    """Each in a transaction of its own, so that a table is closed for a moment only."""
+    """Runs each statement in its own transaction, so that a table is locked only for a moment."""
     cursor.execute("SELECT set_config('lock_timeout', %s, false)", (_LOCK_TIMEOUT,))
     for tries_left in reversed(range(_LOCK_TRIES)):
         try:
@@ -213,7 +214,7 @@ def _refuse_strays(cursor: Any, owners: Sequence[Owner]) -> None:
     if strays:
         role, database = strays[0]
         raise Refused(
-            f"{role} may enter the database {database}: REVOKE ALL ON DATABASE {database} FROM {role}"
+            f"{role} may connect to the database {database}: run REVOKE ALL ON DATABASE {database} FROM {role}"
         )
 
 
@@ -224,7 +225,8 @@ def _rows(cursor: Any, statement: str, *values: Any, **named: Any) -> list[tuple
 
 @contextmanager
 def _session(admin_url: str, database: str | None = None) -> Iterator[Any]:
-    """A cursor in autocommit; waits until the server lets the administrator in. Raises psycopg2.OperationalError."""
+    """Opens a cursor in autocommit, and waits until the server accepts connections. Raises psycopg2.OperationalError.
+    """
     address = make_url(admin_url).set(drivername="postgresql")
     if database is not None:
         address = address.set(database=database)

@@ -1,9 +1,9 @@
-"""`python -m chassis.message_keys [-]`: makes the keys of all processes and prints MESSAGE_KEYS for each, once.
+"""`python -m chassis.message_keys [-]` creates the keys of all processes, and prints MESSAGE_KEYS for each.
 
-With `-` the secrets that stand on standard input, in lines printed earlier, are kept: a new release may send to others.
+With `-` it keeps the secrets of earlier output on standard input: a new release may have new senders and receivers.
 
-A line for each unit: MESSAGE_KEYS_GATEWAY=…, MESSAGE_KEYS_ACCOUNTS=…; MESSAGE_KEYS_SERVICES is of the one process in
-which a small server runs all services. What stands in one of them is explained in `signatures.py`.
+It prints one line per unit: MESSAGE_KEYS_GATEWAY=…, MESSAGE_KEYS_ACCOUNTS=… MESSAGE_KEYS_SERVICES is for the single
+process in which a small server runs all services. `signatures.py` explains the contents.
 """
 
 import re
@@ -14,17 +14,17 @@ from collections.abc import Iterable, Mapping
 from chassis.signatures import key_of
 from contracts.services import NAMES, SERVICES, receivers_of
 
-#: The process that all services share.
+#: The unit that runs all services in one process.
 SHARED = "services"
 
 
 def new_secrets() -> dict[str, str]:
-    """Service → a new secret, hexadecimal."""
+    """Returns service → a new secret, hexadecimal."""
     return {name: secrets.token_hex(32) for name in SERVICES}
 
 
 def secrets_in(text: str) -> dict[str, str]:
-    """The services' secrets in lines of MESSAGE_KEYS_<UNIT>=…; of two of one service the first."""
+    """Finds the services' secrets in lines of MESSAGE_KEYS_<UNIT>=…, the first of each service."""
     found: dict[str, str] = {}
     for values in re.findall(r"^MESSAGE_KEYS_\w+=(.*)$", text, re.MULTILINE):
         for name, secret in re.findall(r"(?:^|,)(\w+)=([0-9a-f]{64})", values):
@@ -33,9 +33,9 @@ def secrets_in(text: str) -> dict[str, str]:
 
 
 def message_keys(name: str, secret_of: Mapping[str, str], receivers: Iterable[str] | None = None) -> str:
-    """MESSAGE_KEYS of a process: its own secret, if it has one, and its key for each receiver of what it sends.
+    """Returns MESSAGE_KEYS of a process: its own secret, if it has one, and its key for each receiver.
 
-    `receivers`: by default those that the contracts name.
+    `receivers`: by default the receivers in the contracts.
     """
     entries = {name: secret_of[name]} if name in secret_of else {}
     for receiver in sorted(receivers_of(name) if receivers is None else receivers):
@@ -44,7 +44,7 @@ def message_keys(name: str, secret_of: Mapping[str, str], receivers: Iterable[st
 
 
 def all_message_keys(secret_of: Mapping[str, str]) -> dict[str, str]:
-    """Unit → its MESSAGE_KEYS."""
+    """Returns unit → its MESSAGE_KEYS."""
     return {name: message_keys(name, secret_of) for name in NAMES} | {
         SHARED: _text({name: secret_of[name] for name in SERVICES})
     }

@@ -1,11 +1,10 @@
-"""`python -m chassis.migrate <service>…`: brings the service's database to its newest revision; or those of several,
-each under its DATABASE_URL_<SERVICE>.
+"""`python -m chassis.migrate <service>…` migrates the databases of services to their newest revision.
 
-The versions lie beside the service's package, in `migrations/`; an installed service has them inside it.
-Replicas may start it at the same time: an advisory lock lets one go first. Each revision has a transaction of its own,
-so that the locks of one are gone before the next begins, and an upgrade that was cut off goes on where it ended. A
-statement gives up after 10 s of waiting for a lock. The indexes that a revision names are built before it, without
-closing their tables (`chassis.db.indexes`).
+With several services, each address is in DATABASE_URL_<SERVICE>. The revisions are in `migrations/` beside the
+service's package, or inside an installed one. Replicas may run it at the same time; an advisory lock serialises them.
+Each revision has its own transaction, so that its locks are released before the next one begins, and an interrupted
+upgrade continues where it stopped. A statement waits at most 10 s for a lock. The indexes that a revision names are
+built before it, without locking out writers (`chassis.db.indexes`).
 """
 
 import importlib.util
@@ -27,12 +26,12 @@ from chassis.telemetry import logs
 log = structlog.get_logger()
 
 _LOCK = 0x706F7374  # any constant of ours
-#: How often a process asks whether it is its turn: short beside any migration.
+#: How often a waiting process asks for the lock: short compared with any migration.
 _TURN_SECONDS = 0.2
 
 
 def migrations_of(service: str) -> Path:
-    """The folder of a service's versions."""
+    """Returns the folder of a service's revisions."""
     spec = importlib.util.find_spec(service)
     if spec is None or spec.origin is None:
         raise SystemExit(f"there is no service named {service!r}")
@@ -63,15 +62,16 @@ def migrate(service: str, url: str) -> None:
 
 
 def _take_turn(session: Connection) -> None:
-    """Waits until no other process migrates this database; the turn lasts as long as the session.
+    """Waits until no other process migrates this database, and holds the lock as long as the session.
 
-    Asks again and again: a statement that waits holds a snapshot, which building an index would wait for in turn."""
+    Polls, because a waiting statement holds a snapshot, which the building of an index would wait for.
+    """
     while not session.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _LOCK}).scalar_one():
         time.sleep(_TURN_SECONDS)
 
 
 def _pending(session: Connection, alembic: Config) -> list[Script]:
-    """The revisions that the database does not have yet, in their order."""
+    """Returns the revisions that the database does not have yet, in order."""
     scripts = ScriptDirectory.from_config(alembic)
     here = MigrationContext.configure(session).get_current_heads()
     return list(reversed(list(scripts.iterate_revisions("head", here or "base"))))

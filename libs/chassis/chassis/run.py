@@ -1,10 +1,10 @@
-"""`python -m chassis.run <service>…`: runs one service until SIGTERM, which lets running calls end first.
+"""`python -m chassis.run <service>…` runs a service until SIGTERM, which lets running calls end first.
 
-With several names they share the process (a small server's way): each keeps its own connections, workers and
-database, named by DATABASE_URL_<SERVICE>; all other settings are read from the one environment they share.
+Several services share the process, for small servers. Each has its own connections and workers, and its own database
+from DATABASE_URL_<SERVICE>. They share all other settings.
 """
 
-# The patch comes before every other import: a module imported earlier would keep blocking sockets and locks.
+# The patch precedes every other import: a module imported earlier would keep blocking sockets and locks.
 import os
 import warnings
 
@@ -42,7 +42,7 @@ from chassis.telemetry import logs
 
 log = structlog.get_logger()
 
-#: More than the server gives a statement (`chassis.db.database`): past it the link is frozen. Our choice.
+#: Longer than the server's statement_timeout (`chassis.db.database`), so that only a frozen connection exceeds it.
 _DATABASE_SECONDS = 12.0
 waits.bound(
     lambda file, seconds, late: trampoline(file, read=True, timeout=seconds, timeout_exc=late),
@@ -52,7 +52,7 @@ waits.bound(
 
 
 def service_class(name: str) -> type:
-    """The class in `<name>.service` whose `name` it is."""
+    """Returns the class with this `name` in the module `<name>.service`."""
     module = importlib.import_module(f"{name}.service")
     found = [
         value
@@ -65,7 +65,7 @@ def service_class(name: str) -> type:
 
 
 class NamedContainer(ServiceContainer):
-    """Of a service that shares its process: what it logs says whose line it is."""
+    """The container of a service that shares its process: its log lines carry the service's name."""
 
     def spawn_managed_thread(self, fn: Callable[[], Any], identifier: str | None = None) -> Any:
         def named() -> Any:
@@ -102,9 +102,9 @@ def container_of(
 
 
 def allow_all_files() -> None:
-    """The usual limit of 1,024 is one for programs that `select`; connections are files, and webhooks has many."""
+    """Raises the limit of open files, usually 1,024: connections are files, and webhooks has many."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):  # macOS names a limit that it does not grant
+    with suppress(ValueError, OSError):  # macOS reports a limit that it does not grant
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
@@ -120,7 +120,7 @@ def server_of(container: ServiceContainer) -> RpcServer:
 
 
 class Together:
-    """The containers of a process: they start in order, end in the opposite one, and none outlives another."""
+    """The containers of a process. They start in order, stop in reverse order, and stop together."""
 
     def __init__(self, containers: list[ServiceContainer]) -> None:
         self._containers = containers
@@ -131,7 +131,7 @@ class Together:
             container.start()
 
     def wait(self) -> None:
-        """Until all have ended. Raises what one of them died of."""
+        """Waits until all have ended. Raises the error of a container that failed."""
         for thread in [eventlet.spawn(self._outlive, container) for container in self._containers]:
             thread.wait()
 
@@ -149,7 +149,7 @@ class Together:
 
 
 def run(names: Sequence[str]) -> None:
-    """Name those that are called before those that call them: they end in the opposite order.
+    """Runs services. Name a called service before its callers, because they stop in reverse order.
 
     Raises ConfigError when the settings do not allow a start.
     """
@@ -161,7 +161,9 @@ def run(names: Sequence[str]) -> None:
     signed = {name: signatures(name) for name in names}
     for name, own in signed.items():
         if not own.can_verify:
-            raise ConfigError(f"MESSAGE_KEYS has no secret of {name}")
+            raise ConfigError(
+                f"MESSAGE_KEYS has no secret of {name}. Use the value that chassis.message_keys printed for it"
+            )
     for service in settings.values():
         refuse_shifted_clock(bus, service)
     for name in names:

@@ -234,7 +234,7 @@ def test_roles_that_have_other_work_are_refused_and_stay_as_they_are(server):
     admin = make_url(server.admin_url).username
     powerful = server.make_role("powerful", "LOGIN SUPERUSER")
     for role in (admin, powerful):
-        with pytest.raises(Refused, match=f"DATABASE_URL_ONE names the role {role}, which has other work"):
+        with pytest.raises(Refused, match=f"DATABASE_URL_ONE names the role {role}, which has other uses"):
             establish(server.admin_url, owners_of({"one": server.url("one", role=role)}))
         assert server.admin(f"SELECT rolsuper FROM pg_roles WHERE rolname = '{role}'") == [(True,)]
     old = server.make_role("shared")
@@ -252,17 +252,17 @@ def test_a_role_that_reads_other_databases_by_a_group_is_refused(server):
 def test_a_right_to_enter_another_service_s_database_is_found(server):
     server.establish("one", "two")
     server.admin(f"GRANT CONNECT ON DATABASE {server.name('one')} TO {server.name('two')}")
-    with pytest.raises(Refused, match=f"{server.name('two')} may enter the database {server.name('one')}"):
+    with pytest.raises(Refused, match=f"{server.name('two')} may connect to the database {server.name('one')}"):
         server.establish("one", "two")
 
 
 @pytest.mark.parametrize(
     ("urls", "complaint"),
     [
-        ({"one": "postgresql://a@/x", "two": "postgresql://a@/y"}, "the role a is named by several services"),
+        ({"one": "postgresql://a@/x", "two": "postgresql://a@/y"}, "several services name the role a"),
         (
             {"one": "postgresql://a@/x", "two": "postgresql://b@/x"},
-            "the database x is named by several services",
+            "several services name the database x",
         ),
         ({"one": "postgresql:///x"}, "DATABASE_URL_ONE must name a role and a database"),
         ({"one": "postgresql://a@host"}, "DATABASE_URL_ONE must name a role and a database"),
@@ -274,7 +274,7 @@ def test_addresses_that_do_not_keep_services_apart_are_refused(urls, complaint):
 
 
 def test_a_role_to_keep_that_is_not_there_is_named(server):
-    with pytest.raises(Refused, match="KEPT_DATABASE_ROLES names nobody_here, and there is no such role"):
+    with pytest.raises(Refused, match="KEPT_DATABASE_ROLES names nobody_here, which does not exist"):
         server.establish("one", kept_roles=["nobody_here"])
 
 
