@@ -1,20 +1,20 @@
-"""Parameters of a connection to the broker, made from its address. With `amqps://` its certificate is checked."""
+"""Parameters of a connection to the broker, from its URL. With `amqps://`, its certificate is verified."""
 
 import ssl
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pika
 
-#: RabbitMQ's name, in an address, for the file with the authorities that may sign the broker's certificate.
+#: The URL parameter with the file of authorities that may sign the broker's certificate. RabbitMQ's own name for it.
 _AUTHORITIES = "cacertfile"
 
 
 def parameters(url: str) -> pika.URLParameters:
-    """What pika needs to connect to `url`; its certificate must be valid for the host that the address names.
+    """Returns pika's parameters for `url`. The broker's certificate must be valid for the host in the URL.
 
-    It must be signed by an authority in the file `cacertfile` of the address, or by one that the system trusts. A
-    connection that is lost is made again with the same parameters, so it never falls back to plain text. Raises OSError
-    when the file cannot be read, ValueError for an address that pika does not know.
+    It must be signed by an authority in the file `cacertfile` of the URL, or by one that the system trusts. A lost
+    connection is opened again with the same parameters, so it never falls back to plain text. Raises OSError when the
+    file cannot be read, ValueError for a URL that pika does not accept.
     """
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
@@ -26,12 +26,12 @@ def parameters(url: str) -> pika.URLParameters:
 
 
 def reason_of(error: BaseException) -> str:
-    """Why a connection was lost or not made: pika wraps what happened in errors whose own words are empty."""
+    """Returns why a connection was lost or failed: pika wraps the cause in errors with empty messages."""
     while isinstance(wrapped := _wrapped_in(error), BaseException):
         error = wrapped
     return str(error) or repr(error)
 
 
 def _wrapped_in(error: BaseException) -> object:
-    tries = getattr(error, "exceptions", ())  # of a connection, one for each address
+    tries = getattr(error, "exceptions", ())  # one for each address that was tried
     return tries[-1] if tries else getattr(error, "exception", error.args[0] if error.args else None)

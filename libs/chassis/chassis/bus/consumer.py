@@ -1,6 +1,6 @@
-"""Receiving events, as nameko extensions: inbox and effect in one transaction, retry with delay, then quarantine.
+"""Receives events, as nameko extensions: inbox row and effect in one transaction, delayed retries, then quarantine.
 
-While the service's database is away an event waits without using up its retries.
+While the service's database is away, an event waits without using up its retries.
 """
 
 import threading
@@ -27,12 +27,12 @@ from contracts.events import EVENTS, Event
 log = structlog.get_logger()
 F = TypeVar("F", bound=Callable[..., Any])
 _ATTEMPT = "x-attempt"
-#: Events in one transaction, at most. Our choice.
+#: The most events in one transaction, which bounds how long its row locks are held.
 _MAX_BATCH = 256
 
 
 class Received(NamedTuple):
-    """An event as it came from the broker."""
+    """An event and its delivery."""
 
     channel: Channel
     tag: int
@@ -42,7 +42,7 @@ class Received(NamedTuple):
 
 
 class EventConsumer(SharedExtension, ProviderCollector):
-    """Consumes the service's event queue; each event is handled in its own worker."""
+    """Consumes the service's event queue, and handles each event in its own worker."""
 
     service_link = ServiceLink()
 
@@ -63,7 +63,7 @@ class EventConsumer(SharedExtension, ProviderCollector):
         self._handlers.update(dict.fromkeys(provider.events, provider))
 
     def unregister_provider(self, provider: Any) -> None:
-        """With the last one no more events are taken; those that came are handed to their handlers first."""
+        """With the last provider, stops consuming, after all received events have been given to their handlers."""
         super().unregister_provider(provider)
         if not self._providers and not self._stopping:
             self._stopping = True
@@ -99,7 +99,7 @@ class EventConsumer(SharedExtension, ProviderCollector):
         self._all_begun.set()
 
     def settle(self, batch: Sequence["Received"], error: BaseException | None) -> None:
-        """Acknowledges events that were handled; what failed comes again later."""
+        """Acknowledges handled events, or schedules a retry of failed ones."""
         if error is not None:
             for one in batch:
                 self._try_later(one.channel, one.tag, one.headers, one.body, error)
@@ -180,12 +180,12 @@ class OnEvent(Entrypoint):
 
 
 class OnEvents(OnEvent):
-    """`@on_events(names)`: see `on_events`. While one batch is handled the next one gathers."""
+    """`@on_events(names)`: see `on_events`. While one batch is handled, the next one is collected."""
 
     def __init__(self, *events: str) -> None:
         super().__init__(*events)
         self._waiting: list[Received] = []
-        #: Of a batch that failed.
+        #: Events of a failed batch, which are handled one at a time.
         self._alone: list[Received] = []
         self._is_busy = False
 
@@ -207,7 +207,7 @@ class OnEvents(OnEvent):
         self, batch: list[Received], _context: Any, _result: Any, exc_info: Any
     ) -> tuple[None, None]:
         if len(batch) > 1 and exc_info is not None and not _is_outage(exc_info[1]):
-            self._alone += batch  # one of them is bad: the others must not fail with it
+            self._alone += batch  # one of them is invalid, and the others must not fail with it
         else:
             self.consumer.settle(batch, exc_info[1] if exc_info is not None else None)
         self._run_waiting()
@@ -224,9 +224,9 @@ def _is_outage(error: BaseException) -> bool:
 
 
 def on_events(*names: str) -> Callable[[F], F]:
-    """Marks `def handler(self, connection, events)`: as `on_event`, for events that come in numbers.
+    """Marks `def handler(self, connection, events)`: like `on_event`, for frequent events.
 
-    Those that wait at the same moment share a transaction; each is handled once, and one that fails, fails alone.
+    Events that wait at the same time share a transaction. Each is handled once, and a failing event fails alone.
     """
 
     def mark(function: F) -> F:
@@ -245,9 +245,9 @@ def on_events(*names: str) -> Callable[[F], F]:
 
 
 def on_event(name: str) -> Callable[[F], F]:
-    """Marks `def handler(self, connection, event)`: called once per event, in the transaction of its inbox row.
+    """Marks `def handler(self, connection, event)`, which runs once per event, in the transaction of its inbox row.
 
-    The service needs a `database`. Handlers are quick: slow work is a row that a loop claims.
+    The service needs a `database`. A handler must be quick: for slow work it writes a row, which a worker loop claims.
     """
 
     def mark(function: F) -> F:

@@ -1,9 +1,9 @@
-"""Tells a service that is away from one that is busy, by asking the broker who consumes its call queue.
+"""Distinguishes an absent service from a busy one, by asking the broker for the consumers of its call queue.
 
-Both leave calls unanswered, and no message tells the caller which it is. So the caller asks, once calls have been
-unanswered for a while: a busy service has a consumer, however long its queue. Where there is none, what waits in the
-queue is given up by its caller; a process that starts later refuses it (`server.py`), so that no call is run whose
-caller was refused. Only the service may read its queue.
+Both leave calls unanswered. So a caller asks the broker once calls have been unanswered for a while: a busy service has
+a consumer, however long its queue is. Without a consumer, the caller gives up the calls that wait in the queue. A
+process that starts later refuses them (`server.py`), so that no call runs whose caller was refused. Only the service
+itself may read its queue.
 """
 
 from collections.abc import Callable
@@ -17,16 +17,16 @@ from chassis.bus.link import Link
 
 log = structlog.get_logger()
 
-#: Looks in a row that find no consumer before a service counts as away. A quorum queue whose leader does not answer
-#: in time reports none as well.
+#: Consecutive checks without a consumer before a service counts as away. One is not enough: a quorum queue whose leader
+#: does not answer in time reports none as well.
 _EMPTY_LOOKS = 2
 
 
 class ConsumerWatch:
-    """Watches one service's call queue, over a channel of its own. All methods run in the link's I/O thread."""
+    """Watches one service's call queue over a separate channel. All methods run in the link's I/O thread."""
 
     def __init__(self, link: Link, service: str, on_away: Callable[[int], None]) -> None:
-        """`on_away`: told how many frames wait in the queue, at each look that finds the service away."""
+        """`on_away` gets the number of waiting frames, at each check that finds the service away."""
         self._link = link
         self._service = service
         self._on_away = on_away
@@ -34,17 +34,17 @@ class ConsumerWatch:
         self._channel: Channel | None = None
         self._is_looking = False
         self._empty_looks = 0
-        #: Whether the service counts as away. Then `look` must be called again and again, to see it come back.
+        #: Whether the service counts as away. Until it is back, `look` must be called repeatedly.
         self.is_away = False
 
     def reset(self) -> None:
-        """The link was lost: nothing is known any more."""
+        """Forgets everything, because the link was lost."""
         self._channel = None
         self._is_looking = self.is_away = False
         self._empty_looks = 0
 
     def look(self) -> None:
-        """Asks for the number of consumers, unless that is being asked already."""
+        """Asks for the number of consumers, unless such a request is running."""
         if self._is_looking:
             return
         self._is_looking = True
@@ -59,7 +59,7 @@ class ConsumerWatch:
         self._ask()
 
     def _on_closed(self, channel: Channel, _reason: Any) -> None:
-        """There is no such queue: then calls come back as undeliverable, and nobody waits for them."""
+        """The queue does not exist. The broker then returns calls as undeliverable, so nobody waits for them."""
         if channel is self._channel:
             self.reset()
 

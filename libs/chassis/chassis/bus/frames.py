@@ -1,6 +1,6 @@
-"""The wire format of RPC: several calls in one message, several replies in one message. Pure.
+"""The wire format of RPC: several calls, or several replies, in one message. Pure.
 
-Bodies are JSON. A call keeps its own caller, deadline and id inside its frame; a bad call fails alone.
+Bodies are JSON. Each call in a frame has its own caller, deadline and id, and an invalid call fails alone.
 """
 
 from typing import Any, get_type_hints
@@ -11,35 +11,35 @@ from msgspec import Raw
 from contracts.errors import ERRORS, SERVER_ERROR, SERVICE_UNAVAILABLE, ApiError
 from contracts.senders import callers_of
 
-#: Messages stay under 256 KiB (architecture); a frame takes no further call past this.
+#: Messages stay under 256 KiB (architecture). A frame of this size takes no further call.
 MAX_FRAME_BYTES = 128 * 1024
-#: What a decoder makes of a body that is not what it should be: also of bad UTF-8 within strings, and of deep nesting.
+#: Errors of the decoder for an invalid body, including invalid UTF-8 and deep nesting.
 UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
-#: Answered by the server itself: the service is reachable and its database answers.
+#: Answered by the server itself, when the service and its database work.
 PING = "_ping"
-#: In the extras of a call's failure: why it was refused, for the log of its caller.
+#: Key in the extras of a failure: why the call was refused, for the caller's log.
 REFUSED = "refused"
 
 
 class Call(msgspec.Struct, omit_defaults=True):
-    """One call in a request frame. `ttl` is the seconds left of its deadline when the frame was sent."""
+    """One call in a request frame. `ttl`: seconds until its deadline when the frame was sent."""
 
     id: int
     method: str
     ttl: float
     caller: Raw
     request: Raw
-    #: W3C's; "" where nothing is traced.
+    #: W3C traceparent; "" without a trace.
     traceparent: str = ""
 
 
 class RequestFrame(msgspec.Struct):
-    """When it was sent: what it has waited in the queue comes off each call's ttl (`lateness.py`)."""
+    """Several calls. Their waiting time in the queue is subtracted from each ttl (`lateness.py`)."""
 
-    #: Unix time, by the sender's clock: for services of a release before `steady`.
+    #: Unix time by the sender's clock, for services of a release before `steady`.
     sent_at: float
     calls: list[Call]
-    #: By a clock of the sender's that is never set.
+    #: The sender's monotonic clock.
     steady: float | None = None
 
 
@@ -50,7 +50,7 @@ class Failure(msgspec.Struct):
 
 
 class Reply(msgspec.Struct, omit_defaults=True):
-    """One reply: exactly one of result and error."""
+    """One reply, with either a result or an error."""
 
     id: int
     result: Raw = Raw(b"null")
@@ -67,7 +67,7 @@ encode = msgspec.json.Encoder().encode
 
 
 def refusal_of(reason: str) -> Failure:
-    """Of a call that its sender may not make. Nobody outside learns why: to a client the service is unavailable."""
+    """Returns the failure for a call that its sender may not make. Clients only see that the service is unavailable."""
     extras = {"retry_after_seconds": 1, REFUSED: reason}
     return Failure(code=SERVICE_UNAVAILABLE.code, message=SERVICE_UNAVAILABLE.message, extras=extras)
 
@@ -77,12 +77,12 @@ def failure_of(error: ApiError) -> Failure:
 
 
 def error_of(failure: Failure) -> ApiError:
-    """A code this release does not know (a newer service) becomes SERVER_ERROR with its message."""
+    """Returns the error. An unknown code (of a newer service) becomes SERVER_ERROR with the same message."""
     return ApiError(ERRORS.get(failure.code, SERVER_ERROR), failure.message, **failure.extras)
 
 
 def parts_of(replies: list[Reply]) -> list[list[Reply]]:
-    """Cuts replies into frames of at most MAX_FRAME_BYTES (a single larger reply goes alone)."""
+    """Splits replies into frames of at most MAX_FRAME_BYTES. A larger reply gets its own frame."""
     parts: list[list[Reply]] = [[]]
     size = 0
     for reply in replies:
@@ -96,19 +96,19 @@ def parts_of(replies: list[Reply]) -> list[list[Reply]]:
 
 
 class Method(msgspec.Struct, frozen=True):
-    """The types of one method of a service's surface."""
+    """The types of one RPC method."""
 
     name: str
     request: type
     result: type
-    #: Who may call it.
+    #: Senders that may call it.
     callers: frozenset[str] = frozenset()
 
 
 def methods_of(api: type) -> dict[str, Method]:
-    """The RPC surface a Protocol declares: every public `def name(self, caller, request) -> result`.
+    """Returns the RPC methods of a Protocol: every public `def name(self, caller, request) -> result`.
 
-    Raises TypeError where the Protocol does not say who calls.
+    Raises TypeError when the Protocol has no `@called_by`.
     """
     found, callers = {}, callers_of(api)
     for name, function in vars(api).items():

@@ -1,4 +1,4 @@
-"""Events received: recorded in the transaction of their effect, so that one that comes twice has one effect."""
+"""Records received events in the transaction of their effect, so that a repeated event has one effect."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -9,16 +9,16 @@ from sqlalchemy.dialects.postgresql import insert
 from chassis.db.database import Compiled, Database
 from chassis.db.schema import inbox
 
-#: Longer than any redelivery: retries end within minutes, a quarantined event is replayed by hand. Our choice.
+#: Longer than any redelivery: retries end within minutes, and operators replay quarantined events by hand.
 KEPT = timedelta(days=30)
 _BATCH = 1000
-#: `now()` is real time too, and STABLE: `clock_timestamp()` would have every row looked at.
+#: `now()` is real time too, and STABLE, so that it can use the index; `clock_timestamp()` would read every row.
 _FORGET = delete(inbox).where(
     inbox.c.event_id.in_(
         select(inbox.c.event_id).where(inbox.c.received_at < func.now() - KEPT).limit(_BATCH)
     )
 )
-#: In the order of ids: two replicas that bring the same events must not wait for each other.
+#: Sorted by id, so that two replicas with the same events cannot deadlock.
 _RECORD_ALL = Compiled(
     text(
         """
@@ -30,18 +30,18 @@ _RECORD_ALL = Compiled(
 
 
 def record(connection: Connection, event_id: str) -> bool:
-    """Whether this event is new; call it in the transaction of the effect."""
+    """Records an event, and returns whether it is new. Call it in the transaction of the effect."""
     result = connection.execute(insert(inbox).values(event_id=event_id).on_conflict_do_nothing())
     return result.rowcount == 1
 
 
 def record_all(connection: Connection, event_ids: Sequence[str]) -> set[str]:
-    """Which of these events are new; all are known from now on. Call it in the transaction of the effects."""
+    """Records events, and returns the ids of the new ones. Call it in the transaction of the effects."""
     return {row[0] for row in _RECORD_ALL.run(connection, {"event_ids": list(event_ids)})}
 
 
 def sweep(database: Database) -> int:
-    """Forgets events older than KEPT, a small batch in a transaction at a time; returns how many."""
+    """Deletes records older than KEPT, in one transaction per small batch. Returns how many."""
     swept, batch = 0, _BATCH
     while batch == _BATCH:
         with database.transaction() as connection:

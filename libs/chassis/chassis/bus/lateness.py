@@ -1,24 +1,24 @@
-"""How long a frame was on its way, whatever the clock of its sender shows. Pure.
+"""Measures how long a frame has travelled, independently of the sender's clock. Pure.
 
-Clocks of two machines differ, by minutes when one's time service fails; then all frames of a sender seem late, or none.
-So a frame is compared with the quickest of the same sender of late: both came by the same two clocks.
+Two machines' clocks may differ by minutes when a time service fails. Then all frames of a sender seem late, or none. So
+a frame is compared with the sender's fastest recent frame, which was measured with the same two clocks.
 """
 
-#: The quickest frame of this time and of the one before counts: clocks drift apart, and may be set. Our choice.
+#: The fastest frame of this window and of the previous one counts. A window ends, because clocks drift and are set.
 _WINDOW_SECONDS = 30.0
-#: Senders remembered; past it all begin anew. Our choice.
+#: Number of senders to remember, against unbounded memory. Beyond it, all are forgotten.
 _MOST_SENDERS = 10_000
 
 
 class Lateness:
-    """Of the frames of all senders."""
+    """Measures the frames of all senders."""
 
     def __init__(self) -> None:
-        #: When the window began, the least difference of clocks in it, and in the one before.
+        #: Sender → when the window began, the least clock difference in it, and in the window before.
         self._seen: dict[str, tuple[float, float, float]] = {}
 
     def of(self, sender: str, sent_at: float, now: float) -> float:
-        """Seconds. The first frame of a sender counts as punctual. `now` is a clock that is never set."""
+        """Returns the lateness in seconds. A sender's first frame counts as punctual. `now`: monotonic."""
         gap = now - sent_at
         began, least, before = self._seen.get(sender, (now, gap, gap))
         if now - began > _WINDOW_SECONDS:

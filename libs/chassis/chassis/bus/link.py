@@ -1,8 +1,8 @@
-"""One AMQP connection kept up for the life of the process, with all its I/O in one thread.
+"""One AMQP connection that is kept open for the life of the process, with all its I/O in one thread.
 
-The thread is a real one in the gateway and a green one in a service: the code is the same. Everything that
-touches the channel runs in that thread, through `call_soon`. A lost connection is made again after
-0.1 s, then at most every 2 s; what was in flight is reported through `on_lost`.
+The thread is a real one in the gateway and a green one in a service. Everything that uses the channel runs in that
+thread, through `call_soon`. A lost connection is opened again after 0.1 s, then after longer pauses of up to 2 s;
+`on_lost` reports the loss.
 """
 
 import _thread
@@ -22,11 +22,11 @@ from chassis.bus import amqp, topology
 
 log = structlog.get_logger()
 
-#: Seconds between heartbeats. pika looks every `heartbeat + 5` whether anything came since it last looked, so a
-#: frozen link is noticed after 8 to 16 s. Shorter would drop healthy links on a busy machine. Our choice.
+#: Seconds between heartbeats. pika checks every `heartbeat + 5` seconds for traffic since its last check, so a frozen
+#: link is noticed after 8 to 16 s. A shorter interval would drop healthy links on a busy machine.
 HEARTBEAT_SECONDS = 3
 _RECONNECT_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.0)
-#: Between two ticks: what is noticed by them is noticed that much later.
+#: Seconds between two ticks, which delays everything that a tick detects.
 TICK_SECONDS = 0.25
 #: AMQP's reply code.
 _ACCESS_REFUSED = 403
@@ -41,8 +41,8 @@ class Link:
 
     `on_open(channel)` runs in the I/O thread after every (re)connection, when the topology has been declared;
     `on_lost()` runs in the I/O thread whenever an open connection was lost; `on_tick()` every TICK_SECONDS, connected
-    or not. `declare(channel)` adds to the topology. A user that may declare nothing finds it made by the broker's
-    administrator (`broker_access.py`).
+    or not. `declare(channel)` adds to the topology. For a user that may not declare, the broker's administrator has
+    created the topology (`broker_access.py`).
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Link:
         _thread.start_new_thread(self._run, ())
 
     def wait_open(self, timeout_seconds: float) -> bool:
-        """Whether the link is open, waiting for it at most so long."""
+        """Waits for the link to open. Returns whether it is open."""
         return self._open.wait(timeout_seconds)
 
     @property
@@ -97,30 +97,31 @@ class Link:
         return self._open.is_set()
 
     def call_soon(self, function: Callable[[], None]) -> None:
-        """Run in the I/O thread. Dropped if the link is down when its turn comes."""
+        """Runs a function in the I/O thread. The function is dropped if the link is down by then."""
         self._soon.append(function)
         ioloop = self._ioloop
         if not self._wake_pending and ioloop is not None:
             self._wake_pending = True
             try:
                 ioloop.add_callback_threadsafe(self._run_soon)
-            except Exception:  # noqa: BLE001 - the loop closed under us; the next connection starts with an empty slate
+            except Exception:  # noqa: BLE001 - the loop has closed; the next connection starts from scratch
                 self._wake_pending = False
 
     def call_later(self, seconds: float, function: Callable[[], None]) -> None:
-        """From the I/O thread only."""
+        """Runs a function later. Only from the I/O thread."""
         assert self._ioloop is not None
         self._ioloop.call_later(seconds, function)
 
     def open_channel(self, on_open: Callable[[Channel], None]) -> None:
-        """Opens a further channel, whose closing closes nothing else. From the I/O thread, while the link is open."""
+        """Opens another channel, whose closing closes nothing else. Only from the I/O thread, while the link is open.
+        """
         assert self._connection is not None
         self._connection.channel(on_open_callback=on_open)
 
     def publish_confirmed(self, messages: list["Message"], timeout_seconds: float = 5.0) -> None:
-        """Publishes persistent messages and returns once the broker has all of them.
+        """Publishes persistent messages, and returns once the broker has confirmed all of them.
 
-        Raises NotConfirmed when the link is down or lost, time is up, or a mandatory message found no queue.
+        Raises NotConfirmed when the link is down or lost, after the timeout, or when a mandatory message has no queue.
         """
         if not self._open.is_set():
             raise NotConfirmed("the link is down")
@@ -129,7 +130,7 @@ class Link:
         batch.wait(timeout_seconds)
 
     def stop(self) -> None:
-        """Closes the connection in order."""
+        """Closes the connection properly."""
         self._stopping.set()
         connection, ioloop = self._connection, self._ioloop
         if connection is not None and ioloop is not None:
@@ -173,7 +174,7 @@ class Link:
             self._ioloop = ioloop
             self._tick_on(ioloop)
             ioloop.start()
-        except Exception as error:  # noqa: BLE001 - whatever breaks the loop, it is made anew
+        except Exception as error:  # noqa: BLE001 - a new loop replaces one that failed for any reason
             log.warning("link_failed", link=self.name, error=repr(error))
         finally:
             was_open = self._open.is_set()
@@ -188,7 +189,7 @@ class Link:
                 log.debug("link_loop_close_failed", link=self.name, error=repr(error))
 
     def _tick_on(self, ioloop: IOLoop) -> None:
-        """Ticks now and every TICK_SECONDS while this loop runs: also while a connection is being made."""
+        """Ticks now and every TICK_SECONDS while this loop runs, also while it connects."""
         self._tick()
         ioloop.call_later(TICK_SECONDS, lambda: self._tick_on(ioloop))
 
@@ -207,7 +208,7 @@ class Link:
         connection.channel(on_open_callback=self._on_first_channel)
 
     def _on_first_channel(self, channel: Channel) -> None:
-        """Declares on a channel of its own, for the broker closes it when the user may not."""
+        """Declares on a separate channel, which the broker closes if the user may not declare."""
         channel.add_on_close_callback(self._on_declared)
         self._declare(channel)
         topology.declare(channel, channel.close)
@@ -239,7 +240,7 @@ class Link:
             self._connection.close()
 
     def _on_consumer_cancelled(self, _frame: Any) -> None:
-        """The broker ended it: a queue was deleted, or went with its node. A new connection declares all anew."""
+        """The broker cancelled the consumer because its queue is gone. A new connection declares everything again."""
         if self._connection is not None and self._connection.is_open:
             log.warning("consumer_cancelled", link=self.name)
             self._connection.close()
@@ -249,7 +250,7 @@ class Link:
         while self._soon:
             try:
                 self._soon.popleft()()
-            except AMQPError as error:  # the channel is closing: what was asked for went with it
+            except AMQPError as error:  # the channel is closing, and its requests with it
                 log.debug("link_callback_failed", link=self.name, error=repr(error))
 
 
@@ -311,7 +312,7 @@ class _Batch:
 
 
 class _Confirms:
-    """The confirm channel: which delivery tag belongs to which batch. I/O thread only."""
+    """The confirm channel: maps delivery tags to batches. I/O thread only."""
 
     def __init__(self) -> None:
         self._channel: Channel | None = None

@@ -1,8 +1,8 @@
-"""Events staged in the transaction of the change they tell of, and the relay that sends them.
+"""Stages events in the transaction of their change, and relays them to the broker.
 
-Nothing is published that was not committed, and nothing committed is forgotten: a row leaves the outbox only
-when the broker has confirmed it. An event may be sent twice (a crash between confirm and delete): receivers
-have an inbox. Every replica runs a relay; row locks share the work.
+Only committed events are published, and every committed event is published: its row is deleted only after the broker's
+confirm. An event may be sent twice (after a crash between confirm and delete), so receivers have an inbox. Every
+replica runs a relay; row locks share the work.
 """
 
 from collections.abc import Sequence
@@ -28,13 +28,13 @@ _BATCH = 200
 
 
 class Staging(NamedTuple):
-    """An event of contracts.events to be staged; `data` is the event's own record."""
+    """An event of contracts.events to stage. `data`: the event's own record."""
 
     event: str
     data: Record
     account_id: str
     brand_id: str | None = None
-    #: Where its cause is not what runs now: the cause's, "" where that was not traced.
+    #: The cause's traceparent, if the cause is not the current span; "" if the cause was not traced.
     traceparent: str | None = None
     made_within: tuple[str, ...] | None = None
 
@@ -42,12 +42,12 @@ class Staging(NamedTuple):
 def stage(
     connection: Connection, event: str, data: Record, *, account_id: str, brand_id: str | None = None
 ) -> Event:
-    """Stages an event of contracts.events in this transaction. `data` is the event's own record."""
+    """Stages an event of contracts.events in this transaction. `data`: the event's own record."""
     return stage_all(connection, [Staging(event, data, account_id, brand_id)])[0]
 
 
 def stage_all(connection: Connection, stagings: Sequence[Staging]) -> list[Event]:
-    """Stages several events in two round trips, however many they are."""
+    """Stages any number of events in two round trips."""
     for staging in stagings:
         if staging.event not in EVENTS:
             raise KeyError(f"{staging.event} is not in contracts.events.EVENTS")
@@ -70,8 +70,8 @@ def stage_all(connection: Connection, stagings: Sequence[Staging]) -> list[Event
     connection.execute(
         insert(outbox),
         [
-            {"event_id": e.id, "event": e.event, "body": msgspec.json.encode(e), "traceparent": told_by}
-            for e, told_by in zip(envelopes, causes, strict=True)
+            {"event_id": e.id, "event": e.event, "body": msgspec.json.encode(e), "traceparent": traceparent}
+            for e, traceparent in zip(envelopes, causes, strict=True)
         ],
     )
     connection.info[STAGED] = True
@@ -79,9 +79,9 @@ def stage_all(connection: Connection, stagings: Sequence[Staging]) -> list[Event
 
 
 def relay_once(database: Database, link: Link, signatures: Signatures, limit: int = _BATCH) -> int:
-    """Sends up to `limit` staged events, signed, in order of staging; returns how many.
+    """Signs and sends up to `limit` staged events in their order. Returns how many.
 
-    Raises NotConfirmed when the broker did not confirm them: they stay for the next time.
+    Raises NotConfirmed when the broker did not confirm them. They stay for the next time.
     """
     with database.transaction() as connection:
         rows = connection.execute(

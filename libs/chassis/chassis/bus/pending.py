@@ -1,4 +1,4 @@
-"""A call whose answer is awaited, and the errors it may end with."""
+"""A call that waits for its answer, and the errors that it may end with."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ log = structlog.get_logger()
 
 
 class PendingCall:
-    """A call on its way: `result()` waits for it."""
+    """A call without an answer yet; `result()` waits for the answer."""
 
     __slots__ = (
         *("_done", "_error", "_method", "_raw"),
@@ -28,13 +28,13 @@ class PendingCall:
         self.service = service
         self.call = call
         self.deadline = deadline
-        #: When it left (monotonic); 0 before that.
+        #: When it was sent (monotonic); 0 before that.
         self.sent_at = 0.0
         self.has_ended = False
         self.frame_id = 0
         self.forget: Callable[[int], None] = lambda _id: None
         self.span: Any = None
-        #: Called in the I/O thread once the answer is there; must be quick, and may start further calls.
+        #: Called in the I/O thread once the call has ended. Must be quick; may start further calls.
         self.then: Callable[[PendingCall], None] | None = None
         self._method = method
         self._done = threading.Lock()
@@ -43,7 +43,7 @@ class PendingCall:
         self._error: ApiError | None = None
 
     def is_over(self, now: float) -> bool:
-        """Whether nobody waits for the answer any more: it has one, or its deadline has passed."""
+        """Whether the call has ended or its deadline has passed."""
         return self.has_ended or self.deadline <= now
 
     def finish(self, raw: Raw, error: ApiError | None) -> None:
@@ -55,11 +55,11 @@ class PendingCall:
             self.then(self)
 
     def result(self) -> Any:
-        """The service's answer as the contract's record. Raises ApiError."""
+        """Waits for the answer, and returns it as the contract's record. Raises ApiError."""
         return msgspec.json.decode(self.json(), type=self._method.result)
 
     def json(self) -> Raw:
-        """The same as the service wrote it. Raises ApiError."""
+        """Waits for the answer, and returns the service's JSON. Raises ApiError."""
         if not self._done.acquire(timeout=max(self.deadline - time.monotonic(), 0)):
             self.forget(self.call.id)
             late = unavailable(f"{self.service} did not answer in time")
@@ -72,7 +72,7 @@ class PendingCall:
 
 
 def unavailable(reason: str) -> ApiError:
-    """SERVICE_UNAVAILABLE; the reason is logged and noted for the operator, clients are not shown it."""
+    """Returns SERVICE_UNAVAILABLE with the reason as a note for the operator. Clients do not see it. Logs it too."""
     log.warning("service_unavailable", reason=reason)
     error = ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
     error.add_note(reason)
@@ -80,7 +80,7 @@ def unavailable(reason: str) -> ApiError:
 
 
 def failed(service: str, failure: Failure | None) -> ApiError | None:
-    """The error that a service's reply stands for; None of a reply without one."""
+    """Returns the error in a service's reply, or None."""
     if failure is None:
         return None
     if why := failure.extras.get(REFUSED):
@@ -89,5 +89,5 @@ def failed(service: str, failure: Failure | None) -> ApiError | None:
 
 
 def reason_of(error: ApiError) -> str:
-    """Why a call failed, for the operator: what was noted here, else the message of the service."""
+    """Returns why a call failed, for the operator: the note of `unavailable`, or the service's message."""
     return next(iter(getattr(error, "__notes__", ())), error.message)

@@ -1,4 +1,4 @@
-"""Poisoned messages: kept in one durable queue with why and whence, looked at and replayed by the operator."""
+"""Keeps messages that no service could handle in one durable queue, for the operator to list and replay."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ _NOT_FOUND = 404
 
 
 class Quarantined(Record):
-    """A message as it lies in quarantine; `body` is its beginning, for reading."""
+    """A message in quarantine. `body`: its first 200 bytes, as text."""
 
     id: str
     queue: str
@@ -33,7 +33,7 @@ class Quarantined(Record):
 
 
 def marked(queue: str, headers: dict[str, Any] | None, body: bytes, error: str) -> Message:
-    """The message for the quarantine queue, which says where it was found and what is wrong with it."""
+    """Returns the message for the quarantine queue, with its original queue and its error as headers."""
     marks = {
         **(headers or {}),
         "x-quarantine-queue": queue,
@@ -44,14 +44,14 @@ def marked(queue: str, headers: dict[str, Any] | None, body: bytes, error: str) 
 
 
 def note(message: Message) -> None:
-    """Counts and logs a message that is in quarantine."""
+    """Counts and logs a quarantined message."""
     queue, error = message.headers["x-quarantine-queue"], message.headers["x-quarantine-error"]
     QUARANTINED.add(1, {"messaging.destination.name": queue})
     log.error("message_quarantined", quarantine_id=message.message_id, queue=queue, error=error)
 
 
 def put(link: Link, queue: str, headers: dict[str, Any] | None, body: bytes, error: str) -> bool:
-    """Moves a message into quarantine. False when the broker did not confirm it: then keep the original."""
+    """Puts a message into quarantine. Returns False without the broker's confirm: then keep the original."""
     message = marked(queue, headers, body, error)
     try:
         link.publish_confirmed([message])
@@ -63,13 +63,13 @@ def put(link: Link, queue: str, headers: dict[str, Any] | None, body: bytes, err
 
 
 def list_quarantined(amqp_url: str, limit: int = 1000) -> list[Quarantined]:
-    """Looks at the quarantine without taking anything out."""
+    """Reads the quarantined messages without removing them."""
     with _channel(amqp_url) as channel:
         return [_read(properties, body) for _, properties, body in _take(channel, limit)]
 
 
 def replay(amqp_url: str, quarantine_id: str) -> bool:
-    """Sends one message back to the queue it came from. False when there is none of that id."""
+    """Sends one message back to its original queue. Returns False when there is no such message."""
     with _channel(amqp_url) as channel:
         channel.confirm_delivery()
         for tag, properties, body in _take(channel, 100_000):
@@ -92,7 +92,7 @@ def replay(amqp_url: str, quarantine_id: str) -> bool:
 
 @contextmanager
 def _channel(amqp_url: str) -> Iterator[Any]:
-    """Raises ApiError SERVICE_UNAVAILABLE when the broker does not answer."""
+    """Opens a channel. Raises ApiError SERVICE_UNAVAILABLE when the broker does not answer."""
     try:
         with pika.BlockingConnection(amqp.parameters(amqp_url)) as connection:
             yield connection.channel()
@@ -101,7 +101,9 @@ def _channel(amqp_url: str) -> Iterator[Any]:
 
 
 def _take(channel: Any, limit: int) -> list[tuple[int, Any, bytes]]:
-    """Unacknowledged: everything goes back, in order, when the connection closes. Nothing without such a queue."""
+    """Gets messages without acknowledging them: they return, in order, when the connection closes. Empty without a
+    queue.
+    """
     taken: list[tuple[int, Any, bytes]] = []
     while len(taken) < limit:
         try:

@@ -1,4 +1,4 @@
-"""Counts and logs messages that are not let in: docs/security.md says what is checked, observability.md what alerts."""
+"""Counts and logs refused messages. docs/security.md describes the checks, docs/observability.md the alert."""
 
 import structlog
 
@@ -8,6 +8,6 @@ log = structlog.get_logger()
 
 
 def note_refused(kind: str, reason: str, sender: str, **more: object) -> None:
-    """`kind`: call, reply or event. `sender`: one of ours, or "unknown"; nothing need prove it."""
+    """`kind`: call, reply or event. `sender`: the unverified name of one of our processes, or "unknown"."""
     REFUSED.add(1, {"kind": kind, "sender": sender, "reason": reason})
     log.error("message_refused", kind=kind, sender=sender, reason=reason, **more)

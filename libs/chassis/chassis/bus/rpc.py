@@ -1,16 +1,16 @@
-"""Calling services: typed proxies over one connection per process, calls gathered into frames.
+"""Calls services: typed clients over one connection per process, with calls batched into frames.
 
 `bus = connect(amqp_url, signatures)`, `publishing = bus.service("publishing")`,
-`publishing.schedule_post(caller, request)`. Works in real threads (the gateway) and in green ones (services). The only
-exception is ApiError: the service's own refusal, or SERVICE_UNAVAILABLE when no answer came in time.
+`publishing.schedule_post(caller, request)`. Works in real threads (the gateway) and in green threads (services). Calls
+raise only ApiError: the service's refusal, or SERVICE_UNAVAILABLE when no answer came in time.
 
-SERVICE_UNAVAILABLE comes before the deadline, within 2 s, when nobody can answer: when no process consumes the
-service's calls (`consumer_watch.py`), or the broker is away. While that lasts further calls are refused at once. A call
-whose process or connection was lost may have run, or may still run until its deadline. So a write is repeated with the
-same operation id, as after any SERVICE_UNAVAILABLE.
+SERVICE_UNAVAILABLE comes within 2 s, before the deadline, when no process consumes the service's calls
+(`consumer_watch.py`) or the broker is away. Until that ends, further calls are refused at once. A call whose process or
+connection was lost may have run, or may still run until its deadline. So repeat a write with the same operation id, as
+after any SERVICE_UNAVAILABLE.
 
-Gathering is adaptive: a call leaves at once while no frame to its service is unanswered; otherwise it waits for
-that answer or 2 ms, whichever is first, and leaves with its neighbours.
+Batching is adaptive: a call is sent at once while no frame to its service is unanswered. Otherwise it waits for that
+answer, or for 2 ms, and is sent together with other waiting calls.
 """
 
 import itertools
@@ -52,30 +52,30 @@ from contracts.services import SERVICES
 
 log = structlog.get_logger()
 
-#: Frames to one service that may be unanswered before calls gather. Architecture "Speed" says one or two: with two,
-#: a read at 64 connections cost a fifth more CPU.
+#: Frames to one service that may be unanswered before calls wait for a batch. Architecture "Speed" allows one or two:
+#: with two, a read at 64 connections cost a fifth more CPU.
 FRAMES_ON_THEIR_WAY = 1
-#: The longest a call waits for neighbours. Architecture, "Speed".
+#: The longest that a call waits for a batch. Architecture, "Speed".
 GATHER_SECONDS = 0.002
-#: A frame that is unanswered for longer holds up nobody: its calls are slow, or nobody will ever answer. Our choice.
+#: A frame that is unanswered for longer delays no others: its calls are slow, or will never be answered.
 FRESH_SECONDS = 0.02
 DEFAULT_TIMEOUT_SECONDS = 10.0
-#: How long after its deadline a call is ended that nobody waits for.
+#: How long after its deadline a call without a waiting thread is ended.
 _SWEEP_SECONDS = 0.5
-#: A call unanswered for so long has its service's consumers looked for. Two looks, a tick (0.25 s) apart, and the tick
-#: before them make it 1.5 s until it is refused.
+#: After this time without an answer, the caller asks the broker for the service's consumers. Two checks, a tick (0.25
+#: s) apart, and the tick before them make it 1.5 s until the call is refused.
 UNANSWERED_SECONDS = 1.0
-#: A lost connection is usually back in 0.1 s. Without one for so long, calls are refused.
+#: Calls are refused after this time without a connection. A lost one is usually back in 0.1 s.
 DISCONNECTED_SECONDS = 1.5
-#: Why calls to a service that is away are refused.
+#: The reason given for refusing calls to an absent service.
 NOBODY = "no process consumes its calls"
 _REPLY_TO = "amq.rabbitmq.reply-to"
 
 
 def connect(amqp_url: str, signatures: Signatures, name: str = "") -> "Bus":
-    """A bus connected in the background; the first call waits for the connection within its own deadline.
+    """Returns a bus that connects in the background. The first call waits for the connection within its own deadline.
 
-    `signatures` say who calls; `name` is the connection's, for who looks at the broker.
+    `signatures` sign the calls; `name` is the connection's name at the broker.
     """
     return Bus(amqp_url, signatures, name or signatures.name)
 
@@ -85,37 +85,38 @@ class Bus:
 
     def __init__(self, amqp_url: str, signatures: Signatures, name: str) -> None:
         self.signatures = signatures
-        #: From anywhere: a reply that was recorded earlier answers nothing of this process.
+        #: Starts at a random number, so that a replayed reply matches no call of this process.
         self._ids = itertools.count(secrets.randbits(40))
         self._pending: dict[int, PendingCall] = {}
-        self._lines: dict[str, _Line] = {}
+        self._queues: dict[str, _SendQueue] = {}
         self._on_event: Callable[[Event], None] | None = None
         self._on_reset: Callable[[], None] = lambda: None
-        #: Whether replies can be received: nothing may be sent before (the broker would close the channel).
+        #: Whether replies can be received. Until then nothing may be sent, or the broker closes the channel.
         self.ready = False
-        #: Since when there has been no connection (monotonic). The first one may take until the calls' deadlines.
+        #: Since when there has been no connection (monotonic). The first connection may take until the calls'
+        #: deadlines.
         self._disconnected_at = math.inf
         self.link = Link(amqp_url, name, self._on_open, self._lost, self._tick)
         self.link.start()
 
     def service(self, name: str, api: type | None = None) -> Any:
-        """A proxy with the methods of the service's Protocol (by default the one in contracts.services)."""
+        """Returns a client with the methods of the service's Protocol (by default the one in contracts.services)."""
         return Proxy(self, name, methods_of(api or SERVICES[name]))
 
     def ping(self, service: str, timeout_seconds: float = 2.0) -> None:
-        """Raises ApiError when the service, or its database, does not answer in time."""
+        """Pings a service. Raises ApiError when it or its database does not answer in time."""
         self.start_ping(service, timeout_seconds).result()
 
     def start_ping(
         self, service: str, timeout_seconds: float, then: Callable[[PendingCall], None] | None = None
     ) -> PendingCall:
-        """A ping without waiting for its answer; `then` as in `start`."""
+        """Sends a ping without waiting for its answer. `then`: see `start`."""
         method = Method(name=PING, request=Nothing, result=Nothing)
         caller = Caller(account_id="", user_id="")
         return self.start(service, method, caller, Nothing(), timeout_seconds, then)
 
     def subscribe(self, on_event: Callable[[Event], None], on_reset: Callable[[], None]) -> None:
-        """Receive broadcasts from now on; `on_reset` says that some may have been missed. Both must be quick."""
+        """Receives broadcasts from now on. `on_reset` reports that some may have been missed. Both must be quick."""
         self._on_event, self._on_reset = on_event, on_reset
         self.link.call_soon(self._consume_broadcasts)
 
@@ -131,9 +132,9 @@ class Bus:
         timeout_seconds: float,
         then: Callable[[PendingCall], None] | None = None,
     ) -> PendingCall:
-        """Sends a call without waiting for its answer; `then` is for who does not want to wait at all.
+        """Sends a call without waiting for its answer. `then` is called with the ended call.
 
-        It is called in any case: when the answer is lost, soon after the call's time is up.
+        It is always called: if the answer is lost, soon after the call's deadline.
         """
         span, traceparent = tracing.calling(service, method.name)
         call = Call(
@@ -147,8 +148,8 @@ class Bus:
         pending = PendingCall(service, method, call, time.monotonic() + timeout_seconds)
         pending.forget, pending.then, pending.span = self._forget, then, span
         self._pending[call.id] = pending
-        line = self._lines.get(service) or self._lines.setdefault(service, _Line(self, service))
-        line.add(pending)
+        queue = self._queues.get(service) or self._queues.setdefault(service, _SendQueue(self, service))
+        queue.add(pending)
         return pending
 
     # -- I/O thread -----------------------------------------------------------------------------------
@@ -158,11 +159,11 @@ class Bus:
         channel.add_on_return_callback(self._on_return)
         self._consume_broadcasts()
         self.ready = True
-        for line in list(self._lines.values()):
-            line.reset()
+        for queue in list(self._queues.values()):
+            queue.reset()
 
     def _tick(self) -> None:
-        """Ends the calls that nobody can answer, and those past their deadlines that nobody waits for."""
+        """Fails the calls that cannot be answered, and the calls past their deadlines."""
         now = time.monotonic()
         is_cut_off = not self.ready and self._disconnected_at < now - DISCONNECTED_SECONDS
         unanswered: set[str] = set()
@@ -173,11 +174,11 @@ class Bus:
                 self._fail(pending.call.id, "there is no connection to the broker")
             elif pending.sent_at and pending.sent_at < now - UNANSWERED_SECONDS:
                 unanswered.add(pending.service)
-        for service, line in list(self._lines.items()):
+        for service, queue in list(self._queues.items()):
             if not self.ready:
-                line.drop_ended()
-            elif service in unanswered or line.watch.is_away:
-                line.watch.look()
+                queue.drop_ended()
+            elif service in unanswered or queue.watch.is_away:
+                queue.watch.look()
 
     def _consume_broadcasts(self) -> None:
         channel = self.link.channel
@@ -214,17 +215,17 @@ class Bus:
         for reply in frame.replies:
             pending = self._pending.get(reply.id)
             if pending is None:
-                continue  # it came after its deadline
+                continue  # the reply came after the deadline
             if signed_by not in ("", pending.service):
                 note_refused("reply", "not the called service", signed_by, service=pending.service)
                 continue
             if self._pending.pop(reply.id, None) is None:
-                continue  # its caller gave up meanwhile
+                continue  # the caller gave up meanwhile
             service = pending.service
-            self._lines[service].answered(pending.frame_id)
+            self._queues[service].answered(pending.frame_id)
             pending.finish(reply.result, failed(service, reply.error))
         if service:
-            self._lines[service].flush_if_free()
+            self._queues[service].flush_if_free()
 
     def _on_return(self, _channel: Channel, method: Any, _properties: Any, body: bytes) -> None:
         """The service has no queue: it was never started on this broker."""
@@ -232,7 +233,7 @@ class Bus:
             self._fail(call.id, f"{method.routing_key} does not exist")
 
     def _lost(self) -> None:
-        """Fails what was sent (its answer is lost); what was not goes out on the next connection."""
+        """Fails the calls that were sent, whose answers are lost. Waiting calls go out on the next connection."""
         self.ready, self._disconnected_at = False, time.monotonic()
         for pending in list(self._pending.values()):
             if pending.sent_at:
@@ -240,11 +241,11 @@ class Bus:
         self._on_reset()
 
     def refuse(self, pending: PendingCall, reason: str) -> None:
-        """Ends a call that was not sent."""
+        """Fails a call that was not sent."""
         self._fail(pending.call.id, reason)
 
     def give_up(self, service: str, after_frame: int) -> None:
-        """Ends the calls in the frames after that one: they wait in the queue of a service that is away."""
+        """Fails the calls in the frames after this one, which wait in the queue of an absent service."""
         for pending in list(self._pending.values()):
             if pending.service == service and pending.frame_id > after_frame:
                 self._fail(pending.call.id, NOBODY)
@@ -252,24 +253,24 @@ class Bus:
     def _fail(self, call_id: int, reason: str) -> None:
         pending = self._pending.pop(call_id, None)
         if pending is not None:
-            self._lines[pending.service].answered(pending.frame_id)
+            self._queues[pending.service].answered(pending.frame_id)
             pending.finish(Raw(b"null"), unavailable(f"{pending.service}: {reason}"))
 
     def _forget(self, call_id: int) -> None:
         pending = self._pending.pop(call_id, None)
         if pending is not None:
-            self._lines[pending.service].answered(pending.frame_id)
+            self._queues[pending.service].answered(pending.frame_id)
 
 
-class _Line:
-    """The calls that wait to go to one service."""
+class _SendQueue:
+    """The calls that wait to be sent to one service."""
 
     def __init__(self, bus: Bus, service: str) -> None:
         self._bus = bus
         self._service = service
         self._queue = topology.rpc_queue(service)
         self._waiting: deque[PendingCall] = deque()
-        #: Frames on their way, and when they left.
+        #: Unanswered frames, and when they were sent (monotonic).
         self._unanswered: dict[int, float] = {}
         self._last_frame_id = 0
         self._timer_set = False
@@ -296,16 +297,16 @@ class _Line:
         self.flush()
 
     def _on_away(self, waiting: int) -> None:
-        """Nobody consumes the queue, in which so many frames wait: the newest, and so at most our newest ones.
+        """Gives up the newest frames: `waiting` frames are in the queue, which has no consumer.
 
-        Those before them were taken by a process that is about to end, and may still be answered.
+        Earlier frames were delivered to a process that is stopping, and may still be answered.
         """
         self._bus.give_up(self._service, self._last_frame_id - waiting)
 
     def drop_ended(self) -> None:
-        """Drops the calls that ended before a connection was there to send them: they would pile up without one.
+        """Drops calls that ended before there was a connection, so that they do not accumulate.
 
-        Only the I/O thread takes calls out, and other threads append: what is dropped is the call that was looked at.
+        Only the I/O thread removes calls, and other threads append, so that the dropped call is the inspected one.
         """
         now = time.monotonic()
         while self._waiting and self._waiting[0].is_over(now):
@@ -323,7 +324,7 @@ class _Line:
         self.flush()
 
     def flush_if_free(self) -> None:
-        """Sends what waits, unless enough frames are on their way: then it gathers."""
+        """Sends the waiting calls, unless FRAMES_ON_THEIR_WAY frames are unanswered: then they wait for a batch."""
         recently = time.monotonic() - FRESH_SECONDS
         for frame_id, sent_at in list(self._unanswered.items()):
             if sent_at < recently:
@@ -371,7 +372,7 @@ class _Line:
 
 
 class Proxy:
-    """The typed client of one service; its methods are those of the service's Protocol."""
+    """The client of one service, with the methods of its Protocol."""
 
     def __init__(self, bus: Bus, service: str, methods: dict[str, Method]) -> None:
         for name, method in methods.items():
@@ -379,7 +380,7 @@ class Proxy:
 
 
 class _BoundMethod:
-    """`proxy.method(caller, request)`, or `.start(caller, request)` to wait for the answer later."""
+    """`client.method(caller, request)`, or `.start(caller, request)` to wait for the answer later."""
 
     __slots__ = ("_bus", "_method", "_service")
 

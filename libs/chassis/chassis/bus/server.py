@@ -1,10 +1,10 @@
-"""The service's side of the bus as nameko extensions: framed calls in, framed replies out, guarded.
+"""The service's side of RPC, as nameko extensions: receives framed calls and sends framed replies.
 
-A frame is acknowledged once all its calls have begun, before they end: a call whose process dies is not
-run again behind its caller's back; the caller gets SERVICE_UNAVAILABLE and repeats the write with the same
-operation id. Frames that waited while no process consumed the queue, for as long as two looks of a caller are apart,
-are refused: their callers may have been told that the service is away, and what was refused is not run. Replies are
-transient and unconfirmed; those that are ready at the same moment travel together.
+A frame is acknowledged once all its calls have begun, before they end. A call whose process dies is not run again
+without its caller's knowledge: the caller gets SERVICE_UNAVAILABLE, and repeats the write with the same operation id.
+Frames that waited while no process consumed the queue, for as long as the time between two checks of a caller, are
+refused: their callers may have been refused already, and a refused call must not run. Replies are transient and
+unconfirmed; replies that are ready at the same time share a message.
 """
 
 import math
@@ -55,15 +55,15 @@ log = structlog.get_logger()
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Frames a process holds unacknowledged: the rest waits at the broker for any replica. Our choice.
+#: Unacknowledged frames per process. More frames wait at the broker, for any replica.
 PREFETCH_FRAMES = 16
-#: The broker's answer to the end of consuming. Our choice.
+#: How long to wait for the broker's answer to a cancelled consumer.
 _CANCEL_SECONDS = 2.0
-#: The longest a reply waits for neighbours that are about to be ready. As long as calls may wait.
+#: The longest that a reply waits for others to share its message. As long as calls may wait.
 GATHER_SECONDS = 0.002
-#: How long after its start a process may find frames that waited for one. Our choice: thousands come in that time.
+#: How long after its start a process receives frames from before it: thousands arrive in this time.
 LEFTOVER_SECONDS = 5.0
-#: Why a call is refused whose sender is proven.
+#: Reasons to refuse a call with a valid signature.
 NOT_ITS_METHOD = "not its method"
 NOT_THE_OPERATOR = "not the operator"
 
@@ -88,7 +88,7 @@ class ServiceLink(SharedExtension):
         )
 
     def start(self) -> None:
-        """Started by the first extension that needs it, after all have been set up."""
+        """Starts the link. The first extension that needs it calls this, after all have been set up."""
         if not self.link.is_started:
             self.link.start()
 
@@ -98,16 +98,16 @@ class ServiceLink(SharedExtension):
     kill = stop
 
     def cancel(self, consumer_tag: str) -> None:
-        """Returns when the broker has said that nothing more will come, or does not say so in time."""
-        told = threading.Event()
+        """Cancels a consumer, and waits until the broker confirms it or the timeout passes."""
+        cancelled = threading.Event()
 
         def ask() -> None:
             if self.link.channel is not None:
-                self.link.channel.basic_cancel(consumer_tag, lambda _frame: told.set())
+                self.link.channel.basic_cancel(consumer_tag, lambda _frame: cancelled.set())
 
         if self.link.is_open and consumer_tag:
             self.link.call_soon(ask)
-            told.wait(_CANCEL_SECONDS)
+            cancelled.wait(_CANCEL_SECONDS)
 
     def _on_lost(self) -> None:
         self.lost_at = time.monotonic()
@@ -119,7 +119,7 @@ class ServiceLink(SharedExtension):
 
 
 class RpcServer(SharedExtension, ProviderCollector):
-    """Consumes the service's call queue and runs each call in its own worker."""
+    """Consumes the service's call queue, and runs each call in its own worker."""
 
     service_link = ServiceLink()
 
@@ -129,7 +129,7 @@ class RpcServer(SharedExtension, ProviderCollector):
         self._frames: LightQueue = LightQueue()
         self._lateness = Lateness()
         self._ready: dict[Peer, list[Reply]] = defaultdict(list)
-        #: Frames still to come that lay in the queue while nobody consumed it, and until when it was (monotonic).
+        #: Frames still to come that waited without a consumer, and when this process began to consume (monotonic).
         self._leftovers, self._attached_at = 0, 0.0
         self._running = 0
         self._to_flush = Semaphore(0)
@@ -158,9 +158,9 @@ class RpcServer(SharedExtension, ProviderCollector):
         self.service_link.start()
 
     def unregister_provider(self, provider: Any) -> None:
-        """With the last one the service takes no more frames; it returns when the calls of those that came have begun.
+        """With the last provider, stops consuming, and returns when all received calls have begun.
 
-        The container then waits for all that run, before it stops what they use.
+        The container then waits for the running calls, before it stops what they use.
         """
         super().unregister_provider(provider)
         if not self._providers and not self._stopping:
@@ -194,7 +194,7 @@ class RpcServer(SharedExtension, ProviderCollector):
 
     def _on_frame(self, channel: Channel, method: Any, properties: Any, body: bytes) -> None:
         if time.monotonic() > self._attached_at + LEFTOVER_SECONDS:
-            self._leftovers = 0  # what was counted and did not come has expired
+            self._leftovers = 0  # counted frames that did not come have expired
         is_leftover = self._leftovers > 0
         self._leftovers -= is_leftover
         self._frames.put((channel, method.delivery_tag, properties, body, is_leftover))
@@ -203,7 +203,7 @@ class RpcServer(SharedExtension, ProviderCollector):
         ready, self._ready = self._ready, defaultdict(list)
         channel = self.service_link.link.channel
         if channel is None:
-            return  # whoever asked has been told that the link was lost
+            return  # the callers know already that the link was lost
         for peer, replies in ready.items():
             for part in parts_of(replies):
                 body = encode(ReplyFrame(replies=part))
@@ -216,7 +216,7 @@ class RpcServer(SharedExtension, ProviderCollector):
     # -- green threads --------------------------------------------------------------------------------
 
     def _dispatch(self) -> None:
-        """Begins the calls of each frame; blocks while all workers are busy, so that frames wait at the broker."""
+        """Begins the calls of each frame. Blocks while all workers are busy, so that frames wait at the broker."""
         link = self.service_link.link
         while (frame := self._frames.get()) is not None:
             channel, tag, properties, body, is_leftover = frame
@@ -251,11 +251,11 @@ class RpcServer(SharedExtension, ProviderCollector):
         now = time.monotonic()
         waited = self._lateness.of(properties.reply_to, sent_at, now)
         for call in frame.calls:
-            if waited < call.ttl:  # else its caller has given up
+            if waited < call.ttl:  # otherwise its caller has given up
                 self._begin_call(peer, call, now + call.ttl - waited)
 
     def _refuse_frame(self, peer: Peer, frame: RequestFrame, error: Refused) -> None:
-        """The answers are not signed: a sender without a valid signature takes, if any, unsigned ones."""
+        """Refuses a frame with unsigned answers: a sender without a valid signature cannot verify signed ones."""
         methods = sorted({call.method for call in frame.calls if call.method in self.methods})
         note_refused("call", error.reason, error.sender, methods=methods)
         for call in frame.calls:
@@ -317,7 +317,7 @@ class RpcServer(SharedExtension, ProviderCollector):
         if exc_info is None:
             try:
                 reply = Reply(id=call_id, result=Raw(encode(result)))
-            except (TypeError, ValueError):  # a lone surrogate, say: it must not take the service with it
+            except (TypeError, ValueError):  # a lone surrogate, for example, must not end the service
                 log.exception("result_not_encodable", method=method.name)
                 reply = Reply(id=call_id, error=Failure(SERVER_ERROR.code, SERVER_ERROR.message))
             self.answer(peer, reply)
@@ -334,7 +334,7 @@ class RpcServer(SharedExtension, ProviderCollector):
             self._to_flush.release()
 
     def _gather_replies(self) -> None:
-        """Replies leave at once when no other call runs; else after at most GATHER_SECONDS, with their neighbours."""
+        """Sends replies at once when no other call runs, otherwise after GATHER_SECONDS, together with others."""
         while True:
             self._to_flush.acquire()
             if self._running:
@@ -348,7 +348,7 @@ def _ack(channel: Channel, tag: int) -> None:
 
 
 class Rpc(Entrypoint):
-    """`@rpc`: the method answers calls of its name; its types come from the service's Protocol."""
+    """`@rpc`: the method answers calls of its name. Its types come from the service's Protocol."""
 
     server = RpcServer()
     expected_exceptions = (ApiError,)
@@ -367,7 +367,7 @@ class Rpc(Entrypoint):
         give_up_at: float,
         on_result: Callable[..., tuple[Any, None]],
     ) -> None:
-        """Waits for a free worker."""
+        """Runs a call, once a worker is free."""
         arguments = (caller, request, traceparent, give_up_at)
         self.container.spawn_worker(self, arguments, {}, handle_result=on_result)
 
@@ -375,14 +375,14 @@ class Rpc(Entrypoint):
 def rpc(function: F) -> F:
     """Marks a service method `def name(self, caller, request) -> result` as callable over the bus.
 
-    What it logs carries the caller's request id: each call has a green thread, and so a context, of its own.
+    Its log lines carry the caller's request id, because each call has its own green thread and context.
     """
 
     @wraps(function)
     def call(
         self: Any, caller: Caller, request: Any, traceparent: str = "", give_up_at: float = math.inf
     ) -> Any:
-        if time.monotonic() > give_up_at:  # it waited so long for a worker that its caller has given up
+        if time.monotonic() > give_up_at:  # its caller gave up while the call waited for a worker
             raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
         structlog.contextvars.bind_contextvars(request_id=caller.request_id)
         with tracing.serving(self.name, function.__name__, caller, traceparent):

@@ -1,6 +1,6 @@
-"""Names and declarations of everything on the broker: one place, used by senders and receivers alike.
+"""Names and declarations of all exchanges and queues, for senders and receivers.
 
-Queues are durable (their type is the virtual host's default: classic or quorum); only exclusive queues are transient.
+Queues are durable; their type, classic or quorum, is the virtual host's default. Only exclusive queues are transient.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ EVENT_EXCHANGE = "events"
 BROADCAST_EXCHANGE = "broadcasts"
 QUARANTINE_QUEUE = "quarantine"
 
-#: A failed event handler is tried again after these waits; then the event is quarantined. Our choice.
+#: Waits before the retries of a failed event handler. Then the event is quarantined. Together they outlast a restart.
 RETRY_SECONDS = (1, 5, 30, 120)
 
 
@@ -30,10 +30,10 @@ def retry_queue(receiver: str, seconds: int) -> str:
 
 
 def declare(channel: Channel, done: Callable[[], None]) -> None:
-    """Declares exchanges, and every receiver's event queue, so that an event never finds no queue.
+    """Declares the exchanges and every receiver's event queue, so that every event has a queue.
 
-    `done()` runs when the broker has made them all. It treats channels side by side: what another channel published
-    sooner could find no queue.
+    `done()` runs when all are declared. The broker handles channels concurrently, so publish on another channel only
+    after that.
     """
     channel.exchange_declare(EVENT_EXCHANGE, "topic", durable=True)
     channel.exchange_declare(BROADCAST_EXCHANGE, "fanout", durable=True)
@@ -41,12 +41,12 @@ def declare(channel: Channel, done: Callable[[], None]) -> None:
         for receiver in route.receivers:
             channel.queue_declare(event_queue(receiver), durable=True)
             channel.queue_bind(event_queue(receiver), EVENT_EXCHANGE, routing_key=name)
-    # One channel's declarations are made in their order, so the answer to the last one stands for all.
+    # The broker handles one channel's declarations in order, so the answer to the last one covers all.
     channel.queue_declare(QUARANTINE_QUEUE, durable=True, callback=lambda _declared: done())
 
 
 def declare_service(channel: Channel, service: str) -> None:
-    """Declares what one service consumes: its calls, its events and their waiting rooms."""
+    """Declares the queues of one service: its calls, its events and their delayed retries."""
     channel.queue_declare(rpc_queue(service), durable=True)
     channel.queue_declare(event_queue(service), durable=True)
     for seconds in RETRY_SECONDS:

@@ -252,7 +252,9 @@ def test_a_role_that_reads_other_databases_by_a_group_is_refused(server):
 def test_a_right_to_enter_another_service_s_database_is_found(server):
     server.establish("one", "two")
     server.admin(f"GRANT CONNECT ON DATABASE {server.name('one')} TO {server.name('two')}")
-    with pytest.raises(Refused, match=f"{server.name('two')} may connect to the database {server.name('one')}"):
+    with pytest.raises(
+        Refused, match=f"{server.name('two')} may connect to the database {server.name('one')}"
+    ):
         server.establish("one", "two")
 
 

@@ -61,7 +61,7 @@ def now(monkeypatch):
 @pytest.fixture
 def line(now):
     bus = Bus()
-    line = rpc._Line(bus, "probe")
+    line = rpc._SendQueue(bus, "probe")
     line.link = bus.link
     return line
 
@@ -137,7 +137,7 @@ def started(bus, seconds=10.0):
 
 
 def waiting_of(bus):
-    return list(bus._lines["probe"]._waiting)
+    return list(bus._queues["probe"]._waiting)
 
 
 def test_calls_that_were_refused_without_a_broker_are_not_kept(bus, now):
