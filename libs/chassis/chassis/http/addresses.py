@@ -1,7 +1,7 @@
-"""Which addresses on the network a stranger may send us to: URLs and IP addresses judged by their text alone.
+"""Decides from their text which URLs and IP addresses given by strangers we may connect to.
 
-Nothing is resolved or connected here (that is `guarded_http`). A host is accepted only in its one plain
-spelling, so there is no list of odd ones to keep up: neither plain name nor canonical address: refused.
+Nothing is resolved or connected here (`guarded_client` does that). A host is accepted only as a plain name or a
+canonical address. Every other spelling is refused, so no list of unusual spellings is needed.
 """
 
 import re
@@ -13,11 +13,11 @@ from urllib.parse import quote, urlsplit
 
 import idna
 
-#: Our choice: what browsers and platforms handle without trouble.
+#: A length that all browsers and platforms accept.
 MAX_URL_LENGTH = 2_048
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
-#: IANA IPv4 Special-Purpose Address Registry, whole, reachable rows included; then multicast.
+#: All of the IANA IPv4 Special-Purpose Address Registry, including its reachable blocks, and multicast.
 _SPECIAL_V4 = [
     ip_network(block)
     for block in (
@@ -28,24 +28,24 @@ _SPECIAL_V4 = [
     )
 ]  # fmt: skip
 
-#: All that is handed out as global unicast. Outside lie loopback, mapped (::ffff:0:0/96), discard, NAT64
-#: (64:ff9b::/96, 64:ff9b:1::/48), unique local, link-local, site-local, multicast and the unassigned.
+#: All allocated global unicast addresses. Outside are loopback, mapped (::ffff:0:0/96), discard, NAT64 (64:ff9b::/96,
+#: 64:ff9b:1::/48), unique local, link-local, site-local, multicast and unassigned addresses.
 _GLOBAL_V6 = ip_network("2000::/3")
-#: What the IANA IPv6 Special-Purpose Address Registry takes out of it: 2001::/23 holds Teredo and ORCHID,
-#: 2002::/16 is 6to4, the others documentation and AS112.
+#: Blocks of the IANA IPv6 Special-Purpose Address Registry inside it: 2001::/23 (Teredo, ORCHID), 2002::/16 (6to4),
+#: documentation and AS112.
 _SPECIAL_V6 = [
     ip_network(block)
     for block in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 ]
 
 
-#: Names of the machine or its own network (RFC 6761, 6762, 8375, 9476; ICANN's .internal; routers' habits).
+#: Names of the machine or its network (RFC 6761, 6762, 8375, 9476; ICANN's .internal; defaults of routers).
 _PRIVATE_SUFFIXES = (
     "localhost", "local", "localdomain", "internal", "home.arpa", "alt", "lan", "intranet", "corp", "home",
     "private",
 )  # fmt: skip
 
-#: Control characters, lone surrogates, spaces and line ends of every script.
+#: Unicode categories: control characters, lone surrogates, spaces and line separators.
 _NEVER_IN_A_URL = ("Cc", "Cs", "Zs", "Zl", "Zp")
 _PLAIN_IN_A_TARGET = "/%:@!$&'()*+,;=~?[]"
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
@@ -58,7 +58,7 @@ _HIGHEST_PORT = 65_535
 
 
 class UnsafeAddress(Exception):
-    """The address is not one on the public internet, or is not plainly written. `reason` may be shown."""
+    """The address is not on the public internet, or not in plain form. `reason` may be shown to clients."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -67,7 +67,7 @@ class UnsafeAddress(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AllowedNetwork:
-    """A network of the deployment's own, and the ports in it, that a stranger's URL may lead to."""
+    """A network of the deployment, and its ports, that a stranger's URL may lead to."""
 
     network: IPv4Network | IPv6Network
     first_port: int
@@ -80,25 +80,25 @@ class AllowedNetwork:
         return ip in self.network and self.has_port(port)
 
 
-#: What a deployment lets strangers' URLs lead to beside the public internet.
+#: The deployment's networks that strangers' URLs may lead to.
 AllowedNetworks = Collection[AllowedNetwork]
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedTarget:
-    """A URL that passed, taken apart once: nobody need parse it again."""
+    """The parts of an accepted URL."""
 
     #: http or https
     scheme: str
     #: ASCII, lower case, without brackets or a trailing dot.
     host: str
     port: int
-    #: Path and query as they go on the wire.
+    #: Path and query, percent-encoded.
     target: str
 
     @property
     def authority(self) -> str:
-        """Host and, unless it is the scheme's own, port: the Host header."""
+        """The Host header: the host, and the port unless it is the scheme's default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -116,7 +116,7 @@ def is_address(text: str) -> bool:
 
 
 def is_public(address: str | IPv4Address | IPv6Address) -> bool:
-    """Whether an address is an ordinary one of the public internet. False for what is no address."""
+    """Whether an address is on the public internet. False for text that is not an address."""
     try:
         ip = ip_address(address)
     except ValueError:
@@ -127,9 +127,9 @@ def is_public(address: str | IPv4Address | IPv6Address) -> bool:
 
 
 def parse_allowed_network(text: str) -> AllowedNetwork:
-    """`10.0.0.0/8:8080`, `10.0.0.7/32:8000-8099`, `fd00::/8:443`. Raises ValueError.
+    """Parses `10.0.0.0/8:8080`, `10.0.0.7/32:8000-8099` or `fd00::/8:443`. Raises ValueError.
 
-    The prefix length and the port are obligatory: an IPv6 address alone ends in what looks like a port.
+    The prefix length and the port are required, because the end of an IPv6 address looks like a port.
     """
     parts = _ALLOWED_NETWORK.fullmatch(text)
     if parts is None:
@@ -138,12 +138,12 @@ def parse_allowed_network(text: str) -> AllowedNetwork:
         )
     first_port, last_port = int(parts["first"]), int(parts["last"] or parts["first"])
     if not 1 <= first_port <= last_port <= _HIGHEST_PORT:
-        raise ValueError(f"{text!r}: ports are 1 to {_HIGHEST_PORT}, the lower one first")
+        raise ValueError(f"{text!r}: ports must be from 1 to {_HIGHEST_PORT}, the lower one first")
     return AllowedNetwork(ip_network(parts["network"]), first_port, last_port)
 
 
 def is_allowed(address: str | IPv4Address | IPv6Address, port: int, allowed: AllowedNetworks) -> bool:
-    """Whether a deployment allows this port of this address. False for text that is no address."""
+    """Whether the deployment allows this port of this address. False for text that is not an address."""
     try:
         ip = ip_address(address)
     except ValueError:
@@ -152,11 +152,11 @@ def is_allowed(address: str | IPv4Address | IPv6Address, port: int, allowed: All
 
 
 def check_url(url: str, routed_hosts: Collection[str] = (), allowed: AllowedNetworks = ()) -> ParsedTarget:
-    """Accept an http(s) URL of a public host; what its name resolves to is checked when connecting.
+    """Checks and parses an http(s) URL of a public host. Its addresses are checked later, when connecting.
 
-    `routed_hosts` are the lower-case hosts a deployment routes itself (OUTBOUND_HOST_MAP). Addresses in `allowed`
-    networks pass at their ports. At a port of one of them every name passes: only what it resolves to can tell.
-    Raises UnsafeAddress.
+    `routed_hosts`: lower-case hosts that the deployment routes itself (OUTBOUND_HOST_MAP). Addresses in `allowed`
+    networks are accepted at their ports. At these ports every name is accepted too, because only its addresses can
+    decide. Raises UnsafeAddress.
     """
     if len(url) > MAX_URL_LENGTH:
         raise UnsafeAddress(f"The URL is longer than {MAX_URL_LENGTH} characters.")
@@ -201,7 +201,8 @@ def _checked_host(text: str, port: int, routed_hosts: Collection[str], allowed: 
 
 
 def _plain_name(text: str) -> str:
-    """Lower-case ASCII, as DNS is asked for it; full-width digits and ideographic dots become plain."""
+    """Returns the name as DNS expects it, in lower-case ASCII; full-width digits and ideographic dots are normalized.
+    """
     name = text.lower()
     if not name.isascii():
         try:
@@ -215,11 +216,11 @@ def _plain_name(text: str) -> str:
 
 
 def _checked_address(text: str, port: int, allowed: AllowedNetworks) -> str:
-    """An address in canonical form only: short, octal, hex and decimal forms do not parse; no zone ids."""
+    """Checks an address in canonical form. Short, octal, hexadecimal and decimal forms and zone ids are refused."""
     try:
         ip = ip_address(text)
     except ValueError:
-        raise UnsafeAddress("The host is not a plainly written address.") from None
+        raise UnsafeAddress("The host is not an IP address in canonical form.") from None
     if "%" in text or not (is_public(ip) or is_allowed(ip, port, allowed)):
         raise UnsafeAddress("The address is not public.")
     return str(ip)

@@ -1,21 +1,21 @@
-"""Whether others get what one goes without: then it is not wanting on our side."""
+"""Tells a failure of one host from a failure of our own network: do other hosts still succeed?"""
 
 import math
 import time
 
 
 class ConnectivityTracker:
-    """Who was served last, and who before that."""
+    """Remembers the last two hosts that succeeded, and when."""
 
     def __init__(self) -> None:
         self._last = self._before = ("", -math.inf)
 
-    def serve(self, who: str) -> None:
-        if who != self._last[0]:
+    def succeeded(self, host: str) -> None:
+        if host != self._last[0]:
             self._before = self._last
-        self._last = who, time.monotonic()
+        self._last = host, time.monotonic()
 
-    def served_at(self, who: str) -> float:
-        """When (monotonic) anybody but `who` was last; minus infinity: never."""
-        last_who, last_at = self._last
-        return self._before[1] if last_who == who else last_at
+    def others_succeeded_at(self, host: str) -> float:
+        """When any other host succeeded last (monotonic); minus infinity: never."""
+        last_host, last_at = self._last
+        return self._before[1] if last_host == host else last_at

@@ -1,8 +1,8 @@
-"""Fetching what a stranger's URL names, without being sent into our own network.
+"""Fetches URLs given by strangers, without connecting to our own network (SSRF).
 
-The name is resolved here, every address it has must be public, and the connection goes to exactly the address
-that was checked: a name that changes its mind in between (DNS rebinding) changes nothing. A redirect goes the
-same way again. Proxies of the environment are not used: they would resolve the name themselves.
+The host name is resolved here, all its addresses must be public, and the connection goes to exactly the address that
+was checked, so that DNS rebinding has no effect. Every redirect is checked in the same way. Proxies from environment
+variables are not used, because they would resolve the name themselves.
 """
 
 import socket
@@ -27,17 +27,17 @@ from chassis.http.addresses import ParsedTarget, UnsafeAddress, check_url, is_ad
 from chassis.http.measured_socket import MeasuredSocket, measured, secured
 from chassis.http.resolver import Resolve, resolver
 
-#: Our choice: what a CDN needs to send from a short link to the file.
+#: Enough for a short link and a CDN.
 MAX_REDIRECTS = 3
 CHUNK_BYTES = 64 * 1024
-#: For one address of several, at least. Our choice: a SYN that is lost is sent again after one.
+#: The least time for each of several addresses: a lost SYN is sent again after one second.
 _ADDRESS_SECONDS = 1.0
 _REDIRECTS = (301, 302, 303, 307, 308)
 _HEADERS = {"User-Agent": "Posthaste", "Accept": "*/*", "Accept-Encoding": "identity", "Connection": "close"}
 
 
 class FetchProblem(StrEnum):
-    """What became of a fetch that did not bring the file."""
+    """Why a fetch failed."""
 
     UNREACHABLE = "unreachable"
     TIMED_OUT = "timed_out"
@@ -47,7 +47,7 @@ class FetchProblem(StrEnum):
 
 
 class FetchFailed(Exception):
-    """The file did not come; trying again may help only if `retryable`."""
+    """The fetch failed. A retry can help only if `retryable`."""
 
     def __init__(self, problem: FetchProblem, message: str) -> None:
         super().__init__(message)
@@ -61,19 +61,19 @@ class FetchFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The beginning of an answer; `chunks` yields the rest, once, within the caps. Raises FetchFailed."""
+    """The head of an answer. `chunks` yields the body, once, within the limits, and raises FetchFailed."""
 
     status: int
     #: The bare type in lower case, empty if the server named none.
     content_type: str
-    #: As the server announces it, if it does.
+    #: The announced length, if any.
     length_bytes: int | None
     final_url: str
     chunks: Iterator[bytes]
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """Ask the system's resolver; green threads are not held up by it (`host_names`, and gevent by itself)."""
+    """Asks the system's resolver, without blocking other green threads (`host_names`, or gevent's own)."""
     if is_address(host):
         return [host]
     rows = socket.getaddrinfo(host, port, socket.AF_UNSPEC, socket.SOCK_STREAM)
@@ -93,12 +93,12 @@ def stream(
     ssl_context: ssl.SSLContext | None = None,
     counts_our_time: bool = True,
 ) -> Iterator[Stream]:
-    """GET a file piece by piece. `timeout_seconds` is for everything together, from look-up to last byte.
+    """Fetches a file in chunks. `timeout_seconds` covers everything, from the DNS lookup to the last byte.
 
-    Without `counts_our_time` the time that the reader of the body takes between its pieces does not count.
+    Without `counts_our_time`, the time that the reader of the body spends between chunks does not count.
 
-    `allowed_types` holds for 2xx answers; other statuses are the caller's to judge. `host_map` (host ->
-    "ip:port", OUTBOUND_HOST_MAP) routes named hosts past the check. Raises UnsafeAddress and FetchFailed.
+    `allowed_types` applies to 2xx answers; the caller judges other statuses. `host_map` (host -> "ip:port",
+    OUTBOUND_HOST_MAP) routes these hosts without a check. Raises UnsafeAddress and FetchFailed.
     """
     deadline = time.monotonic() + timeout_seconds
     route = _Route(
@@ -118,7 +118,7 @@ def stream(
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """How to get to a host."""
+    """How to reach a host."""
 
     host_map: dict[str, str]
     resolve: Resolve
@@ -126,7 +126,7 @@ class _Route:
 
 
 class _Pinned(HTTPConnection):
-    """Connects to addresses that were checked; Host header, SNI and certificate stay those of the name."""
+    """Connects only to checked addresses. Host header, SNI and certificate check still use the name."""
 
     addresses: Sequence[tuple[str, int]] = ()
     deadline: float = 0.0
@@ -152,7 +152,7 @@ class _Pinned(HTTPConnection):
 def _answer(
     target: ParsedTarget, route: _Route, max_bytes: int, deadline: float, counts_our_time: bool
 ) -> Iterator[BaseHTTPResponse]:
-    """The head of the answer to one GET, with a body of at most so many bytes; its connection ends with the `with`."""
+    """Sends one GET, and yields the head of its answer. Closes the connection at the end of the block."""
     connection = _connection(target, route, deadline)
     try:
         with _failures(deadline):
@@ -170,7 +170,7 @@ def _answer(
 
 @contextmanager
 def _failures(deadline: float) -> Iterator[None]:
-    """Whatever goes wrong with a connection, as FetchFailed."""
+    """Raises every error of a connection as FetchFailed."""
     try:
         yield
     except (HTTPError, HTTPException, OSError, ValueError) as error:
@@ -180,12 +180,12 @@ def _failures(deadline: float) -> Iterator[None]:
 
 
 def _left(deadline: float) -> float:
-    """Seconds until the deadline; never zero, which sockets take for non-blocking."""
+    """Returns the seconds until the deadline, never zero, which would make a socket non-blocking."""
     return max(deadline - time.monotonic(), 0.001)
 
 
 def turn_seconds(deadline: float, addresses_left: int) -> float:
-    """For connecting to one of so many addresses: one that does not answer leaves time for those after it."""
+    """Returns the time to connect to one of several addresses, which leaves time for the others."""
     left = _left(deadline)
     return min(left, max(_ADDRESS_SECONDS, left / addresses_left))
 
@@ -212,7 +212,7 @@ def _addresses(target: ParsedTarget, route: _Route, deadline: float) -> list[tup
         raise FetchFailed(FetchProblem.UNREACHABLE, "The host of the URL is not known.") from error
     if not addresses:
         raise FetchFailed(FetchProblem.UNREACHABLE, "The host of the URL is not known.")
-    # One address of ours among public ones is an attack or a mistake; neither is to be fetched from.
+    # A private address among public ones is an attack or a mistake. Fetch from neither.
     if not all(is_public(address) for address in addresses):
         raise UnsafeAddress("The host is not on the public internet.")
     return [(address, target.port) for address in addresses]
@@ -220,7 +220,7 @@ def _addresses(target: ParsedTarget, route: _Route, deadline: float) -> list[tup
 
 @cache
 def trusted() -> ssl.SSLContext:
-    """The certificate authorities that outbound calls trust."""
+    """Returns the TLS context of outbound calls, which trusts the public certificate authorities."""
     context = create_urllib3_context()
     context.load_verify_locations(certifi.where())
     return context

@@ -1,10 +1,10 @@
-"""Look-ups of host names under eventlet, in real threads: the C library's resolver would hold up every green one.
+"""DNS lookups under eventlet, in real threads: the C library's resolver would block every green thread.
 
-A resolver that does not answer takes tens of seconds (5 s, twice, for each search domain). eventlet's own thread pool
-is not used: its few threads hash passwords and decode pictures, which must not wait for a name, and a process that ends
-joins them. Each look-up has a thread of its own, which nobody waits for once its asker has gone.
+A resolver without an answer takes tens of seconds (5 s, twice, for each search domain). eventlet's own thread pool is
+not used: its few threads hash passwords, which must not wait for a lookup, and a process joins them at its end. Each
+lookup has its own thread, which nothing waits for once the caller has given up.
 
-libpq, which resolves in C by itself, is given addresses (`database`).
+libpq, which resolves in C itself, gets addresses (`db.database`).
 """
 
 import os
@@ -20,22 +20,22 @@ from eventlet.semaphore import Semaphore
 
 from chassis.http.addresses import is_address
 
-#: Look-ups at once; strangers' names take three quarters of them at most (`look_ups`). Our choice.
+#: Concurrent lookups. Names given by strangers take at most three quarters of them (`resolver`).
 _AT_ONCE = 256
 _turns = Semaphore(_AT_ONCE)
 _threading: Any = patcher.original("threading")
 _look_up = socket.getaddrinfo
-#: The thread of the event loop is the one that imports this.
+#: The event loop's thread, which imports this module.
 _loop = _threading.get_ident()
 
 
 def look_up_in_threads() -> None:
-    """From now on `socket.getaddrinfo` keeps nobody waiting but its caller."""
+    """Makes `socket.getaddrinfo` block only its caller from now on."""
     socket.getaddrinfo = eventlet.green.socket.getaddrinfo = _getaddrinfo
 
 
 def _getaddrinfo(host: Any, *args: Any, **options: Any) -> list[Any]:
-    """As socket's. Addresses need no look-up, and in a real thread there is nobody to hold up."""
+    """As socket.getaddrinfo. Looks up directly for an IP address, and in a real thread, where it blocks no other."""
     look_up = partial(_look_up, host, *args, **options)
     if not host or (isinstance(host, str) and is_address(host)) or _threading.get_ident() != _loop:
         return look_up()
@@ -44,7 +44,7 @@ def _getaddrinfo(host: Any, *args: Any, **options: Any) -> list[Any]:
 
 
 def _in_thread(look_up: Callable[[], list[Any]]) -> list[Any]:
-    """Each side closes its own end of a pipe; the thread's says that it is done. Raises what the look-up does."""
+    """Runs a lookup in a thread, which closes its end of a pipe when it has ended. Raises the lookup's error."""
     ours, theirs = os.pipe()
     found: list[list[Any]] = []
     problems: list[Exception] = []
@@ -59,7 +59,7 @@ def _in_thread(look_up: Callable[[], list[Any]]) -> list[Any]:
 
     try:
         _threading.Thread(target=run, name="host-name", daemon=True).start()
-    except RuntimeError as problem:  # no further thread is to be had
+    except RuntimeError as problem:  # no thread can be started
         os.close(ours)
         os.close(theirs)
         raise socket.gaierror(socket.EAI_MEMORY, str(problem)) from problem

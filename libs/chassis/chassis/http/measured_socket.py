@@ -1,8 +1,8 @@
-"""Sockets to other people's servers: limited in time and in bytes, and read in turns with all other work.
+"""Sockets to other servers, with limits of time and bytes, that yield to other green threads.
 
-A green thread makes way only where it waits. A server that always has more to send makes it wait nowhere, so that no
-timer runs either; and `http.client` and OpenSSL read without end what is no part of an answer: heads that say "go on",
-trailers, extensions of chunks, TLS tickets.
+A green thread yields only when it waits. A server that always has more to send never makes it wait, so no timer runs
+either. And `http.client` and OpenSSL read some data without limit: heads of 1xx answers, trailers, extensions of
+chunks, TLS tickets.
 """
 
 import math
@@ -14,14 +14,14 @@ from typing import Any
 
 from urllib3.util.ssltransport import SSLTransport
 
-#: Certificates, a head. Our choice: servers and proxies allow heads of 8 to 64 KiB.
+#: Limit for certificates and a head: servers and proxies allow heads of 8 to 64 KiB.
 _HEAD_BYTES = 256 * 1024
-#: What may come for each byte of a body, with the sizes of its chunks. Our choice: chunks of one byte need six.
+#: Limit per byte of a body, with the framing of its chunks: chunks of one byte need six.
 _WIRE_BYTES = 8
 
 
 class MeasuredSocket(socket.socket):
-    """Green where sockets are, also if nothing makes it wait."""
+    """A socket with limits, which yields to other green threads even when data is always ready."""
 
     _deadline = 0.0
     _read_seconds = _send_seconds = math.inf
@@ -39,11 +39,11 @@ class MeasuredSocket(socket.socket):
         send_seconds: float = math.inf,
         counts_our_time: bool = True,
     ) -> None:
-        """Until the deadline (of `time.monotonic`) a head may come, and a body of so many bytes.
+        """Allows a head and a body of `body_bytes` until the deadline (monotonic).
 
-        From now on reading and writing raise TimeoutError past the deadline, and where no byte moves for
-        `read_seconds` or `send_seconds`; HTTPException past the measure. Without `counts_our_time` the deadline moves
-        on while nobody reads or writes: only the time for which the peer keeps us waiting counts.
+        From now on reads and writes raise TimeoutError after the deadline, or when no byte moves for `read_seconds` or
+        `send_seconds`, and HTTPException beyond the limit of bytes. Without `counts_our_time`, time between reads and
+        writes does not count, but only the time that the peer makes us wait.
         """
         self._deadline, self._read_seconds, self._send_seconds = deadline, read_seconds, send_seconds
         self._counts_our_time, self._rested_at = counts_our_time, time.monotonic()
@@ -51,7 +51,7 @@ class MeasuredSocket(socket.socket):
         self._left_bytes = _HEAD_BYTES + _WIRE_BYTES * body_bytes
 
     def extend(self, seconds: float) -> None:
-        """Moves the deadline on, for a body whose size is known now."""
+        """Extends the deadline, for a body whose size has become known."""
         self._deadline += seconds
 
     def recv(self, *arguments: Any) -> bytes:
@@ -75,10 +75,10 @@ class MeasuredSocket(socket.socket):
         return count
 
     def sendall(self, data: Any, *arguments: Any) -> None:
-        """Sends piece by piece, so that a peer that reads slowly is not taken for a silent one.
+        """Sends in pieces, so that a slowly reading peer does not count as silent.
 
-        Nothing is not sent: TLS does so before each read, and where the peer has hung up that raises instead of
-        giving what it said before.
+        Skips empty data, which TLS sends before each read: after the peer has closed the connection, sending would
+        raise before its last bytes are read.
         """
         with memoryview(data) as view, view.cast("B") as left:
             sent = 0
@@ -87,14 +87,14 @@ class MeasuredSocket(socket.socket):
 
     def _make_way(self) -> None:
         if self._left_bytes < 0:
-            raise HTTPException("more came than an answer is made of")
-        if self._has_read:  # the first piece is one that was waited for
+            raise HTTPException("the answer is larger than the limit")
+        if self._has_read:  # the first read has waited already
             time.sleep(0)
         self._has_read = True
         self._limit(self._read_seconds)
 
     def _limit(self, silence_seconds: float) -> None:
-        """The time-out of a socket starts anew with every byte; this one does not."""
+        """Sets the socket's timeout to the remaining time: a constant timeout would start again with every byte."""
         now = time.monotonic()
         if not self._counts_our_time:
             self._deadline += now - self._rested_at
@@ -106,14 +106,14 @@ class MeasuredSocket(socket.socket):
 
 
 def measured(sock: socket.socket, deadline: float) -> MeasuredSocket:
-    """The connection of `sock`, which is left without it; a head is allowed."""
+    """Takes over the connection of `sock`, and allows a head."""
     made = MeasuredSocket(sock.family, sock.type, sock.proto, fileno=sock.detach())
     made.allow(deadline)
     return made
 
 
 def secured(sock: MeasuredSocket, context: ssl.SSLContext, host: str) -> Any:
-    """TLS that takes every byte by way of `sock`; OpenSSL would go on reading by itself. As a socket of `ssl`."""
+    """Returns TLS over `sock`, usable like a socket of `ssl`, whose OpenSSL does not read the connection itself."""
     try:
         return SSLTransport(sock, context, server_hostname=host)
     except BaseException:

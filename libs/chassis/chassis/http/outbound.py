@@ -1,8 +1,8 @@
 """Calls to servers that the configuration names (platforms, providers, object storage), over kept connections.
 
-Every call has a ceiling. urllib3's own time-outs start anew with each byte, so a server that sends or takes a byte now
-and then would hold its caller for ever; here the socket of the connection ends a call whose time is over. Addresses
-that strangers name are called through `guarded_http` and `posting` instead.
+Every call has a ceiling. urllib3's own timeouts start again with each byte, so a server that moves a byte now and then
+could block its caller for ever. Here the connection's socket ends a call at its ceiling. For addresses given by
+strangers use `guarded_client` and `webhook_connection` instead.
 """
 
 import math
@@ -25,40 +25,39 @@ from urllib3.util.ssl_ import create_urllib3_context
 from chassis.http.guarded_client import trusted
 from chassis.http.measured_socket import MeasuredSocket, measured, secured
 
-#: The slowest transfer that still succeeds. Our choice: half of the slowest upload that has to work, a photo at
-#: 200 kB/s.
+#: The slowest transfer that still succeeds: half the rate of the slowest upload that has to work, a photo at 200 kB/s.
 SLOWEST_BYTES_PER_SECOND = 100_000.0
-#: A connection that has rested for longer is not used again: its server may be closing it at that moment, and then
-#: nobody knows whether the call arrived. Below the shortest usual time of servers, 5 s (Node's keepAliveTimeout and
-#: Apache's KeepAliveTimeout by default).
+#: A connection that was idle for longer is not used again: its server may be closing it at that moment, and then it is
+#: unknown whether the call arrived. Below the shortest usual keep-alive timeout of servers, 5 s (defaults of Node and
+#: Apache).
 MAX_REST_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long one server may keep us waiting. Times in seconds."""
+    """How long a server may make us wait, in seconds."""
 
-    #: To connect to one address of the host. The TLS handshake that follows may take as long again.
+    #: Time to connect to one address of the host. The TLS handshake may take the same time again.
     connect_seconds: float
-    #: In which no byte moves. It is also the ceiling of a call that carries next to nothing.
+    #: Longest time without any byte, and the ceiling of a call with a small body.
     silence_seconds: float
-    #: What each byte of a body adds to the ceiling.
+    #: Rate that a body adds to the ceiling.
     bytes_per_second: float = SLOWEST_BYTES_PER_SECOND
-    #: The largest answer; more raises ProtocolError. Only roughly: the framing counts too.
+    #: The largest answer, approximately: the framing counts too. A larger one raises ProtocolError.
     max_answer_bytes: float = math.inf
-    #: Whether an answer's announced length adds to the ceiling as well: for downloads from our own storage alone, as
-    #: any other server could announce a length without end.
+    #: Whether an answer's announced length adds to the ceiling too. Only for downloads from our own storage, because
+    #: any other server could announce an endless body.
     trusts_length: bool = False
 
     def ceiling(self, size_bytes: int) -> float:
-        """How long a call may keep us waiting after its connection stands, for a body of so many bytes."""
+        """Returns how long a connected call with a body of this size may make us wait."""
         return self.silence_seconds + size_bytes / self.bytes_per_second
 
 
 class Outbound(urllib3.PoolManager):
-    """A pool of connections whose calls end at their ceilings; thread-safe. No redirects, no proxies.
+    """A connection pool whose calls end at their ceilings. Thread-safe. No redirects, no proxies.
 
-    Only the time for which the server keeps us waiting counts, not what we need to make a body or to use an answer.
+    Only the time that the server makes us wait counts, not our own time to create a body or to use an answer.
     A call that reaches its ceiling raises urllib3's ProtocolError or ReadTimeoutError with a TimeoutError as cause.
     """
 
@@ -70,9 +69,9 @@ class Outbound(urllib3.PoolManager):
         ssl_context: ssl.SSLContext | None = None,
         retries: urllib3.Retry | bool = False,
     ) -> None:
-        """`connections` are kept for each host. `ssl_context`: None trusts the public authorities.
+        """`connections`: kept for each host. `ssl_context`: None trusts the public authorities.
 
-        `retries`: each of them has a ceiling of its own.
+        Each of `retries` has its own ceiling.
         """
         silence = None if math.isinf(limits.silence_seconds) else limits.silence_seconds
         super().__init__(
@@ -93,7 +92,7 @@ class Outbound(urllib3.PoolManager):
         ceiling_seconds: float | None = None,
         **options: Any,
     ) -> BaseHTTPResponse:
-        """As PoolManager's. `ceiling_seconds` instead of the ceiling that suits the body's size."""
+        """As PoolManager.urlopen. `ceiling_seconds` replaces the ceiling for the body's size."""
         with _calling(self._limits, ceiling_seconds):
             return super().urlopen(method, url, redirect=redirect, **options)
 
@@ -108,7 +107,7 @@ def with_system_authorities() -> ssl.SSLContext:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What the connection that serves a call has to know of it: urllib3 has no way to hand it on."""
+    """The limits of a call. A context variable passes it to the connection, because urllib3 has no parameter for it."""
 
     limits: Limits
     ceiling_seconds: float | None
@@ -127,17 +126,17 @@ def _calling(limits: Limits, ceiling_seconds: float | None) -> Iterator[None]:
 
 
 class _Connection(HTTPConnection):
-    """Its socket knows the ceiling of the call that it serves."""
+    """A connection whose socket enforces the ceiling of its call."""
 
     _measured: MeasuredSocket
-    #: When the answer to its latest call began (monotonic). A new connection has not rested yet.
+    #: When the answer to the latest call began (monotonic), or infinity for a new connection.
     _rests_since = math.inf
 
     def _new_conn(self) -> Any:
         assert isinstance(self.timeout, float | int), "the pool sets the time for connecting"
         sock = super()._new_conn()
         self._rests_since = math.inf
-        # Counted from here: the name may have addresses before this one that took their time to fail.
+        # From now on: attempts at earlier addresses of the name may have taken time.
         self._measured = measured(sock, time.monotonic() + self.timeout)
         return self._measured
 
@@ -160,7 +159,7 @@ class _Connection(HTTPConnection):
         self._measured.allow(
             time.monotonic() + seconds,
             call.limits.max_answer_bytes,
-            # The end of a body may lie in our own kernel's buffer for as long as the ceiling allows.
+            # The end of the request's body may stay in our own kernel's buffer until the ceiling.
             read_seconds=max(seconds, call.limits.silence_seconds),
             send_seconds=call.limits.silence_seconds,
             counts_our_time=False,
@@ -182,7 +181,7 @@ class _SecureConnection(_Connection, HTTPSConnection):
     """TLS over a measured socket."""
 
     def connect(self) -> None:
-        """Raises ConnectTimeoutError where the handshake takes too long: nothing was sent then."""
+        """Raises ConnectTimeoutError when the handshake takes too long, because no request was sent then."""
         assert self.ssl_context is not None, "given to the pool"
         sock = self._new_conn()
         try:
@@ -201,7 +200,7 @@ class _SecurePool(HTTPSConnectionPool):
 
 
 def _length(body: Any, headers: Mapping[str, str]) -> int:
-    """Of a request's body in bytes: as it says itself, or as its head announces it."""
+    """Returns the size of a request's body in bytes, from the body itself or from Content-Length."""
     if isinstance(body, bytes):
         return len(body)
     announced = str(headers.get("Content-Length", ""))

@@ -1,7 +1,7 @@
-"""Look-ups of strangers' names with a limit of time: slow names of some leave turns for the others.
+"""DNS lookups of names given by strangers, with a time limit, so that slow names do not block others.
 
-A look-up cannot be ended. So a name has one at a time, for all who ask meanwhile, and none is begun that nobody waits
-for any more. Where they run is `host_names`' matter.
+A running lookup cannot be cancelled. So each name has at most one, shared by all callers, and a lookup without a
+waiting caller is not begun. `host_names` decides where lookups run.
 """
 
 import threading
@@ -15,29 +15,31 @@ from chassis.http.connectivity import ConnectivityTracker
 
 #: host and port -> addresses as text; raises OSError.
 Resolve = Callable[[str, int], Sequence[str]]
-#: At once, those included that nobody waits for any more: three quarters of what `host_names` has room for. Our choice.
+#: Concurrent lookups, including abandoned ones: three quarters of `host_names`' limit, which leaves some to other
+#: names.
 _AT_ONCE = 192
 _Asked = tuple[Resolve, str, int]
 _Answer = Future[Sequence[str]]
 
 
 class NoTurn(TimeoutError):
-    """The time was over before the look-up began."""
+    """The timeout passed before the lookup began."""
 
 
 class Resolver:
-    """One per process: `resolver()`."""
+    """Looks up names. One per process: `resolver()`."""
 
     def __init__(self, at_once: int) -> None:
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="look-up")
         self._lock = threading.Lock()
         self._under_way: dict[_Asked, _Answer] = {}
         self._waiting: Counter[_Answer] = Counter()
-        #: Hosts that were found, of the public internet.
+        #: Names of the public internet that were resolved.
         self.found = ConnectivityTracker()
 
     def ask(self, resolve: Resolve, host: str, port: int, timeout_seconds: float) -> Sequence[str]:
-        """Raises what `resolve` does; TimeoutError when it takes too long, NoTurn when there was no turn for it."""
+        """Looks up a name. Raises TimeoutError, NoTurn when the lookup did not begin in time, and errors of `resolve`.
+        """
         asked = (resolve, host, port)
         with self._lock:
             if asked not in self._under_way:
@@ -58,8 +60,10 @@ class Resolver:
         resolve, host, port = asked
         try:
             addresses = resolve(host, port)
-            if any(map(is_public, addresses)):  # others may stand in a file of ours, or be known to us alone
-                self.found.serve(host)
+            if any(
+                map(is_public, addresses)
+            ):  # private names may come from /etc/hosts, and prove nothing about the network
+                self.found.succeeded(host)
             return addresses
         finally:
             with self._lock:

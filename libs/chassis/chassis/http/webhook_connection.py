@@ -1,7 +1,8 @@
-"""Posting to what a stranger's URL names, again and again, over one connection that is kept.
+"""Sends POST requests to a URL given by a stranger, over one connection that is kept open.
 
-As in `guarded_http` the name is resolved here, before every request, and the connection goes to exactly an address
-that was checked; a kept one is used only while its own address is still among them. Redirects are not followed.
+As in `guarded_client`, the name is resolved here before every request, and the connection goes to exactly the address
+that was checked. A kept connection is used only while its address is still one of the name's. Redirects are not
+followed.
 """
 
 import errno
@@ -30,14 +31,14 @@ from chassis.http.guarded_client import resolve, trusted, turn_seconds
 from chassis.http.measured_socket import MeasuredSocket, measured, secured
 from chassis.http.resolver import NoTurn, Resolve, resolver
 
-#: A connection used so recently is not looked at before it is used again. Our choice.
+#: A connection that was used more recently is not checked before its next use, because the check costs a system call.
 _FRESH_SECONDS = 0.1
-#: What a server does to a kept connection that it no longer wants.
+#: Errors of a kept connection that the server has closed.
 _HUNG_UP = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
-#: What this machine may run out of, and what its network may lack.
+#: Errors for missing resources of this machine, and for a missing route of its network.
 _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _NO_WAY = (errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL)
-#: Public IPv4 addresses that were connected to.
+#: Public IPv4 addresses that we could connect to.
 _reached = ConnectivityTracker()
 
 
@@ -55,13 +56,13 @@ class PostProblem(StrEnum):
 
 
 class PostFailed(Exception):
-    """No answer came; whether the server has read the request is not known."""
+    """No answer came. The server may have received the request."""
 
     def __init__(self, problem: PostProblem, *, is_ours: bool = False, others_at: float = -math.inf) -> None:
-        """`is_ours`: for want of something of this machine or its network; the server was not asked.
+        """`is_ours`: this machine or its network failed, and the server got no request.
 
-        For a name without an answer and a network without a way that is a guess: `others_at` is when (monotonic) others
-        last got theirs. Who goes without for a while in which others do not, goes without alone.
+        For a DNS lookup without an answer and for a missing route this is a guess. `others_at` is when other hosts last
+        succeeded (monotonic): if others succeed for a while in which this host fails, the failure is the host's.
         """
         super().__init__(problem.value)
         self.problem = problem
@@ -71,16 +72,16 @@ class PostFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What the server said."""
+    """The server's answer."""
 
     status: int
-    #: Of the body at most as much as was asked for. None where the server is not on the public internet: what answers
-    #: in a deployment's own network is no business of the stranger who named it.
+    #: The beginning of the body, up to the limit. None for a server outside the public internet: a stranger must not
+    #: read answers from the deployment's own network.
     body: bytes | None
 
 
 class WebhookConnection:
-    """One connection to a server, opened by the first request and kept between them. For one user at a time."""
+    """One connection to a server, opened by the first request and kept between requests. Not thread-safe."""
 
     def __init__(
         self,
@@ -88,13 +89,13 @@ class WebhookConnection:
         resolve: Resolve = resolve,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        """`allowed`: the deployment's own networks, with their ports, that URLs may lead to."""
+        """`allowed`: the deployment's own networks and ports that URLs may lead to."""
         self._allowed = allowed
         self._resolve = resolve
         self._ssl_context = ssl_context
         self._connection: HTTPConnection | None = None
         self._peer: tuple[str, str, int, str] | None = None
-        #: The address that answered last: of several it is tried first.
+        #: The address that answered last, which is tried first.
         self._answered = ""
         self._socket: MeasuredSocket | None = None
         self._used_at = 0.0
@@ -103,9 +104,9 @@ class WebhookConnection:
     def post(
         self, url: str, body: bytes, headers: Mapping[str, str], *, timeout_seconds: float, max_bytes: int
     ) -> Answered:
-        """`timeout_seconds` is for everything together, from look-up to last byte. Raises PostFailed.
+        """Sends a POST request. `timeout_seconds` covers everything, from the DNS lookup to the last byte.
 
-        An answer whose beginning came in time is an answer, even if the rest did not.
+        An answer whose head came in time counts, even if its body is incomplete. Raises PostFailed.
         """
         deadline = time.monotonic() + timeout_seconds
         with _problems(deadline):
@@ -119,7 +120,7 @@ class WebhookConnection:
             return self._exchange(target, body, headers, deadline, max_bytes)
 
     def _checked(self, url: str) -> ParsedTarget:
-        """The text of a URL says the same each time. Raises UnsafeAddress."""
+        """Checks a URL, once for each text. Raises UnsafeAddress."""
         if self._target is None or self._target[0] != url:
             self._target = url, check_url(url, allowed=self._allowed)
         return self._target[1]
@@ -130,10 +131,10 @@ class WebhookConnection:
         self._connection = self._socket = self._peer = None
 
     def _addresses(self, target: ParsedTarget, deadline: float) -> list[str]:
-        """Where the name leads: public addresses, or allowed ones. Raises PostFailed, UnsafeAddress."""
+        """Returns the name's addresses, all public or allowed. Raises PostFailed, UnsafeAddress."""
         if is_address(target.host):
-            return [target.host]  # judged with the URL
-        others_at = resolver().found.served_at(target.host)
+            return [target.host]  # checked with the URL
+        others_at = resolver().found.others_succeeded_at(target.host)
         try:
             answer = resolver().ask(self._resolve, target.host, target.port, _left(deadline))
             found = list(dict.fromkeys(answer))
@@ -148,15 +149,15 @@ class WebhookConnection:
         inside = [address for address in found if is_allowed(address, target.port, self._allowed)]
         if inside:
             return inside
-        # One address of ours among public ones is an attack or a mistake; neither is to be posted to.
+        # A private address among public ones is an attack or a mistake. Post to neither.
         if not found or not all(map(is_public, found)):
             raise UnsafeAddress("The host is not on the public internet.")
         return found
 
     def _is_quiet(self) -> bool:
-        """Whether nothing came over the kept connection while it rested: a server says, or only shows, that it closes.
+        """Whether nothing arrived on the idle connection: data or an end mean that the server closes it.
 
-        Not asked of one that was in use just now: the question costs as much as a request.
+        Skips the check for a connection that was used just now.
         """
         sock = self._connection.sock if self._connection is not None else None
         is_fresh = time.monotonic() - self._used_at < _FRESH_SECONDS
@@ -170,7 +171,7 @@ class WebhookConnection:
         is_tls = target.scheme == "https"
         wire = secured(sock, self._context(), target.host) if is_tls else sock
         self._connection = HTTPConnection(target.host, target.port)
-        self._connection.auto_open = 0  # it would ask the resolver itself
+        self._connection.auto_open = 0  # reconnecting would resolve the name without a check
         self._connection.sock = wire
         self._socket = sock
         self._peer = (target.scheme, target.host, target.port, address)
@@ -196,14 +197,14 @@ class WebhookConnection:
             self._used_at = time.monotonic()
             return Answered(response.status, answer if is_public(self._peer[3]) else None)
         finally:
-            if response is not None:  # it may be the one that holds the socket
+            if response is not None:  # it may hold the socket
                 response.close()
             if not keeps:
                 self.close()
 
 
 def _dial(target: ParsedTarget, addresses: Sequence[str], deadline: float) -> tuple[MeasuredSocket, str]:
-    """A connection to the first address that answers. Raises OSError; PostFailed if one of them was not asked."""
+    """Connects to the first address that answers. Raises OSError, or PostFailed if we could not try one of them."""
     problem: Exception = OSError("no address")
     for number, address in enumerate(addresses):
         seconds = turn_seconds(deadline, len(addresses) - number)
@@ -211,20 +212,22 @@ def _dial(target: ParsedTarget, addresses: Sequence[str], deadline: float) -> tu
             sock = socket.create_connection((address, target.port), timeout=seconds)
         except OSError as error:
             if _is_ours(error, address):
-                others_at = _reached.served_at(address) if error.errno == errno.ENETUNREACH else -math.inf
+                others_at = (
+                    _reached.others_succeeded_at(address) if error.errno == errno.ENETUNREACH else -math.inf
+                )
                 problem = PostFailed(PostProblem.UNREACHABLE, is_ours=True, others_at=others_at)
             elif not isinstance(problem, PostFailed):
                 problem = error
         else:
             if ":" not in address and is_public(address):
-                _reached.serve(address)
+                _reached.succeeded(address)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return measured(sock, deadline), address
     raise problem
 
 
 def _read(response: HTTPResponse, max_bytes: int) -> tuple[bytes, bool]:
-    """Of the body as much as came, and whether that is all."""
+    """Returns the bytes of the body that came, and whether the body is complete."""
     body = bytearray()
     try:
         while len(body) < max_bytes and (piece := response.read1(max_bytes - len(body))):
@@ -236,7 +239,7 @@ def _read(response: HTTPResponse, max_bytes: int) -> tuple[bytes, bool]:
 
 @contextmanager
 def _problems(deadline: float) -> Iterator[None]:
-    """Whatever goes wrong, as PostFailed."""
+    """Raises every error as PostFailed."""
     try:
         yield
     except UnsafeAddress:
@@ -246,7 +249,8 @@ def _problems(deadline: float) -> Iterator[None]:
 
 
 def _is_ours(error: Exception, address: str = "") -> bool:
-    """Whether something of ours was wanting. No way to an IPv6 `address` is none: some networks never have one."""
+    """Whether this machine or its network failed. A missing route to an IPv6 `address` does not count: many have none.
+    """
     if isinstance(error, socket.gaierror):
         return error.errno in (socket.EAI_AGAIN, socket.EAI_MEMORY)
     number = error.errno if isinstance(error, OSError) else None
@@ -266,5 +270,5 @@ def _problem_of(error: Exception, deadline: float) -> PostProblem:
 
 
 def _left(deadline: float) -> float:
-    """Seconds until the deadline; never zero, which sockets take for non-blocking."""
+    """Returns the seconds until the deadline, never zero, which would make a socket non-blocking."""
     return max(deadline - time.monotonic(), 0.001)

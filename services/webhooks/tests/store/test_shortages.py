@@ -91,7 +91,7 @@ def test_who_alone_has_no_name_is_put_off_for_a_while_and_then_disabled(desk: An
     assert [line["event"] for line in logged].count("attempts_put_off") == 1
     assert (desk.show(lame).status, desk.show(lame).consecutive_failures) == ("active", 0)
     lanes[lame].wanting_since -= 3_600
-    resolver().found.serve(
+    resolver().found.succeeded(
         "elsewhere.example.com"
     )  # a name of the public internet: the resolver answers others
     go_on(desk)
