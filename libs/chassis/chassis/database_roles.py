@@ -225,8 +225,7 @@ def _rows(cursor: Any, statement: str, *values: Any, **named: Any) -> list[tuple
 
 @contextmanager
 def _session(admin_url: str, database: str | None = None) -> Iterator[Any]:
-    """Opens a cursor in autocommit, and waits until the server accepts connections. Raises psycopg2.OperationalError.
-    """
+    """Opens a cursor in autocommit, once the server accepts connections. Raises psycopg2.OperationalError."""
     address = make_url(admin_url).set(drivername="postgresql")
     if database is not None:
         address = address.set(database=database)

@@ -113,8 +113,7 @@ class Link:
         self._ioloop.call_later(seconds, function)
 
     def open_channel(self, on_open: Callable[[Channel], None]) -> None:
-        """Opens another channel, whose closing closes nothing else. Only from the I/O thread, while the link is open.
-        """
+        """Opens another channel, which may close alone. Only from the I/O thread, while the link is open."""
         assert self._connection is not None
         self._connection.channel(on_open_callback=on_open)
 

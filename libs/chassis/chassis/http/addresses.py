@@ -201,8 +201,7 @@ def _checked_host(text: str, port: int, routed_hosts: Collection[str], allowed: 
 
 
 def _plain_name(text: str) -> str:
-    """Returns the name as DNS expects it, in lower-case ASCII; full-width digits and ideographic dots are normalized.
-    """
+    """Returns the name in lower-case ASCII for DNS, with full-width digits and ideographic dots normalized."""
     name = text.lower()
     if not name.isascii():
         try:

@@ -38,8 +38,7 @@ class Resolver:
         self.found = ConnectivityTracker()
 
     def ask(self, resolve: Resolve, host: str, port: int, timeout_seconds: float) -> Sequence[str]:
-        """Looks up a name. Raises TimeoutError, NoTurn when the lookup did not begin in time, and errors of `resolve`.
-        """
+        """Looks up a name. Raises TimeoutError, NoTurn if the lookup did not begin in time, errors of `resolve`."""
         asked = (resolve, host, port)
         with self._lock:
             if asked not in self._under_way:

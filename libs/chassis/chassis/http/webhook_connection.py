@@ -249,8 +249,7 @@ def _problems(deadline: float) -> Iterator[None]:
 
 
 def _is_ours(error: Exception, address: str = "") -> bool:
-    """Whether this machine or its network failed. A missing route to an IPv6 `address` does not count: many have none.
-    """
+    """Whether this machine or its network failed. A missing IPv6 route does not count: many networks have none."""
     if isinstance(error, socket.gaierror):
         return error.errno in (socket.EAI_AGAIN, socket.EAI_MEMORY)
     number = error.errno if isinstance(error, OSError) else None

@@ -238,7 +238,7 @@ def test_roles_that_have_other_work_are_refused_and_stay_as_they_are(server):
             establish(server.admin_url, owners_of({"one": server.url("one", role=role)}))
         assert server.admin(f"SELECT rolsuper FROM pg_roles WHERE rolname = '{role}'") == [(True,)]
     old = server.make_role("shared")
-    with pytest.raises(Refused, match="other work"):
+    with pytest.raises(Refused, match="other uses"):
         establish(server.admin_url, owners_of({"one": server.url("one", role=old)}), kept_roles=[old])
 
 
