@@ -1,8 +1,11 @@
 """Sample media and the files that misbehave: local-stack.md, "Sample media and addresses"."""
 
+import re
+import subprocess
 from io import BytesIO
 
 import pytest
+from imageio_ffmpeg import get_ffmpeg_exe
 from PIL import ExifTags, Image
 
 from simulator import inspection
@@ -84,6 +87,15 @@ def test_a_padded_photo_has_the_asked_for_size_and_still_opens(client):
 def test_videos_have_their_length_and_order_of_boxes(client, name, seconds, moov_first):
     film = inspection.video(client.get(f"/media/{name}").data)
     assert (film.seconds, film.moov_first) == (seconds, moov_first)
+
+
+@pytest.mark.parametrize(("name", "frames"), [("video-12s-64x64.mp4", 360), ("video-1s-64x64.webm", 10)])
+def test_a_player_shows_every_frame_of_a_video(client, tmp_path, name, frames):
+    (tmp_path / name).write_bytes(client.get(f"/media/{name}").data)
+    command = [get_ffmpeg_exe(), "-v", "error", "-stats", "-i", tmp_path / name, "-f", "null", "-"]
+    played = subprocess.run(command, capture_output=True, text=True, check=True)
+    [progress] = played.stderr.strip().splitlines()  # no complaint beside it
+    assert re.findall(r"frame= *(\d+)", progress)[-1:] == [str(frames)]
 
 
 @pytest.mark.parametrize(

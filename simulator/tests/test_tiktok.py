@@ -10,7 +10,7 @@ from simulator.config import Settings
 from simulator.samples import video
 
 MIB = 2**20
-CLIP = video.make(5, 640, 360, b"isom", False)
+CLIP = video.make(5, 64, 64)
 PUBLIC = {"title": "Bread", "privacy_level": "PUBLIC_TO_EVERYONE"}
 
 
@@ -146,7 +146,7 @@ def test_a_private_post_never_gets_an_id(creator, clock):
     assert creator.status(publish_id)["publicaly_available_post_id"] == []
 
 
-LONG = video.make(601, 16, 16, b"isom", False)
+LONG = video.make(601, 16, 16)
 
 
 @pytest.mark.parametrize(

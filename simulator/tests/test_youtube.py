@@ -11,7 +11,7 @@ from simulator.config import Settings
 from simulator.samples import video
 
 KIB = 1024
-CLIP = video.make(5, 640, 360, b"isom", False)
+CLIP = video.make(5, 64, 64)
 SNIPPET = {"title": "Bread", "description": "warm", "categoryId": "22"}
 
 

@@ -9,7 +9,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as AnyResponse
 
 from simulator import connection
-from simulator.samples import photo, video, webm
+from simulator.samples import photo, video
 
 media = Blueprint("media", __name__, url_prefix="/media")
 
@@ -36,15 +36,10 @@ def sample(name: str) -> Response:
             return _file(photo.padded(data, int(match[3]) << 20) if match[3] else data, ending)
     if match := _VIDEO.fullmatch(name):
         width, height = (int(match[2]) & ~1, int(match[3]) & ~1) if match[2] else (640, 360)
-        brand = b"qt  " if match[5] == "mov" else b"isom"
-        if (
-            match[5] == "webm"
-            and 0 < int(match[1]) <= webm.MAX_SECONDS
-            and max(width, height) <= webm.MAX_SIDE
-        ):
-            return _file(webm.make(int(match[1]), width, height), "webm")
-        if match[5] != "webm" and 0 < int(match[1]) <= 1200 and max(width, height) <= 1920:
-            return _file(video.make(int(match[1]), width, height, brand, bool(match[4])), match[5])
+        seconds, ending = int(match[1]), match[5]
+        longest_seconds, longest_side = video.LIMITS[ending]
+        if 0 < seconds <= longest_seconds and max(width, height) <= longest_side:
+            return _file(video.make(seconds, width, height, ending, bool(match[4])), ending)
     raise NotFound
 
 
