@@ -9,7 +9,7 @@ NOT_OFFERED = "not offered by the platform"
 NOT_IN_CONTRACT = "not in the contract"
 
 PAGE = Path(__file__).parents[3] / "docs" / "platforms.md"
-_BEGIN, _END = "<!-- made by tests/e2e/test_platform_table.py -->\n", "<!-- end of it -->"
+_BEGIN, _END = "<!-- made by tests/e2e/posts/test_platform_table.py -->\n", "<!-- end of it -->"
 
 
 class Table:

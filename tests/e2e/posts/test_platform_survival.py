@@ -1,7 +1,7 @@
 """Posts on each platform whose answers never come, publishing killed in the middle: each is out once.
 
 All six at the same time, on pages that each take three posts, as LinkedIn's hour has it. It takes minutes, so by hand:
-`FULL_SIZE=1 ./dev test tests/e2e/test_platform_survival.py`. A usual run drops answers on each platform at
+`FULL_SIZE=1 ./dev test tests/e2e/posts/test_platform_survival.py`. A usual run drops answers on each platform at
 services/publishing/tests/platforms, and kills publishing in the middle of Facebook's (`test_survival.py`).
 """
 

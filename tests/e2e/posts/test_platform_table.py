@@ -1,7 +1,7 @@
 """The table "What was seen" of docs/platforms.md: every cell is tried, through the whole stack.
 
 What a cell shows is what happened, not what our own tables say. `E2E_WRITE_TABLE=1 ./dev test
-tests/e2e/test_platform_table.py` writes it anew.
+tests/e2e/posts/test_platform_table.py` writes it anew.
 """
 
 import json

@@ -10,7 +10,7 @@ from e2e_kit.api import Api, error_code, told
 from e2e_kit.operator import Accounts
 from e2e_kit.stack import Stack
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 #: A row of a table that names a route, and after it a scope.
 ROUTE_CELL = re.compile(r"\b(GET|POST|PATCH|DELETE) \|? ?(/[^\s?]*)")
 SCOPE_CELL = re.compile(r"^ ?((?:read|write|manage):[a-z]+|\*) ?$")
