@@ -21,8 +21,8 @@ def begin_minute(clock: Clock) -> dt.datetime:
 def test_a_burst_lets_through_exactly_the_minutes_limit(accounts: Accounts, clock: Clock) -> None:
     account = accounts.new("pro", pages=(), pool_size=50)
     begin_minute(clock)
-    with ThreadPoolExecutor(50) as crowd:
-        answers = list(crowd.map(lambda _: account.api.call("GET", "/me"), range(200)))
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(lambda _: account.api.call("GET", "/me"), range(200)))
     assert Counter(answer.status_code for answer in answers) == {200: 60, 429: 140}
     late = [answer for answer in answers if answer.status_code == 429]
     for answer in late[:5]:
@@ -39,8 +39,8 @@ def test_a_burst_lets_through_exactly_the_minutes_limit(accounts: Accounts, cloc
 def test_every_tier_has_its_own_minute(accounts: Accounts, clock: Clock, tier: str, per_minute: int) -> None:
     account = accounts.new(tier, pages=(), pool_size=20)
     begin_minute(clock)
-    with ThreadPoolExecutor(20) as crowd:
-        answers = list(crowd.map(lambda _: account.api.call("GET", "/me"), range(per_minute + 10)))
+    with ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda _: account.api.call("GET", "/me"), range(per_minute + 10)))
     assert Counter(answer.status_code for answer in answers) == {200: per_minute, 429: 10}
 
 

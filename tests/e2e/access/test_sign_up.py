@@ -10,16 +10,16 @@ from e2e_kit.stack import Stack
 
 
 @pytest.fixture(scope="module")
-def door(accounts: Accounts, stack: Stack) -> Api:
+def anonymous(accounts: Accounts, stack: Stack) -> Api:
     """A client without a token, outside the base path."""
     client = accounts.client(None)
     client.base_url = stack.root_url
     return client
 
 
-def sign_up(door: Api, email: str | None = None, **more: str) -> Json:
+def sign_up(anonymous: Api, email: str | None = None, **more: str) -> Json:
     body = {"email": email or new_address(), "password": "the stranger's own", **more}
-    return door.post("/auth/signup", body)
+    return anonymous.post("/auth/signup", body)
 
 
 def new_address() -> str:
@@ -33,11 +33,11 @@ def code_of(operator: Operator, *arguments: str) -> Any:
 
 
 def test_a_stranger_who_signed_up_with_a_customers_address_reads_nothing_of_the_customer(
-    door: Api, accounts: Accounts, operator: Operator
+    anonymous: Api, accounts: Accounts, operator: Operator
 ) -> None:
     """The audit's proof: the operator sets the customer up on the address, the stranger's token lived on."""
     email = new_address()
-    stranger = accounts.client(sign_up(door, email)["sandbox_api_token"])
+    stranger = accounts.client(sign_up(anonymous, email)["sandbox_api_token"])
     assert stranger.get("/brands")["brands"] == []  # it is in the gateway's cache
     created = operator("user", "create", "--email", email.upper(), "--tier", "pro")
     brand = accounts.brand(created["user"]["id"])
@@ -47,16 +47,16 @@ def test_a_stranger_who_signed_up_with_a_customers_address_reads_nothing_of_the_
     customer = accounts.client(created["sandbox_api_token"])
     assert [it["id"] for it in customer.get("/brands")["brands"]] == [brand["id"]]
     refused(
-        door.call("POST", "/auth/signup", json={"email": email, "password": "long enough"}),
+        anonymous.call("POST", "/auth/signup", json={"email": email, "password": "long enough"}),
         409,
         "EMAIL_TAKEN",
     )
 
 
 def test_an_unverified_account_has_nothing_and_is_given_nothing(
-    door: Api, accounts: Accounts, operator: Operator, shared: Account
+    anonymous: Api, accounts: Accounts, operator: Operator, shared: Account
 ) -> None:
-    signed_up = sign_up(door)
+    signed_up = sign_up(anonymous)
     user_id = signed_up["user"]["id"]
     assert signed_up["user"]["verified"] is False
     brand_id = shared.brand_id
@@ -78,9 +78,9 @@ def test_an_unverified_account_has_nothing_and_is_given_nothing(
 
 
 def test_the_operator_confirms_an_account_by_its_id_and_it_gets_what_it_needs(
-    door: Api, accounts: Accounts, operator: Operator
+    anonymous: Api, accounts: Accounts, operator: Operator
 ) -> None:
-    signed_up = sign_up(door)
+    signed_up = sign_up(anonymous)
     user_id = signed_up["user"]["id"]
     client = accounts.client(signed_up["sandbox_api_token"])
     assert client.get("/account")["credits"]["remaining"] == 0
@@ -91,27 +91,29 @@ def test_the_operator_confirms_an_account_by_its_id_and_it_gets_what_it_needs(
     assert client.get("/account")["credits"]["remaining"] == 30
 
 
-def test_an_invited_person_signs_up_once_and_is_verified(door: Api, operator: Operator) -> None:
+def test_an_invited_person_signs_up_once_and_is_verified(anonymous: Api, operator: Operator) -> None:
     email = new_address()
     invite = operator("user", "invite", email)
     wrong = {"email": new_address(), "password": "long enough", "invite_code": invite["code"]}
-    refused(door.call("POST", "/auth/signup", json=wrong), 403, "INVITE_REQUIRED")
-    assert sign_up(door, email, invite_code=invite["code"])["user"]["verified"] is True
+    refused(anonymous.call("POST", "/auth/signup", json=wrong), 403, "INVITE_REQUIRED")
+    assert sign_up(anonymous, email, invite_code=invite["code"])["user"]["verified"] is True
     again = {"email": email, "password": "long enough", "invite_code": invite["code"]}
-    refused(door.call("POST", "/auth/signup", json=again), 403, "INVITE_REQUIRED")
+    refused(anonymous.call("POST", "/auth/signup", json=again), 403, "INVITE_REQUIRED")
 
 
-def test_an_address_is_asked_for_five_times_and_then_nobody_learns_more(door: Api, shared: Account) -> None:
+def test_an_address_is_asked_for_five_times_and_then_nobody_learns_more(
+    anonymous: Api, shared: Account
+) -> None:
     def answers(email: str) -> list[int]:
         body = {"email": email, "password": "long enough"}
-        return [door.call("POST", "/auth/signup", json=body).status_code for _ in range(7)]
+        return [anonymous.call("POST", "/auth/signup", json=body).status_code for _ in range(7)]
 
     assert answers(shared.email) == [409] * 5 + [429] * 2
     assert answers(new_address()) == [201] + [409] * 4 + [429] * 2
 
 
-def test_a_link_that_nobody_was_sent_leads_nowhere(door: Api) -> None:
-    user_id = sign_up(door)["user"]["id"]
+def test_a_link_that_nobody_was_sent_leads_nowhere(anonymous: Api) -> None:
+    user_id = sign_up(anonymous)["user"]["id"]
     for method in ("GET", "POST"):
-        answer = door.call(method, f"/auth/verify/{user_id}/{'0' * 32}")
+        answer = anonymous.call(method, f"/auth/verify/{user_id}/{'0' * 32}")
         assert (answer.status_code, answer.headers["Content-Type"]) == (404, "text/html; charset=utf-8")

@@ -268,8 +268,8 @@ def test_a_token_revoked_under_load_is_refused_by_every_gateway_process_within_a
             seen.append((time.monotonic(), requests.get(url, headers=headers, timeout=10).status_code))
         return seen
 
-    with ThreadPoolExecutor(6) as crowd:
-        clients = [crowd.submit(ask) for _ in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        clients = [pool.submit(ask) for _ in range(6)]
         try:
             until(lambda: account.api.get("/account")["quota"]["monthly"]["reads"]["used"] > 60, 10.0, "load")
             operator("token", "revoke", made["token"]["id"])

@@ -148,9 +148,9 @@ def at_once(
     api: Api, keys: dict[str, Callable[[str], requests.Response]]
 ) -> dict[str, list[requests.Response]]:
     """Every key sent AT_ONCE times at the same moment, one key after the other."""
-    with ThreadPoolExecutor(AT_ONCE) as crowd:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         return {
-            key: list(crowd.map(lambda _, send=send, key=key: send(key), range(AT_ONCE)))
+            key: list(pool.map(lambda _, send=send, key=key: send(key), range(AT_ONCE)))
             for key, send in keys.items()
         }
 

@@ -17,7 +17,7 @@ KINDS, CORE_KINDS = 1_000, 250
 SERVICES = tuple(name for name in WORKERS if name != "gateway")
 QUEUES = [f"{kind}.{name}" for kind in ("rpc", "events") for name in SERVICES]
 #: Waits before an event is handled again: what lies there comes to the event queue by itself, here after a second.
-WAITING_ROOMS = [retry_queue(name, seconds) for name in SERVICES for seconds in RETRY_SECONDS]
+RETRY_QUEUES = [retry_queue(name, seconds) for name in SERVICES for seconds in RETRY_SECONDS]
 PUT_ASIDE_SECONDS = 120.0
 #: The operator's command lists so many at most.
 LISTED = 1000
@@ -37,7 +37,7 @@ def test_a_thousand_kinds_of_poison_on_every_queue_end_no_process_and_are_all_pu
         broker.take_quarantined()
         queues = broker.consumed(QUEUES)
         assert {f"rpc.{name}" for name in SERVICES} <= set(queues), queues
-        rooms = [name for name in WAITING_ROOMS if of_room(name) in queues]
+        retry_queues = [name for name in RETRY_QUEUES if delivered_to(name) in queues]
         wanted: Counter[tuple[str, int]] = Counter()
         begin = time.monotonic()
         for kind, (body, headers, more) in enumerate(kinds(count)):
@@ -46,18 +46,18 @@ def test_a_thousand_kinds_of_poison_on_every_queue_end_no_process_and_are_all_pu
                 reply = {"reply_to": "nowhere"} if queue.startswith("rpc") and len(body) % 2 else {}
                 broker.send("", queue, body, headers, more | reply)
             broker.send("broadcasts", "", body, headers, more)
-            for room in rooms[kind % len(RETRY_SECONDS) :: len(RETRY_SECONDS)]:
-                wanted[of_room(room), kind] += 1
-                broker.send("", room, body, headers, more | {"expiration": "1000"})
+            for retry_queue_name in retry_queues[kind % len(RETRY_SECONDS) :: len(RETRY_SECONDS)]:
+                wanted[delivered_to(retry_queue_name), kind] += 1
+                broker.send("", retry_queue_name, body, headers, more | {"expiration": "1000"})
         sent = wanted.total()
         wait_until(lambda: broker.size("quarantine")[0] >= sent, PUT_ASIDE_SECONDS)
         seconds = time.monotonic() - begin
         listed = operator("quarantine", "list")
         quarantined = broker.take_quarantined()
-        left = {name: broker.size(name)[0] for name in (*queues, *rooms) if broker.size(name)[0]}
+        left = {name: broker.size(name)[0] for name in (*queues, *retry_queues) if broker.size(name)[0]}
     ends = {name: stack.starts(name) - times for name, times in before.items() if stack.starts(name) != times}
     figures.note(
-        "poison", kinds=count, queues=len(queues) + len(rooms), sent=sent, quarantined=quarantined.total(),
+        "poison", kinds=count, queues=len(queues) + len(retry_queues), sent=sent, quarantined=quarantined.total(),
         listed=len(listed), process_ends=sum(ends.values()), within=f"{seconds:.0f} s",
     )  # fmt: skip
     assert not ends, ends
@@ -71,6 +71,6 @@ def test_a_thousand_kinds_of_poison_on_every_queue_end_no_process_and_are_all_pu
     assert [post["text"] for post in simulator.posts(account.pages["FB"])] == [text]
 
 
-def of_room(room: str) -> str:
-    """The queue that gets what lay in this waiting room."""
-    return room.partition(".retry.")[0]
+def delivered_to(retry_queue_name: str) -> str:
+    """The queue that gets what lay in this retry queue."""
+    return retry_queue_name.partition(".retry.")[0]

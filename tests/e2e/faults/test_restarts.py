@@ -10,10 +10,10 @@ import psycopg2
 import pytest
 import requests
 from e2e_kit.api import Api, Json, stamp
-from e2e_kit.crowd import Crowd, Writing
 from e2e_kit.operator import Accounts, Clock, Operator
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
+from e2e_kit.workload import Workload, WriteResults
 from fault_kit.figures import Figures
 from fault_kit.stack import FaultyStack
 
@@ -24,15 +24,15 @@ SERVING_SECONDS = 5.0
 #: A killed broker needs some seconds of its own to come up.
 UP_SECONDS = 40.0
 CLIENT_TIMEOUT_SECONDS = 5.0
-MEMBERS = 6
+CLIENTS = 6
 RESTARTS, CORE_RESTARTS = 20, 2
 #: Accepted between one restart and the next, at least.
 WRITES_BETWEEN = 10
 
 
 @pytest.fixture
-def crowd(accounts: Accounts, simulator: Simulator, operator: Operator) -> Crowd:
-    return Crowd(accounts, simulator, Clock(operator), MEMBERS)
+def workload(accounts: Accounts, simulator: Simulator, operator: Operator) -> Workload:
+    return Workload(accounts, simulator, Clock(operator), CLIENTS)
 
 
 @pytest.mark.parametrize(
@@ -41,21 +41,21 @@ def crowd(accounts: Accounts, simulator: Simulator, operator: Operator) -> Crowd
     ids=["broker", "database"],
 )
 def test_after_a_restart_it_serves_again_soon_and_no_accepted_write_is_gone(
-    crowd: Crowd,
+    workload: Workload,
     stack: FaultyStack,
     figures: Figures,
     is_core: bool,
     name: str,
     signals: tuple[signal.Signals, ...],
 ) -> None:
-    member, first_at = crowd.members[0], crowd.clock.now() + dt.timedelta(days=60)
+    client, first_at = workload.clients[0], workload.clock.now() + dt.timedelta(days=60)
     down: list[float] = []
     serving: list[float] = []
 
-    def during(writing: Writing) -> None:
+    def during(results: WriteResults) -> None:
         for number in range(CORE_RESTARTS if is_core else RESTARTS):
-            enough = len(writing.posts) + WRITES_BETWEEN
-            until(lambda enough=enough: len(writing.posts) >= enough, 30.0, "it is under load")
+            enough = len(results.posts) + WRITES_BETWEEN
+            until(lambda enough=enough: len(results.posts) >= enough, 30.0, "it is under load")
             begin = time.monotonic()
             starts = stack.kill(name, signals[number % len(signals)])
             up = stack.await_state(name, starts, UP_SECONDS)
@@ -64,22 +64,22 @@ def test_after_a_restart_it_serves_again_soon_and_no_accepted_write_is_gone(
                 up = time.monotonic()
             at = stamp(first_at + dt.timedelta(hours=number))
             key = uuid.uuid4().hex
-            body = {"page_id": member.written_page["id"], "message": key, "scheduled_at": at}
-            until(partial(is_taken, member.account.api, body, key), 30.0, "a write works")
+            body = {"page_id": client.written_page["id"], "message": key, "scheduled_at": at}
+            until(partial(is_taken, client.account.api, body, key), 30.0, "a write works")
             back = time.monotonic()
             down.append(back - begin)
             serving.append(back - up)
 
-    writing = crowd.write(during)
+    results = workload.write(during)
     serving.sort()
     usual = serving[len(serving) // 2]
     figures.note(
         f"restarts: {name}", times=len(serving), serving=f"after {usual:.1f} s, at most {serving[-1]:.1f} s",
-        away=f"at most {max(down):.1f} s in all", written=len(writing.posts), answers=dict(writing.statuses),
+        away=f"at most {max(down):.1f} s in all", written=len(results.posts), answers=dict(results.statuses),
     )  # fmt: skip
-    crowd.check(writing)
+    workload.check(results)
     assert serving[-1] <= SERVING_SECONDS, serving
-    assert len(writing.posts) >= len(serving) * WRITES_BETWEEN
+    assert len(results.posts) >= len(serving) * WRITES_BETWEEN
 
 
 def takes_connections(stack: FaultyStack) -> bool:

@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from e2e_kit.crowd import POSTS_PER_PAGE, Crowd, Writing
 from e2e_kit.operator import Accounts, Clock, Operator
 from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
+from e2e_kit.workload import POSTS_PER_PAGE, Workload, WriteResults
 
 pytestmark = pytest.mark.alone
 
-MEMBERS = 64
+CLIENTS = 64
 #: From the new start of a killed process, or from when a killed server serves, until every service answers again.
 READY_SECONDS = 10.0
 #: 500 posts on two busy cores, the restart included.
@@ -30,9 +30,9 @@ SETTLED_SECONDS = 200.0
 
 
 @pytest.fixture(scope="module")
-def crowd(accounts: Accounts, simulator: Simulator, operator: Operator) -> Iterator[Crowd]:
+def workload(accounts: Accounts, simulator: Simulator, operator: Operator) -> Iterator[Workload]:
     clock = Clock(operator)
-    yield Crowd(accounts, simulator, clock, MEMBERS)
+    yield Workload(accounts, simulator, clock, CLIENTS)
     clock.reset()
 
 
@@ -46,51 +46,53 @@ def restart(stack: Stack, name: str, number: signal.Signals = signal.SIGKILL) ->
 
 
 def test_posts_whose_answers_never_came_are_not_sent_again_by_a_publishing_that_is_killed(
-    crowd: Crowd, stack: Stack, simulator: Simulator
+    workload: Workload, stack: Stack, simulator: Simulator
 ) -> None:
-    members = crowd.members[: 200 // POSTS_PER_PAGE]
-    texts = crowd.schedule(members, "dropped")
+    clients = workload.clients[: 200 // POSTS_PER_PAGE]
+    texts = workload.schedule(clients, "dropped")
     assert len(texts) == 200
-    for member in members:
-        simulator.fault("drop_after_accept", member.due_page, times=POSTS_PER_PAGE)
-    crowd.clock.shift_to(crowd.begin_at)
+    for client in clients:
+        simulator.fault("drop_after_accept", client.due_page, times=POSTS_PER_PAGE)
+    workload.clock.shift_to(workload.begin_at)
     for minute in range(POSTS_PER_PAGE):
-        crowd.await_held(texts, minute * len(members) + 5, OUT_SECONDS)
+        workload.await_published(texts, minute * len(clients) + 5, OUT_SECONDS)
         if minute >= POSTS_PER_PAGE // 2:
             restart(stack, "publishing")
-        crowd.clock.shift(minutes=1)
+        workload.clock.shift(minutes=1)
 
 
 @pytest.mark.parametrize("name", ["publishing", "accounts", "quota", "gateway", "rabbitmq"])
-def test_a_killed_process_loses_nothing_and_repeats_nothing(crowd: Crowd, stack: Stack, name: str) -> None:
-    texts = crowd.schedule(crowd.members, name)
+def test_a_killed_process_loses_nothing_and_repeats_nothing(
+    workload: Workload, stack: Stack, name: str
+) -> None:
+    texts = workload.schedule(workload.clients, name)
     assert len(texts) >= 500
     seconds = 0.0
 
-    def during(_: Writing) -> None:
+    def during(_: WriteResults) -> None:
         nonlocal seconds
-        crowd.make_due()
-        crowd.await_held(texts, 50, OUT_SECONDS)
+        workload.make_due()
+        workload.await_published(texts, 50, OUT_SECONDS)
         seconds = restart(stack, name)
-        crowd.await_held(texts, int(len(texts) * MOST), OUT_SECONDS)
+        workload.await_published(texts, int(len(texts) * MOST), OUT_SECONDS)
 
-    writing = crowd.write(during)
+    results = workload.write(during)
     print(
-        f"{name}: ready {seconds:.1f} s after its start; {len(writing.posts)} keys, {dict(writing.statuses)}"
+        f"{name}: ready {seconds:.1f} s after its start; {len(results.posts)} keys, {dict(results.statuses)}"
     )
-    crowd.check(writing)
+    workload.check(results)
 
 
-def test_a_restart_of_postgresql_is_a_503_and_nothing_else(crowd: Crowd, stack: Stack) -> None:
+def test_a_restart_of_postgresql_is_a_503_and_nothing_else(workload: Workload, stack: Stack) -> None:
     seconds, read = 0.0, set()
-    reader = crowd.members[0].account.api
+    reader = workload.clients[0].account.api
 
     def reads() -> bool:
         status = reader.call("GET", "/pages").status_code
         read.add(status)
         return status == 200
 
-    def during(_: Writing) -> None:
+    def during(_: WriteResults) -> None:
         nonlocal seconds
         starts = stack.kill("postgres", signal.SIGINT)
         until(lambda: not reads(), READY_SECONDS, "a read notices")
@@ -100,20 +102,22 @@ def test_a_restart_of_postgresql_is_a_503_and_nothing_else(crowd: Crowd, stack: 
         until(reads, READY_SECONDS, "reads work again")
         seconds = time.monotonic() - begin
 
-    writing = crowd.write(during)
+    results = workload.write(during)
     print(
-        f"postgres: ready {seconds:.1f} s after its start; {len(writing.posts)} keys, {dict(writing.statuses)}"
+        f"postgres: ready {seconds:.1f} s after its start; {len(results.posts)} keys, {dict(results.statuses)}"
     )
-    assert set(writing.statuses) == {201, 503}
+    assert set(results.statuses) == {201, 503}
     assert read == {200, 503}
-    crowd.check(writing)
+    workload.check(results)
 
 
-def test_in_the_end_every_post_of_all_this_is_out_exactly_once(crowd: Crowd, simulator: Simulator) -> None:
-    if not crowd.texts:
+def test_in_the_end_every_post_of_all_this_is_out_exactly_once(
+    workload: Workload, simulator: Simulator
+) -> None:
+    if not workload.texts:
         pytest.skip("none of the tests before was selected")
     begin = time.monotonic()
-    crowd.await_settled(SETTLED_SECONDS)
+    workload.await_settled(SETTLED_SECONDS)
     print(f"settled after another {time.monotonic() - begin:.0f} s")
-    assert crowd.held(crowd.texts) == Counter(dict.fromkeys(crowd.texts, 1))
+    assert workload.published_counts(workload.texts) == Counter(dict.fromkeys(workload.texts, 1))
     simulator.clear_faults()

@@ -32,7 +32,7 @@ SETTLED_SECONDS = 240.0
 
 
 @dataclass
-class Crowded:
+class PlatformPosts:
     """One platform's posts."""
 
     account: Account
@@ -68,24 +68,28 @@ class Crowded:
         return rows
 
 
-def held(simulator: Simulator, crowds: list[Crowded]) -> Counter[str]:
+def published_counts(simulator: Simulator, every_platform: list[PlatformPosts]) -> Counter[str]:
     """How often the platforms hold each text."""
-    wanted = {text for one in crowds for text in one.texts}
+    wanted = {text for one in every_platform for text in one.texts}
     return Counter(post["text"] for post in simulator.posts() if post["text"] in wanted)
 
 
-def kill_when(stack: Stack, simulator: Simulator, crowds: list[Crowded], share: float) -> None:
+def kill_when(stack: Stack, simulator: Simulator, every_platform: list[PlatformPosts], share: float) -> None:
     """Publishing, as soon as so much of it all is out."""
-    least = int(share * POSTS * len(crowds))
-    until(lambda: held(simulator, crowds).total() >= least, OUT_SECONDS, f"{least} posts are out")
+    least = int(share * POSTS * len(every_platform))
+    until(
+        lambda: published_counts(simulator, every_platform).total() >= least,
+        OUT_SECONDS,
+        f"{least} posts are out",
+    )
     stack.await_restart("publishing", stack.kill("publishing"))
 
 
-def settle(crowds: list[Crowded], clock: Clock) -> None:
+def settle(every_platform: list[PlatformPosts], clock: Clock) -> None:
     """Until none is under way; those that wait for their next attempt get it."""
 
     def look() -> bool:
-        waiting = [post for one in crowds for post in one.shown("queued")]
+        waiting = [post for one in every_platform for post in one.shown("queued")]
         if waiting and all(post["next_attempt_at"] for post in waiting):
             clock.shift(minutes=1)
         return not waiting
@@ -99,20 +103,22 @@ def test_posts_on_each_platform_are_out_once_whatever_breaks(
     accounts: Accounts, simulator: Simulator, clock: Clock, stack: Stack, photo: str, video: str
 ) -> None:
     media = {"IG": [photo], "TT": [video], "YT": [video]}
-    crowds = []
+    every_platform = []
     for platform in NAMES:
         account = accounts.new(pages=())
         pages = [accounts.page(account.brand_id, platform) for _ in range(PAGES)]
-        crowds.append(Crowded(account, simulator, platform, media.get(platform, []), pages))
+        every_platform.append(PlatformPosts(account, simulator, platform, media.get(platform, []), pages))
     first_at = clock.now() + UNTIL_DUE
-    with ThreadPoolExecutor(len(crowds)) as pool:
-        list(pool.map(lambda one: one.schedule(first_at), crowds))
+    with ThreadPoolExecutor(len(every_platform)) as pool:
+        list(pool.map(lambda one: one.schedule(first_at), every_platform))
     clock.shift_to(first_at + dt.timedelta(minutes=2 * POSTS_PER_PAGE))
     began = time.monotonic()
-    kill_when(stack, simulator, crowds, 0.4)
-    settle(crowds, clock)
+    kill_when(stack, simulator, every_platform, 0.4)
+    settle(every_platform, clock)
     print(f"{POSTS} on each platform settled in {time.monotonic() - began:.0f} s")
-    assert held(simulator, crowds) == Counter(text for one in crowds for text in one.texts)
-    for one in crowds:
+    assert published_counts(simulator, every_platform) == Counter(
+        text for one in every_platform for text in one.texts
+    )
+    for one in every_platform:
         assert Counter(post["status"] for post in one.shown("all")) == {"published": POSTS}, one.platform
     simulator.clear_faults()

@@ -8,17 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from e2e_kit.api import Json
-from e2e_kit.crowd import Crowd
+from e2e_kit.conversation import Conversation
 from e2e_kit.operator import Account, Accounts, Clock, Operator
 from e2e_kit.receiver import Receiver, subscribe
 from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
-from e2e_kit.talking import Conversation
 from e2e_kit.waiting import until
+from e2e_kit.workload import Workload
 
 pytestmark = pytest.mark.alone
 
-MEMBERS = 24
+CLIENTS = 24
 REPLIES = 40
 #: When which process is killed: after that share of the posts is out.
 KILLS = ((0.1, "webhooks"), (0.3, "rabbitmq"), (0.6, "publishing"))
@@ -37,16 +37,16 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture(scope="module")
-def crowd(
+def workload(
     accounts: Accounts, simulator: Simulator, operator: Operator, receiver: Receiver
-) -> Iterator[Crowd]:
-    """Members that each hear of their own posts and replies."""
+) -> Iterator[Workload]:
+    """Clients that each hear of their own posts and replies."""
     clock = Clock(operator)
-    crowd = Crowd(accounts, simulator, clock, MEMBERS)
-    for member in crowd.members:
-        url = receiver.url(f"/{member.account.user_id}")
-        subscribe(member.account, url, "post.published", "post.failed", "comment.replied")
-    yield crowd
+    workload = Workload(accounts, simulator, clock, CLIENTS)
+    for client in workload.clients:
+        url = receiver.url(f"/{client.account.user_id}")
+        subscribe(client.account, url, "post.published", "post.failed", "comment.replied")
+    yield workload
     clock.reset()
 
 
@@ -56,15 +56,15 @@ def restart(stack: Stack, name: str) -> None:
 
 
 def test_of_posts_that_go_out_while_processes_die_every_one_is_heard_of(
-    crowd: Crowd, stack: Stack, receiver: Receiver
+    workload: Workload, stack: Stack, receiver: Receiver
 ) -> None:
-    texts = crowd.schedule(crowd.members, "heard of")
-    crowd.make_due()
+    texts = workload.schedule(workload.clients, "heard of")
+    workload.make_due()
     for share, name in KILLS:
-        crowd.await_held(texts, int(len(texts) * share), OUT_SECONDS)
+        workload.await_published(texts, int(len(texts) * share), OUT_SECONDS)
         restart(stack, name)
-    crowd.await_settled(SETTLED_SECONDS)
-    expected = {post["id"] for member in crowd.members for post in out(member.account, texts)}
+    workload.await_settled(SETTLED_SECONDS)
+    expected = {post["id"] for client in workload.clients for post in out(client.account, texts)}
     assert len(expected) == len(texts)
     until(lambda: heard(receiver, "post").keys() >= expected, SETTLED_SECONDS, "all are heard of")
     check_repeated("posts", heard(receiver, "post"), expected)
@@ -81,10 +81,10 @@ def out(account: Account, texts: list[str]) -> list[Json]:
 
 
 def test_replies_answered_while_processes_die_are_all_heard_of(
-    crowd: Crowd, stack: Stack, simulator: Simulator, receiver: Receiver
+    workload: Workload, stack: Stack, simulator: Simulator, receiver: Receiver
 ) -> None:
     """Every reply has a key and is sent again until it is answered with 201."""
-    talks = [Conversation(member.account, simulator, member.written_page) for member in crowd.members[:8]]
+    talks = [Conversation(client.account, simulator, client.written_page) for client in workload.clients[:8]]
 
     def talk(conversation: Conversation) -> list[str]:
         return [insist(conversation, f"reply {number}") for number in range(REPLIES)]
