@@ -11,7 +11,7 @@ from gunicorn.app.base import BaseApplication
 
 from simulator.config import Settings, from_environment
 
-#: More than any caller keeps busy at once: hung and slow calls and fetches of our own sample media hold threads too.
+#: Enough for a load test: calls that hang or are slow, and fetches of our own sample media, hold a thread each.
 _THREADS = 512
 
 
@@ -46,17 +46,17 @@ class _Server(BaseApplication):  # type: ignore[misc]
         return create_app(Simulation(self._settings))
 
 
-#: Waits up to 2 s for the other side to close as well, which gunicorn does in the one thread that takes connections.
+#: Closing waits up to 2 s for the peer. gunicorn would do that in the only thread that accepts connections.
 _close_gracefully = util.close_graceful
 
 
 def _closed_aside(connection: socket.socket) -> None:
-    """Who keeps a file's connection until its upload here is over must not hold up everybody else, itself first."""
+    """Closes the connection in a thread of its own, because the peer may keep it open until an upload to us ends."""
     threading.Thread(target=_close_gracefully, args=(connection,), daemon=True).start()
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Read the command line and serve."""
+    """Reads the command line and serves."""
     parser = argparse.ArgumentParser(
         prog="simulator", description="Stand-in for the social platforms' HTTP APIs"
     )

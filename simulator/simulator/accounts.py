@@ -1,8 +1,8 @@
 """Accounts on the platforms and their access tokens.
 
-A token says itself whose it is (signed with the seed), so a restarted simulator still honours the tokens
-that an earlier run issued, names included. Only what was issued or seen since the start can be listed.
-Tokens of the control API never end; those that a login gave (`oauth`) end in time, or with their grant.
+A token contains its account and is signed with the seed, so that a restarted simulator accepts the tokens of an
+earlier run. Only accounts that were issued or used since the start are listed. Tokens of the control API never
+expire; those from a login (`oauth`) expire or are revoked with their grant.
 """
 
 import base64
@@ -32,12 +32,12 @@ class Account:
 
     @property
     def followers(self) -> int:
-        """Made up from the id, so that it stays the same over restarts."""
+        """Derived from the id, so that a restart does not change it."""
         return int(hashlib.sha256(self.account_id.encode()).hexdigest()[:4], 16) + 100
 
 
 class Accounts:
-    """Issues accounts and tokens, and recognises them again."""
+    """Issues accounts and tokens, and verifies tokens."""
 
     def __init__(self, seed: str, now: Callable[[], datetime]) -> None:
         self._seed = seed.encode()
@@ -48,7 +48,7 @@ class Accounts:
         self._read = lru_cache(maxsize=8192)(self._read_token)
 
     def issue(self, platform: str, name: str | None = None, username: str | None = None) -> Account:
-        """Make a new account of a platform that has accounts."""
+        """Makes a new account of a platform that has accounts."""
         row = PLATFORMS[platform]
         assert row.new_account_id is not None
         account_id = row.new_account_id()
@@ -60,9 +60,9 @@ class Accounts:
         return account
 
     def token(self, account: Account, prefix: str | None = None, **facts: Any) -> str:
-        """The access token of an account; always the same one. `prefix` for holders that are no account.
+        """Returns the access token of an account, always the same one. `prefix` is for a holder that is not an account.
 
-        Facts: `exp`, seconds since 1970; `grant`, which may be revoked; and what a platform wants to find in it again.
+        `facts` may hold `exp` (seconds since 1970), `grant` (which may be revoked) and a platform's own fields.
         """
         body = [
             account.platform,
@@ -76,13 +76,13 @@ class Accounts:
         return self.seal(prefix, body)
 
     def seal(self, prefix: str, body: Any) -> str:
-        """A token with these facts."""
+        """Returns a signed token that contains these facts."""
         text = json.dumps(body, separators=(",", ":"))
         packed = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
         return prefix + packed + self._signature(packed)
 
     def unseal(self, prefix: str, token: str) -> Any:
-        """The facts of a token; None when it was not made with this prefix and seed."""
+        """Returns the facts in a token, or None if its prefix or signature is wrong."""
         packed, signature = token[len(prefix) : -_SIGNATURE_LENGTH], token[-_SIGNATURE_LENGTH:]
         if not token.startswith(prefix) or not hmac.compare_digest(
             self._signature(packed).encode(), signature.encode()
@@ -98,12 +98,12 @@ class Accounts:
         return grant in self._revoked
 
     def facts(self, token: str) -> dict[str, Any]:
-        """What a token says besides whose it is."""
+        """Returns what a token contains besides its account."""
         found = self._read(token)
         return found[1] if found is not None else {}
 
     def holder(self, token: str) -> Account | None:
-        """Whose token this is; None when it was not issued with this seed, is past its time or revoked."""
+        """Returns the token's account, or None if the token is forged, expired or revoked."""
         found = self._read(token)
         if found is None:
             return None
@@ -121,7 +121,7 @@ class Accounts:
         return account_id in self._expired
 
     def set_expired(self, account_id: str, expired: bool) -> None:
-        """Expire the tokens of an account, or make them good again."""
+        """Expires the tokens of an account, or makes them valid again."""
         (self._expired.add if expired else self._expired.discard)(account_id)
 
     def find(self, account_id: str) -> Account | None:

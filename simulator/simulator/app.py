@@ -11,9 +11,9 @@ from simulator.platforms import PLATFORMS
 from simulator.samples.routes import media
 from simulator.simulation import Simulation
 
-#: Text fields of a form may be this long: a Facebook message of 63,206 characters fits many times.
+#: Longest text field of a form in bytes: a Facebook message has up to 63,206 characters.
 _FORM_TEXT_BYTES = 8 << 20
-#: First parts of the paths that files are sent to without a token.
+#: Beginnings of the paths that take uploads without a token.
 _UPLOAD_HOSTS = {"video": "TT", "dms-uploads": "LN"}
 
 
@@ -34,7 +34,7 @@ def create_app(sim: Simulation) -> Flask:
 
 
 def _read_slowly(sim: Simulation) -> None:
-    """By the token, or by the address of an upload that needs none."""
+    """Finds the account by the token, or by the address of an upload that needs no token."""
     holder = sim.accounts.holder(request.headers.get("Authorization", "").partition(" ")[2])
     platform = holder.platform if holder else _UPLOAD_HOSTS.get(request.path.split("/")[1])
     if platform is not None:
@@ -42,5 +42,5 @@ def _read_slowly(sim: Simulation) -> None:
 
 
 def _say_nothing(problem: Exception) -> Response:
-    """The socket is shut down already: whatever is written here reaches nobody."""
+    """The socket is shut down already, so that this response is never sent."""
     return Response(status=500)

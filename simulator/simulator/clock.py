@@ -1,4 +1,4 @@
-"""The platforms' own clock. It shifts on request; waits and latencies run on `ticks`, which does not."""
+"""The platforms' clock. The control API can shift it; waits and latencies use `ticks`, which is never shifted."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -17,10 +17,10 @@ class Clock:
         return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
     def ticks(self) -> float:
-        """Seconds of steady time, for how long something has been processing."""
+        """Monotonic seconds, for measuring how long something has been processing."""
         return time.monotonic()
 
 
 def rfc3339(moment: datetime) -> str:
-    """`2026-08-07T12:34:56.000Z`: what the control API answers."""
+    """Formats a time as the control API does: `2026-08-07T12:34:56.000Z`."""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

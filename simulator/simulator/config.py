@@ -16,11 +16,11 @@ class Settings:
 
     #: Key of all access tokens. The same seed accepts the tokens of an earlier run.
     seed: str = "posthaste-local"
-    #: Apps that may ask people to log in, id and secret, by platform code.
+    #: Id and secret of our app, by platform code.
     apps: Mapping[str, tuple[str, str]] = field(
         default_factory=lambda: {code: (app.id, app.secret) for code, app in _APPS.items()}
     )
-    #: Whether the LinkedIn app may ask for company pages, and gets refresh tokens: both are for approved ones alone.
+    #: Whether the LinkedIn app may manage company pages and gets refresh tokens: LinkedIn gives both to approved apps.
     linkedin_pages: bool = True
     linkedin_refresh: bool = False
     #: Where Meta's webhooks go, `/facebook` or `/instagram` added (control API: POST /_sim/meta/webhook), what is said
@@ -34,7 +34,7 @@ class Settings:
     processing_seconds: float = 0.5
     #: How long a Veo film is in progress (the same place).
     film_seconds: float = 1.5
-    #: Keys that are let in. The local stack's; anything else is refused.
+    #: The accepted keys, which are those of the local stack.
     gemini_key: str = "local-gemini-key"
     openai_key: str = "local-openai-key"
     stripe_key: str = "local-stripe-key"
@@ -53,13 +53,13 @@ class Settings:
     #: What a YouTube channel may upload in a day, and the units for everything else (platforms.md 7).
     youtube_uploads: int = 100
     youtube_units: int = 10_000
-    #: How long a `hang` fault keeps a connection open without a word.
+    #: How long a `hang` fault keeps a connection open without an answer.
     hang_seconds: float = 120.0
     #: How late a `slow` fault answers.
     slow_seconds: float = 2.0
-    #: Seeds realistic latencies of the social platforms (`latency.py`); empty: everything comes at once.
+    #: Seed of realistic latencies of the social platforms (`latency.py`); empty: no latency.
     slow_seed: str = ""
-    #: How long fetching one media URL may take in all.
+    #: Longest time for fetching one media URL.
     fetch_seconds: float = 10.0
 
     @property
@@ -68,12 +68,12 @@ class Settings:
 
     @property
     def meta_app_secret(self) -> str:
-        """Checks an `appsecret_proof` that is sent; no secret, no check."""
+        """The secret with which `appsecret_proof` is checked, if there is one."""
         return self.apps["FB"][1]
 
 
 def parse_host_map(text: str) -> dict[str, str]:
-    """Read `OUTBOUND_HOST_MAP`: a JSON object, or `host=address:port` pairs between commas."""
+    """Reads `OUTBOUND_HOST_MAP`: a JSON object, or `host=address:port` pairs between commas."""
     if text.lstrip().startswith("{"):
         return {str(host).lower(): str(target) for host, target in json.loads(text).items()}
     pairs = (pair.split("=", 1) for pair in text.split(",") if "=" in pair)
@@ -81,7 +81,7 @@ def parse_host_map(text: str) -> dict[str, str]:
 
 
 def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
-    """Settings as the environment gives them; README.md lists the names."""
+    """Reads the settings from the environment; README.md lists the names."""
     default = Settings()
     return Settings(
         seed=environ.get("SIMULATOR_SEED", default.seed),

@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 
 
 class ConnectionDropped(ConnectionError):
-    """The connection was closed on purpose; there is nobody left to answer."""
+    """Raised when a fault has closed the connection, so that no response can be sent."""
 
 
 def cut(environ: dict[str, Any]) -> None:
-    """Close the connection here and now."""
+    """Closes the connection immediately."""
     client: socket.socket | None = environ.get("gunicorn.socket")
     if client is not None:
         with contextlib.suppress(OSError):  # the caller may have left first
@@ -21,13 +21,13 @@ def cut(environ: dict[str, Any]) -> None:
 
 
 def drop(environ: dict[str, Any]) -> NoReturn:
-    """Close the connection before a single byte of the answer."""
+    """Closes the connection before a single byte of the answer."""
     cut(environ)
     raise ConnectionDropped
 
 
 def hang(environ: dict[str, Any], released: threading.Event, seconds: float) -> NoReturn:
-    """Say nothing until the caller goes away, `released` is set or the time is over; then drop."""
+    """Says nothing until the caller goes away, `released` is set or the time is over; then drops the connection."""
     client: socket.socket | None = environ.get("gunicorn.socket")
     until = time.monotonic() + seconds
     while time.monotonic() < until and not released.wait(0.1):

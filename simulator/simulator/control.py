@@ -1,4 +1,4 @@
-"""/_sim: what tests and operators ask of the simulator itself (local-stack.md, "Simulator control")."""
+"""/_sim: the control API for tests and operators (local-stack.md, "Simulator control")."""
 
 import zlib
 from dataclasses import asdict
@@ -38,7 +38,7 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @control.post("/latencies")
     def set_latencies() -> Response:
-        """Realistic ones from now on (`latency.py`), or none where the seed is empty."""
+        """Turns on realistic latencies (`latency.py`); an empty seed turns them off."""
         sim.latencies.begin(_text(_body(), "seed") or "")
         return jsonify(seed=sim.latencies.seed)
 
@@ -129,7 +129,7 @@ def _add_faults(control: Blueprint, sim: Simulation) -> None:
 def _add_content(control: Blueprint, sim: Simulation) -> None:
     @control.get("/posts")
     def list_posts() -> Response:
-        """In the order they were made."""
+        """Lists posts in the order of their creation."""
         posts = sim.world.posts_of(request.args.get("account_id"), request.args.get("platform"))
         return jsonify(posts=[_shown_post(post) for post in posts])
 
@@ -149,7 +149,7 @@ def _add_content(control: Blueprint, sim: Simulation) -> None:
 
     @control.post("/metrics")
     def set_metrics() -> Response:
-        """Sets the counts that are given; a comment made later counts up from there."""
+        """Sets the given counts; later comments are added to them."""
         body = _body()
         post = _post(sim, body)
         post.likes = _number(body, "likes", int, post.likes)
@@ -161,7 +161,7 @@ def _add_content(control: Blueprint, sim: Simulation) -> None:
 def _add_works(control: Blueprint, sim: Simulation) -> None:
     @control.get("/ai")
     def list_works() -> Response:
-        """What the AI providers made: how many of each, and each of them."""
+        """Lists what the AI providers made, with a count by provider and operation."""
         return jsonify(
             counts=sim.works.counts(),
             works=[{**asdict(work), "created_at": rfc3339(work.created_at)} for work in sim.works.rows()],

@@ -1,4 +1,4 @@
-"""Planned misbehaviour: which call of which platform goes wrong next. How it is worded is the platform's."""
+"""Planned faults: which call to which platform fails next. Each platform's module has its error texts."""
 
 import itertools
 import threading
@@ -16,22 +16,22 @@ T = TypeVar("T")
 SOCIAL_OPERATIONS = (
     "publish", "upload", "status", "comment", "comments", "reply", "engagement", "profile", "token",
 )  # fmt: skip
-#: The AI providers' (they have `status` too, for a film on its way), and Stripe's.
+#: Operations of the AI providers (`status` too, which polls a video) and of Stripe.
 OPERATIONS = (*SOCIAL_OPERATIONS, "image", "edit", "video", "caption", "download", "payment")
 MODES = (
     "reject", "rate_limit", "server_error", "hang", "drop_after_accept", "expired", "slow", "trickle",
 )  # fmt: skip
-#: What comes in drops under `trickle`: our answer, or the reading of the request's body.
+#: What `trickle` slows down: the answer, or the reading of the request body.
 SIDES = ("answer", "body")
-#: Stands for the operation of a body that is read in drops: which one it is shows only once it is read.
+#: Operation of a call whose body is read slowly: the real one is known only after the body has been read.
 _BODY = "body"
-#: Modes the platform answers with an error of its own, its state unchanged.
+#: Modes in which the platform answers with an error and changes nothing.
 REFUSALS = ("reject", "rate_limit", "server_error", "expired")
 
 
 @dataclass(slots=True)
 class Fault:
-    """`times` is what is left of it. One asked for `any` is a row for each operation, under one id."""
+    """`times` counts down. A fault for `any` operation has one row for each operation, with the same id."""
 
     fault_id: str
     platform: str
@@ -39,15 +39,15 @@ class Fault:
     mode: str
     times: int
     account_id: str | None
-    #: How late `slow` answers; None: the simulator's own figure.
+    #: Delay of `slow` in seconds; None: the simulator's default.
     seconds: float | None = None
-    #: How fast `trickle` is, and what of it.
+    #: The rate of `trickle`, and what it slows down.
     bytes_per_second: float | None = None
     side: str | None = None
 
 
 class Planned(str):
-    """What a call is to meet: the name of a mode, `late` if it is only slow, and how slow."""
+    """What happens to a call: a mode, or `late` if it is only slow, and the delay."""
 
     __slots__ = ("bytes_per_second", "seconds")
 
@@ -61,10 +61,10 @@ class Planned(str):
 
 
 class Faults:
-    """Faults in the order they were planned; each operation uses up its own only."""
+    """Faults in the order in which they were planned. A call uses up a fault of its own operation only."""
 
     def __init__(self, hang_seconds: float, slow_seconds: float, latencies: Latencies) -> None:
-        """`latencies`: how long every call takes, planned or not."""
+        """`latencies` delay every call, with or without a fault."""
         self._latencies = latencies
         self._lock = threading.Lock()
         self._rows: list[Fault] = []
@@ -85,7 +85,7 @@ class Faults:
         bytes_per_second: float | None = None,
         side: str | None = None,
     ) -> str:
-        """Plan a fault and return its id. Where the body is read in drops the operation does not count."""
+        """Plans a fault and returns its id. A fault that slows the request body takes no operation."""
         with self._lock:
             fault_id = f"flt_{next(self._numbers)}"
             operations = (_BODY,) if side == "body" else OPERATIONS if operation == "any" else (operation,)
@@ -95,19 +95,19 @@ class Faults:
         return fault_id
 
     def rows(self) -> list[Fault]:
-        """What is left."""
+        """Lists the faults that have not happened yet."""
         with self._lock:
             return list(self._rows)
 
     def clear(self) -> None:
-        """Drop all faults and let go of the calls that hang at this moment."""
+        """Drops all faults and releases the calls that are waiting."""
         with self._lock:
             self._rows.clear()
             self._released.set()
             self._released = threading.Event()
 
     def take(self, platform: str, operation: str, account_id: str | None) -> Planned | None:
-        """Use up one time of the first fault that fits; its mode and how slow it is, or None."""
+        """Uses up one time of the first matching fault. Returns its mode and delay, or None."""
         fault = self._next(platform, operation, account_id)
         late = self._latencies.of_call(platform, operation, request.content_length or 0)
         if fault is None:
@@ -117,7 +117,7 @@ class Faults:
         return Planned(fault.mode, late, fault.bytes_per_second)
 
     def read_slowly(self, platform: str, account_id: str | None) -> None:
-        """Lets the body of this request be read in drops if that is planned; before any of it is read."""
+        """Slows down the reading of this request's body if a fault says so. Call it before the body is read."""
         fault = self._next(platform, _BODY, account_id) if request.content_length else None
         if fault is not None and fault.bytes_per_second is not None:
             trickle.drip_body(fault.bytes_per_second)
@@ -138,8 +138,7 @@ class Faults:
         return None
 
     def play(self, mode: Planned | None, refuse: Callable[[str], Exception], act: Callable[[], T]) -> T:
-        """Run `act` as the mode has it; the thread of this call alone sleeps. Raises what `refuse` makes of a
-        refusal."""
+        """Runs `act` as the fault's mode says; only the thread of this call sleeps. Raises what `refuse` returns."""
         if mode is None:
             return act()
         self._released.wait(mode.seconds)

@@ -1,4 +1,4 @@
-"""Getting media by URL, as a platform's crawler does. What the bytes are is in inspection.py."""
+"""Fetches media by URL, as a platform's crawler does. inspection.py examines the bytes."""
 
 import time
 from collections.abc import Callable
@@ -18,23 +18,23 @@ _MAX_REDIRECTS = 3
 
 
 class FetchFailed(Exception):
-    """The URL gave no file."""
+    """The URL could not be fetched."""
 
 
 class FetchTooBig(Exception):
-    """The file is longer than the platform takes."""
+    """The file is larger than the platform accepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A file from the web."""
+    """A fetched file."""
 
     data: bytes
     content_type: str
 
 
 class Fetcher:
-    """Fetches media; hosts of the host map are reached at their address, always over plain HTTP."""
+    """Fetches media. Hosts in the host map are reached at their mapped address, always over plain HTTP."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -45,7 +45,7 @@ class Fetcher:
         self._later = ThreadPoolExecutor(max_workers=8, thread_name_prefix="fetch")
 
     def get(self, url: str, limit_bytes: int, follow_redirects: bool) -> Fetched:
-        """The file behind a URL. Raises FetchFailed and FetchTooBig."""
+        """Fetches a URL. Raises FetchFailed and FetchTooBig."""
         until = time.monotonic() + self._settings.fetch_seconds
         try:
             for _ in range(_MAX_REDIRECTS + 1):
@@ -59,7 +59,7 @@ class Fetcher:
         raise FetchFailed("too many redirects")
 
     def later(self, work: Callable[[], T]) -> "Future[T]":
-        """Run work that fetches in the background."""
+        """Runs a fetching function in the background."""
         return self._later.submit(work)
 
     def _open(self, url: str) -> requests.Response:

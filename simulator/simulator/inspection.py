@@ -1,4 +1,4 @@
-"""What a media file is, read from its bytes. What a platform takes is in the platform's module."""
+"""Reads format, size and duration from a media file. The platform's module decides what it accepts."""
 
 import struct
 import warnings
@@ -12,7 +12,7 @@ _BOX_HEADER_BYTES = 8
 
 
 class NotMedia(Exception):
-    """The bytes are no picture or film that can be read."""
+    """The bytes are not a readable picture or film."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Video:
 
 
 def photo(data: bytes) -> Photo:
-    """Read a picture's header. Raises NotMedia."""
+    """Reads a picture's header. Raises NotMedia."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -52,7 +52,7 @@ def photo(data: bytes) -> Photo:
 
 
 def video(data: bytes) -> Video:
-    """Read a film's boxes. Raises NotMedia."""
+    """Reads a film's boxes. Raises NotMedia."""
     try:
         boxes = list(_boxes(data, 0, len(data)))
         kinds = [kind for kind, _, _ in boxes]

@@ -1,7 +1,7 @@
-"""How long the social platforms take in earnest: for runs that have to stand slowness (`SIMULATOR_SLOW`).
+"""Realistic latencies of the social platforms, for tests with slow platforms (`SIMULATOR_SLOW`).
 
-Which call it is decides, not how it ends. Numbers are drawn by a seeded generator, so that a run can be repeated as far
-as the order of its calls is the same.
+The latency depends on the call and not on its outcome. The generator is seeded: the same order of calls gets the same
+latencies.
 """
 
 import threading
@@ -18,16 +18,16 @@ _FILM = {
     "FB": (20.0, 120.0), "IG": (20.0, 180.0), "LN": (20.0, 90.0),
     "TT": (30.0, 180.0), "TW": (20.0, 90.0), "YT": (20.0, 150.0),
 }  # fmt: skip
-#: Whatever only looks. Our choice.
+#: A read. Our choice.
 _LOOK = (0.1, 0.6)
-#: Now and then something is made as slowly as this, just within what a caller waits (30 s). Our choice.
+#: One write in a hundred takes this long, just below a caller's timeout of 30 s. Our choice.
 _STALL_SECONDS, _STALLS = 25.0, 0.01
-#: A request to make something whose body is larger than this carries a file.
+#: A write with a body larger than this contains a file.
 _FILE_BYTES = 16 * 1024
 
 
 def call_seconds(platform: str, operation: str, body_bytes: int, random: Random) -> float:
-    """How long an answer takes; 0 for what is no social platform."""
+    """The latency of a call in seconds; 0 for an AI or payment provider."""
     if platform not in _TEXT:
         return 0.0
     if operation not in ("publish", "upload", "comment", "reply"):
@@ -39,24 +39,24 @@ def call_seconds(platform: str, operation: str, body_bytes: int, random: Random)
 
 
 def film_seconds(platform: str, random: Random) -> float:
-    """How long a platform works on a film."""
+    """How long a platform processes a film, in seconds."""
     return _between(*_FILM[platform], random)
 
 
 def _between(quickest: float, slowest: float, random: Random) -> float:
-    """Quick more often than slow: every doubling between the two is as likely as any other."""
+    """Draws from a log-uniform distribution: short times are more frequent than long ones."""
     return float(quickest * (slowest / quickest) ** random.random())
 
 
 class Latencies:
-    """One simulator's; without a seed everything comes at once. Thread-safe."""
+    """The latencies of one simulator; none without a seed. Thread-safe."""
 
     def __init__(self, seed: str = "") -> None:
         self._lock = threading.Lock()
         self.begin(seed)
 
     def begin(self, seed: str) -> None:
-        """From now on calls take the times that this seed gives; none where it is empty."""
+        """Starts the latencies of this seed; an empty seed turns them off."""
         with self._lock:
             self.seed = seed
             self._random = Random(seed)
@@ -66,6 +66,6 @@ class Latencies:
             return call_seconds(platform, operation, body_bytes, self._random) if self.seed else 0.0
 
     def of_film(self, platform: str) -> float | None:
-        """None: no longer than the simulator's own figure."""
+        """The processing time of a film; None: the simulator's default."""
         with self._lock:
             return film_seconds(platform, self._random) if self.seed else None

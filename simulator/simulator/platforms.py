@@ -1,7 +1,6 @@
-"""The platforms the simulator plays: one row each. What a platform says over HTTP is in its own modules.
+"""The simulated platforms: one row each. Each platform's routes are in its own modules.
 
-A row also tells the local stack (deploy/local) how publishing finds the platform here, so that nothing about it has to
-be written there.
+A row also tells the local stack (deploy/local) which variables point publishing at the simulator.
 """
 
 import secrets
@@ -15,7 +14,7 @@ def _digits(count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """Our app at a platform: what it is told by, and what it is where nobody tells."""
+    """Our app at a platform: the variables that set it, and their defaults."""
 
     #: Variables `<variable>_ID` and `<variable>_SECRET`, of publishing and of the simulator.
     variable: str
@@ -31,17 +30,17 @@ class Platform:
     name: str
     #: How its access tokens begin.
     token_prefix: str
-    #: Makes a native account id; None for what has no accounts to link.
+    #: Makes a native account id; None if there are no accounts to link.
     new_account_id: Callable[[], str] | None
     #: How the id of a comment on a post begins.
     comment_prefix: Callable[[str], str] = lambda post_id: ""
-    #: Modules whose `blueprint(sim)` answers for it; rows may share them; none: accounts only.
+    #: Modules with a `blueprint(sim)`; rows may share them; none: accounts only.
     modules: tuple[str, ...] = ()
-    #: None where another row's is meant, or there is none.
+    #: None if another row has the app, or there is no app.
     app: App | None = None
-    #: Publishing's variables for where the platform is: in the local stack, the simulator's address.
+    #: Publishing's variables for the platform's address: in the local stack, the simulator's.
     addresses: tuple[str, ...] = ()
-    #: What else publishing is told in the local stack, and the simulator.
+    #: Further settings of publishing in the local stack, and of the simulator.
     told: Mapping[str, str] = field(default_factory=dict)
     tells: Mapping[str, str] = field(default_factory=dict)
 

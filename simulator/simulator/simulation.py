@@ -1,4 +1,4 @@
-"""The parts of one simulator, as its routes get them."""
+"""The parts of one simulator, which its routes are given."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,20 +17,20 @@ from simulator.world import Comment, Post, World
 
 @dataclass(slots=True)
 class Simulation:
-    """One running stand-in; nothing here is shared between two of them."""
+    """One simulator; two of them share nothing."""
 
     settings: Settings = field(default_factory=Settings)
     clock: Clock = field(default_factory=Clock)
     world: World = field(default_factory=World)
     works: Works = field(default_factory=Works)
-    #: What a platform module keeps for itself and a reset clears.
+    #: State of platform modules, which a reset clears.
     on_reset: list[Callable[[], None]] = field(default_factory=list)
-    #: Who wants to know of every new comment.
+    #: Callbacks for every new comment.
     on_comment: list[Callable[[Post, Comment], None]] = field(default_factory=list)
-    #: What an app wants to be told of accounts, by account; kept by a reset, like the accounts.
+    #: Webhook subscriptions by account; a reset keeps them, like the accounts.
     subscriptions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     accounts: Accounts = field(init=False)
-    #: Who logs in and what they allowed; kept by a reset, like the accounts.
+    #: People and their grants; a reset keeps them, like the accounts.
     grants: Grants = field(init=False)
     faults: Faults = field(init=False)
     fetcher: Fetcher = field(init=False)
@@ -45,11 +45,11 @@ class Simulation:
         self.fetcher = Fetcher(self.settings)
 
     def film_seconds(self, platform: str) -> float:
-        """How long the platform is going to work on a film."""
+        """How long the platform will process a film, in seconds."""
         return self.latencies.of_film(platform) or self.settings.processing_seconds
 
     def reset(self) -> None:
-        """Forget what was planned, posted, made and paid; accounts, tokens, keys and the clock stay."""
+        """Forgets what was planned, posted, made and paid; accounts, tokens, keys and the clock stay."""
         self.faults.clear()
         self.world.clear()
         self.works.clear()
@@ -59,7 +59,7 @@ class Simulation:
     def comment(
         self, post: Post, author_id: str, author: str, text: str, parent_id: str | None = None
     ) -> Comment:
-        """Put a new comment under a post, with an id as the platform gives them."""
+        """Puts a new comment under a post, with an id as the platform gives them."""
         comment_id = self.world.new_id(PLATFORMS[post.platform].comment_prefix(post.post_id))
         comment = Comment(comment_id, post.post_id, author_id, author, text, self.clock.now(), parent_id)
         self.world.add_comment(comment)

@@ -1,4 +1,4 @@
-"""Answers that come, and request bodies that are read, a few bytes at a time."""
+"""Slow transfer: responses are sent, and request bodies are read, a few bytes at a time."""
 
 import time
 from collections.abc import Iterator
@@ -11,17 +11,17 @@ _STEPS = 10
 
 
 def drip_answer(bytes_per_second: float) -> None:
-    """The answer to this request comes at this rate, head excepted."""
+    """Sends the body of this response at this rate."""
     g.answer_rate = bytes_per_second
 
 
 def drip_body(bytes_per_second: float) -> None:
-    """The body of this request is read at this rate; before anything of it has been read."""
+    """Reads the body of this request at this rate. Call it before the body is read."""
     request.environ["wsgi.input"] = _Dripping(request.environ["wsgi.input"], bytes_per_second)
 
 
 def after_request(response: Response) -> Response:
-    """Slows down an answer that is to come in drops."""
+    """Slows down the response if `drip_answer` was called."""
     rate = g.pop("answer_rate", None)
     if rate is not None:
         data = response.get_data()
@@ -38,14 +38,14 @@ def _drops(data: bytes, bytes_per_second: float) -> Iterator[bytes]:
 
 
 class _Dripping:
-    """A WSGI input that gives little at a time."""
+    """A WSGI input that returns a few bytes at a time."""
 
     def __init__(self, source: Any, bytes_per_second: float) -> None:
         self._source = source
         self._size, self._pause = _step(bytes_per_second)
 
     def read(self, size: int = -1) -> bytes:
-        """All of it, or as much as asked for: whoever reads takes less for the end."""
+        """Returns at most `size` bytes, and less at the end."""
         data = bytearray()
         while size < 0 or len(data) < size:
             time.sleep(self._pause)

@@ -1,4 +1,4 @@
-"""What the platforms hold: posts, comments, staged objects. In memory, behind one lock."""
+"""The platforms' state: posts, comments, staged objects. In memory, behind one lock."""
 
 import itertools
 import threading
@@ -49,7 +49,7 @@ class Post:
     text: str
     media: list[Medium]
     created_at: datetime
-    #: Whatever else the caller asked for, by the platform's own names.
+    #: Further settings of the caller, by the platform's names.
     settings: dict[str, Any] = field(default_factory=dict)
     comments: list[Comment] = field(default_factory=list)
     likes: int = 0
@@ -62,33 +62,33 @@ class World:
     """Everything a reset clears except faults."""
 
     def __init__(self) -> None:
-        #: Held over every change that looks before it writes.
+        #: Held during every read-modify-write.
         self.lock = threading.RLock()
-        # Starts at the time in microseconds, so that ids are never given twice over restarts.
+        # Starts at the time in microseconds, so that a restart does not repeat ids.
         self._serial = itertools.count(time.time_ns() // 1000)
         self.clear()
 
     def clear(self) -> None:
-        """Forget posts, comments and staged objects."""
+        """Forgets posts, comments and staged objects."""
         with self.lock:
             self.posts: dict[str, Post] = {}
             self.comments: dict[str, Comment] = {}
-            #: Objects a platform knows before there is a post: unpublished photos, videos, containers.
+            #: Objects that exist before their post: unpublished photos, videos, containers.
             self.staged: dict[str, Any] = {}
             self._by_account: defaultdict[str, list[Post]] = defaultdict(list)
 
     def new_id(self, prefix: str = "") -> str:
-        """A number never given before, also not by an earlier run."""
+        """Returns a number that was never used before, also not by an earlier run."""
         return f"{prefix}{next(self._serial)}"
 
     def add_post(self, post: Post) -> None:
-        """Make a post visible."""
+        """Stores a post."""
         with self.lock:
             self.posts[post.post_id] = post
             self._by_account[post.account_id].append(post)
 
     def remove_post(self, post_id: str) -> None:
-        """Take a post away with its comments."""
+        """Removes a post with its comments."""
         with self.lock:
             post = self.posts.pop(post_id, None)
             if post is not None:
@@ -97,7 +97,7 @@ class World:
                     self.comments.pop(comment.comment_id, None)
 
     def add_comment(self, comment: Comment) -> None:
-        """Put a comment under its post."""
+        """Stores a comment."""
         with self.lock:
             post = self.posts[comment.post_id]
             post.comments.append(comment)
@@ -105,7 +105,7 @@ class World:
             self.comments[comment.comment_id] = comment
 
     def remove_comment(self, comment_id: str) -> None:
-        """Take a comment away; replies to it stay, as orphans."""
+        """Removes a comment; replies to it stay."""
         with self.lock:
             comment = self.comments.pop(comment_id, None)
             if comment is not None:

@@ -14,7 +14,7 @@ from simulator.gemini.errors import GeminiError
 from simulator.simulation import Simulation
 from simulator.studio.works import Work
 
-#: Names of models by what they do: any version, as new ones come every few months.
+#: Patterns of model names by operation. Every version matches, because new ones appear every few months.
 _PICTURE_MODEL = re.compile(r"gemini-[\d.]+-(flash|flash-lite|pro)-image(-preview)?(-[\d-]+)?")
 _TEXT_MODEL = re.compile(r"gemini-([\d.]+-)?(flash|flash-lite|pro)(-preview)?(-latest|-[\d-]+)?")
 _VIDEO_MODEL = re.compile(r"veo-[\d.]+(-fast|-lite)?-generate-(preview|\d{3})")
@@ -68,7 +68,7 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @gemini.get("/v1beta/files/<file_id>:download")
     def moved(file_id: str) -> AnyResponse:
-        """The address an operation gives leads to another one, as Google's does."""
+        """Redirects from the address in the operation to the file, as Google does."""
         return redirect(f"/download/v1beta/files/{file_id}:download?{request.query_string.decode()}")
 
     @gemini.get("/download/v1beta/files/<file_id>:download")
@@ -84,7 +84,7 @@ def _generate(sim: Simulation, model: str, asked: content.Asked) -> Answer:
     operation = ("edit" if asked.pictures else "image") if picture else "caption"
     make = content.make_picture if picture else content.write_caption
     if picture:
-        asked.size()  # what cannot be is refused before anything is planned or made
+        asked.size()  # invalid requests are refused before a fault is used up
     withheld = content.blocked(asked)
 
     def act() -> Answer:

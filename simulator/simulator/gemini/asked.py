@@ -1,4 +1,4 @@
-"""Reading what the caller sent: protobuf's JSON (both spellings of a name, nothing unknown), pictures, text."""
+"""Parses requests: protobuf's JSON (both spellings of a name, no unknown fields), pictures, text."""
 
 import base64
 import binascii
@@ -8,7 +8,7 @@ from typing import Any
 from simulator import inspection
 from simulator.gemini.errors import GeminiError, invalid
 
-#: A prompt with one of these is refused: as it comes in, or by what came out of it.
+#: Markers in a prompt that make the provider refuse it, or withhold the result.
 UNSAFE_PROMPT, UNSAFE_RESULT = "[unsafe]", "[unsafe result]"
 
 #: Pictures that Gemini reads (GIF is not among them).
@@ -17,14 +17,14 @@ _UNDERSCORE = re.compile(r"_([a-z])")
 
 
 def camel(value: Any) -> Any:
-    """The same JSON with every name in lowerCamelCase, as protobuf takes either."""
+    """Converts every name to lowerCamelCase, because protobuf accepts both spellings."""
     if isinstance(value, dict):
         return {_UNDERSCORE.sub(lambda m: m[1].upper(), name): camel(item) for name, item in value.items()}
     return [camel(item) for item in value] if isinstance(value, list) else value
 
 
 def only_known(value: Any, names: frozenset[str], where: str = "") -> dict[str, Any]:
-    """An object with none but these names. Raises GeminiError."""
+    """Returns an object that has only these fields. Raises GeminiError."""
     if not isinstance(value, dict):
         raise invalid(f"Invalid value at '{where or 'body'}'")
     for name in value:
@@ -35,7 +35,7 @@ def only_known(value: Any, names: frozenset[str], where: str = "") -> dict[str, 
 
 
 def number(holder: dict[str, Any], name: str) -> int | None:
-    """An integer that may come as text, as protobuf writes 64-bit ones; None when it is not there."""
+    """Returns an integer or None. It may be a string, as protobuf writes 64-bit integers."""
     value = holder.get(name)
     try:
         return None if value is None else int(value)
@@ -44,7 +44,7 @@ def number(holder: dict[str, Any], name: str) -> int | None:
 
 
 def picture(data: Any, mime_type: Any) -> bytes:
-    """The bytes of a picture in base64. Raises GeminiError when it is none that Gemini reads."""
+    """Decodes a base64 picture. Raises GeminiError if Gemini does not accept it."""
     if mime_type not in _PICTURE_TYPES:
         raise invalid(f"Unsupported MIME type: {mime_type}")
     try:

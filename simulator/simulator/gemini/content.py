@@ -35,7 +35,7 @@ _IMAGE = frozenset(("aspectRatio", "imageSize"))
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request that is well formed."""
+    """A valid request."""
 
     prompt: str
     system: str
@@ -43,7 +43,7 @@ class Asked:
     config: dict[str, Any]
 
     def size(self) -> tuple[int, int]:
-        """Width and height: as asked for, else like the first picture, else square."""
+        """Width and height: the requested ones, else those of the first picture, else a square."""
         wanted = only_known(self.config.get("imageConfig", {}), _IMAGE, "generation_config.image_config")
         ratio, scale = wanted.get("aspectRatio"), _SCALES.get(wanted.get("imageSize", "1K"))
         if ratio is None and self.pictures:
@@ -57,12 +57,12 @@ class Asked:
         return width * scale, height * scale
 
     def modalities(self) -> set[str]:
-        """What may come back, in capitals; empty: what the model gives by itself."""
+        """The requested modalities in capitals; empty: the model's default."""
         return {str(name).upper() for name in self.config.get("responseModalities") or ()}
 
 
 def read(body: Any) -> Asked:
-    """Check a request. Raises GeminiError."""
+    """Checks a request. Raises GeminiError."""
     only_known(body, _FIELDS)
     contents = body.get("contents")
     if isinstance(contents, dict):
@@ -99,14 +99,14 @@ def _parts(content: Any) -> tuple[list[str], list[bytes]]:
 
 
 def blocked(asked: Asked) -> dict[str, Any] | None:
-    """The answer to a prompt that is refused as it stands: no candidate at all."""
+    """The response to a blocked prompt: it has no candidate."""
     if UNSAFE_PROMPT not in asked.prompt:
         return None
     return {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, **_usage(asked, 0)}
 
 
 def unshown(asked: Asked) -> dict[str, Any]:
-    """The answer when the picture that came out is withheld."""
+    """The response when the generated picture is withheld."""
     message = (
         "Unable to show the generated image. The image was filtered out because it violated Google's "
         "Generative AI Prohibited Use policy. Try rephrasing the prompt."
@@ -116,7 +116,7 @@ def unshown(asked: Asked) -> dict[str, Any]:
 
 
 def make_picture(asked: Asked, model: str) -> tuple[dict[str, Any], int]:
-    """The answer with a picture, and its size in bytes. The pro models give JPEG, the others PNG."""
+    """Returns the response with a picture, and the picture's size in bytes. Pro models return JPEG, the others PNG."""
     if UNSAFE_RESULT in asked.prompt:
         return unshown(asked), 0
     kind = "JPEG" if "-pro-" in model else "PNG"
@@ -129,7 +129,7 @@ def make_picture(asked: Asked, model: str) -> tuple[dict[str, Any], int]:
 
 
 def write_caption(asked: Asked, model: str) -> tuple[dict[str, Any], int]:
-    """The answer with a caption, and its size in bytes."""
+    """Returns the response with a caption, and its size in bytes."""
     if "IMAGE" in asked.modalities():
         raise invalid("Model does not support the requested response modalities: image,text")
     made = captions.write(asked.system, asked.prompt, number(asked.config, "maxOutputTokens"))

@@ -4,7 +4,7 @@ from typing import Any
 
 _SERVICE = "generativelanguage.googleapis.com"
 _TYPES = "type.googleapis.com/google.rpc."
-#: Short, so that a caller who heeds it is not held up in the local stack (our choice).
+#: Short, so that a caller that waits as told loses little time in the local stack.
 RETRY_SECONDS = 1
 
 #: HTTP status -> canonical name.
@@ -39,12 +39,12 @@ class GeminiError(Exception):
 
 
 def invalid(message: str) -> GeminiError:
-    """A request that will not do."""
+    """An invalid request."""
     return GeminiError(400, message)
 
 
 def no_key() -> GeminiError:
-    """A call without a key."""
+    """A call without an API key."""
     return GeminiError(
         403,
         "Method doesn't allow unregistered callers (callers without established identity). "
@@ -53,7 +53,7 @@ def no_key() -> GeminiError:
 
 
 def wrong_key(message: str = "API key not valid. Please pass a valid API key.") -> GeminiError:
-    """A key that is not known, or no longer."""
+    """An unknown or revoked key."""
     return GeminiError(
         400,
         message,
@@ -66,7 +66,7 @@ def wrong_key(message: str = "API key not valid. Please pass a valid API key.") 
 
 
 def unknown_model(model: str, method: str) -> GeminiError:
-    """A model that does not exist or does not do this."""
+    """A model that does not exist or does not support this operation."""
     return GeminiError(
         404,
         f"models/{model} is not found for API version v1beta, or is not supported for {method}. "

@@ -1,4 +1,4 @@
-"""Veo: a film is asked for, its operation looked at until it is done, and the file fetched with the key."""
+"""Veo: a request starts an operation, which is polled until it is done; the file is then fetched with the key."""
 
 import secrets
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,7 +25,7 @@ _PARAMETERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A film that may be made."""
+    """A valid request for a film."""
 
     prompt: str
     width: int
@@ -36,7 +36,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Operation:
-    """A film under way."""
+    """A running or finished generation of a film."""
 
     name: str
     asked: Asked
@@ -44,12 +44,12 @@ class Operation:
     #: On the clock's ticks.
     done_at: float
     film: "Future[bytes]"
-    #: A planned `reject` of its status: it ends without a film.
+    #: A `reject` fault of its status makes the operation fail.
     rejected: bool = False
 
 
 class Operations:
-    """The films of one simulator, by operation and by file; a reset forgets them."""
+    """The operations of one simulator, by name and by file id; a reset forgets them."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -57,12 +57,12 @@ class Operations:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forgets all."""
         self._by_name: dict[str, Operation] = {}
         self._by_file: dict[str, Operation] = {}
 
     def start(self, model: str, asked: Asked, ticks: float) -> Operation:
-        """Begin a film."""
+        """Starts an operation."""
         work = self._workers.submit(
             film.make, asked.prompt, asked.width, asked.height, asked.seconds, asked.picture
         )
@@ -78,7 +78,7 @@ class Operations:
         return self._by_name[name]
 
     def file(self, file_id: str) -> bytes:
-        """A film; waits for it when it is late. Raises GeminiError."""
+        """Returns the file, and waits while ffmpeg is still at work. Raises GeminiError."""
         operation = self._by_file.get(file_id)
         if operation is None:
             message = f"You do not have permission to access the File {file_id} or it may not exist."
@@ -87,7 +87,7 @@ class Operations:
 
 
 def read(body: Any) -> Asked:
-    """Check a request. Raises GeminiError."""
+    """Checks a request. Raises GeminiError."""
     only_known(body, _FIELDS)
     instances = body.get("instances")
     if not isinstance(instances, list) or len(instances) != 1:
@@ -123,7 +123,7 @@ def _image(value: Any) -> bytes:
 
 
 def shown(operation: Operation, ticks: float, base_url: str) -> dict[str, Any]:
-    """The operation as a poll sees it: under way, a film to fetch, or one of two ways to have failed."""
+    """The operation as a poll returns it: running, done with a file, failed, or filtered."""
     if operation.rejected or (ticks >= operation.done_at and UNSAFE_RESULT in operation.asked.prompt):
         return _done(operation, {"raiMediaFilteredCount": 1, "raiMediaFilteredReasons": [_FILTERED]})
     if ticks < operation.done_at:

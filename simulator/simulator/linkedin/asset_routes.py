@@ -1,4 +1,4 @@
-"""LinkedIn's addresses for files, those that it gives out for their bytes included."""
+"""LinkedIn's routes for files, the upload addresses included."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Photos and films handed to LinkedIn: their addresses, their parts, how far they have come."""
+"""Photos and films uploaded to LinkedIn: their upload addresses, parts and state."""
 
 import hashlib
 import mmap
@@ -60,7 +60,7 @@ class Assets:
         self._rows: dict[str, Asset] = {}
 
     def clear(self) -> None:
-        """Forget them."""
+        """Forgets them."""
         with self._lock:
             for asset in self._rows.values():
                 if asset.file is not None:

@@ -33,7 +33,7 @@ def invalid(field: str, message: str, code: str = "INVALID_VALUE_FOR_FIELD") -> 
 
 
 def denied(what: str) -> LinkedInError:
-    """What this token may not do."""
+    """An operation that the token's scopes do not allow."""
     return LinkedInError(403, "ACCESS_DENIED", f"Not enough permissions to access: {what}", 100)
 
 
@@ -42,7 +42,7 @@ def not_found(what: str) -> LinkedInError:
 
 
 def waiting() -> LinkedInError:
-    """A file that is not there yet, or not processed."""
+    """A file that is not uploaded or not processed yet."""
     return LinkedInError(400, "MEDIA_ASSET_WAITING_UPLOAD", "Media asset is waiting upload")
 
 
@@ -52,12 +52,12 @@ def duplicate(urn: str) -> LinkedInError:
 
 
 def inactive(version: str) -> LinkedInError:
-    """A version whose year is over."""
+    """An API version that LinkedIn no longer supports."""
     return LinkedInError(426, "NONEXISTENT_VERSION", f"Requested version {version} is not active")
 
 
 def throttled() -> LinkedInError:
-    """A day's allowance that is used up."""
+    """A daily limit that is used up."""
     message = (
         "Resource level throttle APPLICATION_AND_MEMBER DAY limit for calls to this resource is reached."
     )
@@ -72,7 +72,7 @@ TOKENS = {
 
 
 def unauthorized(code: str) -> LinkedInError:
-    """A token that is over, or was never one."""
+    """An expired or unknown token."""
     words = {
         65600: "Invalid access token",
         65601: "The token used in the request has been revoked by the user",

@@ -1,4 +1,4 @@
-"""What stands before every call to LinkedIn: version, encoding, token, planned faults."""
+"""Checks before every call to LinkedIn: version, encoding, token, planned faults."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from simulator.simulation import Simulation
 
 Answer = dict[str, Any]
 Act = Callable[[Account], Answer]
-#: Versions before this are over: the oldest in November 2026. Set through the control API, since tests outlive years.
+#: The oldest supported version, as of November 2026. The control API can change it.
 OLDEST_VERSION = 202511
 _UNENCODED = frozenset(":(),")
 
@@ -25,7 +25,7 @@ class Gate:
         self._sim = sim
         self._owner_in = owner_in
         self.oldest_version = OLDEST_VERSION
-        #: Account → steady time until which its token is called revoked, as new ones are for a while.
+        #: Account → monotonic time until which its token is reported as revoked, as happens to new tokens.
         self._young: dict[str, float] = {}
 
     def reset(self) -> None:
@@ -33,7 +33,7 @@ class Gate:
         self._young.clear()
 
     def make_young(self, account_id: str, seconds: float) -> None:
-        """From now on and for so long the account's token answers as if it were revoked."""
+        """Reports the account's token as revoked for this long."""
         self._young[account_id] = self._sim.clock.ticks() + seconds
 
     def run(
@@ -53,7 +53,7 @@ class Gate:
         return response
 
     def caller(self) -> Account:
-        """Whose token it is. Raises LinkedInError 401."""
+        """Returns the token's account. Raises LinkedInError 401."""
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         account = self._sim.accounts.holder(token) if scheme == "Bearer" else None
         if account is None or account.platform != "LN":
@@ -66,7 +66,7 @@ class Gate:
         return account
 
     def _acting(self, member: Account, organizations: Sequence[Sequence[str]]) -> Account:
-        """Who a member's call is for: a company page of theirs that it names, or whose thing it asks for."""
+        """The account for which a member acts: the company page that the call names or asks about."""
         asked = unquote(f"{request.full_path} {request.get_data(as_text=True) if request.is_json else ''}")
         if member.account_id in asked or request.path.startswith("/v2/"):
             return member

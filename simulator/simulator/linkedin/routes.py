@@ -54,7 +54,7 @@ def _add_posts(linkedin: Blueprint, social: Social, gate: Gate) -> None:
             return {}
 
         gate.run("publish", act)
-        # Nothing in the body: the id is in a header alone.
+        # The body is empty; the id is in a header.
         return Response(status=201, headers={"x-restli-id": made[0], "x-linkedin-id": made[0]})
 
     @linkedin.get("/rest/posts")
@@ -191,7 +191,7 @@ def _add_roles(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
 def _add_control(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
     @linkedin.post("/_sim/linkedin/members")
     def add_member() -> tuple[Response, int]:
-        """{name}: a person with w_member_social alone: may post, and read next to nothing."""
+        """{name}: adds a person with w_member_social only, who may post but hardly read."""
         name = str((request.get_json(force=True, silent=True) or {}).get("name") or "Mel Member")
         account = Account("LN", f"urn:li:person:{secrets.token_urlsafe(8)}", name, "melmember")
         token = sim.accounts.token(account)
@@ -201,21 +201,21 @@ def _add_control(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
 
     @linkedin.post("/_sim/linkedin/young")
     def make_young() -> Response:
-        """{account_id, seconds}: its token is called revoked for so long, as new ones are."""
+        """{account_id, seconds}: reports its token as revoked for so long, as happens to new tokens."""
         body = request.get_json(force=True)
         gate.make_young(str(body["account_id"]), float(body["seconds"]))
         return jsonify(body)
 
     @linkedin.post("/_sim/linkedin/version")
     def set_oldest() -> Response:
-        """{oldest}: versions before it are over; null: as of November 2026."""
+        """{oldest}: sets the oldest supported version; null: the one of November 2026."""
         body = request.get_json(force=True, silent=True) or {}
         gate.oldest_version = int(body.get("oldest") or OLDEST_VERSION)
         return jsonify(oldest=gate.oldest_version)
 
 
 def _owner_in(social: Social, assets: Assets, asked: str) -> str | None:
-    """Whose post or file an address or body names."""
+    """Returns the owner of the post or file in the path or body."""
     for urn in _THINGS.findall(asked):
         try:
             is_file = urn.startswith(("urn:li:image:", "urn:li:video:"))

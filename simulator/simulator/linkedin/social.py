@@ -1,4 +1,4 @@
-"""What LinkedIn holds: posts by URN, comments and replies on them, what was posted lately and how often."""
+"""LinkedIn's state: posts by URN, comments and replies, recent posts and their number."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def share_urn(number: str) -> str:
 
 
 def activity_urn(post: Post) -> str:
-    """A post's other name, under which its comments stand."""
+    """Returns the activity URN of a post, to which its comments belong."""
     return f"urn:li:activity:{int(post.post_id.rpartition(':')[2]) + 1}"
 
 
@@ -51,7 +51,7 @@ class Social:
     _posted: Counter[tuple[str, date]] = field(default_factory=Counter)
 
     def clear(self) -> None:
-        """Forget what was said and counted."""
+        """Forgets recent posts and counts."""
         self._said.clear()
         self._posted.clear()
 

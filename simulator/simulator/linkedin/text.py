@@ -1,11 +1,11 @@
-"""Little text as LinkedIn reads it: what is reserved and not escaped ends the text there, without a word."""
+"""LinkedIn's Little Text Format: an unescaped reserved character silently ends the text."""
 
 RESERVED = "\\|{}@[]()<>#*_~"
 LIMIT = 3_000
 
 
 def shown(commentary: str) -> str:
-    """What people see of a commentary."""
+    """Returns the visible text of a commentary."""
     out, at = [], 0
     while at < len(commentary):
         letter = commentary[at]

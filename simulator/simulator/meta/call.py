@@ -1,4 +1,4 @@
-"""One request to the Graph API: who asks, for what, with which parameters; and the rows that answer it."""
+"""One request to the Graph API with its caller, node and parameters; and the table of edges."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ class Call:
     files: Mapping[str, FileStorage]
     #: Address of this call without its query.
     url: str
-    #: Where the simulator itself is reached, without a closing slash.
+    #: The simulator's own base URL, without a trailing slash.
     base_url: str
 
     def text(self, name: str) -> str:
-        """A parameter as text; empty when it is not there."""
+        """Returns a parameter as text, or an empty string."""
         value = self.params.get(name, "")
         return value if isinstance(value, str) else str(value)
 
@@ -46,7 +46,7 @@ class Call:
         return value not in ("false", "0", "no") if value else default
 
     def fields(self, default: str) -> tuple[Field, ...]:
-        """What the `fields` parameter asks for."""
+        """The parsed `fields` parameter."""
         return parse(self.text("fields") or default)
 
 
@@ -68,12 +68,12 @@ Handler = Callable[[Call, Node], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """What answers one method on one edge of one kind of node."""
+    """The handler of one method on one edge of one kind of node."""
 
-    #: Operation of local-stack.md, "Simulator control"; None: no fault reaches it.
+    #: Operation of local-stack.md, "Simulator control"; None: faults do not apply.
     operation: str | Callable[[Call], str | None] | None
     handler: Handler
-    #: What a `reject` does here instead of an error answer.
+    #: What a `reject` fault does instead of an error response.
     on_reject: Handler | None = None
 
 

@@ -1,4 +1,4 @@
-"""Who asks the Graph API, and which nodes that caller may see."""
+"""The caller of the Graph API, and the nodes that it may see."""
 
 import hashlib
 import hmac
@@ -13,12 +13,12 @@ from simulator.world import Comment, Post
 #: A page and the Instagram account linked to it end in the same digits.
 _SHARED_DIGITS = 11
 
-#: The one person behind all pages; user tokens are hers.
+#: The person who owns all pages and user tokens.
 USER = Account("META_USER", "122100000000001", "Sam Sample", "sam.sample")
 
 
 def linked_instagram_id(page_id: str) -> str:
-    """The professional account that belongs to a page."""
+    """Returns the Instagram account linked to a page."""
     return "178414" + page_id[-_SHARED_DIGITS:]
 
 

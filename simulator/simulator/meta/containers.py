@@ -1,4 +1,4 @@
-"""Instagram's media containers: what is staged before a publish, and how far it has come (platforms.md 3)."""
+"""Instagram's media containers, which are staged before a publish, and their state (platforms.md 3)."""
 
 import re
 from concurrent.futures import Future

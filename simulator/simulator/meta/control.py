@@ -1,4 +1,4 @@
-"""/_sim for Meta's webhooks: where they go, and what became of them."""
+"""/_sim for Meta's webhooks: their address and deliveries."""
 
 from flask import Blueprint, Response, jsonify, request
 
@@ -11,7 +11,7 @@ def add_control(graph: Blueprint, sim: Simulation, hooks: Hooks) -> None:
 
     @graph.get("/_sim/meta/webhooks")
     def show_webhooks() -> Response:
-        """Subscribed accounts, and the batches about their comments."""
+        """Lists subscribed accounts and the batches about their comments."""
         return jsonify(
             subscribed=sorted(sim.subscriptions),
             webhooks=[
@@ -23,7 +23,7 @@ def add_control(graph: Blueprint, sim: Simulation, hooks: Hooks) -> None:
 
     @graph.post("/_sim/meta/webhook")
     def set_endpoint() -> tuple[Response, int] | Response:
-        """Where batches go (`/facebook` and `/instagram` are added) and what signs them; an empty URL sends none."""
+        """Sets where batches go (`/facebook` and `/instagram` are added) and the secret; an empty URL sends none."""
         body = request.get_json(force=True, silent=True)
         given = body if isinstance(body, dict) else {}
         names = ("url", "secret", "verify_token")

@@ -46,12 +46,12 @@ class GraphError(Exception):
 
 
 def invalid(message: str, subcode: int | None = None) -> GraphError:
-    """A parameter that will not do."""
+    """An invalid parameter."""
     return GraphError(100, f"(#100) {message}", subcode)
 
 
 def missing(node_id: str, method: str) -> GraphError:
-    """An object that does not exist or is not the caller's: the platform does not tell which."""
+    """An object that does not exist or is not visible to the caller."""
     return GraphError(
         100,
         f"Unsupported {method.lower()} request. Object with ID '{node_id}' does not exist, cannot be loaded "
@@ -63,7 +63,7 @@ def missing(node_id: str, method: str) -> GraphError:
 
 
 def expired() -> GraphError:
-    """A token past its time."""
+    """An expired token."""
     return GraphError(
         190,
         "Error validating access token: Session has expired. The current time is past it.",

@@ -1,4 +1,4 @@
-"""Facebook Pages: what a caller does to them (platforms.md 2). Reading is in facebook_views.py."""
+"""Facebook Pages: writes (platforms.md 2). Reads are in facebook_views.py."""
 
 import json
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ class Video:
 
 
 def publish_feed(call: Call, page: Node) -> dict[str, Any]:
-    """POST /{page}/feed; with `published=false` the post waits, seen by nobody else."""
+    """POST /{page}/feed; with `published=false` the post is unpublished."""
     message, link = call.text("message"), call.text("link")
     _check_text(message)
     if link and not link.lower().startswith(("http://", "https://")):
@@ -64,7 +64,7 @@ def publish_feed(call: Call, page: Node) -> dict[str, Any]:
 
 
 def publish_waiting(call: Call, node: Node) -> dict[str, Any]:
-    """POST /{post} with `is_published=true`: a waiting post goes out."""
+    """POST /{post} with `is_published=true` publishes an unpublished post."""
     world = call.sim.world
     with world.lock:
         if call.flag("is_published", False) and world.staged.pop(node.node_id, None):
@@ -199,7 +199,7 @@ def _unused_photo(call: Call, page: Node, photo_id: str) -> Photo:
 
 
 def _new_post(call: Call, page: Node, text: str, items: list[Medium], settings: dict[str, Any]) -> Post:
-    """A post nobody sees yet."""
+    """An unpublished post."""
     post_id = call.sim.world.new_id(f"{page.account_id}_")
     now = call.sim.clock.now()
     return Post(post_id, page.account_id, "FB", page.thing.name, text, items, now, settings=settings)
@@ -216,12 +216,12 @@ def _comment(call: Call, post: Post, parent_id: str | None) -> dict[str, Any]:
 
 
 def _whole_or_piece(call: Call) -> str:
-    """The operation of a call with a video: before the last one nothing is on show."""
+    """The operation of a call with a video: only the last one publishes."""
     return "upload" if call.text("upload_phase") in ("start", "transfer") else "publish"
 
 
 def _visible_or_staged(call: Call) -> str:
-    """The operation of a call that may put something on show or keep it back."""
+    """The operation of a call that publishes or stages a photo or post."""
     return "publish" if call.flag("published", True) else "upload"
 
 

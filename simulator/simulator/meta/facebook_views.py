@@ -1,4 +1,4 @@
-"""Facebook Pages: what a caller reads of them (platforms.md 2)."""
+"""Facebook Pages: reads (platforms.md 2)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,14 +34,14 @@ def post(call: Call, node: Node) -> dict[str, Any]:
 
 
 def operation_of_read(call: Call) -> str:
-    """Whether reading a post asks for its counts or for what became of it."""
+    """The operation of a read: engagement if it asks for counts, else status."""
     wanted = {field.name for field in call.fields("id")}
     counts = {"reactions", "likes", "comments", "shares", "like_count", "comments_count"}
     return "engagement" if wanted & counts else "status"
 
 
 def show_post(call: Call, thing: Post, default: str) -> dict[str, Any]:
-    """The asked-for fields of a post."""
+    """The requested fields of a post."""
     return project("Post", POST, thing, call.fields(default), call)
 
 
@@ -51,7 +51,7 @@ def comment(call: Call, node: Node) -> dict[str, Any]:
 
 
 def show_comment(call: Call, thing: Comment, default: str) -> dict[str, Any]:
-    """The asked-for fields of a comment."""
+    """The requested fields of a comment."""
     return project("Comment", COMMENT, thing, call.fields(default), call)
 
 
@@ -92,7 +92,7 @@ def post_permalink(thing: Post) -> str:
 
 
 def picture_url(call: Call) -> str:
-    """Every account has the same face."""
+    """The picture of an account, which is the same for all."""
     return f"{call.base_url}/media/photo-200x200.jpg"
 
 
@@ -126,7 +126,7 @@ def _attachments(thing: Post, field: Field, call: Call) -> Any:
     if len(rows) > 1:
         rows = [{"type": "album", "media_type": "album", "subattachments": {"data": rows}}]
     elif not rows and "link" in thing.settings:
-        # A shared link's target has an address and no id.
+        # The target of a shared link has a URL and no id.
         link = thing.settings["link"]
         rows = [{"type": "share", "media_type": "link", "url": link, "target": {"url": link}}]
     return {"data": rows} if rows else ABSENT

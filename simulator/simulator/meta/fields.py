@@ -10,13 +10,13 @@ from simulator.meta.errors import GraphError
 
 _TOKEN = re.compile(r"\s*([\w-]+|[.,{}()])")
 
-#: What a field's function returns for a key that the platform leaves out.
+#: Returned by a field's function if the platform omits the field.
 ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One asked-for field with its modifiers and, in braces, what is wanted of it."""
+    """One requested field with its modifiers and its subfields."""
 
     name: str
     modifiers: tuple[tuple[str, str], ...] = ()
@@ -29,7 +29,7 @@ class Field:
 
 @lru_cache(maxsize=512)
 def parse(text: str) -> tuple[Field, ...]:
-    """Read a `fields` parameter. Raises GraphError 2500 as the platform does for bad syntax."""
+    """Reads a `fields` parameter. Raises GraphError 2500 as the platform does for bad syntax."""
     tokens = _TOKEN.findall(text)
     if "".join(tokens) != re.sub(r"\s", "", text):
         raise _syntax_error(text)
@@ -72,7 +72,7 @@ View = Mapping[str, Callable[[Any, Field, Any], Any]]
 
 
 def project(kind: str, view: View, thing: Any, fields: tuple[Field, ...], call: Any) -> dict[str, Any]:
-    """The asked-for fields of an object, `id` always among them. One unknown field fails the call."""
+    """Returns the requested fields of an object, always with `id`. An unknown field fails the call."""
     answer: dict[str, Any] = {}
     for one in fields:
         read = view.get(one.name)
@@ -88,7 +88,7 @@ def project(kind: str, view: View, thing: Any, fields: tuple[Field, ...], call: 
 
 
 def _narrowed(value: Any, inner: tuple[Field, ...]) -> Any:
-    """A plain object cut down to what the braces name; lists of objects are projected by their own view."""
+    """Reduces a plain object to its subfields; lists of objects are projected by their own view."""
     if inner and isinstance(value, dict) and "data" not in value:
         return {one.name: value[one.name] for one in inner if one.name in value}
     return value

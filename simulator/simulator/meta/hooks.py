@@ -22,14 +22,14 @@ from simulator.world import Comment, Post
 
 #: Waits before each try: about two minutes in all, where Meta goes on for 36 hours (our choice).
 WAITS_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
-#: Changes gather this long, and up to that many, for one batch (our choice; Meta: 1,000).
+#: A batch collects changes for this long, up to this number (our choice; Meta: 1,000).
 WINDOW_SECONDS, MOST_CHANGES = 0.1, 200
-#: An answer has to come within this time (our choice).
+#: Timeout of a delivery in seconds (our choice).
 _ANSWER_SECONDS = 20.0
 
 PATHS = {"FB": "facebook", "IG": "instagram"}
 _OBJECTS = {"FB": "page", "IG": "instagram"}
-#: What can be subscribed to, as far as it is played here; the first is told of.
+#: Fields that can be subscribed to here; events are sent for the first one.
 _FIELDS = {
     "FB": ("feed", "mention", "messages", "ratings"),
     "IG": ("comments", "live_comments", "mentions", "messages"),
@@ -44,13 +44,13 @@ class Delivery:
     comment_ids: list[str]
     body: bytes
     tries: int = 0
-    #: Status of the latest answer; None: there was none.
+    #: Status of the latest response; None: there was no response.
     status: int | None = None
     delivered: bool = False
 
 
 class Hooks:
-    """Where the app listens, and what was sent there; without an address and a secret nothing is."""
+    """The app's endpoint and what was sent to it. Without an address and a secret nothing is sent."""
 
     def __init__(self, sim: Simulation) -> None:
         settings = sim.settings
@@ -69,14 +69,14 @@ class Hooks:
         self.clear()
 
     def clear(self) -> None:
-        """Forget the batches, those on their way included; address and subscriptions stay."""
+        """Forgets the batches, those on their way included; address and subscriptions stay."""
         self._given_up.set()
         self._given_up = threading.Event()
         self._waiting: list[tuple[str, str, str, dict[str, Any]]] = []
         self._deliveries: list[Delivery] = []
 
     def aim(self, url: str, secret: str | None, verify_token: str | None) -> None:
-        """From now on batches go there; the address is asked again whether it is the app's."""
+        """Sets the endpoint, which is then verified again."""
         self.url, self.secret = url, secret or self.secret
         self.verify_token = verify_token or self.verify_token
         self._verified.clear()
@@ -86,7 +86,7 @@ class Hooks:
         return list(self._deliveries)
 
     def on_comment(self, post: Post, comment: Comment) -> None:
-        """Tells the app of a comment, if it has subscribed to the account."""
+        """Adds a comment to the next batch if the app has subscribed to the account."""
         wanted = self._sim.subscriptions.get(post.account_id, ())
         if post.platform not in PATHS or _FIELDS[post.platform][0] not in wanted:
             return
@@ -117,7 +117,7 @@ class Hooks:
             {"id": account_id, "time": moment, "changes": [row[3] for row in rows if row[1] == account_id]}
             for account_id in dict.fromkeys(row[1] for row in rows)
         ]
-        # Escaped to ASCII, as Meta's bodies are: the signature is over these very bytes.
+        # Escaped to ASCII, as Meta does: the signature covers exactly these bytes.
         body = json.dumps({"object": _OBJECTS[platform], "entry": entries}).encode()
         with self._lock:
             times = 2 if self._every and len(self._deliveries) % self._every == 0 else 1
@@ -154,7 +154,7 @@ class Hooks:
             return response.status_code
 
     def _verify(self, url: str) -> bool:
-        """Whether the address gives our challenge back."""
+        """Whether the endpoint returns our challenge."""
         challenge = str(secrets.randbelow(10**10))
         query = {
             "hub.mode": "subscribe", "hub.challenge": challenge, "hub.verify_token": self.verify_token,

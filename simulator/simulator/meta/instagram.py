@@ -1,4 +1,4 @@
-"""Instagram accounts: what a caller does to them (platforms.md 3). Reading is in instagram_views.py."""
+"""Instagram accounts: writes (platforms.md 3). Reads are in instagram_views.py."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ def publish(call: Call, user: Node) -> dict[str, Any]:
         if state == "EXPIRED":
             raise GraphError(-2, "The media container has expired. Create a new one.", 2207020)
         if state == "PUBLISHED":
-            # The code is our choice: what matters is that nothing is published twice.
+            # The code is our choice: the documentation names none.
             raise GraphError(24, "The requested resource does not exist: it was published already.", 2207006)
         if state != "FINISHED" or container.is_child:
             raise _NOT_READY
@@ -76,7 +76,7 @@ def publish(call: Call, user: Node) -> dict[str, Any]:
 
 
 def fail_container(call: Call, node: Node) -> dict[str, Any]:
-    """A rejected container: its status turns to ERROR for good."""
+    """Rejects a container: its status stays ERROR."""
     node.thing.error = GraphError(-1, "Media upload has failed", 2207082)
     return instagram_views.container(call, node)
 
@@ -122,7 +122,7 @@ def _comment(call: Call, post: Post, parent_id: str | None) -> dict[str, Any]:
         raise invalid("The parameter message is required")
     comment = call.sim.comment(post, post.account_id, post.author, message, parent_id)
     if call.text("fields"):
-        # The comment is there all the same: a caller that tries again writes it twice (platforms.md 3).
+        # The comment exists nevertheless: a caller that retries writes it twice (platforms.md 3).
         raise GraphError(20, "(#20) The comment could not be read back.", 1772107)
     return {"id": comment.comment_id}
 

@@ -1,4 +1,4 @@
-"""Instagram professional accounts: what a caller reads of them (platforms.md 3)."""
+"""Instagram professional accounts: reads (platforms.md 3)."""
 
 import base64
 from datetime import timedelta
@@ -138,7 +138,7 @@ def _replies(thing: Comment, field: Field, call: Call) -> Any:
 
 
 def _author(thing: Comment, field: Field, call: Call) -> Any:
-    """Often missing: here for the account's own comments only (platforms.md 3)."""
+    """The author, which Instagram often omits: here it is set for the account's own comments only (platforms.md 3)."""
     post = call.sim.world.posts[thing.post_id]
     return {"id": thing.author_id, "username": thing.author} if thing.author_id == post.account_id else ABSENT
 

@@ -1,4 +1,4 @@
-"""Media handed to the Graph API, by URL or as bytes, and what it takes of them (platforms.md 2, 3)."""
+"""Media given to the Graph API by URL or as bytes, and the checks on them (platforms.md 2, 3)."""
 
 from simulator import inspection
 from simulator.fetching import Fetched, FetchFailed, FetchTooBig
@@ -46,7 +46,7 @@ def facebook_video(call: Call) -> Medium:
 
 
 def facebook_film(data: bytes, url: str) -> Medium:
-    """What has come, if it is a film that Facebook takes. Raises GraphError 351 or 352."""
+    """Checks an uploaded film. Raises GraphError 351 or 352."""
     try:
         video = inspection.video(data)
     except inspection.NotMedia as problem:

@@ -1,4 +1,4 @@
-"""The Graph API's addresses: every call is a node and perhaps an edge; the rows in EDGES say who answers."""
+"""The Graph API's routes: every call names a node and perhaps an edge; the rows in EDGES name the handlers."""
 
 import json
 from collections import Counter
@@ -15,7 +15,7 @@ from simulator.simulation import Simulation
 VERSION = "v26.0"
 EDGES: Edges = {**facebook.EDGES, **instagram.EDGES, **hooks.EDGES, **tokens.EDGES}
 
-#: Only a fault makes usage read as used up: load tests go far past a page's real allowance (our choice).
+#: Usage is reported as used up under a fault only, because load tests exceed a page's real limit (our choice).
 _HIGHEST_USAGE_PERCENT = 60
 #: Calls a page may make in 24 hours for each engaged user; we count one (platforms.md 1).
 _CALLS_ALLOWED = 4800

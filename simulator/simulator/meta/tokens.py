@@ -13,9 +13,9 @@ from simulator.oauth import dialog
 from simulator.oauth.grants import BadGrant
 from simulator.simulation import Simulation
 
-#: 60 days, less what the platform takes off (platforms.md 1).
+#: 60 days, less the hours by which the platform shortens them (platforms.md 1).
 LONG_LIVED_SECONDS = 5_183_944
-#: What a code is exchanged for lives an hour or two.
+#: A token got for a code lives an hour or two.
 SHORT_LIVED_SECONDS = 3_600
 _DATA_ACCESS_SECONDS = 90 * 86_400
 _SCOPES = (
@@ -48,7 +48,7 @@ def exchange(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
 
 
 def _who_allowed(sim: Simulation, query: dict[str, str]) -> tuple[Account, dict[str, Any]]:
-    """The person behind a code. Raises GraphError."""
+    """Returns the person who gave the code. Raises GraphError."""
     try:
         code = sim.grants.redeem(
             query.get("code", ""), sim.settings.meta_app_id, query.get("redirect_uri", ""), ""

@@ -11,7 +11,7 @@ from simulator.meta.call import Call, Node
 from simulator.meta.errors import GraphError, invalid
 from simulator.world import Medium
 
-#: What is asked for at once. Facebook names other sizes as it likes.
+#: Size of a piece. Facebook may ask for other sizes.
 PIECE_BYTES = 8 << 20
 
 
@@ -29,7 +29,7 @@ class Session:
 
     @property
     def offsets(self) -> dict[str, str]:
-        """What comes next; both are the same when all has come."""
+        """The range of the next piece; start equals end when the file is complete."""
         start = len(self.data)
         return {
             "start_offset": str(start),
@@ -38,7 +38,7 @@ class Session:
 
 
 def start(call: Call, page: Node) -> tuple[Session, dict[str, Any]]:
-    """`file_size` is all that is told."""
+    """Starts an upload; `file_size` is its only parameter."""
     size_bytes = call.whole("file_size", 0)
     if size_bytes <= 0:
         raise invalid("Param file_size must be a positive integer")
@@ -52,7 +52,7 @@ def start(call: Call, page: Node) -> tuple[Session, dict[str, Any]]:
 
 
 def transfer(call: Call, page: Node) -> dict[str, Any]:
-    """`video_file_chunk` from `start_offset` on; at another place than the next one it is not taken."""
+    """Takes `video_file_chunk` at `start_offset`, which must be the next one."""
     session = of(call, page)
     if "video_file_chunk" not in call.files:
         raise invalid("Param video_file_chunk is required")
@@ -68,7 +68,7 @@ def transfer(call: Call, page: Node) -> dict[str, Any]:
 
 
 def finish(call: Call, page: Node) -> Medium:
-    """The whole film, for once."""
+    """Returns the complete film and ends the session."""
     session = of(call, page)
     if len(session.data) != session.size_bytes:
         raise GraphError(6000, "The video has not been uploaded completely.", 1363033)

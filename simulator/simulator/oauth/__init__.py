@@ -1,1 +1,1 @@
-"""Logins: who somebody is, what they allow, and the tokens that come of it. The addresses are each platform's."""
+"""Logins: people, their consent and their tokens. Each platform's module has its own routes."""

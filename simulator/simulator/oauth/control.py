@@ -1,4 +1,4 @@
-"""/_sim: people who log in, and what became of what they allowed."""
+"""/_sim: people who may log in, and the state of their grants."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @people.post("/persons/<person_id>/leave")
     def leave(person_id: str) -> Response:
-        """They remove our app: every token they gave is void."""
+        """The person removes our app, which revokes all tokens."""
         person = sim.grants.known(person_id)
         if person is None:
             return Response(status=404)
@@ -37,7 +37,7 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @people.get("/oauth")
     def show() -> Response:
-        """How often tokens were refreshed, by account; accounts whose permission was given back."""
+        """Shows the number of refreshes by account, and the accounts whose grant was revoked."""
         return jsonify(refreshed=dict(sim.grants.refreshed), revoked=list(sim.grants.revoked))
 
     return people

@@ -1,4 +1,4 @@
-"""The page a browser is sent to: it logs in whoever it is told to, lets them allow or deny, and sends them back.
+"""The login page: it logs a person in, asks for consent and redirects back to the app.
 
 A browser (`Accept: text/html`) is shown what is asked for, and two buttons. Anybody else is answered at once: allowed,
 unless `sim_deny=1` is in the address. A person made to deny does so whatever they press.
@@ -15,7 +15,7 @@ from simulator.oauth.grants import Code, Grants, Person
 from simulator.platforms import PLATFORMS
 from simulator.simulation import Simulation
 
-#: How long a code lives; X's is shorter.
+#: Lifetime of a code in seconds; X's is shorter.
 _CODE_SECONDS = 600.0
 _CALLBACK = re.compile(r"/connect/[a-z]+/callback")
 _ANSWERS = {"sim_allow", "sim_deny"}
@@ -42,7 +42,7 @@ def answer(
     code_seconds: float = _CODE_SECONDS,
     is_offline: Callable[[Person], bool] = lambda person: True,
 ) -> Response:
-    """One visit. What is wrong with the app itself is told here, not to the app (RFC 6749 4.1.2.1)."""
+    """Answers one visit. An invalid app is reported here and not by a redirect (RFC 6749 4.1.2.1)."""
     asked, target = request.args, request.args.get("redirect_uri", "")
     if asked.get(id_field) != client_id:
         return _told("Unknown app: the client id is not registered.")
@@ -88,7 +88,7 @@ def _person(grants: Grants, platform: str) -> Person:
 
 
 def _consent(person: Person, client_id: str, scopes: tuple[str, ...]) -> Response:
-    """Asks. The answer comes to the same address, with all that came along."""
+    """Shows the consent page, whose buttons lead to the same URL with the same parameters."""
     kept = {**request.args.to_dict(), "sim_person": person.person_id}
     fields = "".join(
         f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">' for name, value in kept.items()

@@ -1,6 +1,6 @@
-"""People, the codes they are sent back with, and the tokens codes are exchanged for. Wording is each platform's.
+"""People, authorization codes, and the tokens that codes are exchanged for.
 
-A person is whoever the browser says (cookie or query `sim_person`), else somebody new with accounts of their own.
+The cookie or query parameter `sim_person` names the person; without it a new person with own accounts logs in.
 """
 
 import base64
@@ -16,23 +16,23 @@ from simulator.accounts import Account, Accounts
 from simulator.clock import Clock
 from simulator.platforms import PLATFORMS
 
-#: Of refresh tokens.
+#: Prefix of refresh tokens.
 _PREFIX = "rft."
 
 
 @dataclass(slots=True)
 class Person:
-    """Somebody with accounts on one platform (Facebook's are Instagram's as well)."""
+    """A person with accounts on one platform (Facebook's are Instagram's as well)."""
 
     person_id: str
     platform: str
     name: str
-    #: Pages, channels, profiles; the first is their own where they are one.
+    #: Pages, channels, profiles; the first is the person's own profile, if the platform has one.
     accounts: list[Account]
     denies: bool = False
-    #: Scopes they will not give.
+    #: Scopes that the person withholds.
     withholds: tuple[str, ...] = ()
-    #: Facebook: pages they reach through a business portfolio alone.
+    #: Facebook: pages that the person reaches through a business portfolio only.
     business: list[Account] = field(default_factory=list)
     grants: list[str] = field(default_factory=list)
 
@@ -47,7 +47,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What a code stands for."""
+    """The grant for which a code can be exchanged."""
 
     person: Person
     client_id: str
@@ -55,12 +55,12 @@ class Code:
     challenge: str
     scopes: tuple[str, ...]
     expires_at: float
-    #: Google: whether a refresh token is to come with it.
+    #: Google: whether a refresh token is issued too.
     is_offline: bool = True
 
 
 class BadGrant(Exception):
-    """The code or refresh token is not good (any more)."""
+    """The code or refresh token is invalid or used."""
 
 
 class Grants:
@@ -74,12 +74,12 @@ class Grants:
         self._codes: dict[str, Code] = {}
         self._used: set[str] = set()
         self._serials = itertools.count(1)
-        #: Refreshes by account, and accounts whose grant was given back: for tests.
+        #: Number of refreshes by account, and accounts whose grant was revoked, for tests.
         self.refreshed: Counter[str] = Counter()
         self.revoked: list[str] = []
 
     def person(self, platform: str, count: int = 1, business: int = 0, **more: Any) -> Person:
-        """Somebody new with so many pages, or one account; LinkedIn: themselves and so many company pages."""
+        """Adds a person with this number of pages; LinkedIn: with a profile and this number of company pages."""
         person_id, name = f"1221{secrets.randbelow(10**11):011d}", f"Sam {secrets.token_hex(2)}"
         made = [self._accounts.issue(platform) for _ in range(count)]
         if platform == "LN":
@@ -90,7 +90,7 @@ class Grants:
         return person
 
     def find(self, person_id: str | None, platform: str) -> Person:
-        """Who the browser says, or somebody new."""
+        """Returns the person that the browser names, or a new one."""
         found = self._people.get(person_id or "")
         return found if found is not None and found.platform == platform else self.person(platform)
 
@@ -98,7 +98,7 @@ class Grants:
         return self._people.get(person_id)
 
     def owner(self, account_id: str) -> Person | None:
-        """Whose account it is."""
+        """Returns the owner of an account."""
         people = list(self._people.values())
         return next((one for one in people if account_id in one.account_ids), None)
 
@@ -108,7 +108,7 @@ class Grants:
         return text
 
     def redeem(self, text: str, client_id: str, redirect_uri: str, answer: str) -> Code:
-        """Each code once, for whom and where it was given. `answer`: PKCE's, of the verifier. Raises BadGrant."""
+        """Exchanges a code once, for the same app and redirect URI. `answer`: the PKCE challenge. Raises BadGrant."""
         with self._lock:
             code = self._codes.pop(text, None)
         if code is None or self._clock.now().timestamp() >= code.expires_at:
@@ -120,13 +120,13 @@ class Grants:
         return code
 
     def open(self, person: Person) -> str:
-        """A new grant of theirs."""
+        """Starts a new grant of a person."""
         grant = secrets.token_hex(8)
         person.grants.append(grant)
         return grant
 
     def access_token(self, account: Account, grant: str, seconds: int, **facts: Any) -> str:
-        """One that ends."""
+        """Returns an access token that expires."""
         now = self._clock.now().timestamp()
         prefix = PLATFORMS["FB"].token_prefix if account.platform not in PLATFORMS else None
         return self._accounts.token(
@@ -142,7 +142,7 @@ class Grants:
         return self._accounts.seal(_PREFIX, body | facts)
 
     def spend(self, token: str, platform: str, *, once: bool) -> tuple[Account, dict[str, Any]]:
-        """Whose refresh token it is, and its facts. `once`: it is void from now on. Raises BadGrant."""
+        """Returns a refresh token's account and facts. `once` makes it invalid afterwards. Raises BadGrant."""
         body = self._accounts.unseal(_PREFIX, token)
         if not isinstance(body, dict) or body["who"][0] != platform:
             raise BadGrant("unknown")
@@ -158,12 +158,12 @@ class Grants:
         return account, body
 
     def facts_of(self, token: str) -> dict[str, Any]:
-        """Of an access or refresh token; empty for anything else."""
+        """Returns the facts of an access or refresh token, or an empty dict."""
         body = self._accounts.unseal(_PREFIX, token)
         return body if isinstance(body, dict) else self._accounts.facts(token)
 
     def revoke(self, token: str, *, all_of_person: bool = False) -> bool:
-        """Gives a token's grant back; False when it is none."""
+        """Revokes a token's grant; False if it is not a token."""
         facts = self.facts_of(token)
         grant = facts.get("grant")
         if grant is None:

@@ -1,4 +1,4 @@
-"""What token endpoints share: the app's credentials, a code's exchange, a refresh, faults (operation `token`)."""
+"""Shared parts of token endpoints: credentials, code exchange, refresh, faults (operation `token`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class OAuthError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How one platform gives tokens. Times in seconds."""
+    """How one platform issues tokens. Times in seconds."""
 
     platform: str
     access_seconds: int
@@ -32,7 +32,7 @@ class Rules:
     refresh_seconds: int | None
     #: Each refresh gives a new refresh token and voids the old one.
     rotates: bool
-    #: What PKCE makes of a verifier.
+    #: The PKCE transformation of the verifier.
     proof: Callable[[str], str] = lambda verifier: ""
     #: The answer's own form.
     shape: Callable[[Account, Answer], Answer] = lambda account, answer: answer
@@ -41,7 +41,7 @@ class Rules:
 
 
 def answer(sim: Simulation, rules: Rules, client_id: str) -> Answer:
-    """An exchange or a refresh by an app that is known already. Raises OAuthError."""
+    """Answers a code exchange or refresh after the app was authenticated. Raises OAuthError."""
     form = request.form
     try:
         if form.get("grant_type") == "authorization_code":
@@ -54,7 +54,7 @@ def answer(sim: Simulation, rules: Rules, client_id: str) -> Answer:
 
 
 def faulted(sim: Simulation, platform: str, account_id: str | None, act: Callable[[], Answer]) -> Answer:
-    """Plays a planned fault around it. `expired`: the grant is over; `reject`: the app is not known (any more)."""
+    """Applies a planned fault. `expired`: the grant has expired; `reject`: the app is unknown."""
     mode = sim.faults.take(platform, "token", account_id)
     words = {
         "expired": OAuthError("invalid_grant", "Token has been expired or revoked."),
@@ -66,7 +66,7 @@ def faulted(sim: Simulation, platform: str, account_id: str | None, act: Callabl
 
 
 def revoke(sim: Simulation, *, all_of_person: bool = False) -> Response:
-    """Whatever token it is given: one that is none is no error (RFC 7009)."""
+    """Revokes a token; an unknown one is not an error (RFC 7009)."""
     sim.grants.revoke(request.form.get("token", ""), all_of_person=all_of_person)
     return jsonify({})
 
@@ -99,7 +99,7 @@ def _refresh(sim: Simulation, rules: Rules) -> Answer:
         more = {"orgs": facts["orgs"]} if "orgs" in facts else {}
         scopes = tuple(facts["scopes"])
         given = _tokens(sim, rules, account, facts["grant"], scopes, more, with_refresh=rules.rotates)
-        if rules.platform == "LN":  # the same one, with what is left of its time
+        if rules.platform == "LN":  # the same token, with its remaining lifetime
             left = int(facts["exp"] - sim.clock.now().timestamp())
             given |= {"refresh_token": token, "refresh_token_expires_in": left}
         return given

@@ -1,4 +1,4 @@
-"""The OpenAI API (api.openai.com, v1): addresses, keys and faults."""
+"""The OpenAI API (api.openai.com, v1): routes, keys and faults."""
 
 import json
 import secrets

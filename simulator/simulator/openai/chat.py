@@ -25,7 +25,7 @@ _ROLES = (*_INSTRUCTIONS, "user", "assistant")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request that is well formed."""
+    """A valid request."""
 
     model: str
     system: str
@@ -34,7 +34,7 @@ class Asked:
 
 
 def read(fields: dict[str, Any]) -> Asked:
-    """Check a request. Raises OpenAIError."""
+    """Checks a request. Raises OpenAIError."""
     for name in fields:
         if name not in _FIELDS:
             raise errors.unknown(name)
@@ -76,7 +76,7 @@ def _text(message: dict[str, Any]) -> str:
 
 
 def write(asked: Asked) -> tuple[Answer, int]:
-    """The answer, and the size of the caption in bytes: 0 when the model declined."""
+    """Returns the response and the caption's size in bytes, 0 if the model refused."""
     if UNSAFE_PROMPT in asked.prompt:
         message: Answer = {
             "role": "assistant",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-#: Short, so that a caller who heeds it is not held up in the local stack (our choice).
+#: Short, so that a caller that waits as told loses little time in the local stack.
 RETRY_SECONDS = 1
 
 
@@ -28,29 +28,29 @@ class OpenAIError(Exception):
 
 
 def missing(param: str) -> OpenAIError:
-    """A field that is needed."""
+    """A missing field."""
     return OpenAIError(400, f"Missing required parameter: '{param}'.", "missing_required_parameter", param)
 
 
 def unknown(param: str) -> OpenAIError:
-    """A field that there is not."""
+    """An unknown field."""
     return OpenAIError(400, f"Unknown parameter: '{param}'.", "unknown_parameter", param)
 
 
 def invalid(param: str, value: Any, supported: str) -> OpenAIError:
-    """A value that will not do."""
+    """An invalid value."""
     message = f"Invalid value: '{value}'. Supported values are: {supported}."
     return OpenAIError(400, message, "invalid_value", param)
 
 
 def unknown_model(model: str) -> OpenAIError:
-    """A model that does not exist, or does not do this."""
+    """A model that does not exist or does not support this operation."""
     message = f"The model `{model}` does not exist or you do not have access to it."
     return OpenAIError(404, message, "model_not_found", "model")
 
 
 def no_key() -> OpenAIError:
-    """A call without a key."""
+    """A call without an API key."""
     return OpenAIError(
         401,
         "You didn't provide an API key. You need to provide your API key in an Authorization header using "
@@ -59,7 +59,7 @@ def no_key() -> OpenAIError:
 
 
 def wrong_key(key: str) -> OpenAIError:
-    """A key that is not known, or no longer."""
+    """An unknown or revoked key."""
     shown = f"{key[:8]}{'*' * 8}{key[-4:]}" if len(key) > 16 else "*" * len(key)
     return OpenAIError(401, f"Incorrect API key provided: {shown}. You can find your API key at "
                        "https://platform.openai.com/account/api-keys.", "invalid_api_key")  # fmt: skip

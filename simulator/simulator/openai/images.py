@@ -12,7 +12,7 @@ from simulator.openai import errors
 from simulator.openai.errors import OpenAIError
 from simulator.studio import poster
 
-#: A prompt with one of these is refused: as it comes in, or by what came out of it.
+#: Markers in a prompt that make the provider refuse it, or withhold the result.
 UNSAFE_PROMPT, UNSAFE_RESULT = "[unsafe]", "[unsafe result]"
 
 #: Any version of the models, as new ones come every few months.
@@ -37,7 +37,7 @@ _PICTURE_BYTES = 50 << 20
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request that is well formed."""
+    """A valid request."""
 
     prompt: str
     model: str
@@ -55,7 +55,7 @@ class Asked:
 
 
 def read(fields: Mapping[str, Any], pictures: tuple[bytes, ...] | None = None) -> Asked:
-    """Check a request; `pictures` are those of an edit. Raises OpenAIError."""
+    """Checks a request; `pictures` are those of an edit. Raises OpenAIError."""
     for name in fields:
         if name not in (_FIELDS if pictures is None else _EDIT_FIELDS):
             raise errors.unknown(name)

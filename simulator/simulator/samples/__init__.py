@@ -1,1 +1,1 @@
-"""Sample media drawn on request, and a few files that misbehave. Nothing here is stored as a binary."""
+"""Sample media, made on request, and a few broken files. No binary file is checked in."""

@@ -45,7 +45,7 @@ def sample(name: str) -> Response:
 
 @media.get("/redirect")
 def moved() -> AnyResponse:
-    """Sends the reader to `?to=`, wherever that is."""
+    """Redirects to `?to=`."""
     return redirect(request.args.get("to", "/media/photo-1080x1080.jpg"))
 
 
@@ -58,7 +58,7 @@ def slow() -> Response:
 
 @media.get("/html-as.jpg")
 def bot_wall() -> Response:
-    """A web page where a photo should be."""
+    """A web page in place of a photo, as bot protection sends it."""
     return Response("<!doctype html><title>Are you a robot?</title>", mimetype="text/html")
 
 

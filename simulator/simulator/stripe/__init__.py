@@ -1,4 +1,4 @@
-"""The Stripe API (v1, form encoded): payments without the customer present, their look-ups, signed webhooks."""
+"""The Stripe API (v1, form encoded): off-session payments, their queries, signed webhooks."""
 
 from flask import Blueprint
 

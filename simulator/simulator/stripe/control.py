@@ -1,4 +1,4 @@
-"""/_sim for payments: what was charged, where webhooks go, and what somebody does on Stripe's own pages."""
+"""/_sim for payments: charges, the webhook endpoint, and payments on Stripe's own pages."""
 
 import secrets
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ def add_control(stripe: Blueprint, sim: Simulation, ledger: Ledger, webhooks: We
 
     @stripe.get("/_sim/payments")
     def show_payments() -> Response:
-        """Payments, the sum of those that succeeded, and the webhooks about them."""
+        """Shows payments, the sum of the successful ones, and their webhooks."""
         rows = ledger.rows()
         charged = [row["amount"] for row in rows if row["status"] == "succeeded"]
         return jsonify(
@@ -33,7 +33,7 @@ def add_control(stripe: Blueprint, sim: Simulation, ledger: Ledger, webhooks: We
 
     @stripe.post("/_sim/stripe/webhook")
     def set_endpoint() -> tuple[Response, int] | Response:
-        """Where events go and with which secret they are signed; an empty URL sends none."""
+        """Sets where events go and the signing secret; an empty URL sends none."""
         body = _body()
         if not isinstance(body.get("url"), str) or not isinstance(body.get("secret", ""), str):
             return jsonify(error="url (and secret) have to be text"), 400
@@ -42,7 +42,7 @@ def add_control(stripe: Blueprint, sim: Simulation, ledger: Ledger, webhooks: We
 
     @stripe.post("/_sim/stripe/events")
     def send_event() -> tuple[Response, int]:
-        """Any event, signed; with an `id` that was sent before, once more."""
+        """Sends any signed event; a known `id` is sent again."""
         body = _body()
         if not isinstance(body.get("type"), str) or not isinstance(body.get("object"), dict):
             return jsonify(error="type has to be text, object an object"), 400
@@ -50,7 +50,7 @@ def add_control(stripe: Blueprint, sim: Simulation, ledger: Ledger, webhooks: We
 
     @stripe.post("/_sim/stripe/checkout")
     def pay_link() -> tuple[Response, int]:
-        """Somebody pays on a payment link's page: `checkout.session.completed` follows."""
+        """Pays on a payment link's page: `checkout.session.completed` follows."""
         body = _body()
         amount, currency = body.get("amount"), body.get("currency", "usd")
         if not isinstance(amount, int) or amount < 1 or not isinstance(currency, str):

@@ -8,7 +8,7 @@ _DOCS = "https://stripe.com/docs/error-codes/"
 
 
 class StripeError(Exception):
-    """An error answer. `kept`: it came out of doing the work, so an idempotency key repeats it."""
+    """An error response. `kept`: an idempotency key repeats it."""
 
     def __init__(
         self,
@@ -32,22 +32,22 @@ class StripeError(Exception):
 
 
 def missing(param: str) -> StripeError:
-    """A parameter that is needed."""
+    """A missing parameter."""
     return StripeError(400, f"Missing required param: {param}.", "parameter_missing", param)
 
 
 def unknown(param: str) -> StripeError:
-    """A parameter that there is not."""
+    """An unknown parameter."""
     return StripeError(400, f"Received unknown parameter: {param}", "parameter_unknown", param)
 
 
 def no_such(what: str, object_id: str, param: str, status: int = 400) -> StripeError:
-    """An object that does not exist: 404 in the address, 400 in a parameter."""
+    """An object that does not exist: 404 in the path, 400 in a parameter."""
     return StripeError(status, f"No such {what}: '{object_id}'", "resource_missing", param)
 
 
 def no_key() -> StripeError:
-    """A call without a key."""
+    """A call without an API key."""
     return StripeError(
         401,
         "You did not provide an API key. You need to provide your API key in the Authorization header, using "
@@ -60,12 +60,12 @@ def _masked(key: str) -> str:
 
 
 def wrong_key(key: str) -> StripeError:
-    """A key that is not known."""
+    """An unknown key."""
     return StripeError(401, f"Invalid API Key provided: {_masked(key)}")
 
 
 def declined(decline: Decline, payment_intent: dict[str, Any]) -> StripeError:
-    """A card that its issuer declined, or that wants its owner: the payment stays, unpaid."""
+    """A card that was declined or needs authentication: the payment stays unpaid."""
     more = {"decline_code": decline.decline_code} if decline.decline_code else {}
     return StripeError(
         402, decline.message, decline.code, kind="card_error", kept=True,

@@ -44,7 +44,7 @@ def text(params: Mapping[str, Any], name: str) -> str | None:
 
 
 def integer(params: Mapping[str, Any], name: str, default: int | None = None) -> int:
-    """A whole number. Raises StripeError; without a default it has to be there."""
+    """A whole number, required without a default. Raises StripeError."""
     value = text(params, name)
     if value is None:
         if default is None:

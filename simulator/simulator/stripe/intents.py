@@ -24,7 +24,7 @@ _CLAUSE = re.compile(
 
 
 def read(params: dict[str, Any], ledger: Ledger) -> tuple[dict[str, Any], Decline | None]:
-    """A payment that may be made, not yet held, and how its charge will end. Raises StripeError."""
+    """Checks a request. Returns the payment, not stored yet, and the outcome of its charge. Raises StripeError."""
     forms.only_known(params, _FIELDS)
     amount, currency = forms.integer(params, "amount"), forms.text(params, "currency")
     if currency is None:
@@ -73,7 +73,7 @@ def _intent(
 
 
 def confirm(intent: dict[str, Any], decline: Decline | None) -> None:
-    """Charge the card: the payment has succeeded, or wants another card."""
+    """Charges the card: the payment succeeds or needs another card."""
     intent["latest_charge"] = "ch_3" + secrets.token_hex(12)
     if decline is None:
         intent["status"], intent["amount_received"] = "succeeded", intent["amount"]

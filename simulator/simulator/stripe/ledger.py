@@ -1,4 +1,4 @@
-"""What Stripe holds: customers, their cards, payments, and the answers kept under idempotency keys."""
+"""Stripe's state: customers, cards, payments, and responses by idempotency key."""
 
 import secrets
 import threading
@@ -17,7 +17,7 @@ LOCAL_CUSTOMER = "cus_local"
 
 @dataclass(slots=True)
 class Kept:
-    """The answer to the first request with an idempotency key; None while it is being made."""
+    """The response to the first request with an idempotency key; None while it is in progress."""
 
     request: tuple[str, Any]
     since: int
@@ -36,7 +36,7 @@ class Ledger:
         self.clear()
 
     def clear(self) -> None:
-        """Forget payments and keys."""
+        """Forgets payments and keys."""
         with self._lock:
             self.intents: dict[str, dict[str, Any]] = {}
             self.keys: dict[str, Kept] = {}
@@ -44,11 +44,11 @@ class Ledger:
             self.key_of: dict[str, str | None] = {}
 
     def now(self) -> int:
-        """Seconds since 1970, as Stripe tells time."""
+        """Seconds since 1970."""
         return int(self._clock.now().timestamp())
 
     def claim(self, key: str, request: tuple[str, Any]) -> tuple[int, dict[str, Any]] | None:
-        """Take an idempotency key, or the answer it has already. Raises StripeError: misused, or in use."""
+        """Reserves an idempotency key or returns its stored response. Raises StripeError: misused or in use."""
         with self._lock:
             kept = self.keys.get(key)
             if kept is None or self.now() - kept.since > _KEY_SECONDS:
@@ -65,7 +65,7 @@ class Ledger:
         return kept.answer
 
     def settle(self, key: str, answer: tuple[int, dict[str, Any]] | None) -> None:
-        """Keep the answer of a key, or let go of the key: the request never got as far as doing something."""
+        """Stores the response of a key, or releases the key if the request did nothing."""
         with self._lock:
             if answer is None:
                 self.keys.pop(key, None)
@@ -73,7 +73,7 @@ class Ledger:
                 self.keys[key].answer = answer
 
     def customer(self, customer_id: str) -> dict[str, Any] | None:
-        """A customer, the ones that are always there included."""
+        """Returns a customer, built-in ones included."""
         if customer_id.startswith(LOCAL_CUSTOMER) and customer_id not in self.customers:
             self.add_customer(customer_id, {})
             self.attach("pm_card_visa", customer_id)
@@ -91,7 +91,7 @@ class Ledger:
         return customer
 
     def attach(self, method_id: str, customer_id: str) -> dict[str, Any]:
-        """Give a customer a card: a test card becomes one of his own. Raises StripeError."""
+        """Attaches a copy of a test card to a customer. Raises StripeError."""
         if method_id not in CARDS:
             raise no_such("PaymentMethod", method_id, "payment_method", 404)
         own = "pm_" + secrets.token_hex(12)
@@ -115,7 +115,7 @@ class Ledger:
         return CARDS[test_card]
 
     def add(self, intent: dict[str, Any], key: str | None) -> None:
-        """Hold a payment."""
+        """Stores a payment."""
         with self._lock:
             self.intents[intent["id"]] = intent
             self.key_of[intent["id"]] = key

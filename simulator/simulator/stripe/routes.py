@@ -74,7 +74,7 @@ def _pay(sim: Simulation, ledger: Ledger, webhooks: Webhooks, params: Answer) ->
             webhooks.send(f"payment_intent.{'payment_failed' if decline else 'succeeded'}", intent, key)
             if decline:
                 raise errors.declined(decline, intent)
-        if key:  # before the connection may be dropped: who asks again at once gets it
+        if key:  # stored before the connection may be dropped, so that an immediate retry gets it
             ledger.settle(key, (200, intent))
         return intent
 
@@ -141,14 +141,14 @@ def _look_up(sim: Simulation, act: Callable[[], Answer]) -> Response:
 
 def _played(sim: Simulation, mode: Planned | None, act: Callable[[], Answer]) -> Answer:
     def done() -> Answer:
-        answer = g.answer = act()  # is kept also when the connection is dropped after it
+        answer = g.answer = act()  # is stored also if the connection is dropped afterwards
         return answer
 
     return sim.faults.play(mode, lambda refused: errors.refusal(refused, sim.settings.stripe_key), done)
 
 
 def _once(ledger: Ledger, act: Callable[[Answer], Answer]) -> Response:
-    """Do it, or repeat what was answered to the same idempotency key."""
+    """Runs the request, or repeats the stored response of its idempotency key."""
     params, key = _params(), request.headers.get("Idempotency-Key")
     if key is None:
         return _json(200, act(params))

@@ -1,4 +1,4 @@
-"""Webhooks: signed events, delivered to one address until it answers 2xx or the tries are used up."""
+"""Webhooks: signed events, delivered until the endpoint answers 2xx or the attempts are used up."""
 
 import hashlib
 import hmac
@@ -15,7 +15,7 @@ from simulator.simulation import Simulation
 
 #: Waits before each try: 30 s in all, where Stripe goes on for three days (our choice).
 WAITS_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 14.5)
-#: An answer has to come within this time (our choice).
+#: Timeout of a delivery in seconds (our choice).
 _ANSWER_SECONDS = 10.0
 _API_VERSION = "2026-09-30.preview"
 
@@ -27,7 +27,7 @@ class Delivery:
     event_id: str
     type: str
     tries: int = 0
-    #: Status of the latest answer; None: there was none.
+    #: Status of the latest response; None: there was no response.
     status: int | None = None
     delivered: bool = False
 
@@ -46,7 +46,7 @@ class Webhooks:
         self._deliveries: list[Delivery] = []
 
     def clear(self) -> None:
-        """Forget the deliveries, those on their way included; the endpoint stays."""
+        """Forgets the deliveries, those on their way included; the endpoint stays."""
         self._given_up.set()
         self._given_up = threading.Event()
         self._deliveries = []
@@ -58,7 +58,7 @@ class Webhooks:
     def send(
         self, kind: str, thing: dict[str, Any], key: str | None = None, event_id: str | None = None
     ) -> str:
-        """Begin to deliver an event; its id. `event_id` sends one a second time."""
+        """Starts to deliver an event and returns its id. `event_id` sends an event again."""
         event_id = event_id or "evt_3" + secrets.token_hex(12)
         event = {
             "id": event_id, "object": "event", "api_version": _API_VERSION,

@@ -1,1 +1,1 @@
-"""What an AI provider makes: pictures, films, captions. How a provider is asked for them is in its own room."""
+"""Pictures, films and captions as AI providers make them. Each provider's package has its own requests."""

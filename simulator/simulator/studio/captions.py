@@ -59,7 +59,7 @@ class Caption:
 
 
 def words_asked(instructions: str, request: str) -> int:
-    """How many words are wanted."""
+    """How many words the prompt asks for."""
     for text in (instructions, request):
         if found := _ASKED.findall(text):
             return max(1, int(found[-1]))
@@ -67,7 +67,7 @@ def words_asked(instructions: str, request: str) -> int:
 
 
 def write(instructions: str, request: str, limit_tokens: int | None = None) -> Caption:
-    """A caption on the request; the same request gets the same one."""
+    """Writes a caption. The same request gets the same caption."""
     text = _text(request, words_asked(instructions, request))
     words = text.split()
     room = len(words) if limit_tokens is None else int(limit_tokens / _TOKENS_PER_WORD)
@@ -92,7 +92,7 @@ def _text(request: str, wanted: int) -> str:
 
 
 def count(text: str) -> int:
-    """Words of a text."""
+    """Counts the words of a text."""
     return sum(1 for _ in _WORD.finditer(text))
 
 

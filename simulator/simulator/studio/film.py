@@ -1,4 +1,4 @@
-"""Films: a slow pan over a poster or over the picture that was given, as an MP4 that plays while it loads."""
+"""Films: a slow pan over a poster or a given picture, as an MP4 file with its index first."""
 
 from functools import lru_cache
 from io import BytesIO
@@ -7,7 +7,7 @@ from simulator import ffmpeg
 from simulator.studio import poster
 
 FRAMES_PER_SECOND = 24
-#: The picture is this much larger than the film, so that there is somewhere to pan to.
+#: The picture is larger than the film by this factor, which leaves space for the pan.
 _MARGIN = 1.1
 
 

@@ -1,4 +1,4 @@
-"""Pictures: the prompt laid out as a poster, or written across the picture that was given.
+"""Pictures: the prompt laid out as a poster, or written across a given picture.
 
 A few flat colours and thin compression: one of 1024 pixels a side takes under 50 ms (200 callers at once
 share two cores).
@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 Colour = tuple[int, int, int]
 
-#: Pictures at a time: more would take memory, not less time.
+#: Pictures drawn at the same time: more would take memory and save no time.
 _PLACES = threading.Semaphore(4)
 #: A letter is about this wide for each pixel of the font's size, and a line this high.
 _LETTER, _LINE = 0.56, 1.25
@@ -26,7 +26,7 @@ _INSET = 4
 
 def draw(prompt: str, width: int, height: int, pictures: tuple[bytes, ...] = (), kind: str = "PNG") -> bytes:
     """A picture of width × height pixels as PNG, JPEG or WEBP. `pictures` have to be readable (inspection)."""
-    prompt = prompt.encode("utf-8", "replace").decode()  # half an emoji cannot be drawn
+    prompt = prompt.encode("utf-8", "replace").decode()  # a lone surrogate cannot be drawn
     return (
         _encoded(prompt, width, height, pictures, kind) if pictures else _poster(prompt, width, height, kind)
     )

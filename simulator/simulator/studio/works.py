@@ -1,4 +1,4 @@
-"""What the AI providers have made, for GET /_sim/ai: a charge can be held against a work, one to one."""
+"""What the AI providers have made, for GET /_sim/ai: tests compare charges with it, one to one."""
 
 import threading
 from collections import defaultdict
@@ -16,11 +16,11 @@ class Work:
     operation: str
     model: str
     prompt: str
-    #: What came as the system's text.
+    #: The system prompt.
     instructions: str
     #: Pictures that came with the prompt.
     references: int
-    #: Size of what was made.
+    #: Size of the result.
     bytes: int
     created_at: datetime
 
@@ -33,12 +33,12 @@ class Works:
         self._works: list[Work] = []
 
     def add(self, work: Work) -> None:
-        """Keep a work."""
+        """Stores a work."""
         with self._lock:
             self._works.append(work)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forgets all."""
         with self._lock:
             self._works.clear()
 

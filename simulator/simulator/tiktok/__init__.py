@@ -1,4 +1,4 @@
-"""TikTok's API v2: addresses, tokens, limits of calls and faults. Posts on their way are in `posts`."""
+"""TikTok's API v2: routes, tokens, rate limits and faults. Uploads and processing are in `posts`."""
 
 import json
 import threading
@@ -71,7 +71,7 @@ def blueprint(sim: Simulation) -> Blueprint:
     @tiktok.errorhandler(UploadRefused)
     def not_taken(problem: UploadRefused) -> Response:
         while request.stream.read(_REST_BYTES):
-            pass  # a chunk that nobody wants: what follows on the connection is the next call
+            pass  # reads an unwanted chunk, because the next call follows it on the connection
         return Response(status=problem.status)
 
     return tiktok
@@ -137,7 +137,7 @@ def _add_publishing(tiktok: Blueprint, sim: Simulation, gate: Gate, uploads: lis
 def _add_upload(tiktok: Blueprint, sim: Simulation) -> None:
     @tiktok.put("/video/")
     def put() -> Response:
-        """The upload host: no token but the one in the address."""
+        """The upload host, whose only credential is in the URL."""
         made = sim.world.staged.get(request.args.get("upload_id", ""))
         token = request.args.get("upload_token", "")
         if not isinstance(made, Publication) or not token or made.upload_token != token:
@@ -204,7 +204,7 @@ def _creator(sim: Simulation, account: Account) -> Answer:
 
 
 def _video(sim: Simulation, account: Account, post_id: str) -> Answer | None:
-    """A post of the account's own that everybody may see."""
+    """Returns a public post of the account."""
     post = sim.world.posts.get(post_id)
     if post is None or post.platform != "TT" or post.account_id != account.account_id:
         return None

@@ -36,7 +36,7 @@ class TikTokError(Exception):
 
 
 class UploadRefused(Exception):
-    """A chunk that is not taken: the upload hosts say it in the status alone."""
+    """A refused chunk: the upload hosts report it by the status only."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -44,17 +44,17 @@ class UploadRefused(Exception):
 
 
 def good(data: dict[str, Any]) -> dict[str, Any]:
-    """The envelope when nothing is wrong."""
+    """The envelope of a success."""
     return {"data": data, "error": _error("ok", "")}
 
 
 def invalid(message: str) -> TikTokError:
-    """A parameter that will not do."""
+    """An invalid parameter."""
     return TikTokError("invalid_params", message)
 
 
 def expired() -> TikTokError:
-    """A token that is no good, or past its time."""
+    """An invalid or expired token."""
     return TikTokError("access_token_invalid", "The access token is invalid or not found in the request.")
 
 

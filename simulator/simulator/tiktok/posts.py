@@ -1,4 +1,4 @@
-"""Posts on their way: what an init asks for, chunks of a video, photos being fetched, and how far it all is."""
+"""Posts in progress: their init, the chunks of a video, photos being fetched, and their state."""
 
 import mmap
 import re
@@ -19,7 +19,7 @@ from simulator.simulation import Simulation
 from simulator.tiktok.errors import TikTokError, UploadRefused, invalid
 from simulator.world import Medium, Post
 
-#: Where the documentation says MB, a chunk has to fit both readings (platforms.md 5: 5 to 64 MB, the last up to 128).
+#: A chunk must fit both meanings of MB, 10^6 and 2^20 (platforms.md 5: 5 to 64 MB, the last up to 128).
 CHUNK_BYTES = (5 * 2**20, 64_000_000)
 LAST_CHUNK_BYTES = 128_000_000
 CHUNKS = 1_000
@@ -39,7 +39,7 @@ class Publication:
 
     publish_id: str
     post: Post
-    #: Of a video: where it is sent, in which pieces, what has come.
+    #: Of a video: its upload URL, chunks and received bytes.
     upload_token: str = ""
     size_bytes: int = 0
     chunk_bytes: int = 0
@@ -47,7 +47,7 @@ class Publication:
     chunks_received: int = 0
     began_ticks: float = 0.0
     file: IO[bytes] | None = None
-    #: Of photos: on their way.
+    #: Of photos: those being fetched.
     photos: "Future[list[Medium]] | None" = None
     ready_ticks: float | None = None
     failure: str | None = None
@@ -107,7 +107,7 @@ def begin_video(sim: Simulation, account: Account, info: dict[str, Any], source:
 
 
 def close(uploads: list[Publication]) -> None:
-    """Forget videos that were on their way."""
+    """Forgets unfinished uploads."""
     for made in uploads:
         if made.file is not None:
             made.file.close()
@@ -166,13 +166,13 @@ def begin_photos(sim: Simulation, account: Account, info: dict[str, Any], source
 
 
 def fail(sim: Simulation, made: Publication, reason: str) -> None:
-    """The post comes to nothing."""
+    """The post fails."""
     made.failure = reason
     sim.world.remove_post(made.post.post_id)
 
 
 def status_of(sim: Simulation, made: Publication) -> dict[str, Any]:
-    """What status/fetch says: the post's id comes after its moderation, and never for a private one."""
+    """The body of status/fetch: it has the post's id after moderation, and never for a private post."""
     ticks, is_video = sim.clock.ticks(), made.upload_token != ""
     shown: dict[str, Any] = {"publicaly_available_post_id": [], "fail_reason": made.failure or ""}
     if made.failure:
@@ -188,7 +188,7 @@ def status_of(sim: Simulation, made: Publication) -> dict[str, Any]:
 
 
 def is_public(sim: Simulation, made: Publication) -> bool:
-    """Whether everybody may see the post by now."""
+    """Whether the post is public by now."""
     is_open = made.post.settings["privacy_level"] == "PUBLIC_TO_EVERYONE"
     looked_over = made.ready_ticks is not None and (
         sim.clock.ticks() >= made.ready_ticks + sim.settings.processing_seconds
@@ -222,7 +222,7 @@ def _finish_video(sim: Simulation, made: Publication) -> None:
 
 
 def _problem_of_film(file: IO[bytes], size_bytes: int, longest_seconds: float) -> str | None:
-    """The `fail_reason` of a file; None for a film. How long a WebM is, is not looked at."""
+    """The `fail_reason` of a file, or None. The length of a WebM file is not checked."""
     file.flush()
     with mmap.mmap(file.fileno(), size_bytes, access=mmap.ACCESS_READ) as data:
         if data[:4] == _WEBM:

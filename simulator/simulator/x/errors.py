@@ -33,7 +33,7 @@ class XError(Exception):
 
 
 def invalid(parameter: str, value: Any, message: str) -> XError:
-    """A parameter that will not do."""
+    """An invalid parameter."""
     errors = [{"parameters": {parameter: [str(value)]}, "message": message}]
     detail = "One or more parameters to your request was invalid."
     return XError(400, "Invalid Request", detail, "invalid-request", errors)

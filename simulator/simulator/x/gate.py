@@ -1,4 +1,4 @@
-"""What stands before every call to X: token, the app's credits, planned faults, the account's windows."""
+"""Checks before every call to X: token, the app's credits, planned faults, the account's rate limits."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -13,12 +13,12 @@ from simulator.x.posts import Posts
 
 Answer = dict[str, Any]
 Act = Callable[[Account], Answer]
-#: How long a `rate_limit` fault asks to wait.
+#: `x-rate-limit-reset` of a `rate_limit` fault, in seconds from now.
 _FAULT_WAIT = timedelta(seconds=60)
 
 
 class Gate:
-    """Over one simulation. `left` is how many calls the whole app may still make; None: as many as it likes."""
+    """`left` is the number of calls that the app may still make; None: unlimited."""
 
     def __init__(self, sim: Simulation, posts: Posts) -> None:
         self._sim = sim
@@ -26,7 +26,7 @@ class Gate:
         self.left: int | None = None
 
     def open(self) -> None:
-        """No limit on the app's calls."""
+        """Removes the limit of the app's calls."""
         self.left = None
 
     def run(

@@ -1,4 +1,4 @@
-"""Files handed to X: in one call or in segments, processed for a while, then usable in a post for a day."""
+"""Files uploaded to X: in one call or in segments, processed for a while, then valid in a post for a day."""
 
 import mmap
 import tempfile
@@ -62,7 +62,7 @@ class Uploads:
         self._rows: dict[str, Upload] = {}
 
     def clear(self) -> None:
-        """Forget them."""
+        """Forgets them."""
         with self._lock:
             for upload in self._rows.values():
                 if upload.file is not None:
@@ -107,7 +107,7 @@ class Uploads:
             upload.segments[index] = (offset, len(data))
 
     def finish(self, upload: Upload) -> None:
-        """`finalize`: the file is looked at now, what X thinks of it comes out later. Raises XError."""
+        """`finalize`: the file is checked now, and its result is reported after processing. Raises XError."""
         if upload.file is None:
             raise invalid("id", upload.media_id, "The upload is complete already.")
         lengths = [length for _, length in upload.segments.values()]

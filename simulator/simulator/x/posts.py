@@ -1,4 +1,4 @@
-"""What X holds: posts and the replies under them (comments of the world), who may reply to what, and the windows."""
+"""X's state: posts and replies (comments of the world), the rules for replies, and the rate limits."""
 
 import json
 import re
@@ -24,7 +24,7 @@ _KEYS = {
 WINDOW = timedelta(minutes=15)
 POSTS_PER_WINDOW = 100
 SEARCHES_PER_WINDOW = 300
-#: How long the same words are refused; X names no figure. Our choice.
+#: How long a repeated text is refused; X documents no figure. Our choice.
 _DUPLICATES = timedelta(days=1)
 SEARCH_WINDOW = timedelta(days=7)
 
@@ -71,11 +71,11 @@ class Posts:
     sim: Simulation
     uploads: Uploads
     windows: dict[tuple[str, str], Window] = field(default_factory=dict)
-    #: What was posted lately: account → words (with media and what they answer) → when.
+    #: Recent posts: account → text with media and parent → time.
     _said: defaultdict[str, dict[str, datetime]] = field(default_factory=lambda: defaultdict(dict))
 
     def clear(self) -> None:
-        """Forget the windows and what was said."""
+        """Forgets rate limits and recent posts."""
         self.windows.clear()
         self._said.clear()
 
@@ -124,7 +124,7 @@ class Posts:
             return post
 
     def by_account(self, account_id: str) -> list[Thing]:
-        """What an account said, newest first."""
+        """Posts of an account, newest first."""
         posts = self.sim.world.posts_of(platform="TW")
         found: list[Thing] = [post for post in posts if post.account_id == account_id]
         for post in posts:
@@ -141,7 +141,7 @@ class Posts:
         return _newest_first([thing for thing in things if thing.created_at >= earliest])
 
     def mentions(self, thing: Thing) -> list[str]:
-        """Whom X names before a reply by itself: those who are answered, the other ones of the thread after them."""
+        """The accounts that X mentions at the start of a reply: the answered author, then the others of the thread."""
         names: list[str] = []
         author_id = author_id_of(thing)
         while isinstance(thing, Comment):

@@ -1,4 +1,4 @@
-"""Texts as X counts them and hands them out: URLs as t.co links, `&` as `&amp;`."""
+"""Length and form of texts on X: URLs become t.co links, `&` becomes `&amp;`."""
 
 import hashlib
 import html
@@ -21,7 +21,7 @@ _SINGLE_RANGES = ((0, 4351), (8192, 8205), (8208, 8223), (8242, 8247))
 
 
 def weight(text: str) -> int:
-    """What a text takes of the 280."""
+    """The weighted length of a text, of which 280 are allowed."""
     plain, urls = _URL.subn("", unicodedata.normalize("NFC", text))
     count = urls * _URL_WEIGHT
     for found in _EMOJI.findall(plain):

@@ -1,4 +1,4 @@
-"""Posts, replies and users as the X API shows them: nothing but what was asked for."""
+"""Posts, replies and users as the X API returns them: only requested fields."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""The YouTube Data API v3: addresses, tokens, quotas and faults. Resources are in `videos` and `comments`."""
+"""The YouTube Data API v3: routes, tokens, quotas and faults. Resources are in `videos` and `comments`."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ def blueprint(sim: Simulation) -> Blueprint:
     @youtube.errorhandler(YouTubeError)
     def refused(problem: YouTubeError) -> Response:
         while request.stream.read(_REST_BYTES):
-            pass  # a piece that nobody wants: what follows on the connection is the next call
+            pass  # reads an unwanted piece, because the next call follows it on the connection
         response = _json(problem.body(), problem.status)
         if problem.status == 401:
             response.headers["WWW-Authenticate"] = (
@@ -196,7 +196,7 @@ def _reject(sim: Simulation) -> None:
 
 
 def _video(sim: Simulation, video_id: str) -> videos.Video | None:
-    """A video the caller may see the inside of; others are simply not listed."""
+    """Returns a video of the caller; those of others are not found."""
     video = sim.world.staged.get(video_id)
     is_own = isinstance(video, videos.Video) and video.post.account_id == g.channel.account_id
     return video if is_own else None

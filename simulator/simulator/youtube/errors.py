@@ -25,17 +25,17 @@ class YouTubeError(Exception):
 
 
 def invalid(reason: str, message: str, domain: str = "youtube.video") -> YouTubeError:
-    """A parameter that will not do."""
+    """An invalid parameter."""
     return YouTubeError(400, reason, message, domain)
 
 
 def missing(reason: str, message: str) -> YouTubeError:
-    """A resource that is not there, or not for the caller."""
+    """A resource that does not exist or is not visible to the caller."""
     return YouTubeError(404, reason, message)
 
 
 def unauthorized() -> YouTubeError:
-    """A token that is no good, or past its time."""
+    """An invalid or expired token."""
     return YouTubeError(
         401,
         "authError",
@@ -46,7 +46,7 @@ def unauthorized() -> YouTubeError:
 
 
 def used_up() -> YouTubeError:
-    """The project's quota of the day."""
+    """The project's daily quota is used up."""
     message = "The request cannot be completed because you have exceeded your quota."
     return YouTubeError(403, "quotaExceeded", message, "youtube.quota")
 

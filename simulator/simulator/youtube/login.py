@@ -20,7 +20,7 @@ def blueprint(sim: Simulation) -> Blueprint:
     rules = Rules("YT", 3_599, 10 * 365 * routes.DAY, False, s256)
 
     def is_offline(person: Person) -> bool:
-        """A refresh token comes with a consent that was asked for: at the first login, or again on demand."""
+        """A refresh token is issued with a consent: at the first login, or when the app asks for consent again."""
         asks = "consent" in request.args.get("prompt", "").split() or not person.grants
         return request.args.get("access_type") == "offline" and asks
 

@@ -1,6 +1,6 @@
-"""The quotas of a day: uploads in a bucket of their own, units for everything else (platforms.md 7).
+"""The daily quotas: one of uploads, one of units for everything else (platforms.md 7).
 
-A project has them at YouTube; here each channel has them for itself, so that tests do not use up each other's.
+At YouTube they belong to a project; here to each channel, so that tests do not share them.
 """
 
 import threading
@@ -26,7 +26,7 @@ class Quota:
         self._used: Counter[tuple[str, str, date]] = Counter()
 
     def take(self, channel_id: str, bucket: str, count: int = 1) -> None:
-        """Use up some of a bucket. Raises YouTubeError quotaExceeded."""
+        """Uses up some of a bucket. Raises YouTubeError quotaExceeded."""
         key = (channel_id, bucket, self._clock.now().astimezone(_PACIFIC).date())
         with self._lock:
             if self._used[key] + count > self._allowed[bucket]:
@@ -34,6 +34,6 @@ class Quota:
             self._used[key] += count
 
     def clear(self) -> None:
-        """Begin the day anew."""
+        """Resets the quotas."""
         with self._lock:
             self._used.clear()

@@ -1,6 +1,6 @@
-"""Resumable upload sessions: what came so far, and the film once the last byte is there (platforms.md 7).
+"""Resumable upload sessions, and the video after the last byte (platforms.md 7).
 
-A piece that breaks off is kept as far as whole 256 KiB of it came, as Google does. Files lie on disk, not in memory.
+Of an interrupted piece whole blocks of 256 KiB are kept, as Google does. Files are stored on disk.
 """
 
 import mmap
@@ -24,7 +24,7 @@ _WEBM = b"\x1a\x45\xdf\xa3"
 
 @dataclass(slots=True)
 class Session:
-    """An upload on its way. `video_id` is set when the last byte has come."""
+    """An upload session. `video_id` is set after the last byte."""
 
     channel_id: str
     video: dict[str, Any]
@@ -84,14 +84,14 @@ class Sessions:
         return session
 
     def clear(self) -> None:
-        """All sessions have run out."""
+        """Expires all sessions."""
         for session in self._open.values():
             session.file.close()
         self._open.clear()
 
 
 def take(session: Session, span: Span, read: Callable[[int], bytes]) -> None:
-    """Add a piece to a session. Raises YouTubeError."""
+    """Adds a piece to a session. Raises YouTubeError."""
     first = span.first or 0
     if first != session.received_bytes or span.end > session.size_bytes or span.end <= first:
         raise invalid("badContent", "The piece does not begin where the last one ended.", "global")
@@ -112,7 +112,7 @@ def take(session: Session, span: Span, read: Callable[[int], bytes]) -> None:
 
 
 def is_film(session: Session) -> bool:
-    """Whether what came is a film that can be processed."""
+    """Whether the uploaded file is a film."""
     session.file.flush()
     with mmap.mmap(session.file.fileno(), session.size_bytes, access=mmap.ACCESS_READ) as data:
         if data[:4] == _WEBM:
@@ -125,7 +125,7 @@ def is_film(session: Session) -> bool:
 
 
 def video_id_of(world: World) -> str:
-    """Eleven letters, as YouTube's ids are, never given before."""
+    """Returns a new id of eleven characters, as YouTube's are."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     number, text = int(world.new_id()), ""
     for _ in range(11):

@@ -1,4 +1,4 @@
-"""Videos and channels: what is asked of a new one, how it comes along, and how it is shown (platforms.md 7)."""
+"""Videos and channels: checks of a new video, its processing, and its resource (platforms.md 7)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ PRIVACIES = ("public", "unlisted", "private")
 
 @dataclass(slots=True)
 class Video:
-    """A video of a channel, whatever became of it. Steady times (Clock.ticks)."""
+    """A video of a channel in any state. Times are monotonic (Clock.ticks)."""
 
     post: Post
     ready_ticks: float
@@ -67,7 +67,7 @@ def check(video: Any) -> dict[str, Any]:
 
 
 def finish(sim: Simulation, channel: Account, session: Session) -> Video:
-    """The last byte is there: now, and not before, there is a video."""
+    """Creates the video after the last byte."""
     snippet, status = session.video["snippet"], session.video["status"]
     settings = {
         "title": snippet["title"],
@@ -93,7 +93,7 @@ def finish(sim: Simulation, channel: Account, session: Session) -> Video:
 
 
 def reject(sim: Simulation, video: Video) -> None:
-    """YouTube takes offence after the upload: nobody sees the video any more."""
+    """Rejects the video after the upload, so that it is no longer visible."""
     video.rejection = "duplicate"
     sim.world.remove_post(video.post.post_id)
 

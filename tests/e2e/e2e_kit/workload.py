@@ -1,4 +1,4 @@
-"""Load from many accounts: hundreds of posts that come due together, and clients that repeat a write until it succeeds."""
+"""Load from many accounts: hundreds of posts due together, and clients that repeat a write until it succeeds."""
 
 import datetime as dt
 import threading

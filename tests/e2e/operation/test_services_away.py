@@ -1,7 +1,7 @@
 """With a service stopped, or the broker, every request is answered within about two seconds, not at its deadline.
 
-With `FULL_SIZE=1 ./dev test tests/e2e/operation/test_services_away.py -rP` each service is stopped in turn. Prints how long the
-answers took.
+With `FULL_SIZE=1 ./dev test tests/e2e/operation/test_services_away.py -rP` each service is stopped in turn. Prints how
+long the answers took.
 """
 
 import os
