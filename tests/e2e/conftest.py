@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent
-#: `./dev test --faults` says how much of them.
+#: Set by `./dev test --faults` to core or full.
 collect_ignore = [] if "FAULTS" in os.environ else ["faults"]
 sys.path.append(str(FOLDER))
 
@@ -25,7 +25,7 @@ from e2e_kit.stack import Stack  # noqa: E402
 
 
 def pytest_configure() -> None:
-    """Of two processes the second may have a stack of its own, in a folder with its name."""
+    """Selects the worker's own stack, if there is one in the folder with the worker's name."""
     run, worker = os.environ.get("TEST_RUN_DIR"), os.environ.get("PYTEST_XDIST_WORKER")
     if run and worker and Path(run, worker).is_dir():
         os.environ["TEST_RUN_DIR"] = str(Path(run, worker))
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def secret_logs() -> Iterator[None]:
-    """No secret and nobody's words are in a log when this process is done."""
+    """Asserts at the end of the session that the stack's logs hold no secret and no text of a user."""
     yield
     run = Path(os.environ.get("TEST_RUN_DIR", ""))
     if (run / "logs").is_dir():
@@ -78,7 +78,7 @@ def accounts(operator: Operator, stack: Stack) -> Iterator[Accounts]:
 
 @pytest.fixture(scope="module")
 def shared(accounts: Accounts) -> Account:
-    """One Elite account for the tests of a file that leave nothing behind that another would notice."""
+    """One Elite account for the tests of a file that do not disturb each other."""
     return accounts.new(pages=("FB", "IG", "LN", "TT", "TW", "YT"))
 
 
@@ -95,7 +95,7 @@ def api(account: Account) -> Api:
 
 @pytest.fixture
 def clock(operator: Operator) -> Iterator[Clock]:
-    """The shared clock; back at real time afterwards. For tests marked `alone`."""
+    """The shared clock, reset to real time afterwards. For tests marked `alone`."""
     clock = Clock(operator)
     yield clock
     clock.reset()

@@ -54,7 +54,7 @@ def canary() -> Iterator[Canary]:
 
 @pytest.fixture(scope="module")
 def honest(jpeg: bytes) -> Iterator[Receiver]:
-    """Plays every public server there is: photos to who asks for one, 204 to deliveries."""
+    """A receiver for every public address: it answers GET with a photo and deliveries with 204."""
     with Receiver(
         lambda one: Answer(200, jpeg, Content_Type="image/jpeg") if one.method == "GET" else Answer()
     ) as it:

@@ -1,4 +1,4 @@
-"""What the end-to-end tests look through: HTTP, the operator's command line, the simulator, the processes.
+"""Clients of the end-to-end tests: HTTP, the operator's command line, the simulator, the stack's processes.
 
-Nothing of a service, the chassis or the contracts is imported here.
+No code of a service or of the chassis is imported here.
 """

@@ -1,4 +1,4 @@
-"""A client of the REST API with one token, and what every refusal looks like."""
+"""A client of the REST API with one token, and the checks of an error response."""
 
 import datetime as dt
 from typing import Any
@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 class Api:
-    """Paths are relative to the base path. Close it: its connections are kept open between requests."""
+    """Paths are relative to the base path. Connections are kept open until `close`."""
 
     def __init__(self, base_url: str, token: str | None = None, pool_size: int = 10) -> None:
         self.base_url = base_url
@@ -23,7 +23,7 @@ class Api:
         self.session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=pool_size))
 
     def call(self, method: str, path: str, *, key: str | None = None, **options: Any) -> requests.Response:
-        """`key` is the Idempotency-Key; everything else as `requests` takes it."""
+        """Sends a request. `key` is the Idempotency-Key; other options are those of `requests`."""
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         if key is not None:
             headers["Idempotency-Key"] = key
@@ -36,7 +36,7 @@ class Api:
         return answer
 
     def get(self, path: str, status: int = 200, /, **query: Any) -> Json:
-        """A GET that has to answer with this status: its body."""
+        """Sends a GET, asserts the status and returns the body."""
         return body_of(self.call("GET", path, params=query), status)
 
     def post(self, path: str, body: Any = None, status: int = 201, key: str | None = None) -> Json:
@@ -53,7 +53,7 @@ class Api:
 
 
 def body_of(answer: requests.Response, status: int) -> Json:
-    """The JSON body of an answer that has to have this status."""
+    """Asserts the status of a response and returns its JSON body."""
     assert answer.status_code == status, told(answer)
     body: Json = answer.json()
     assert isinstance(body, dict), told(answer)
@@ -61,7 +61,7 @@ def body_of(answer: requests.Response, status: int) -> Json:
 
 
 def refused(answer: requests.Response, status: int, code: str, **extras: Any) -> Json:
-    """The body of a refusal, which has to be the documented error with these extra fields."""
+    """Asserts that a response is the documented error with these extra fields, and returns its body."""
     assert (answer.status_code, error_code(answer)) == (status, code), told(answer)
     body: Json = answer.json()
     assert isinstance(body["error"], str), body
@@ -72,7 +72,7 @@ def refused(answer: requests.Response, status: int, code: str, **extras: Any) ->
 
 
 def error_code(answer: requests.Response) -> str | None:
-    """None for what is not the documented error."""
+    """Returns the code of the documented error, or None for any other response."""
     try:
         body = answer.json()
     except ValueError:
@@ -81,12 +81,12 @@ def error_code(answer: requests.Response) -> str | None:
 
 
 def told(answer: requests.Response) -> str:
-    """An answer in one line, for a failed assertion."""
+    """Describes a response in one line, for a failed assertion."""
     return f"{answer.request.method} {answer.request.path_url} → {answer.status_code} {answer.text[:1500]}"
 
 
 def stamp(at: dt.datetime) -> str:
-    """A time as the API writes it: without milliseconds where there are none."""
+    """Formats a time as the API does: without milliseconds where there are none."""
     at = at.astimezone(dt.UTC)
     return at.isoformat(timespec="milliseconds" if at.microsecond >= 1_000 else "seconds").replace(
         "+00:00", "Z"
@@ -94,6 +94,6 @@ def stamp(at: dt.datetime) -> str:
 
 
 def instant(text: str) -> dt.datetime:
-    """A time as the API writes it: UTC, ending in Z."""
+    """Parses a time of the API: UTC, ending in Z."""
     assert text.endswith("Z"), text
     return dt.datetime.fromisoformat(text)

@@ -1,6 +1,6 @@
-"""A headless Chromium, driven through its driver by the calls of WebDriver (W3C) that these tests need.
+"""A headless Chromium, controlled by the calls of WebDriver (W3C) that these tests need.
 
-It reaches this machine's own addresses alone.
+It can reach only the addresses of this machine.
 """
 
 import base64
@@ -21,14 +21,14 @@ _FLAGS = (
     *("--no-proxy-server", "--window-size=900,640"),
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
-#: The name under which WebDriver tells an element's id.
+#: The key of an element's id in WebDriver.
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 _STARTED = "was started successfully on port "
 _TIMEOUT_SECONDS = 60.0
 
 
 class Chromium:
-    """One window."""
+    """One browser window."""
 
     def __init__(self, driver_url: str, options: dict[str, Any]) -> None:
         self._http = requests.Session()
@@ -40,14 +40,14 @@ class Chromium:
         self._ask("POST", "/url", url=url)
 
     def press(self, css: str) -> None:
-        """A click on what leads to another page; that one is loaded afterwards."""
+        """Clicks on an element that leads to another page, and waits until that page is loaded."""
         self.run("window.isLeft = false")
         self._ask("POST", f"/element/{self._find(css)}/click")
         arrived = "return window.isLeft === undefined && document.readyState === 'complete'"
         until(lambda: self.run(arrived), _TIMEOUT_SECONDS, f"{css} leads somewhere")
 
     def text(self, css: str = "body") -> str:
-        """What a person can read of it."""
+        """Returns the visible text of an element."""
         shown: str = self._ask("GET", f"/element/{self._find(css)}/text")
         return shown
 
@@ -62,11 +62,11 @@ class Chromium:
         return title
 
     def run(self, script: str) -> Any:
-        """What a script returns: the driver's, which no policy of the page holds up."""
+        """Runs a script and returns its result. The page's content security policy does not apply to it."""
         return self._ask("POST", "/execute/sync", script=script, args=[])
 
     def emulate_phone(self, width: int, height: int, scheme: str) -> None:
-        """From now on the window is a phone's, set to light or dark; a width of 0 ends it."""
+        """Makes the window a phone's in a light or dark scheme, until it is called with a width of 0."""
         screen = {
             "width": width,
             "height": height,
@@ -80,7 +80,7 @@ class Chromium:
         )
 
     def keep_picture(self, path: Path) -> None:
-        """Of what is shown, as PNG."""
+        """Saves a screenshot as PNG."""
         path.write_bytes(base64.b64decode(self._ask("GET", "/screenshot")))
 
     def close(self) -> None:
@@ -100,7 +100,7 @@ class Chromium:
 
 @contextmanager
 def chromium(browser: Browser, home: Path) -> Iterator[Chromium]:
-    """A fresh one whose profile is kept in `home`; both programs are gone afterwards."""
+    """Starts a browser with a new profile in `home`, and ends it and its driver afterwards."""
     log = home / "driver.log"
     with log.open("w") as output, subprocess.Popen(
         [browser.driver, "--port=0"], stdout=output, stderr=subprocess.STDOUT, env=_environment(home)
@@ -122,5 +122,5 @@ def chromium(browser: Browser, home: Path) -> Iterator[Chromium]:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """The program's path, and nothing of who runs the tests."""
+    """Returns a minimal environment, without the variables of the user who runs the tests."""
     return {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}

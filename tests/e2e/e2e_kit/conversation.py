@@ -1,4 +1,4 @@
-"""A published post with a visitor's comment: every reply to it is an event at once."""
+"""A published post with a visitor's comment. Every reply to it is an event immediately."""
 
 from e2e_kit.api import Json
 from e2e_kit.operator import Account
@@ -6,7 +6,7 @@ from e2e_kit.simulator import Simulator
 
 
 class Conversation:
-    """On a page of the account: its Facebook page, unless another is given."""
+    """On the given page, or on the account's Facebook page."""
 
     def __init__(self, account: Account, simulator: Simulator, page: Json | None = None) -> None:
         self.account = account

@@ -1,4 +1,4 @@
-"""URLs that lead into our own network, in every spelling known; names that do so only later; and honest ones.
+"""URLs that lead into our own network, in every known spelling; names that do so later; and public ones.
 
 `refused_urls` must be refused where they are given. `late_names` and `redirects` look public: they must be refused when
 they are fetched. See e2e_kit/internet for the small internet in which the names and addresses here exist.
@@ -11,7 +11,7 @@ def _words(table: str) -> list[str]:
     return table.split()
 
 
-#: Public addresses of the small internet, by who plays them.
+#: Public addresses of the simulated internet.
 HONEST, GUIDE = "93.184.215.14", "151.101.1.140"
 
 _LOOPBACK = _words("""
@@ -33,7 +33,7 @@ _OURS = _words("""
 [64:ff9b::10.0.0.1] metadata.google.internal metadata rabbitmq gateway db.internal printer.local router.home.arpa
 nas.lan intranet kubernetes.default.svc.cluster.local
 """)
-#: Whole URLs that two parsers read as two hosts. {} is the canary's port.
+#: URLs in which two parsers find different hosts. {} is the canary's port.
 _CONFUSING = _words(r"""
 http://user@127.0.0.1:{}/ http://user:pass@127.0.0.1:{}/ http://example.com@127.0.0.1:{}/ http://@127.0.0.1:{}/
 http://example.com:80@127.0.0.1:{}/ http://127.0.0.1:{}#@example.com/ http://127.0.0.1:{}?@example.com/
@@ -58,7 +58,7 @@ _OTHER = [
     "http://" + "a." * 130 + "com/",
 ]  # fmt: skip
 
-#: Public in spite of their looks.
+#: Public, although they look private.
 PUBLIC = _words(r"""
 http://example.com https://example.com/ HTTPS://EXAMPLE.COM/A.JPG https://example.com:8443/a.jpg http://example.com:80/
 https://sub.domain.example.co.uk/p/a.png?x=1&y=2 https://example.com./a.jpg https://cdn-1.example.com/a.jpg
@@ -105,18 +105,18 @@ _HONEST_NAME, _GUIDE_NAME = "honest.example.com", "guide.example.com"
 
 
 def refused_urls(port: int) -> list[str]:
-    """At least 150 forms; where a port can be named it is the canary's."""
+    """Returns at least 150 URLs; the port is the canary's where there is one."""
     with_host = [f"http://{host}:{port}/x" for host in _LOOPBACK + _OURS]
     return list(dict.fromkeys([*with_host, *(form.replace("{}", str(port)) for form in _CONFUSING), *_OTHER]))
 
 
 def late_urls(canary_port: int) -> list[str]:
-    """Names of the small internet whose addresses, now or later, are ours."""
+    """Returns URLs with names that resolve, now or later, to our own addresses."""
     return [f"http://{name}:{canary_port}/x" for name in _NAMES]
 
 
 def redirects(canary_port: int) -> dict[str, tuple[int, str]]:
-    """Path at the guide → status and Location: the way to the canary."""
+    """Returns path → (status, Location) of the redirects to the canary."""
     to = f"127.0.0.1:{canary_port}/x"
     return {
         "/301": (301, f"http://{to}"),
@@ -147,13 +147,13 @@ def guide_url(path: str) -> str:
 
 
 def world(honest_port: int, guide_port: int) -> dict[str, object]:
-    """What e2e_kit/internet reads."""
+    """Returns the names and addresses for e2e_kit/internet."""
     names = _NAMES | {_GUIDE_NAME: [[GUIDE]], "*": [[HONEST]]}
     return {"names": names, "addresses": {GUIDE: guide_port, "*": honest_port}}
 
 
 def may_succeed(url: str) -> bool:
-    """Whether there is a moment at which all addresses of the URL's name are honest."""
+    """Whether all addresses of the URL's name are public at some moment."""
     if url == guide_url("/rebind"):
         return True
     answers = _NAMES.get(urlsplit(url).hostname or "", [])

@@ -1,4 +1,4 @@
-"""One person's way to the platform's login and back, as an app begins it; and what the browser is shown in the end."""
+"""Links a page as a person does: the app's start, the platform's login, and the pages in the browser."""
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -15,7 +15,7 @@ NAMES = {code: platform.name for code, platform in PLATFORMS.items()}
 
 
 class Page(HTMLParser):
-    """What a browser shows, and whether it would load or run anything."""
+    """A page in a browser: its text, its tags and its outcome."""
 
     def __init__(self, answer: requests.Response) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class Page(HTMLParser):
 
 @dataclass
 class Linking:
-    """One linking by one person, in a browser of their own."""
+    """One person's linking session, in a browser of their own."""
 
     api: Api
     simulator: Simulator
@@ -54,30 +54,30 @@ class Linking:
         return f"/pages/connect/{self.begun['session_id']}"
 
     def login_url(self) -> str:
-        """The platform's login, where the button of our first page leads."""
+        """Returns the URL of the platform's login, from the button of our first page."""
         page = Page(self.browser.get(self.begun["authorize_url"], timeout=30))
         assert page.outcome == "start", page.text
         [url] = page.links
         return str(url)
 
     def way_back(self) -> str:
-        """The address the platform sends the browser to, which has not gone there yet."""
+        """Returns the redirect URL of the platform, which the browser has not opened yet."""
         query = {"sim_person": self.person["person_id"]}
         sent = self.browser.get(self.login_url(), params=query, allow_redirects=False, timeout=30)
         return str(sent.headers["Location"])
 
     def come_back(self, **more: str) -> Page:
-        """What the browser shows after the platform's login; nobody is asked there."""
+        """Opens the platform's login, which grants at once, and returns the page after it."""
         query = {"sim_person": self.person["person_id"], **more}
         return Page(self.browser.get(self.login_url(), params=query, timeout=60))
 
     def press(self, page: Page, decision: str) -> Page:
-        """Presses a button of the page that asks for consent: give or cancel."""
+        """Presses a button of the consent page: give or cancel."""
         assert page.outcome == "confirm", page.text
         return Page(self.browser.post(page.url, data=page.fields | {"decision": decision}, timeout=30))
 
     def open(self, **more: str) -> Page:
-        """What the browser shows in the end: the person agrees to all that was found."""
+        """Goes through the login and gives consent. Returns the last page."""
         page = self.come_back(**more)
         return self.press(page, "give") if page.outcome == "confirm" else page
 
@@ -102,7 +102,7 @@ def begin(
 
 
 def linked(account: Account, simulator: Simulator, platform: str, **more: Any) -> tuple[Json, Linking]:
-    """The last page a person links."""
+    """Links a person's last page."""
     linking = begin(account, simulator, platform, **more)
     assert linking.open().outcome == "choose"
     accounts = linking.session()["accounts"]

@@ -1,4 +1,4 @@
-"""How much a process of the stack grows while something goes on."""
+"""Measures how much a process of the stack grows during a block."""
 
 import threading
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _INTERVAL_SECONDS = 0.02
 
 
 class Growth:
-    """In bytes, at its largest, from what it was at the beginning."""
+    """The largest growth in bytes since the beginning of the block."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -20,7 +20,7 @@ class Growth:
 
 @contextmanager
 def growth_of(stack: Stack, name: str) -> Iterator[Growth]:
-    """Of a process and its children, in resident memory."""
+    """Measures the resident memory of a process and its children."""
     begin, growth, end = resident_bytes(stack, name), Growth(), threading.Event()
 
     def watch() -> None:

@@ -18,7 +18,7 @@ from e2e_kit.stack import Stack
 
 
 class Refused(AssertionError):
-    """A command was refused; `error` is the API's own error, if it was one."""
+    """Raised when a command fails; `error` is the API's error, or empty."""
 
     def __init__(self, arguments: Sequence[str], code: int, output: str) -> None:
         super().__init__(f"ctl {' '.join(arguments)} ended with {code}: {output}")
@@ -30,7 +30,7 @@ class Refused(AssertionError):
 
 
 class Operator:
-    """Runs `ctl --json …`. Thread safe, one command at a time."""
+    """Runs `ctl --json …`. Thread-safe; one command at a time."""
 
     def __init__(self, stack: Stack) -> None:
         self._lock = threading.Lock()
@@ -41,7 +41,7 @@ class Operator:
         )  # fmt: skip
 
     def __call__(self, *arguments: str) -> Any:
-        """What the command prints, decoded. Raises Refused."""
+        """Runs a command and returns its decoded output. Raises Refused."""
         with self._lock:
             assert self._process.stdin is not None
             assert self._process.stdout is not None
@@ -61,7 +61,7 @@ class Operator:
 
 @dataclass
 class Account:
-    """A user with a brand, a token for everything and some pages."""
+    """A user with a brand, a token with all scopes, and some pages."""
 
     user_id: str
     email: str
@@ -69,7 +69,7 @@ class Account:
     brand_id: str
     token_id: str
     api: Api
-    #: Page records as `page link` prints them, by platform; the last one of each.
+    #: The last linked page of each platform, as `page link` prints it.
     pages: dict[str, Json] = field(default_factory=dict)
 
     def page_id(self, platform: str = "FB") -> str:
@@ -78,7 +78,7 @@ class Account:
 
 
 class Accounts:
-    """Makes accounts, brands, pages and tokens; closes the clients it handed out."""
+    """Creates accounts, brands, pages and tokens; closes all its clients at the end."""
 
     def __init__(self, operator: Operator, base_url: str) -> None:
         self.operator = operator
@@ -106,7 +106,7 @@ class Accounts:
         return account
 
     def brand(self, user_id: str, name: str = "Corner Bakery", *options: str) -> Any:
-        """Options as `brand create` takes them."""
+        """Creates a brand; `options` are those of `brand create`."""
         zone = ("--timezone", "Europe/Berlin")
         return self.operator("brand", "create", "--user", user_id, "--name", name, *zone, *options)
 
@@ -114,7 +114,7 @@ class Accounts:
         return self.operator("page", "link", "--brand", brand_id, "--platform", platform)
 
     def token(self, user_id: str, scopes: str = "*", *options: str) -> Any:
-        """{token, api_token}; options as `token create` takes them."""
+        """Returns {token, api_token}; `options` are those of `token create`."""
         return self.operator("token", "create", "--user", user_id, "--scopes", scopes, *options)
 
     def client(self, token: str | None, pool_size: int = 10) -> Api:
@@ -137,7 +137,7 @@ class Clock:
         return dt.datetime.fromisoformat(self._operator("clock", "show")["now"])
 
     def shift(self, **forward: float) -> dt.datetime:
-        """Moves it, as `timedelta` takes it; the time it then shows."""
+        """Shifts the clock by a `timedelta` with these arguments. Returns the new time."""
         seconds = dt.timedelta(**forward).total_seconds()
         return dt.datetime.fromisoformat(self._operator("clock", "shift", str(seconds))["now"])
 

@@ -1,4 +1,4 @@
-"""Scheduling a post and waiting for what becomes of it."""
+"""Schedules a post and waits for its outcome."""
 
 import datetime as dt
 
@@ -6,7 +6,7 @@ from e2e_kit.api import Api, Json, stamp
 from e2e_kit.operator import Account
 from e2e_kit.waiting import until
 
-#: From due to published, on a machine that is busy with other tests.
+#: Longest time from due to published, on a machine that is busy with other tests.
 PUBLISH_SECONDS = 20.0
 
 
@@ -19,7 +19,7 @@ def tomorrow(**later: float) -> str:
 
 
 def schedule(account: Account, platform: str = "FB", **content: object) -> Json:
-    """A post for tomorrow, unless `scheduled_at` says otherwise."""
+    """Schedules a post for tomorrow, unless `scheduled_at` is given."""
     body = {"page_id": account.page_id(platform), "scheduled_at": tomorrow(), **content}
     post: Json = account.api.post("/posts/schedule", body)["scheduled_post"]
     return post
@@ -31,7 +31,7 @@ def shown(api: Api, post_id: str) -> Json:
 
 
 def await_post(api: Api, post_id: str, seconds: float = PUBLISH_SECONDS, **fields: object) -> Json:
-    """The post, once it shows these fields."""
+    """Waits until the post has these fields, and returns it."""
 
     def look() -> Json | None:
         post = shown(api, post_id)

@@ -1,4 +1,4 @@
-"""A stack of a test file's own, for what the shared one is not started with."""
+"""A stack for a single test file, with settings that the shared stack does not have."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from local.stack import Stack as LocalStack
 
 @contextmanager
 def private_stack(run: Path, set_: Mapping[str, str] | None = None, **options: bool) -> Iterator[Stack]:
-    """Started with the servers of its own that every stack has, gone afterwards.
+    """Starts a stack with its own servers, and removes it afterwards.
 
     `set_` is in the environment of all its processes; `options` are those of `./dev up`.
     """

@@ -1,4 +1,4 @@
-"""A subscriber's server: a live one on the loopback, which remembers what it got and answers as a test tells it."""
+"""A webhook receiver on the loopback, which records its requests and sends the responses that a test sets."""
 
 import datetime as dt
 import threading
@@ -13,13 +13,13 @@ from e2e_kit.operator import Account
 from e2e_kit.waiting import until
 from posthaste import webhooks
 
-#: From an event to its first attempt, on a machine that is busy with other tests.
+#: Longest time from an event to its first delivery attempt, on a machine that is busy with other tests.
 ARRIVAL_SECONDS = 15.0
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """One request, as it came."""
+    """One received request."""
 
     method: str
     path: str
@@ -32,13 +32,13 @@ class Arrival:
         return self.headers[webhooks.SIGNATURE_HEADER.lower()]
 
     def verified(self, secret: str) -> webhooks.WebhookEvent:
-        """By both of its signatures. Raises WebhookError."""
+        """Verifies both signatures and returns the event. Raises WebhookError."""
         webhooks.verify(self.body, self.headers.get(webhooks.SIGNATURE_HEADER.lower()), secret)
         return webhooks.read_delivery(self.body, self.headers, secret, now=self.at.timestamp())
 
 
 class Answer:
-    """What a path answers: a status, headers and a body."""
+    """A response: status, headers and body."""
 
     def __init__(self, status: int = 204, body: bytes = b"", **headers: str) -> None:
         self.status, self.body = status, body
@@ -46,10 +46,10 @@ class Answer:
 
 
 class Receiver:
-    """Paths are independent of one another: a test takes its own. `with` it, or close it."""
+    """Each test uses a path of its own. Use it in a `with` statement, or close it."""
 
     def __init__(self, otherwise: Callable[[Arrival], Answer] = lambda _: Answer()) -> None:
-        """`otherwise` answers where nothing was said."""
+        """`otherwise` makes the response of paths without one of their own."""
         self._otherwise = otherwise
         self._lock = threading.Lock()
         self._arrivals: dict[str, list[Arrival]] = defaultdict(list)
@@ -75,19 +75,19 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}{path}"
 
     def answers(self, path: str, answer: Answer | Callable[[Arrival], Answer]) -> None:
-        """From now on."""
+        """Sets the response of a path from now on."""
         with self._lock:
             self._answers[path] = answer if callable(answer) else lambda _: answer
 
     def arrivals(self, path: str | None = None) -> list[Arrival]:
-        """On a path, or everything, in the order it came."""
+        """Returns the requests to a path, or all of them, in the order of their arrival."""
         with self._lock:
             if path is not None:
                 return list(self._arrivals[path])
             return sorted((one for found in self._arrivals.values() for one in found), key=lambda one: one.at)
 
     def await_arrivals(self, path: str, count: int, seconds: float = ARRIVAL_SECONDS) -> list[Arrival]:
-        """Once there are so many. More are a matter for the test."""
+        """Waits until at least `count` requests came to a path, and returns all of them."""
         try:
             return until(lambda: found if len(found := self.arrivals(path)) >= count else None, seconds)
         except AssertionError:
@@ -114,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _take(self) -> None:
         size = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(size)
-        if len(body) < size:  # its sender died in the middle: that was no request
+        if len(body) < size:  # its sender died before the end of the body
             self.close_connection = True
             return
         headers = {name.lower(): value for name, value in self.headers.items()}
@@ -129,18 +129,18 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_HEAD = _take
 
     def log_message(self, *_: Any) -> None:
-        """Nothing: pytest shows what matters."""
+        """Logs nothing: pytest shows what matters."""
 
 
 def subscribe(account: Account, url: str, *events: str, status: int = 201, **more: Any) -> Json:
-    """A subscription, to replies if nothing else is said."""
+    """Creates a subscription, by default to replies."""
     body = {"name": "e2e", "url": url, "events": list(events or ("comment.replied",)), **more}
     made: Json = account.api.post("/webhooks", body, status)
     return made
 
 
 def deliveries(account: Account, webhook_id: str, **query: Any) -> list[Json]:
-    """The log's first page, newest first."""
+    """Returns the first page of the delivery log, newest first."""
     found: list[Json] = account.api.get(f"/webhooks/{webhook_id}/deliveries", 200, **query)["deliveries"]
     return found
 
@@ -148,7 +148,7 @@ def deliveries(account: Account, webhook_id: str, **query: Any) -> list[Json]:
 def await_delivery(
     account: Account, webhook_id: str, seconds: float = ARRIVAL_SECONDS, **fields: Any
 ) -> Json:
-    """The newest delivery, once it shows these fields."""
+    """Waits until the newest delivery has these fields, and returns it."""
 
     def look() -> Json | None:
         [newest] = deliveries(account, webhook_id, limit=1) or [{}]

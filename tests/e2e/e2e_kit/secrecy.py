@@ -1,6 +1,6 @@
-"""What no log may ever hold: every secret the kit was given and every text it sent, remembered as they pass.
+"""Collects every secret that the kit receives and every text that it sends: no log may contain them.
 
-Each test process looks for its own when its session ends, in all logs of the stack; so do stacks of a test's own.
+Each test process searches all logs of its stack at the end of its session; private stacks are searched when they end.
 """
 
 import json
@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-#: Fields whose values are secrets, in answers and command output; and those that are somebody's words, in requests.
+#: Fields of responses and command output that are secrets, and fields of requests that are a user's text.
 SECRETS = ("secret", "api_token", "sandbox_api_token", "access_token")
 WORDS = (
     "message",
@@ -21,34 +21,34 @@ WORDS = (
     "password",
 )
 _IN_ANSWERS = re.compile(r'"(?:' + "|".join(SECRETS) + r')"\s*:\s*"([^"\\]+)"')
-#: Shorter ones appear by chance. Of longer words the beginning: a line may be cut off.
+#: Shorter values occur by chance. Of longer texts only the beginning is searched, because a line may be cut off.
 _LEAST, _MOST = 10, 60
 _WORD = re.compile(rb"[A-Za-z0-9_-]{10,}")
 _SOLID = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
-#: What speaks JSON alone: our own processes.
+#: Our own processes, whose logs must be JSON.
 _OURS = ("accounts", "ai", "gateway", "media", "publishing", "quota", "services", "webhooks")
 
 _known: set[str] = set()
 
 
 def note(*values: object) -> None:
-    """Remembers texts and secrets; anything else is passed over."""
+    """Adds texts and secrets; ignores other types."""
     _known.update(value for value in values if isinstance(value, str) and len(value) >= _LEAST)
 
 
 def note_request(body: object) -> None:
-    """Whatever people say in it."""
+    """Adds the texts in a request."""
     if isinstance(body, dict):
         note(*(body.get(name) for name in WORDS))
 
 
 def note_answer(text: str) -> None:
-    """The secrets in a JSON text."""
+    """Adds the secrets in a JSON response."""
     note(*_IN_ANSWERS.findall(text))
 
 
 def check(run: Path) -> None:
-    """Raises AssertionError if a log of the stack in this folder holds something it must not, or is no log."""
+    """Raises AssertionError if a log in this run directory contains a secret or text, or is not JSON."""
     secrets = run / "secrets"
     if secrets.exists():
         note(*(line.partition("=")[2] for line in secrets.read_text().splitlines()))
@@ -62,7 +62,7 @@ def check(run: Path) -> None:
 
 
 def leaks(content: bytes, known: Iterable[str]) -> Iterator[str]:
-    """Those of the texts that are in a log, as they are or as JSON writes them."""
+    """Yields the texts that a log contains, plain or escaped as in JSON."""
     solid = {match.decode() for match in _WORD.findall(content)}
     for text in known:
         if _SOLID.fullmatch(text):

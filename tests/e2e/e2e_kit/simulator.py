@@ -20,18 +20,18 @@ class Simulator:
     def fault(
         self, mode: str, page: Json, operation: str = "publish", times: int = 1, **options: float | str
     ) -> None:
-        """The next `times` such calls for this page's account go wrong."""
+        """Plans a fault for the next `times` such calls of this page's account."""
         self._ask(
             "POST", "/_sim/faults", platform=page["platform"], operation=operation, mode=mode, times=times,
             account_id=page["account_id"], **options,
         )  # fmt: skip
 
     def fault_of_provider(self, provider: str, operation: str, mode: str, times: int = 1) -> None:
-        """The next such calls of anybody to an AI provider go wrong: for tests that run alone."""
+        """Plans a fault for the next such calls to an AI provider, of any account: for tests marked `alone`."""
         self._ask("POST", "/_sim/faults", platform=provider, operation=operation, mode=mode, times=times)
 
     def await_fault(self, *account_ids: str, seconds: float = 30.0) -> None:
-        """Until what was planned for these accounts has happened: a call that is to hang does."""
+        """Waits until the planned faults of these accounts have started, for example until a call hangs."""
         until(
             lambda: not {row["account_id"] for row in self._get("/_sim/faults")["faults"]} & {*account_ids},
             seconds,
@@ -39,14 +39,14 @@ class Simulator:
         )
 
     def be_slow(self, seed: str) -> None:
-        """Platforms take as long as the real ones from now on; with an empty seed no time at all."""
+        """Turns on realistic latencies; an empty seed turns them off."""
         self._ask("POST", "/_sim/latencies", seed=seed)
 
     def clear_faults(self) -> None:
         self._ask("DELETE", "/_sim/faults")
 
     def posts(self, page: Json | None = None) -> list[Json]:
-        """What the platforms hold, in the order it was made; of one page, or all."""
+        """Returns the posts on the platforms, of one page or all, in the order of their creation."""
         query = {} if page is None else {"platform": page["platform"], "account_id": page["account_id"]}
         answer = self._session.get(f"{self._url}/_sim/posts", params=query, timeout=TIMEOUT_SECONDS)
         answer.raise_for_status()
@@ -61,7 +61,7 @@ class Simulator:
         visitor: str = "Vera Visitor",
         parent_id: str | None = None,
     ) -> str:
-        """A visitor comments: the platform's id of the comment."""
+        """Adds a visitor's comment and returns its platform id."""
         secrecy.note(text)
         body = {
             "platform": platform, "post_id": remote_id, "from": visitor, "text": text, "parent_id": parent_id,
@@ -70,55 +70,55 @@ class Simulator:
         return made
 
     def fault_of_customer(self, customer_id: str, mode: str, times: int = 1) -> None:
-        """The next payments that are asked for of this customer go wrong."""
+        """Plans a fault for the next payments of this customer."""
         self._ask(
             "POST", "/_sim/faults", platform="stripe", operation="payment", mode=mode, times=times,
             account_id=customer_id,
         )  # fmt: skip
 
     def payments(self) -> Json:
-        """What Stripe holds, and its events on their way."""
+        """Returns Stripe's payments and webhook deliveries."""
         return self._get("/_sim/payments")
 
     def pay_link(self, cents: int, account_id: str, **metadata: str) -> None:
-        """Somebody pays by a payment link."""
+        """Pays by a payment link."""
         self._ask(
             "POST", "/_sim/stripe/checkout", amount=cents, client_reference_id=account_id, metadata=metadata
         )
 
     def tell_payment(self, kind: str, thing: Json) -> str:
-        """Stripe tells of something, signed: the event's id."""
+        """Sends a signed event of Stripe and returns its id."""
         told: str = self._ask("POST", "/_sim/stripe/events", type=kind, object=thing)["id"]
         return told
 
     def delivered(self, event_ids: Sequence[str]) -> bool:
-        """Whether Stripe's events were all answered 2xx."""
+        """Whether all these events of Stripe were answered with 2xx."""
         done = {row["id"] for row in self.payments()["webhooks"] if row["delivered"]}
         return done >= set(event_ids)
 
     def works(self, prompt: str) -> list[Json]:
-        """What AI providers made of prompts that have these words in them."""
+        """Returns what AI providers made from prompts that contain this text."""
         works: list[Json] = self._get("/_sim/ai")["works"]
         return [work for work in works if prompt in work["prompt"]]
 
     def person(self, platform: str, **more: Any) -> Json:
-        """Somebody who may log in there: {person_id, accounts}."""
+        """Creates a person who may log in: {person_id, accounts}."""
         return self._ask("POST", "/_sim/persons", platform=platform, **more)
 
     def leave(self, person: Json) -> None:
-        """They remove our app from what they allow."""
+        """The person removes our app."""
         self._ask("POST", f"/_sim/persons/{person['person_id']}/leave")
 
     def logins(self) -> Json:
-        """Refreshes by account, and accounts whose permission was given back."""
+        """Returns the refreshes by account, and the accounts whose grant was revoked."""
         return self._get("/_sim/oauth")
 
     def hooks(self) -> Json:
-        """Accounts that Meta tells us of, and the batches it has sent."""
+        """Returns the accounts with a webhook subscription, and the batches that Meta has sent."""
         return self._get("/_sim/meta/webhooks")
 
     def unsubscribe(self, page: Json) -> None:
-        """Meta tells us of this page's comments no more, and we do not know."""
+        """Removes Meta's webhook subscription of this page behind the back of publishing."""
         until(
             lambda: page["account_id"] in self.hooks()["subscribed"],
             TIMEOUT_SECONDS,

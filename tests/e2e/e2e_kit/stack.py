@@ -14,13 +14,13 @@ import requests
 
 from e2e_kit.waiting import until
 
-#: How long the gateway shares a result of /readyz (services/gateway/gateway/health.py).
+#: How long the gateway caches a result of /readyz (services/gateway/gateway/health.py).
 _SHARED_SECONDS = 1.0
 _SERVERS = {"postgres", "rabbitmq", "s3"}
 
 
 class Stack:
-    """Read from the run directory that `./dev test` names."""
+    """A stack, read from its run directory."""
 
     def __init__(self, run: Path) -> None:
         self.run = run
@@ -37,23 +37,23 @@ class Stack:
         return self.base_url.removesuffix("/api/v1")
 
     def states(self) -> dict[str, dict[str, Any]]:
-        """name → state, pid, starts."""
+        """Returns name → {state, pid, starts}."""
         states: dict[str, dict[str, Any]] = json.loads((self.run / "state.json").read_text())
         return states
 
     def starts(self, name: str) -> int:
-        """How often a process was started."""
+        """How often a process has been started."""
         return int(self.states()[name]["starts"])
 
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> int:
-        """Sends a signal to a process of the stack; how often it had been started."""
+        """Sends a signal to a process. Returns how often it had been started."""
         starts = self.starts(name)
         os.kill(int((self.run / "pids" / name).read_text()), number)
         return starts
 
     @contextmanager
     def held_down(self, name: str) -> Iterator[None]:
-        """The process is killed, and again each time that the supervisor starts it, until the block ends."""
+        """Kills a process, and kills it again whenever the supervisor restarts it, until the block ends."""
         over = threading.Event()
 
         def kill_again() -> None:
@@ -71,7 +71,7 @@ class Stack:
             killer.join()
 
     def await_restart(self, name: str, starts: int, seconds: float = 30.0) -> None:
-        """Until a process is started again. A server that is not ours must serve as well: its start takes seconds."""
+        """Waits until a process is started again. A database or broker must also be ready: its start takes seconds."""
         until(lambda: self.starts(name) > starts, seconds, f"{name} is started again")
         if name in _SERVERS:
             until(lambda: self.states()[name]["state"] == "ready", seconds, f"{name} serves again")
@@ -84,7 +84,7 @@ class Stack:
             return False
 
     def await_ready(self, seconds: float) -> None:
-        """Until /readyz answers 200 for the present: what it shares may be of the time before a kill."""
+        """Waits until /readyz answers 200 with a result that is newer than this call."""
         begin = time.monotonic()
 
         def is_ready_now() -> bool:

@@ -1,4 +1,4 @@
-"""A stack of its own that knows no loopback for webhooks (`./dev up --strict`), in an internet of its own."""
+"""A private stack that refuses the loopback for webhooks (`./dev up --strict`), in a simulated internet."""
 
 import json
 import socket
@@ -15,7 +15,7 @@ _INTERNET = Path(__file__).with_name("internet")
 
 @contextmanager
 def strict_stack(run: Path, world: dict[str, object]) -> Iterator[Stack]:
-    """Started with the servers of its own that every stack has, gone afterwards. For `world` see e2e_kit/internet."""
+    """Starts the stack and removes it afterwards. For `world` see e2e_kit/internet."""
     run.mkdir(parents=True)
     (run / "internet.json").write_text(json.dumps(world))
     set_ = {"PYTHONPATH": str(_INTERNET), "INTERNET": str(run / "internet.json")}
@@ -24,7 +24,7 @@ def strict_stack(run: Path, world: dict[str, object]) -> Iterator[Stack]:
 
 
 class Canary:
-    """Listens on every address of this machine, and remembers whoever came: nobody may."""
+    """Listens on every address of this machine and records each connection. There must be none."""
 
     def __init__(self) -> None:
         self.visits: list[bytes] = []
@@ -34,7 +34,7 @@ class Canary:
         self._thread.start()
 
     def sing(self) -> None:
-        """Proves that a visit would be seen: comes by, and forgets that."""
+        """Connects to itself to prove that a connection is recorded, and forgets those connections."""
         for host in ("127.0.0.1", "127.8.8.8", "::1"):
             with socket.create_connection((host, self.port), timeout=5) as visitor:
                 visitor.sendall(b"me")

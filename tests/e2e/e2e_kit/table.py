@@ -1,11 +1,11 @@
-"""The table of docs/platforms.md that a test run makes: read, and written anew when E2E_WRITE_TABLE=1 says so."""
+"""The table in docs/platforms.md that a test run checks, and writes with E2E_WRITE_TABLE=1."""
 
 import os
 from pathlib import Path
 
 YES = "yes"
 NOT_OFFERED = "not offered by the platform"
-#: The platform does, our contract does not (spec "Posts": engagement of FB and IG).
+#: The platform offers it, our contract does not (spec "Posts": engagement of FB and IG).
 NOT_IN_CONTRACT = "not in the contract"
 
 PAGE = Path(__file__).parents[3] / "docs" / "platforms.md"
@@ -13,7 +13,7 @@ _BEGIN, _END = "<!-- made by tests/e2e/posts/test_platform_table.py -->\n", "<!-
 
 
 class Table:
-    """Cells by a platform's name and column."""
+    """The cells, by platform name and column."""
 
     def __init__(self) -> None:
         self._before, _, rest = PAGE.read_text().partition(_BEGIN)
@@ -23,7 +23,7 @@ class Table:
         self.rows = {row[0]: dict(zip(self.columns, row[1:], strict=True)) for row in rows}
 
     def check(self, platform: str, column: str, seen: str) -> None:
-        """What was seen is what the page says, or is written there."""
+        """Asserts that the cell is what the test saw, or writes it."""
         if os.environ.get("E2E_WRITE_TABLE") == "1":
             self.rows[platform][column] = seen
             self._write()

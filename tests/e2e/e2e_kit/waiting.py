@@ -1,4 +1,4 @@
-"""Waiting for something that takes its time: asked again and again until a deadline, never slept for."""
+"""Polls for a condition until a deadline."""
 
 import os
 import time
@@ -9,16 +9,16 @@ T = TypeVar("T")
 
 _FIRST_PAUSE_SECONDS = 0.02
 _LAST_PAUSE_SECONDS = 0.25
-#: With `./dev test --slow` everything may take so much longer: a film takes minutes instead of half a second.
+#: Factor of all timeouts with `./dev test --slow`, where a film takes minutes instead of half a second.
 _PATIENCE = 12.0 if "TEST_SLOW" in os.environ else 1.0
 
 
 def until(
     look: Callable[[], T | None], seconds: float, what: str = "", pause_seconds: float = _LAST_PAUSE_SECONDS
 ) -> T:
-    """The first result of `look` that is true in itself. Raises AssertionError with the last one.
+    """Returns the first true result of `look`. Raises AssertionError with the last one after `seconds`.
 
-    Looks come quickly at first, then every `pause_seconds`: longer where they count against a limit.
+    It polls quickly at first, then every `pause_seconds`, which is longer where polls count against a rate limit.
     """
     seconds *= _PATIENCE
     end = time.monotonic() + seconds

@@ -1,4 +1,4 @@
-"""Fixtures of the tests under faults: a stack for all of a process, over links that fail; sizes; figures.
+"""Fixtures of the tests under faults: one stack per process, over links that fail; sizes; figures.
 
 `./dev test --faults` runs them in full on two processes, and those marked `quiet` by themselves;
 `./dev test --faults --core` runs a small part of each on one.
@@ -19,7 +19,7 @@ from fault_kit.stack import FaultyStack, faulty_stack
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure() -> None:
-    """Of two processes each has a stack of its own, in a folder with its name."""
+    """Creates the run directory of this worker's own stack."""
     (Path(os.environ["TEST_RUN_DIR"]) / os.environ.get("PYTEST_XDIST_WORKER", "")).mkdir(exist_ok=True)
 
 
@@ -30,7 +30,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """How long platforms take in tests that ask: no time; with --slow as long as the real ones; in the core both."""
+    """Runs tests with `is_slow` on quick platforms, with --slow on slow ones, and in the core on both."""
     if "is_slow" in metafunc.fixturenames:
         is_core, is_slow = os.environ["FAULTS"] == "core", "TEST_SLOW" in os.environ
         kinds = (False, True) if is_core else (is_slow,)
@@ -39,7 +39,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def is_core() -> bool:
-    """Whether only a small part of everything is done."""
+    """Whether only the core runs."""
     return os.environ["FAULTS"] == "core"
 
 
@@ -56,7 +56,7 @@ def stack() -> Iterator[FaultyStack]:
 
 @pytest.fixture(autouse=True)
 def mended(stack: FaultyStack) -> Iterator[None]:
-    """Every test begins and leaves with what works."""
+    """Repairs links and clocks before and after each test."""
     stack.await_ready(30.0)
     yield
     stack.mend()

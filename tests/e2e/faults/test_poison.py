@@ -1,4 +1,4 @@
-"""A thousand kinds of unreadable messages on every queue: no process ends of it, and each is put aside and counted."""
+"""A thousand kinds of unreadable messages on every queue: no process dies, and every message is quarantined."""
 
 import time
 import uuid

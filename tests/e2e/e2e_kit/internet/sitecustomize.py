@@ -1,4 +1,4 @@
-"""A small internet for the processes of one stack: names and public addresses that exist on this machine alone.
+"""A simulated internet for the processes of one stack: names and public addresses that exist on this machine only.
 
 Python loads it at its start where this folder is on PYTHONPATH, below sockets of every kind, eventlet's and gevent's
 included. What decides which addresses are public sees nothing of it: it gets real names and real addresses.

@@ -1,1 +1,1 @@
-"""What the tests under faults look through: links that fail, clocks that are wrong, figures that are kept."""
+"""Tools of the tests under faults: links that fail, clocks that are wrong, recorded figures."""

@@ -1,4 +1,4 @@
-"""Faults of every kind, one after the other, while something goes on."""
+"""Injects faults of every kind, one after the other, during a block."""
 
 import random
 import signal
@@ -10,11 +10,11 @@ from types import TracebackType
 
 from fault_kit.stack import WORKERS, FaultyStack
 
-#: How often each kind comes, out of all.
+#: Weight of each kind of fault.
 KINDS = {"kill": 26, "cut": 26, "freeze": 22, "skew": 16, "database": 6, "broker": 4}
-#: Workers' clocks are wrong by up to so much.
+#: Largest error of a worker's clock.
 SKEW_SECONDS = 300.0
-#: A link stays frozen for so long: past heartbeats and waits for the database.
+#: How long a link stays frozen: longer than heartbeats and database timeouts.
 FROZEN_SECONDS = (0.5, 14.0)
 
 
@@ -69,7 +69,7 @@ class Chaos:
             self.failure = error
 
     def _kill(self, name: str, number: signal.Signals) -> bool:
-        """Not while it is still coming up from the last time."""
+        """Kills a process that has finished its last restart."""
         if self.stack.states()[name]["state"] != "ready":
             return False
         self.stack.kill(name, number)
@@ -92,7 +92,7 @@ class Chaos:
         return True
 
     def _some_links(self) -> list[str]:
-        """One, or all of a server's: with publishing's more often, whose work this is about."""
+        """Chooses one link or all links of a server; publishing's more often, because it does the tested work."""
         names = sorted(self.stack.links.ports)
         weights = [4 if name.startswith("publishing") else 1 for name in names]
         [name] = self._random.choices(names, weights)
@@ -102,12 +102,12 @@ class Chaos:
 
 
 def every(seconds: float, count: int) -> float:
-    """The pause between `count` faults over so long."""
+    """Returns the pause between `count` faults in this time."""
     return seconds / count
 
 
 def wait_until(look: Callable[[], bool], seconds: float) -> bool:
-    """Whether it came true in time."""
+    """Whether the condition became true in time."""
     end = time.monotonic() + seconds
     while not (true := look()):
         if time.monotonic() > end:

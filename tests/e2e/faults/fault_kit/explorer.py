@@ -1,4 +1,4 @@
-"""A process that wanders through the API along what its answers offer, with tokens of every kind.
+"""A process that explores the API by following its responses, with tokens of every kind.
 
 Standard input: one JSON object {base_url, worlds, seed, requests, seconds, now}; a world is {tokens: kind →
 token (null for none), ids: of what it has}, `now` the time by the shared clock.
@@ -41,16 +41,16 @@ CHECKS = [
 #: The walk goes on from what this kind gets; the others send the same, each so often.
 WALKER = "live"
 OTHERS = {"one brand": 1.0, "collaborator": 1.0, "sandbox": 0.3, "revoked": 0.2, "none": 0.3}
-#: Those of the account itself: what they are told of exists for the walker too.
+#: Tokens of the account itself: ids in their responses can be used by the walk.
 OWN = (WALKER, "one brand", "collaborator")
-#: The share of the requests that are put right (`sensible`).
+#: The share of requests with sensible values (`sensible`).
 SENSIBLE = 0.5
 STEPS = 50
 TIMEOUT_SECONDS = 60.0
 
 
 class Enough(BaseException):
-    """The requests or the seconds are used up."""
+    """Raised when the requests or the seconds are used up."""
 
 
 class Explorer:
@@ -61,7 +61,7 @@ class Explorer:
         self.seen = [Seen(world) for world in given["worlds"]]
         self.random = random.Random(given["seed"])
         self.session = requests.Session()
-        self.session.trust_env = False  # whoever runs this may have a proxy: a look at it costs a millisecond
+        self.session.trust_env = False  # reading the proxy settings would cost a millisecond per request
         self.statuses: Counter[int] = Counter()
         self.operations: dict[str, Counter[str]] = defaultdict(Counter)
         self.kinds: Counter[str] = Counter()

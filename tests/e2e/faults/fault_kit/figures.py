@@ -1,4 +1,4 @@
-"""What was measured: kept beside a run's logs, and printed at its end."""
+"""Records measured figures beside a run's logs and prints them at its end."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ FILE = "figures.json"
 
 
 class Figures:
-    """One line for each test: what it proved, with its figures."""
+    """Writes one line of figures for each test."""
 
     def __init__(self, run: Path, size: str) -> None:
         self._path = run / FILE
@@ -20,7 +20,7 @@ class Figures:
 
 
 def lines(run: Path) -> list[str]:
-    """Of all processes that noted some in this run."""
+    """Returns the lines of all processes of this run."""
     tests = [row for path in sorted(run.rglob(FILE)) for row in json.loads(path.read_text()).items()]
     return [
         f"{test}: " + ", ".join(f"{name} {value}" for name, value in figures.items())

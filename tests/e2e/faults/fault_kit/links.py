@@ -14,7 +14,7 @@ from testkit.faulty_link import FaultyLink
 
 
 class Links:
-    """Thread safe. Close it."""
+    """Thread-safe. Close it at the end."""
 
     def __init__(self) -> None:
         self.ports: dict[str, int] = {}
@@ -31,15 +31,15 @@ class Links:
         return self.ports
 
     def cut(self, *names: str) -> None:
-        """Breaks what is open."""
+        """Closes the open connections of a link."""
         self._ask("cut", names)
 
     def freeze(self, *names: str) -> None:
-        """No byte gets through, and nobody is told; new connections hang as well."""
+        """Freezes a link: no byte passes and no connection is closed; new connections hang too."""
         self._ask("freeze", names)
 
     def thaw(self, *names: str) -> None:
-        """These, or all."""
+        """Ends the freeze of these links, or of all."""
         self._ask("thaw", names or tuple(self.ports))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Thousands of scheduled posts on hundreds of pages, due in steps, and what became of them."""
+"""Thousands of scheduled posts on hundreds of pages, due in steps, and their outcomes."""
 
 import datetime as dt
 import threading
@@ -23,9 +23,9 @@ UNTIL_FIRST = dt.timedelta(minutes=25)
 #: So long before a step it is looked whether one of its posts is out: half of what a clock may be ahead.
 CLOSE = dt.timedelta(seconds=150)
 CLIENT_TIMEOUT_SECONDS = 30.0
-#: How long the client of an abandoned call waits.
+#: Timeout of a call that its client abandons.
 ABANDON_SECONDS = 5.0
-#: A key that got no answer is sent again for so long.
+#: How long a client repeats a key that got no response.
 INSIST_SECONDS = 180.0
 
 
@@ -48,10 +48,10 @@ class Many:
         self.first_at = clock.now()
         #: Native account of the page and text → its step.
         self.due: dict[tuple[str, str], int] = {}
-        #: Those that were seen out before their time.
+        #: Posts that were published before their time.
         self.early: set[tuple[str, str]] = set()
         self.statuses: Counter[int] = Counter()
-        #: Answers to the calls that were not sent again; 0: none.
+        #: Status of the abandoned calls; 0: no response.
         self.abandoned: Counter[int] = Counter()
         self._lock = threading.Lock()
 
@@ -131,7 +131,7 @@ class Many:
         self.clock.shift_to(self.first_at + STEP * step + dt.timedelta(seconds=1))
 
     def held(self) -> Counter[tuple[str, str]]:
-        """How often the platforms hold each."""
+        """How often each post was published."""
         rows = ((post["account_id"], post["text"]) for post in self.simulator.posts())
         return Counter(row for row in rows if row in self.due)
 
@@ -153,7 +153,7 @@ class Many:
         ]
 
     def shown(self, status: str) -> list[Json]:
-        """All of that status."""
+        """Returns all posts with this status."""
         found: list[Json] = []
         for owner in self.owners:
             cursor: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""A thousand kinds of messages that nobody can read, and where they end. Talks to the broker by AMQP alone."""
+"""A thousand kinds of unreadable messages, and the queues in which they end. Uses AMQP only."""
 
 import datetime as dt
 import gzip
@@ -32,7 +32,7 @@ EVENT = {
     "id": "evt_x", "event": "account.changed", "created_at": "2026-01-01T00:00:00Z", "account_id": "usr_x",
     "brand_id": None, "data": {"account_id": "usr_x", "tier": "free"},
 }  # fmt: skip
-#: What stands where something else belongs.
+#: Values of the wrong type.
 STRANGE: tuple[Any, ...] = (
     None, True, -1, 0.5, 10**40, -(10**400), "", "x", "\x00", "é" * 1000, [], {}, [[]], [None], {"": {}}, [1, "a", {}],
     "2026-13-45T99:00:00Z", "../../etc/passwd", "'; DROP TABLE posts; --", "A" * 5000,

@@ -1,4 +1,4 @@
-"""A stack of its own whose every connection runs over a link that can fail, and whose wall clocks can be wrong."""
+"""A stack whose connections all run over links that can fail, and whose wall clocks can be wrong."""
 
 import fcntl
 import os
@@ -17,7 +17,7 @@ from local.processes import Process, read_table
 from local.stack import Stack as LocalStack
 
 _SKEW = Path(__file__).with_name("skew")
-#: Who may have a wrong clock: all of ours.
+#: Processes that may get a wrong clock: all of ours.
 WORKERS = (*house.SERVICES, "gateway")
 #: Servers by the name that links to them end in: `publishing→database`.
 SERVERS = ("database", "amqp", "simulator", "s3")
@@ -25,7 +25,7 @@ SERVERS = ("database", "amqp", "simulator", "s3")
 
 @dataclass(frozen=True)
 class _Linked(LocalStack):
-    """The local stack, with links put between."""
+    """The local stack with a link on each connection."""
 
     links: Links = field(default_factory=Links)
 
@@ -54,25 +54,25 @@ class _Linked(LocalStack):
 
 
 class FaultyStack(Stack):
-    """What the tests have of it."""
+    """A running stack under faults."""
 
     def __init__(self, run: Path, links: Links) -> None:
         super().__init__(run)
         self.links = links
 
     def skew(self, name: str, seconds: float) -> None:
-        """From now on this process's wall clock is so far ahead."""
+        """Sets how far this process's wall clock is ahead."""
         with (self.run / "skew" / name).open("r+b") as file:
             file.write(struct.pack("d", seconds))
 
     def mend(self) -> None:
-        """Links flow and clocks are right."""
+        """Repairs all links and clocks."""
         self.links.thaw()
         for name in WORKERS:
             self.skew(name, 0.0)
 
     def table(self) -> list[Process]:
-        """What runs, and with which settings."""
+        """Returns the processes and their settings."""
         return read_table(self.run)
 
     def state(self, name: str) -> str:
@@ -89,10 +89,12 @@ class FaultyStack(Stack):
 
 @contextmanager
 def faulty_stack(run: Path) -> Iterator[FaultyStack]:
-    """Gone afterwards."""
+    """Starts a stack and removes it afterwards."""
     local = _Linked(run, usual_ports=False)  # durable: its servers are killed
     try:
-        with (run.parent / "starting").open("w") as turn:  # two at once might choose the same ports
+        with (run.parent / "starting").open(
+            "w"
+        ) as turn:  # two starts at the same time might choose the same ports
             fcntl.flock(turn, fcntl.LOCK_EX)
             local.up(lambda _: None, owner_pid=os.getpid())
         yield FaultyStack(run, local.links)
