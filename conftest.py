@@ -1,6 +1,7 @@
-"""Loads the test kit for every package's tests."""
+"""Loads the test kit for every package's tests, and sets their order."""
 
 import hypothesis
+import pytest
 
 # Before pytest meets simulator/tests: under importlib mode that folder would take the package's name.
 import simulator  # noqa: F401
@@ -11,6 +12,30 @@ pytest_plugins = ["testkit.fixtures"]
 # No test is timed: on a busy machine any example can take a second.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
+
+
+#: In the paths of the files that take longest, because their tests start processes or explore many interleavings.
+LONGEST = (
+    "survival",
+    "test_comments.py",
+    "deploy/tests",
+    "tests/e2e",
+    "tests/service",
+    "interleavings",
+    "machine",
+)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the longest files first, so that several processes end together, and tests marked `alone` last."""
+
+    def order(item: pytest.Item) -> tuple[bool, int]:
+        path = item.nodeid.partition("::")[0]
+        rank = next((number for number, part in enumerate(LONGEST) if part in path), len(LONGEST))
+        return item.get_closest_marker("alone") is not None, rank
+
+    items.sort(key=order)
 
 
 def pytest_collection_finish() -> None:

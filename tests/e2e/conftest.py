@@ -1,7 +1,6 @@
-"""Fixtures of the end-to-end tests, and the order they run in.
+"""Fixtures of the end-to-end tests.
 
-Tests marked `alone` move the clock or kill processes: they come last, and on their stack none runs beside them
-(`./dev test`).
+Tests marked `alone` move the clock or kill processes: no other test runs beside them on their stack (`./dev test`).
 """
 
 import os
@@ -37,7 +36,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.e2e)
         if item.get_closest_marker("prompt") and "TEST_SLOW" in os.environ:
             item.add_marker(pytest.mark.skip("it works only with platforms that answer at once"))
-    items.sort(key=lambda item: item.get_closest_marker("alone") is not None)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -18,9 +18,11 @@ from local.processes import bound_to_parent, supervisor_pid
 from local.stack import Stack, Tell
 
 PYTEST = [sys.executable, "-m", "pytest"]
-ON_TWO = ["-n", "2", "--dist", "loadfile"]
+#: A file on one process, files in the order of collection (conftest.py: the longest first).
+BY_FILE = ["--dist", "loadfile", "--no-loadscope-reorder"]
+ON_TWO = ["-n", "2", *BY_FILE]
 #: Where they share a stack: on two cores a third of the time is spent waiting.
-ON_THREE = ["-n", "3", "--dist", "loadfile"]
+ON_THREE = ["-n", "3", *BY_FILE]
 #: The second of the two, as pytest-xdist calls it: its run directory, if it has one of its own.
 SECOND = "gw1"
 #: pytest's exit code when nothing was chosen.
