@@ -33,7 +33,7 @@ def measure(stack: Stack) -> list[Row]:
     texts: dict[str, list[int]] = defaultdict(list)
     for post in sorted(posts, key=lambda post: (post["created_at"], post["id"])):
         page, is_ours, number = post["text"].partition(" number ")
-        if is_ours:  # what measured the raw rate may have had a last request on its way
+        if is_ours:  # the measurement of the raw rate may have left a last request
             texts[page].append(int(number))
     sent = sum(len(numbers) for numbers in texts.values())
     return [
@@ -63,7 +63,7 @@ def _simulator_rate(stack: Stack) -> float:
 
 
 def _schedule(stack: Stack, tenants: list[Tenant], first: datetime) -> None:
-    """Through the API, a minute apart on each page."""
+    """Schedules posts through the API, a minute apart on each page."""
     session = requests.Session()
     for number in range(_POSTS):
         for tenant in tenants:
@@ -84,7 +84,7 @@ def _schedule(stack: Stack, tenants: list[Tenant], first: datetime) -> None:
 
 
 def _send(stack: Stack, shift_seconds: float) -> float:
-    """Moves the clock past all of them; seconds until the last one is out."""
+    """Shifts the clock past all due times. Returns the seconds until the last post is published."""
     _shift(stack, shift_seconds)
     began = time.monotonic()
     try:
@@ -99,7 +99,7 @@ def _send(stack: Stack, shift_seconds: float) -> float:
 
 
 def _shift(stack: Stack, seconds: float) -> None:
-    """As `ctl clock shift` does: every service's clock, and the simulator's."""
+    """Shifts every service's clock and the simulator's, as `ctl clock shift` does."""
     for name, url in stack.env.items():
         if name.startswith("DATABASE_URL_"):
             engine = create_engine(url)

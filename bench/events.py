@@ -18,7 +18,7 @@ _START_SECONDS = 30.0
 
 
 class Events:
-    """The running source."""
+    """The running source of events."""
 
     def __init__(self, stack: Stack) -> None:
         self._source = stack.bus.service("source", SourceApi)
@@ -31,7 +31,7 @@ class Events:
 
 @contextmanager
 def sourced(stack: Stack) -> Iterator[Events]:
-    """A source on publishing's database while the block runs."""
+    """Runs a source on publishing's database during the block."""
     env = {
         **os.environ,
         "AMQP_URL": stack.env["AMQP_ADMIN_URL"],

@@ -1,4 +1,4 @@
-"""Starts the floors beside the stack: gunicorn as the gateway has it, and the echo service."""
+"""Starts the floors beside the stack: gunicorn with the gateway's settings, and the echo service."""
 
 import os
 import socket
@@ -20,7 +20,7 @@ _WORKERS, _THREADS = 2, 64
 
 @contextmanager
 def floors(stack: Stack) -> Iterator[str]:
-    """The address that serves /f0 and /f1 while the block runs."""
+    """Serves /f0 and /f1 during the block, and returns their address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     env = {

@@ -1,4 +1,4 @@
-"""What the stack takes: seconds until ready, and memory (sum of PSS, servers included)."""
+"""The stack's cost: seconds until ready, and memory (sum of PSS, servers included)."""
 
 import shutil
 import subprocess
@@ -20,7 +20,7 @@ def memory_megabytes(stack: Stack) -> float:
 
 
 def measure_start() -> Row:
-    """A second stack in a folder of its own, as `./dev up --detach` starts it: first set-up of data included."""
+    """Starts a second stack in a new folder, as `./dev up --detach` does, with its first set-up of data."""
     folder = Path(tempfile.mkdtemp(prefix="posthaste-bench-"))
     make = _READY.format(run=str(folder / "run"))
     began = time.monotonic()

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-#: Posts, and how many at once.
+#: Number of posts, and of concurrent ones.
 _COUNT, _THREADS = 2_000, 8
 _BODY = (
     b'{"id":"evt_floor","event":"post.failed","created_at":"2026-01-01T00:00:00.000Z","data":{"text":"%s"}}'
@@ -16,7 +16,7 @@ _BODY = (
 
 
 def measure(url: str) -> float:
-    """In a process of its own."""
+    """Measures in a separate process."""
     arguments = [sys.executable, "-W", "ignore", "-m", "bench.green_posts", url]
     return float(subprocess.run(arguments, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
@@ -24,7 +24,7 @@ def measure(url: str) -> float:
 def main() -> None:
     import eventlet
 
-    eventlet.monkey_patch()  # here, and before the next import: whoever measures is not green
+    eventlet.monkey_patch()  # here and before the next import, because the measuring process must not be patched
 
     import requests
     from eventlet.greenpool import GreenPool

@@ -13,12 +13,12 @@ from chassis.telemetry import tracing
 from contracts.caller import Caller
 
 _CALLER = Caller(account_id="usr_bench", user_id="usr_bench", request_id="req_bench")
-#: A second's worth at a time: what comes faster than it is sent would be dropped, and cost less.
+#: One second's spans at a time: spans beyond the export rate would be dropped, and cost less.
 _SECONDS, _READS = 8, 1_000
 
 
 class _Waiting:
-    """As a ticket at the gateway's door."""
+    """A pending admission, as in the gateway."""
 
     def __init__(self) -> None:
         self.cause = tracing.traceparent()
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _second() -> None:
-    """Some reads, and until all of them must have been sent."""
+    """Runs some reads and waits until their spans must have been exported."""
     for _ in range(_READS):
         _read()
     time.sleep(1.5)

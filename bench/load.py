@@ -1,4 +1,4 @@
-"""A closed-loop HTTP load: N keep-alive connections, each sending its next request when the answer is there.
+"""A closed-loop HTTP load: N keep-alive connections, each sending its next request after the response.
 
 Runs in a process of its own (`python -m bench.load`), one selector loop over plain sockets, so that the
 measuring costs little of the two cores that are being measured.
@@ -20,14 +20,14 @@ _END_OF_HEAD = b"\r\n\r\n"
 
 
 class Variant(Record):
-    """What differs from request to request."""
+    """The parts that differ between requests."""
 
     headers: dict[str, str] = {}
     body: str = ""
 
 
 class Load(Record):
-    """What to send: the variants in turn; `{n}` in path, headers and body becomes the request's number."""
+    """Sends the variants in turn; `{n}` in path, headers and body is replaced by the request's number."""
 
     url: str
     connections: int
@@ -36,7 +36,7 @@ class Load(Record):
     headers: dict[str, str] = {}
     variants: tuple[Variant, ...] = ()
     warm_up_seconds: float = 1.0
-    #: Where the numbering starts, so that two runs do not repeat each other's keys.
+    #: First number, so that two runs use different keys.
     first: int = 0
 
 
@@ -50,7 +50,7 @@ class Measured(Record):
 
 
 def run(load: Load) -> Measured:
-    """Runs the load in a process of its own."""
+    """Runs the load in a separate process."""
 
     done = subprocess.run(
         [sys.executable, "-m", "bench.load"],
@@ -75,7 +75,7 @@ class _Connection:
         self.socket.sendall(self._request())
 
     def receive(self) -> tuple[str, float] | None:
-        """Status and seconds of an answer that is whole; None while more is to come."""
+        """Returns status and seconds of a complete response, or None while it is incomplete."""
         data = self.socket.recv(262_144)
         if not data:
             raise ConnectionError("the server closed the connection")

@@ -1,4 +1,4 @@
-"""A fast receiver of webhooks: `python -m bench.receiver` prints its address, and remembers every delivery.
+"""A fast webhook receiver: `python -m bench.receiver` prints its address and records every delivery.
 
 POST /fast… is acknowledged at once, POST /hang… never. GET /seen gives what came, a JSON array of
 [path, event id, delivery id, attempt, Unix seconds]; DELETE /seen forgets it.
@@ -63,7 +63,7 @@ class Receiver(asyncio.Protocol):
 
 
 class Running:
-    """A receiver in a process of its own."""
+    """A receiver in a separate process."""
 
     def __init__(self, address: str) -> None:
         self.address = address

@@ -53,7 +53,7 @@ def measure(stack: Stack) -> list[Row]:
         share = len(schedules) // (_ROUNDS * len(_CONNECTIONS))
         for number in range(_ROUNDS):
             for key, load in loads.items():
-                # no two runs of schedules use the same page and time, or the same key
+                # two runs of schedules never use the same page and time, or the same key
                 part = number * len(_CONNECTIONS) + _CONNECTIONS.index(key[1])
                 runs[key].append(run(msgspec.structs.replace(load, first=part * share)))
     found = {key: _middle(runs[key]) for key in loads}
@@ -81,14 +81,14 @@ def _load(url: str, connections: int, **more: Any) -> Load:
 
 
 def _middle(runs: list[Measured]) -> Measured:
-    """The run in the middle, with the statuses of all."""
+    """Returns the median run, with the statuses of all."""
     statuses = sum((Counter(one.statuses) for one in runs), Counter())
     middle = sorted(runs, key=lambda one: one.per_second)[len(runs) // 2]
     return msgspec.structs.replace(middle, statuses=dict(statuses))
 
 
 def _statuses(measured: Measured) -> str:
-    """What came that was no success; nothing, as it should be, says nothing."""
+    """Describes the statuses that are not a success; empty if there are none."""
     odd = {status: count for status, count in measured.statuses.items() if not status.startswith("2")}
     return f"not 2xx: {odd}" if odd else ""
 

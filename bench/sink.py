@@ -1,4 +1,4 @@
-"""`python -m bench.sink PORT`: takes whatever is posted and forgets it: a collector that costs what it must."""
+"""`python -m bench.sink PORT`: accepts every POST and discards it: the cheapest possible collector."""
 
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

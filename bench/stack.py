@@ -1,4 +1,4 @@
-"""The running stack a benchmark measures: where it is, and tenants on it made through the bus."""
+"""The running stack that a benchmark measures, and tenants created on it through the bus."""
 
 import os
 import secrets
@@ -26,7 +26,7 @@ PAGES_EACH = 25
 _OPERATOR = operator("req_bench")
 #: The benchmarks' own services.
 _OF_BENCH = dict.fromkeys(("echo", "source"), secrets.token_hex(32))
-#: Calls that make tenants go out together, and a busy machine takes its time for them.
+#: Timeout of calls that create tenants, which are sent together.
 _CALL_SECONDS = 30.0
 
 
@@ -39,10 +39,10 @@ class Tenant(Record):
 
 
 class Stack:
-    """Read from `<run directory>/env`, as `./dev bench` leaves it."""
+    """A stack, read from `<run directory>/env`."""
 
     def __init__(self, run: Path | None = None) -> None:
-        """`run`: of another stack than the run's own."""
+        """`run`: run directory of another stack."""
         self.run = run or Path(os.environ["TEST_RUN_DIR"])
         lines = (self.run / "env").read_text().splitlines()
         self.env = dict(line.split("=", 1) for line in lines if "=" in line)
@@ -53,11 +53,11 @@ class Stack:
         self.bus = AnySender(self.env["AMQP_ADMIN_URL"], self._secrets)
 
     def message_keys(self, *names: str) -> str:
-        """MESSAGE_KEYS of a process that sends, or receives, under these names."""
+        """Returns MESSAGE_KEYS of a process that sends or receives under these names."""
         return ",".join(message_keys(name, self._secrets, self._secrets) for name in names)
 
     def make_tenants(self, count: int = TENANTS, pages: int = PAGES_EACH) -> list[Tenant]:
-        """Elite accounts, each with a brand and pages of simulator accounts."""
+        """Creates Elite accounts, each with a brand and pages of simulator accounts."""
         accounts, publishing = self.bus.service("accounts"), self.bus.service("publishing")
         tenants = []
         for number in range(count):
@@ -88,7 +88,7 @@ class Stack:
         return tenants
 
     def schedule_posts(self, tenants: Sequence[Tenant], at: datetime) -> None:
-        """A post on each page of each tenant, through the bus: what a list of scheduled posts shows."""
+        """Schedules a post on each page of each tenant, through the bus."""
         publishing = self.bus.service("publishing")
         for tenant in tenants:
             caller = Caller(
@@ -103,7 +103,7 @@ class Stack:
                 call.result()
 
     def query(self, service: str, sql: str) -> list[tuple[object, ...]]:
-        """Looks into one service's database: for figures that the API does not give."""
+        """Queries one service's database, for figures that the API does not give."""
         engine = create_engine(self.env[f"DATABASE_URL_{service.upper()}"])
         with engine.connect() as connection:
             rows = [tuple(row) for row in connection.execute(text(sql))]

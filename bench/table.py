@@ -1,4 +1,4 @@
-"""One row a measure: the figure, what it is made of, the goal, and whether it falls short."""
+"""A table of measures: the figure, its parts, the goal, and whether the goal is missed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ class Row:
 
 
 def render(rows: Sequence[Row]) -> str:
-    """A table for people."""
+    """Formats the table."""
     header = ("measure", "figure", "goal", "", "made of")
     lines = [
         (

@@ -1,4 +1,4 @@
-"""What traces and metrics cost: the same load in turn on a stack as it is and on one that exports at 10 %."""
+"""The cost of traces and metrics: the same load in turn on a stack without them and on one that exports at 10 %."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ _ROUNDS, _SECONDS = 3, 4.0
 #: Two stacks alike differ by up to a tenth for as long as they run, whatever it is that processes find in memory. So
 #: each of them is the traced one in one of two sittings.
 _SITTINGS = 2
-#: Enough that nobody meets a limit: refusals cost less than answers.
+#: Enough tenants to stay below rate limits, because a refusal costs less than an answer.
 _TENANTS, _PAGES_EACH = 140, 15
 #: Their pages have ten times each; a round uses new ones.
 _POSTS_A_ROUND = _TENANTS * _PAGES_EACH * 10 // (_ROUNDS * _SITTINGS)
@@ -54,21 +54,21 @@ def measure(stack: Stack) -> list[Row]:
 
 
 class Turn(NamedTuple):
-    """One measurement: requests a second, and what each cost all processes of its stack together."""
+    """One measurement: requests per second, and the CPU of each request in all processes of its stack."""
 
     per_second: float
     cpu_ms: float
 
 
 class Pairs:
-    """What a load came to without traces and with them, pair by pair."""
+    """Pairs of measurements of a load without and with traces."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._sittings: list[list[tuple[Turn, Turn]]] = []
 
     def sit(self, off: Callable[[int], Turn], on: Callable[[int], Turn], sitting: int) -> None:
-        """Both stacks in turn, and who begins changes."""
+        """Measures both stacks in turn, and changes which one begins."""
         pairs: list[tuple[Turn, Turn]] = []
         for number in range(sitting * _ROUNDS, (sitting + 1) * _ROUNDS):
             turns = {load: load(number) for load in ((off, on) if number % 2 else (on, off))}
@@ -77,7 +77,7 @@ class Pairs:
 
     @property
     def cpu_ms(self) -> float:
-        """Of one request that is not traced."""
+        """CPU of one request without traces, in milliseconds."""
         return median(off.cpu_ms for off, _ in self._all)
 
     def rows(self) -> list[Row]:
@@ -87,7 +87,7 @@ class Pairs:
         ]
 
     def _row(self, what: str, form: str, of: Callable[[Turn], float], *, is_gain: bool) -> Row:
-        """The sittings' medians, and of these the geometric mean: what is between the stacks cancels out."""
+        """The geometric mean of the sittings' medians, in which the difference between the two stacks cancels out."""
         ratios = [
             [(of(on) / of(off) if is_gain else of(off) / of(on)) for off, on in pairs]
             for pairs in self._sittings
@@ -124,7 +124,7 @@ def _measured(stack: Stack, load: Load) -> Turn:
 
 
 def _cpu_seconds(stack: Stack) -> float:
-    """Of all processes of the stack, its servers included, since they began."""
+    """CPU seconds of all processes of the stack, servers included, since their start."""
     pid = supervisor_pid(stack.run)
     assert pid is not None
     times = [one.cpu_times() for one in psutil.Process(pid).children(recursive=True)]

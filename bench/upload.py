@@ -35,7 +35,7 @@ _SECONDS = 120.0
 
 def measure(stack: Stack) -> list[Row]:
     sender = _Sender(stack)
-    sender.through_gateway(25 * MB)  # what is made once is made
+    sender.through_gateway(25 * MB)  # a warm-up run
     direct, through, growths = [], [], []
     for _ in range(_ROUNDS):
         direct.append(_timed(lambda: sender.into_storage(250 * MB)))
@@ -95,7 +95,7 @@ class _Sender:
         ).status
 
     def clear(self) -> None:
-        """Deletes what was uploaded."""
+        """Deletes the uploaded files."""
         self._storage.remove_object(self._bucket, "bench")
         url, headers = f"{self._stack.base_url}/media", {"Authorization": f"Bearer {self._token}"}
         for media in requests.get(url, headers=headers, timeout=30).json()["media"]:
@@ -103,7 +103,7 @@ class _Sender:
 
     @contextmanager
     def watched(self) -> Iterator[list[int]]:
-        """How many bytes the gateway's processes grow by, at most."""
+        """Measures the largest growth of the gateway's processes in bytes."""
         pid = int((self._stack.run / "pids" / "gateway").read_text())
         processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
 
@@ -125,7 +125,7 @@ class _Sender:
             watcher.join()
 
     def _blocks(self, size_bytes: int) -> Iterator[bytes]:
-        """A film with frames that no track shows."""
+        """The blocks of a film with extra frames that belong to no track."""
         yield self._film
         left = size_bytes - len(self._film) - 8
         yield struct.pack(">I4s", left + 8, b"mdat")

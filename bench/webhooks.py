@@ -1,4 +1,4 @@
-"""Webhook deliveries to live receivers: how fast, how soon, how fair, and whether all arrive whoever is killed."""
+"""Webhook deliveries to live receivers: rate, delay, fairness, and completeness when processes are killed."""
 
 import random
 import time
@@ -76,7 +76,7 @@ def _fairness(stack: Stack, receiver: Running, events: Events) -> Row:
 
 
 def _await_backlog(stack: Stack, account: str) -> None:
-    """Until all that was staged waits for its endpoint: its way there is not what is measured."""
+    """Waits until all staged events are queued for their endpoints, which is not measured."""
     waiting = (
         "SELECT count(*) FROM deliveries d JOIN subscriptions s ON s.id = d.subscription_id"
         f" WHERE s.account_id = '{account}'"
@@ -117,7 +117,7 @@ def _storm(stack: Stack, receiver: Running) -> list[Row]:
 
 
 def _subscribed(stack: Stack, url: str) -> tuple[str, Callable[[], object]]:
-    """A new account with one subscription, and what removes that."""
+    """Creates an account with a subscription, and returns what removes the subscription."""
     accounts, webhooks = stack.bus.service("accounts"), stack.bus.service("webhooks")
     user = CreateUser(email=f"{new_id('bench')}@posthaste.test", tier="elite")
     account: str = accounts.create_user(operator("req_bench"), user).user.id
@@ -151,7 +151,7 @@ def _paced(receiver: Running, events: Events, accounts: Sequence[str]) -> list[f
 
 
 def _arrived(receiver: Running, count: int, path: str = "") -> list[tuple[str, str, str, int, float]]:
-    """What came, once it is so much; less if it takes too long."""
+    """Waits for `count` deliveries and returns them; fewer if it takes too long."""
     give_up_at = time.monotonic() + _PATIENCE_SECONDS
     while True:
         seen = [row for row in receiver.seen() if row[0].startswith(path)]

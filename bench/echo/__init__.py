@@ -1,1 +1,1 @@
-"""The service behind floor F1: it answers with what it was asked."""
+"""The service behind floor F1, which returns its request."""

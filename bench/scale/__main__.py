@@ -2,7 +2,7 @@
 
 Two sets of databases in one PostgreSQL of the bench's own (`server.py`), filled by COPY and then analyzed: one full
 (`sizes.py`: five million posts, 300,000 of them due), one with just enough rows for each operation to do the same work.
-The use cases run in this process, as their services call them, on each set in turn; only the platforms are played.
+The use cases run in this process, as their services call them, on each set in turn; only the platforms are simulated.
 
 Prints for each operation the full and the small set's medians, their ratio, and the blocks that one run of it looks at;
 then due posts per second with all due posts beside 5,000, and row versions written for each published post. The exit

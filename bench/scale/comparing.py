@@ -1,4 +1,4 @@
-"""Times an operation on two sets of databases in turn, and judges the ratio."""
+"""Times an operation on two sets of databases in turn, and compares the ratio with its bar."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from bench.table import Row
 #: Runs of each operation on each side, and seconds after which it is not run again: other work on the machine comes in
 #: bursts, and a median over both sides in turn does not see them.
 ROUNDS, SECONDS = 41, 12.0
-#: Runs that are not counted: they prepare statements and read what is not cached yet.
+#: Warm-up runs, which prepare statements and fill caches.
 WARM_UPS = 3
 BAR = 1.5
 
@@ -20,7 +20,7 @@ class World(Protocol):
     """One set of databases."""
 
     def blocks(self, work: Callable[[], object]) -> int:
-        """Blocks that PostgreSQL looks at for this work."""
+        """Returns the number of blocks that PostgreSQL reads for this work."""
 
 
 W = TypeVar("W", bound=World)
@@ -32,7 +32,7 @@ def nothing(world: object, number: int) -> None:
 
 @dataclass(frozen=True)
 class Operation(Generic[W]):
-    """What is timed; `run` gets the number of its run, so that each works on rows of its own."""
+    """A timed operation; `run` is given its number, so that each run has its own rows."""
 
     name: str
     run: Callable[[W, int], object]

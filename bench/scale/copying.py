@@ -51,7 +51,7 @@ def copying(url: str, tables: Sequence[str]) -> Iterator[Copier]:
 
 
 def _drop_indexes(cursor: Any, tables: Sequence[str]) -> list[str]:
-    """The definitions of the indexes that no constraint needs."""
+    """Drops the indexes that no constraint needs, and returns their definitions."""
     cursor.execute(
         "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename = ANY(%s)"
         " AND indexname NOT IN (SELECT conname FROM pg_constraint)",
@@ -64,7 +64,7 @@ def _drop_indexes(cursor: Any, tables: Sequence[str]) -> list[str]:
 
 
 class Lines:
-    """Lines as the file that the driver reads."""
+    """A file-like object over lines, for the driver."""
 
     def __init__(self, rows: Iterable[str]) -> None:
         self._rows = iter(rows)
@@ -103,7 +103,7 @@ _LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def spread(count: int, first: datetime, last: datetime) -> Iterator[datetime]:
-    """As many times, evenly from first to last."""
+    """Returns evenly spaced times from first to last."""
     step = (last - first) / max(count, 1)
     return (first + n * step for n in range(count))
 

@@ -1,4 +1,4 @@
-"""What is measured of publishing: its lists, the due claim, schedules, links and look-ups."""
+"""Measured operations of publishing: lists, the claim of due posts, schedules, links and reconciliation."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -18,7 +18,7 @@ from publishing.store.polls import Polls
 
 _LIMIT = 25
 LANES = 48
-#: The small set's due pages are enough for as many claims, twice.
+#: The small set has enough due pages for twice this number of claims.
 _CLAIMS = 11
 Op = Operation[Publishing]
 Run = Callable[[Publishing, int], object]
@@ -70,7 +70,7 @@ def _idle(world: Publishing, number: int) -> int:
 
 
 def _busy(world: Publishing, number: int) -> int:
-    """From the far end of the due pages: the claims begin elsewhere."""
+    """Returns a page from the end of the due pages, because claims begin at the other end."""
     return world.pages.first_idle - 1 - number
 
 
@@ -175,7 +175,7 @@ def _link_again(world: Publishing, number: int) -> object:
 
 
 def _relink_long(world: Publishing, number: int) -> None:
-    """Without what was scheduled on it."""
+    """Links the page again, after its scheduled posts were deleted."""
     page_id = world.pages.id(Pages.LONG)
     world.run_sql(f"UPDATE pages SET unlinked_at = NULL WHERE id = '{page_id}'")
     world.run_sql(
@@ -193,7 +193,7 @@ def _unlink(page_of: Callable[[Publishing, int], int]) -> Run:
 
 
 def _make_unknown(world: Publishing, number: int) -> None:
-    """One of the page's newest posts was sent, and its answer lost."""
+    """Marks one of the page's newest posts as sent without an answer."""
     page_id = world.pages.id(Pages.LONG)
     world.run_sql(
         "WITH lost AS (UPDATE posts SET state = 'unknown', lease_until = clock_timestamp(), out_at = clock_now(),"

@@ -1,4 +1,4 @@
-"""publishing's use cases over one database, in one process; only the platforms are played."""
+"""publishing's use cases over one database, in one process; only the platforms are simulated."""
 
 import threading
 import time
@@ -18,12 +18,12 @@ from publishing.config import Settings
 from publishing.house import House
 from publishing.platforms.base import CommentPage, Connector, Counts, Profile, Published, RemoteReply
 
-#: A round of sending that takes longer counts what is out by then.
+#: Longest round of sending; posts that are out by then count.
 _PATIENCE_SECONDS = 60.0
 
 
 class InstantPlatform(Connector):
-    """Takes every post at once, and has every post that it is asked for."""
+    """A platform that accepts every post at once and finds every post."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -74,11 +74,11 @@ class Publishing(Opened):
         super().__init__(run, "publishing", each)
         self.sizes, self.pages = sizes, Pages(sizes)
         self.platform = InstantPlatform()
-        #: What the last preparation scheduled.
+        #: The post that the last preparation scheduled.
         self.scheduled_id = ""
         self.house = self._make_house()
         self.seeded_at = datetime.now(UTC)
-        #: The beginning of the times that operations schedule for; nothing seeded is near it.
+        #: Beginning of the times for which operations schedule, far from all seeded posts.
         self.first_slot = datetime.now(UTC).replace(microsecond=0) + timedelta(days=40)
 
     def _make_house(self) -> House:
@@ -101,17 +101,17 @@ class Publishing(Opened):
         return api.SchedulePost(page_id=self.pages.id(page), message=f"Number {number}", scheduled_at=at)
 
     def wait_side(self) -> None:
-        """Until no look-up runs."""
+        """Waits until no reconciliation runs."""
         assert self.house.side.wait_free(self.house.side.size, 30)
 
     def end_sending(self) -> None:
-        """What is claimed counts as published."""
+        """Marks all claimed posts as published."""
         self.run_sql(
             "UPDATE posts SET state = 'published', attempts = attempts + 1, remote_id = id WHERE state = 'sending'"
         )
 
     def requeue_due(self) -> None:
-        """The posts that were seeded as due are due again, as a manual retry leaves them."""
+        """Makes the posts that were seeded as due due again, as a manual retry does."""
         self.run_sql(
             "WITH again AS (UPDATE posts SET state = 'queued', out_at = scheduled_at, remote_id = NULL,"
             " attempts_before = attempts, lease_until = NULL WHERE state IN ('published', 'sending')"
@@ -120,7 +120,7 @@ class Publishing(Opened):
         )
 
     def send(self, count: int) -> float:
-        """Runs the due worker until so many posts are out; posts per second."""
+        """Runs the due worker until `count` posts are published. Returns posts per second."""
         house = self._make_house()
         until, give_up_at = self.platform.count + count, time.monotonic() + _PATIENCE_SECONDS
         house.lease.keep()
@@ -132,7 +132,7 @@ class Publishing(Opened):
             sent, seconds = count - max(until - self.platform.count, 0), time.perf_counter() - began
             house.lanes.wait_free(
                 house.lanes.size, _PATIENCE_SECONDS
-            )  # what is claimed is sent, not given back
+            )  # claimed posts are sent and not released
         finally:
             house.finish()
             house.lanes.close()

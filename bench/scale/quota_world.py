@@ -17,7 +17,7 @@ from quota.config import QuotaConfig
 from quota.store import Store
 
 TABLES = ("counters", "unit_charges")
-#: Requests that a gateway brings at once.
+#: Requests in one batch of a gateway.
 _TOGETHER = 16
 
 

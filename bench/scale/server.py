@@ -29,7 +29,7 @@ _START_SECONDS = 60.0
 
 @contextmanager
 def running(run: Path, tell: Callable[[str], None]) -> Iterator[None]:
-    """The server while the block runs, with empty databases `<service>_<set>`."""
+    """Runs the server during the block, with empty databases `<service>_<set>`."""
     run.mkdir(parents=True, exist_ok=True)
     names = [name_of(service, each) for service in SERVICES for each in SETS]
     postgres.prepare(run, durable=False, sizes=_SIZES)
@@ -50,7 +50,7 @@ def name_of(service: str, each: str) -> str:
 
 
 def url_of(run: Path, name: str) -> str:
-    """As the service reaches it: with a role that owns this database and nothing else."""
+    """Returns the URL for a role that owns only this database, as a service has it."""
     return postgres.service_url(run, name, password=name)
 
 
@@ -68,7 +68,7 @@ class Opened:
         self._statistics.close()
 
     def run_sql(self, statement: str) -> list[tuple[object, ...]]:
-        """For preparing rows and counting them; not timed."""
+        """Runs SQL that prepares or counts rows. Not timed."""
         with self.database.reading() as connection:
             result = connection.exec_driver_sql(statement)
             return [tuple(row) for row in result] if result.returns_rows else []
@@ -92,7 +92,7 @@ class Opened:
 
 
 class Statistics:
-    """What PostgreSQL counts of one database, read from another one."""
+    """PostgreSQL's statistics of one database, read from another one."""
 
     def __init__(self, admin_url: str, name: str) -> None:
         self._connection = psycopg2.connect(admin_url.replace("+psycopg2", ""))
@@ -103,7 +103,7 @@ class Statistics:
         return self._count("SELECT blks_hit + blks_read FROM pg_stat_database WHERE datname = %s")
 
     def wait_alone(self) -> None:
-        """Returns when nobody is connected to the database: a session that ends tells the rest of its counts."""
+        """Waits until nobody is connected to the database: a session reports its last counts when it ends."""
         give_up_at = time.monotonic() + _START_SECONDS
         while self._count("SELECT count(*) FROM pg_stat_activity WHERE datname = %s"):
             if time.monotonic() > give_up_at:

@@ -29,7 +29,7 @@ class Sizes(NamedTuple):
         return self.due // DUE_EACH
 
     def times(self, scale: float) -> "Sizes":
-        """A quicker look: the full sizes times `scale`, none of them below the small ones."""
+        """Returns the full sizes times `scale`, none of them below the small ones."""
         return Sizes(*(max(int(full * scale), small) for full, small in zip(self, SMALL, strict=True)))
 
 

@@ -27,9 +27,9 @@ _DELIVERY = (
 _EVENT = "post.published"
 #: Subscriptions of one account, deliveries of one event.
 _EACH = 2
-#: Endpoints with something due in either set: a look finds the same.
+#: Endpoints with due deliveries, as many in both sets.
 _DUE = 10
-#: As a tick of the service.
+#: The batch size of the service's loop.
 _READY_AT_ONCE = 5_000
 
 
@@ -138,7 +138,7 @@ def _look(world: Webhooks, number: int) -> object:
 
 
 def _arrive(world: Webhooks, number: int) -> None:
-    """Each time of another account."""
+    """Adds an event of a different account each time."""
     account = _account((3 + _EACH * number) % world.sizes.endpoints)
     event = Event(
         id=new_id("evt"),

@@ -1,4 +1,4 @@
-"""What is staged: failed posts of accounts, as publishing tells of them."""
+"""The staged events: failed posts, as publishing reports them."""
 
 from datetime import UTC, datetime
 
@@ -21,7 +21,7 @@ _POST = ScheduledPost(
 
 
 def stage(database: Database, account_ids: tuple[str, ...], count: int) -> tuple[str, ...]:
-    """`count` events of each account; their ids, once they are committed."""
+    """Stages `count` events of each account. Returns their ids after the commit."""
     error = PostError(code="PLATFORM_REJECTED", message="The platform rejected the request.")
     stagings = [
         Staging(

@@ -52,7 +52,7 @@ def test_a_miss_that_does_not_come_again_counts_for_nothing() -> None:
 
     def run(world: FakeWorld, number: int) -> None:
         world.run(number)
-        if len(full.runs) == WARM_UPS + rounds + 1:  # the first time is over
+        if len(full.runs) == WARM_UPS + rounds + 1:  # the first time has passed
             full.seconds = 0.001
 
     operation: Operation[FakeWorld] = Operation("list", run, rounds=rounds)
