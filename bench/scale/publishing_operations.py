@@ -175,7 +175,7 @@ def _link_again(world: Publishing, number: int) -> object:
 
 
 def _relink_long(world: Publishing, number: int) -> None:
-    """Links the page again, after its scheduled posts were deleted."""
+    """Links the page again, without its scheduled posts."""
     page_id = world.pages.id(Pages.LONG)
     world.run_sql(f"UPDATE pages SET unlinked_at = NULL WHERE id = '{page_id}'")
     world.run_sql(
