@@ -1,8 +1,11 @@
 """LinkedIn as platforms.md section 4 has it."""
 
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import quote
 
 import pytest
+from flask.testing import FlaskClient
 
 from simulator.linkedin.text import shown
 from simulator.samples import photo, video
@@ -60,19 +63,19 @@ class Caller:
 
 
 @pytest.fixture
-def page(new_account):
+def page(new_account: Callable[..., Any]) -> Caller:
     graph = new_account("LN", name="Corner Bakery", username="cornerbakery")
     return Caller(graph.client, graph.account_id, graph.token)
 
 
 @pytest.fixture
-def member(client):
+def member(client: FlaskClient) -> Caller:
     made = client.post("/_sim/linkedin/members", json={"name": "Mel"}).get_json()
     return Caller(client, made["account_id"], made["access_token"])
 
 
 @pytest.fixture
-def held(client):
+def held(client: FlaskClient) -> Callable[[], list[dict[str, Any]]]:
     return lambda: client.get("/_sim/posts?platform=LN").get_json()["posts"]
 
 

@@ -8,8 +8,10 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -25,7 +27,7 @@ def free_port():
 
 
 @pytest.fixture(scope="module")
-def server():
+def server() -> Iterator[str]:
     port = free_port()
     environ = {
         **os.environ,
@@ -53,7 +55,7 @@ RETRIES = requests.adapters.Retry(connect=7, backoff_factor=0.1)
 
 
 @pytest.fixture
-def page(server):
+def page(server: str) -> dict[str, Any]:
     requests.post(f"http://{server}/_sim/reset", timeout=5)
     return requests.post(f"http://{server}/_sim/accounts", json={"platform": "FB"}, timeout=5).json()
 
@@ -76,7 +78,7 @@ def held(server):
 
 
 @pytest.fixture
-def connection(server):
+def connection(server: str) -> Iterator[http.client.HTTPConnection]:
     connection = http.client.HTTPConnection(server, timeout=5)
     yield connection
     connection.close()

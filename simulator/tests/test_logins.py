@@ -2,10 +2,14 @@
 
 import base64
 import hashlib
+from collections.abc import Callable
 from html.parser import HTMLParser
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from flask.testing import FlaskClient
+
+from simulator.config import Settings
 
 VERIFIER = "v" * 50
 DIGEST = hashlib.sha256(VERIFIER.encode())
@@ -76,12 +80,12 @@ class Browser:
 
 
 @pytest.fixture(params=LOGINS)
-def browser(request, client, settings):
+def browser(request: pytest.FixtureRequest, client: FlaskClient, settings: Settings) -> Browser:
     return Browser(client, settings, request.param)
 
 
 @pytest.fixture
-def at(client, settings):
+def at(client: FlaskClient, settings: Settings) -> Callable[[str], Browser]:
     return lambda platform: Browser(client, settings, platform)
 
 

@@ -67,7 +67,7 @@ def settings() -> Settings:
 
 
 @pytest.fixture
-def creator(client):
+def creator(client: FlaskClient) -> Creator:
     account = client.post("/_sim/accounts", json={"platform": "TT", "username": "bakery"}).get_json()
     return Creator(client, account["account_id"], account["access_token"])
 

@@ -1,8 +1,11 @@
 """X as platforms.md section 6 has it."""
 
+from collections.abc import Callable
 from io import BytesIO
+from typing import Any
 
 import pytest
+from flask.testing import FlaskClient
 
 from simulator.samples import photo, video
 from simulator.x import media
@@ -49,12 +52,12 @@ class Caller:
 
 
 @pytest.fixture
-def x(new_account):
+def x(new_account: Callable[..., Any]) -> Caller:
     return Caller(new_account("TW", name="Corner Bakery", username="cornerbakery"))
 
 
 @pytest.fixture
-def held(client):
+def held(client: FlaskClient) -> Callable[[], list[dict[str, Any]]]:
     return lambda: client.get("/_sim/posts?platform=TW").get_json()["posts"]
 
 

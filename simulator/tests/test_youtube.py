@@ -57,7 +57,7 @@ def settings() -> Settings:
 
 
 @pytest.fixture
-def channel(client):
+def channel(client: FlaskClient) -> Channel:
     account = client.post("/_sim/accounts", json={"platform": "YT", "name": "Corner Bakery"}).get_json()
     return Channel(client, account["account_id"], account["access_token"])
 

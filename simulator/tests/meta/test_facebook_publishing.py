@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from typing import Any
 
 import pytest
 
@@ -169,7 +170,7 @@ def test_a_video_has_an_id_of_its_own_and_its_post_comes_later(page, client, clo
 
 
 @pytest.fixture
-def pieces(page, monkeypatch):
+def pieces(page: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A film's upload in pieces of 2,000 bytes."""
     monkeypatch.setattr(uploads, "PIECE_BYTES", 2_000)
     film = video.make(5)

@@ -3,9 +3,11 @@
 import hashlib
 import hmac
 import json
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from flask.testing import FlaskClient
 
 from simulator.app import create_app
 from simulator.config import Settings
@@ -103,12 +105,12 @@ def test_a_code_and_a_short_token_are_exchanged_for_sixty_days(client, settings)
 
 
 @pytest.fixture
-def person(client):
+def person(client: FlaskClient) -> dict[str, Any]:
     return client.post("/_sim/persons", json={"platform": "FB", "accounts": 2}).get_json()
 
 
 @pytest.fixture
-def user_token(client, settings, person):
+def user_token(client: FlaskClient, settings: Settings, person: dict[str, Any]) -> str:
     return log_in(client, settings, sim_person=person["person_id"])["access_token"]
 
 

@@ -1,5 +1,7 @@
 """Instagram professional accounts, writing: platforms.md section 3."""
 
+from typing import Any
+
 import pytest
 
 
@@ -17,7 +19,7 @@ def publish(insta, container_id):
 
 
 @pytest.fixture
-def image(insta, media_url):
+def image(insta: Any, media_url: str) -> str:
     """A container with a photo, just made."""
     return insta.contain(
         image_url=media_url + "photo-1080x1080.jpg", caption="Fresh #bread", alt_text="Bread"
@@ -25,7 +27,7 @@ def image(insta, media_url):
 
 
 @pytest.fixture
-def ready_image(image, clock):
+def ready_image(image: str, clock: Any) -> str:
     clock.pass_time(1)
     return image
 

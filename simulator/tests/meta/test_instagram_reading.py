@@ -1,10 +1,12 @@
 """Instagram professional accounts, reading and comments: platforms.md section 3."""
 
+from typing import Any
+
 import pytest
 
 
 @pytest.fixture
-def media_id(insta, media_url, clock):
+def media_id(insta: Any, media_url: str, clock: Any) -> str:
     """A published photo."""
     container = insta.contain(image_url=media_url + "photo-800x800.jpg", caption="Bread")
     clock.pass_time(1)

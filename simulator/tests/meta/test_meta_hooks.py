@@ -5,11 +5,15 @@ import hmac
 import json
 import queue
 import threading
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from flask.testing import FlaskClient
 
+from simulator.config import Settings
 from simulator.meta import hooks
 
 SECRET, VERIFY = "app-secret", "verify-me"
@@ -54,7 +58,7 @@ class Receiver:
 
 
 @pytest.fixture
-def receiver(client, monkeypatch):
+def receiver(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setattr(hooks, "WAITS_SECONDS", (0.0, 0.01, 0.01, 0.01))
     receiver = Receiver()
     thread = threading.Thread(target=receiver.server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -68,7 +72,7 @@ def receiver(client, monkeypatch):
 
 
 @pytest.fixture
-def settings():
+def settings() -> Settings:
     from simulator.config import Settings
 
     return Settings(hook_duplicates=0, slow_seconds=0.0, hang_seconds=0.0)

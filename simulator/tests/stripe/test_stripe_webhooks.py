@@ -5,9 +5,11 @@ import hmac
 import json
 import queue
 import threading
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from flask.testing import FlaskClient
 
 from simulator.stripe import webhooks
 
@@ -46,7 +48,7 @@ class Endpoint:
 
 
 @pytest.fixture
-def endpoint(client, monkeypatch):
+def endpoint(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
     monkeypatch.setattr(webhooks, "WAITS_SECONDS", (0.0, 0.01, 0.01))
     endpoint = Endpoint()
     thread = threading.Thread(target=endpoint.server.serve_forever, kwargs={"poll_interval": 0.01})
