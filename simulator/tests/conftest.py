@@ -1,4 +1,4 @@
-"""One simulator without a network, its clock in the test's hands; and a caller that speaks Graph API."""
+"""A simulator without a network and with a manual clock, and a client of the Graph API."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -26,7 +26,7 @@ MEDIA = "http://media.posthaste.test/media/"
 
 
 class HandClock(Clock):
-    """Moves only when told to."""
+    """A clock that only a test moves."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class HandClock(Clock):
 
 
 class HereFetcher(Fetcher):
-    """Gets every URL from the sample media of the same application, and at once."""
+    """Fetches every URL at once from the sample media of the same application."""
 
     app: Flask
 

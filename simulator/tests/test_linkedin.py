@@ -1,4 +1,4 @@
-"""LinkedIn as platforms.md section 4 has it."""
+"""LinkedIn, as platforms.md section 4 describes it."""
 
 from collections.abc import Callable
 from typing import Any

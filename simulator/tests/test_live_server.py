@@ -1,4 +1,4 @@
-"""What needs a real socket: `python -m simulator` as it is started in the local stack."""
+"""Tests that need a real socket: `python -m simulator`, as the local stack starts it."""
 
 import contextlib
 import http.client
@@ -226,7 +226,7 @@ def pay(connection, key):
 
 
 def paid_at_last(server, key):
-    """Asked again, each time on a line of its own, until the first is over: its key is in use so long."""
+    """Repeats the request on new connections until the first one ends, because its key is in use so long."""
     while True:
         line = http.client.HTTPConnection(server, timeout=5)
         with contextlib.closing(line), contextlib.suppress(http.client.HTTPException):

@@ -1,4 +1,4 @@
-"""Logins as platforms.md has them: dialogs, codes, PKCE, refresh tokens, revocation, and their errors."""
+"""Logins as platforms.md describes them: dialogs, codes, PKCE, refresh tokens, revocation, and their errors."""
 
 import base64
 import hashlib
@@ -30,7 +30,7 @@ REFRESHED = ["TT", "TW", "YT"]
 
 
 class Browser:
-    """One platform's login, seen from an app and a browser."""
+    """One platform's login, as an app and a browser see it."""
 
     def __init__(self, client, settings, platform):
         self.client, self.platform = client, platform
@@ -39,7 +39,7 @@ class Browser:
         self.target = f"https://app.test/connect/{name}/callback"
 
     def visit(self, **more):
-        """Where the browser is sent: the query of the callback."""
+        """Visits the login. Returns the query of the callback URL."""
         asked = {
             self.id_field: self.app[0], "redirect_uri": self.target, "state": "st", "response_type": "code",
             "scope": self.scope, "access_type": "offline", "prompt": "consent",
@@ -108,7 +108,7 @@ def test_a_denial_comes_back_in_the_platforms_words(browser):
 
 
 class Consent(HTMLParser):
-    """The form a browser is shown, and its buttons."""
+    """The consent form and its buttons."""
 
     def __init__(self, page):
         super().__init__()

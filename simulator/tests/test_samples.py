@@ -1,4 +1,4 @@
-"""Sample media and the files that misbehave: local-stack.md, "Sample media and addresses"."""
+"""Sample media and broken files: local-stack.md, "Sample media and addresses"."""
 
 import re
 import subprocess
@@ -93,8 +93,8 @@ def test_videos_have_their_length_and_order_of_boxes(client, name, seconds, moov
 def test_a_player_shows_every_frame_of_a_video(client, tmp_path, name, frames):
     (tmp_path / name).write_bytes(client.get(f"/media/{name}").data)
     command = [get_ffmpeg_exe(), "-v", "error", "-stats", "-i", tmp_path / name, "-f", "null", "-"]
-    played = subprocess.run(command, capture_output=True, text=True, check=True)
-    [progress] = played.stderr.strip().splitlines()  # no complaint beside it
+    decoded = subprocess.run(command, capture_output=True, text=True, check=True)
+    [progress] = decoded.stderr.strip().splitlines()  # no warning beside it
     assert re.findall(r"frame= *(\d+)", progress)[-1:] == [str(frames)]
 
 

@@ -1,4 +1,4 @@
-"""TikTok held against platforms.md section 5."""
+"""TikTok, as platforms.md section 5 describes it."""
 
 from dataclasses import dataclass
 from typing import Any

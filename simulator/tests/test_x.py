@@ -1,4 +1,4 @@
-"""X as platforms.md section 6 has it."""
+"""X, as platforms.md section 6 describes it."""
 
 from collections.abc import Callable
 from io import BytesIO

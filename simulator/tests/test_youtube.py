@@ -1,4 +1,4 @@
-"""YouTube held against platforms.md section 7."""
+"""YouTube, as platforms.md section 7 describes it."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The Gemini API as a client of it sees it. Connections that drop or hang: test_live_server.py."""
+"""The Gemini API, as a client sees it. Connections that drop or hang: test_live_server.py."""
 
 import base64
 

@@ -22,7 +22,7 @@ def look(client, name):
 
 
 def finished(client, clock, **more):
-    """What the operation of a new film says in the end."""
+    """Returns the finished operation of a new film."""
     name = start(client, durationSeconds=4, **more).get_json()["name"]
     clock.pass_time(3)
     answer = look(client, name).get_json()

@@ -1,4 +1,4 @@
-"""What is really made: pictures of the right shape, films that play while they load, captions of the right length."""
+"""The results: pictures of the right size, films with their index first, captions of the right length."""
 
 import time
 from io import BytesIO

@@ -77,7 +77,7 @@ def test_debug_token_tells_what_a_token_is(page, client, settings):
 
 
 def log_in(client, settings, **more):
-    """What a person's code is exchanged for."""
+    """Logs a person in and returns the token response."""
     target = "https://x.test/connect/facebook/callback"
     asked = {"client_id": settings.meta_app_id, "redirect_uri": target, "state": "s", "response_type": "code"}
     scope = "pages_show_list,pages_manage_posts"

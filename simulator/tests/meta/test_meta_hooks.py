@@ -1,4 +1,4 @@
-"""Meta's webhooks: who is told, in signed batches over a real socket, until they are taken."""
+"""Meta's webhooks: subscriptions, and signed batches over a real socket until they are accepted."""
 
 import hashlib
 import hmac
@@ -20,7 +20,7 @@ SECRET, VERIFY = "app-secret", "verify-me"
 
 
 class Receiver:
-    """An address that takes hooks; `answers` are its next statuses, 200 after them."""
+    """A webhook endpoint; `answers` are its next statuses, then 200."""
 
     def __init__(self):
         self.answers = []
@@ -50,7 +50,7 @@ class Receiver:
         self.url = f"http://127.0.0.1:{self.server.server_port}/hooks"
 
     def next(self):
-        """The next batch: path and what it says; its signature is checked."""
+        """Returns path and body of the next batch, after a check of its signature."""
         path, signature, body = self.came.get(timeout=10)
         digest = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
         assert signature == f"sha256={digest}"

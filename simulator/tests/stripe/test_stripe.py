@@ -1,4 +1,4 @@
-"""The Stripe API as a client of it sees it. Webhooks: test_stripe_webhooks.py."""
+"""The Stripe API, as a client sees it. Webhooks: test_stripe_webhooks.py."""
 
 import pytest
 

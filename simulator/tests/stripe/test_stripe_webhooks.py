@@ -1,4 +1,4 @@
-"""Signed events, delivered over a real socket until they are taken."""
+"""Signed events, delivered over a real socket until they are accepted."""
 
 import hashlib
 import hmac
@@ -21,7 +21,7 @@ PAYMENT = {
 
 
 class Endpoint:
-    """An address that takes events; `answers` are its next statuses, 200 after them."""
+    """A webhook endpoint; `answers` are its next statuses, then 200."""
 
     def __init__(self):
         self.answers = []

@@ -1,4 +1,4 @@
-"""Minute, day and month: what lets through exactly the limit, and begins anew with the window."""
+"""Limits per minute, day and month: exactly the limit is admitted, and a new window starts at zero."""
 
 import datetime as dt
 from collections import Counter
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.alone
 
 
 def begin_minute(clock: Clock) -> dt.datetime:
-    """Moves on to the beginning of a minute, an hour after midnight, so that no window ends in a test."""
+    """Shifts the clock to the beginning of a minute, an hour after midnight, so that no window ends during a test."""
     tomorrow = clock.now() + dt.timedelta(days=1)
     return clock.shift_to(tomorrow.replace(hour=1, minute=0, second=1, microsecond=0))
 

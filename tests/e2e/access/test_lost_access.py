@@ -1,5 +1,5 @@
-"""Who loses access leaves nothing that goes on by itself: subscriptions are disabled, queued posts held and released or
-cancelled by the owner, with `--keep` neither."""
+"""Lost access stops everything that it started: subscriptions are disabled, and queued posts are held until the owner
+releases or cancels them. With `--keep` neither happens."""
 
 import uuid
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from e2e_kit.receiver import Receiver, subscribe
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
-#: accounts tells the others, and these do their work: some loops of a second each, on a busy machine.
+#: Time for accounts' event and the receivers' loops, of a second each, on a busy machine.
 SOON_SECONDS = 20.0
 BACK_SECONDS = 60.0
 

@@ -1,4 +1,4 @@
-"""Every id a request can name × six kinds of token that it is not for: nothing leaks, in words or in time."""
+"""Every id in a request × six kinds of token without access to it: no response or response time reveals anything."""
 
 import json
 import os
@@ -22,30 +22,30 @@ from e2e_kit.receiver import Receiver, await_delivery
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
 
-#: Their words, which no answer to anybody else may have in it.
+#: Texts of the owner, which no response to another account may contain.
 SECRET = "a-word-of-theirs"
 PREFIXES = {
     "brand": "brd_", "page": "pag_", "queued": "pst_", "published": "pst_", "comment": "cmt_", "media": "med_",
     "upload": "upl_", "job": "job_", "webhook": "whk_", "delivery": "dlv_", "session": "lnk_",
 }  # fmt: skip
-#: Accounts that ask about theirs, in turn: each may send 300 requests a minute.
+#: Number of accounts that ask in turn: each may send 300 requests a minute.
 STRANGERS = 12
 #: A sandbox token may send 5 a minute.
 SANDBOX_REQUESTS = 5
-#: Pairs of one foreign and one unknown id, at first; a difference is looked at with more.
+#: First number of pairs of a foreign and an unknown id; more are measured if the times differ.
 PAIRS = (int(os.environ.get("E2E_PAIRS", "12")), 40, 120)
-#: What a difference of medians may be by chance, in standard errors, and besides that in seconds (our choice).
+#: Allowed difference of medians, in standard errors and, in addition, in seconds (our choice).
 DEVIATIONS, GRAIN_SECONDS = 5.0, 0.0003
 
 
 @dataclass(frozen=True)
 class Row:
-    """`{kind}` in path and body is the id of a thing of theirs, `<kind>` of the caller's own."""
+    """`{kind}` in path and body is an id of the owner, `<kind>` one of the caller."""
 
     method: str
     path: str
     body: Json | None = None
-    #: Of a token for another brand: brands and what hangs on them say so, the rest is not there.
+    #: Responses to a token for another brand: brands and their objects are refused, the rest is not found.
     other_brand: tuple[int, str | None] = (403, "BRAND_NOT_AUTHORIZED")
 
     def __str__(self) -> str:
@@ -114,13 +114,13 @@ ROWS = (
     Row("POST", "/webhooks/{webhook}/deliveries/{delivery}/replay", {}, GONE),
     Row("POST", "/webhooks/<webhook>/deliveries/{delivery}/replay", {}, GONE),
 )
-#: What those of these with a sandbox token may: the rest needs a scope that it lacks.
+#: Routes that a sandbox token may call: the others need a scope that it lacks.
 SANDBOX_READS = ("/brands", "/pages/{page}", "/pages?", "/posts", "/comments", "/media")
 
 
 @dataclass(frozen=True)
 class Asker:
-    """Who asks, and the things of their own that a request has besides."""
+    """The caller, and the caller's own ids for the rest of the request."""
 
     api: Api
     own: dict[str, str]
@@ -137,7 +137,7 @@ class Asker:
 
 @dataclass(frozen=True)
 class Theirs:
-    """One account's one of everything, on its second brand."""
+    """One object of every kind, on the second brand of an account."""
 
     account: Account
     #: For that brand.
@@ -203,14 +203,14 @@ def asker(account: Account, api: Api | None = None) -> Asker:
 
 @pytest.fixture(scope="module", autouse=True)
 def untouched(theirs: Theirs) -> Iterator[None]:
-    """Whatever was asked: everything of theirs is as it was."""
+    """Asserts at the end that every object of the owner is unchanged."""
     before = theirs.shown()
     yield
     assert theirs.shown() == before
 
 
 def unknown() -> dict[str, str]:
-    """Ids of nothing, in the form of ids."""
+    """Well-formed ids of objects that do not exist."""
     alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
     return {
         kind: f"{prefix}01m{''.join(random.choices(alphabet, k=23))}" for kind, prefix in PREFIXES.items()
@@ -218,7 +218,7 @@ def unknown() -> dict[str, str]:
 
 
 def words(answer: requests.Response, ids: dict[str, str]) -> tuple[int, Json, set[str]]:
-    """Status, body and names of headers, without what differs from request to request."""
+    """Status, body and header names, without the parts that differ between requests."""
     text = answer.text
     for kind, one in ids.items():
         text = text.replace(one, kind)
@@ -228,7 +228,7 @@ def words(answer: requests.Response, ids: dict[str, str]) -> tuple[int, Json, se
 
 
 def check(answer: requests.Response, status: int, code: str | None) -> None:
-    """Just this refusal, with nothing of theirs in it."""
+    """Asserts exactly this refusal, without any text of the owner."""
     assert (answer.status_code, error_code(answer)) == (status, code), told(answer)
     assert SECRET not in answer.text + str(answer.headers), told(answer)
 
@@ -278,7 +278,7 @@ def test_of_another_account_it_takes_as_long_as_an_unknown_one(
 
 
 def pair_of(row: Row, stranger: Asker, foreign: dict[str, str]) -> tuple[float, float]:
-    """Seconds of a foreign and of an unknown id, asked for one after the other, in random order."""
+    """Measures a request with a foreign and one with an unknown id, in random order, in seconds."""
     seconds = {}
     for name in random.sample(["foreign", "unknown"], 2):
         ids = foreign if name == "foreign" else unknown()
@@ -290,7 +290,7 @@ def pair_of(row: Row, stranger: Asker, foreign: dict[str, str]) -> tuple[float, 
 
 
 def chance(differences: list[float]) -> float:
-    """What the median of so many differences may be by chance, from how far they scatter in this very run."""
+    """The standard error of the median of these differences, from their scatter in this run."""
     middle = statistics.median(differences)
     scatter = 1.4826 * statistics.median(abs(one - middle) for one in differences)
     return GRAIN_SECONDS + DEVIATIONS * 1.2533 * scatter / len(differences) ** 0.5
@@ -312,7 +312,7 @@ def test_a_token_for_another_brand_is_refused(accounts: Accounts, theirs: Theirs
 def test_a_collaborator_who_became_limited_is_refused(
     accounts: Accounts, operator: Operator, theirs: Theirs
 ) -> None:
-    """On the very brand that all this is of."""
+    """A collaborator of the owner's brand."""
     guest, brand = accounts.new(pages=("FB",)), theirs.ids["brand"]
     add = ("collaborator", "add", "--brand", brand, "--user", guest.user_id, "--role")
     operator(*add, "full")
@@ -327,7 +327,7 @@ def test_a_collaborator_who_became_limited_is_refused(
 
 
 def test_a_sandbox_token_is_refused(accounts: Accounts, theirs: Theirs) -> None:
-    """Of other accounts. It may read, where an account's live token finds nothing either."""
+    """A sandbox token of another account. It may read, but finds nothing, as a live token does."""
     for first in range(0, len(ROWS), SANDBOX_REQUESTS):
         account = accounts.new(pages=("FB",))
         one = asker(account, accounts.client(account.sandbox_token))

@@ -1,4 +1,4 @@
-"""The scope matrix: a token of every single scope at every route. What a route needs is read in the documents."""
+"""The scope matrix: a token of each single scope at every route. The documents say which scope a route needs."""
 
 import re
 from collections import Counter
@@ -11,10 +11,10 @@ from e2e_kit.operator import Accounts
 from e2e_kit.stack import Stack
 
 DOCS = Path(__file__).parents[3] / "docs"
-#: A row of a table that names a route, and after it a scope.
+#: A table row that names a route and then a scope.
 ROUTE_CELL = re.compile(r"\b(GET|POST|PATCH|DELETE) \|? ?(/[^\s?]*)")
 SCOPE_CELL = re.compile(r"^ ?((?:read|write|manage):[a-z]+|\*) ?$")
-#: What the documents say in a sentence instead of a table.
+#: Scopes that the documents state in a sentence instead of a table.
 SENTENCES = {
     "POST /media/uploads": "write:media",
     "POST /media/uploads/{id}/complete": "write:media",
@@ -28,14 +28,14 @@ SENTENCES = {
 }
 #: Not in the documents: one file of GET /media.
 OURS = {"GET /media/{id}": "read:media"}
-#: No token is asked for at these, or any will do.
+#: Routes that need no token, or accept any.
 FREE = {
     "GET /", "GET /errors", "GET /openapi.json", "GET /me", "GET /media/{key}/{filename}", "POST /auth/signup",
     "GET /hooks/{platform}", "POST /hooks/{platform}", "POST /hooks/stripe", "GET /connect/{platform}/callback",
     "GET /connect/start/{session_id}", "POST /connect/start/{session_id}",
     "GET /auth/verify/{user_id}/{code}", "POST /auth/verify/{user_id}/{code}",
 }  # fmt: skip
-#: What a token that may gets for `{}`; see `expected` for the rest.
+#: Response to `{}` with a sufficient token; `expected` has the others.
 ANSWERS = {
     "GET /comments": (400, "MISSING_FIELD"),
     "POST /pages/connect/{session_id}": (400, "MISSING_FIELD"),
@@ -76,7 +76,7 @@ def named_scopes() -> list[str]:
 
 
 def expected(route: str) -> tuple[int, str | None]:
-    """The answer to `{}` about a thing that is not there."""
+    """The response to `{}` for an object that does not exist."""
     if route in ANSWERS:
         return ANSWERS[route]
     if "{" in route:

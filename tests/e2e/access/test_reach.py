@@ -1,4 +1,4 @@
-"""Whose things a token sees: other accounts, single brands, collaborators."""
+"""Which objects a token can see: other accounts, single brands, collaborators."""
 
 import pytest
 from e2e_kit.api import Api, Json, error_code, refused
@@ -10,7 +10,7 @@ from e2e_kit.waiting import until
 
 @pytest.fixture(scope="module")
 def things(accounts: Accounts, simulator: Simulator) -> Json:
-    """One of everything, of another account: ids by what they are."""
+    """One object of every kind of another account: ids by kind."""
     other = accounts.new(pages=("FB",))
     published = other.api.post("/posts/publish", {"page_id": other.page_id(), "message": "theirs"})
     simulator.comment("FB", published["platform_post_id"], "hi")
@@ -25,7 +25,7 @@ def by_id(kind: str, method: str, path: str, body: Json | None = None) -> tuple[
     return kind, method, path, body
 
 
-#: `{id}` is the thing's id; PAGE is a page of the caller's own.
+#: `{id}` is the object's id; PAGE is a page of the caller.
 BY_ID = (
     by_id("brand", "GET", "/brands/{id}"),
     by_id("brand", "GET", "/brands/{id}/pages"),
@@ -49,7 +49,7 @@ PREFIXES = {"brand": "brd_", "page": "pag_", "queued": "pst_", "published": "pst
 
 
 def ask(api: Api, row: tuple[str, str, str, Json | None], thing_id: str, page_id: str) -> Json:
-    """The refusal, without what differs from call to call."""
+    """The refusal, without the parts that differ between requests."""
     _, method, path, body = row
     filled = {
         name: str(value).replace("{id}", thing_id).replace("PAGE", page_id)

@@ -1,4 +1,4 @@
-"""Sign-up seen from outside: an account of a stranger at somebody's address is worth nothing to the stranger."""
+"""Sign-up seen from outside: a stranger gains nothing by signing up with somebody else's address."""
 
 import uuid
 from typing import Any
@@ -35,7 +35,7 @@ def code_of(operator: Operator, *arguments: str) -> Any:
 def test_a_stranger_who_signed_up_with_a_customers_address_reads_nothing_of_the_customer(
     anonymous: Api, accounts: Accounts, operator: Operator
 ) -> None:
-    """The audit's proof: the operator sets the customer up on the address, the stranger's token lived on."""
+    """A finding of the audit: the operator created the customer, and the stranger's token stayed valid."""
     email = new_address()
     stranger = accounts.client(sign_up(anonymous, email)["sandbox_api_token"])
     assert stranger.get("/brands")["brands"] == []  # it is in the gateway's cache

@@ -1,4 +1,4 @@
-"""Who is let in: token headers, states, scopes, address lists, sandbox."""
+"""Authentication: token headers, states, scopes, address lists, sandbox."""
 
 import datetime as dt
 import threading
@@ -47,7 +47,7 @@ def body_for(method: str) -> dict[str, object]:
 
 @pytest.fixture
 def stranger(accounts: Accounts) -> Iterator[Api]:
-    """Without a token."""
+    """A client without a token."""
     return accounts.client(None)
 
 
@@ -164,7 +164,7 @@ def test_every_route_asks_for_its_scope(
 
 @pytest.fixture(scope="module")
 def scoped(accounts: Accounts) -> dict[str, Api]:
-    """Clients by the scope they hold alone, and by the one they lack."""
+    """Clients with exactly one scope, and clients with all scopes but one."""
     account = accounts.new(pages=())
     clients = {}
     for scope in sorted({scope for _, _, scope in ROUTES}):
@@ -262,7 +262,7 @@ def test_a_token_revoked_under_load_is_refused_by_every_gateway_process_within_a
     url, stop = f"{accounts.base_url}/me", threading.Event()
 
     def ask() -> list[tuple[float, int]]:
-        """When each request was sent, and its answer; every one comes over a connection of its own."""
+        """Returns when each request was sent, and its response. Each uses a new connection."""
         seen = []
         while not stop.wait(0.05):
             seen.append((time.monotonic(), requests.get(url, headers=headers, timeout=10).status_code))

@@ -1,4 +1,4 @@
-"""AI: what is made, what it costs, what is refused before anything is spent, and what is given back."""
+"""AI: results and their cost, refusals before a charge, and refunds."""
 
 import time
 import uuid
@@ -15,13 +15,13 @@ from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
 LEFT = "X-Credits-Remaining"
-#: The simulator takes seconds; a machine busy with other tests some more.
+#: The simulator takes seconds, and a busy machine takes longer.
 VIDEO_SECONDS = 40.0
 JPEG_OR_PNG = (b"\xff\xd8\xff", b"\x89PNG")
 
 
 def paid(answer: requests.Response, status: int, cost: int, left: int) -> Json:
-    """The body of an answer that has to tell this in both places."""
+    """Asserts the cost in header and body, and returns the body."""
     body = body_of(answer, status)
     told = body["credits"]
     assert (told["charged"], told["remaining"], answer.headers[LEFT]) == (cost, left, str(left))
@@ -36,7 +36,7 @@ def available(api: Api) -> int:
 
 
 def ended(api: Api, job_id: str) -> Json:
-    """What became of a video's job."""
+    """Waits for the end of a video's job and returns it."""
 
     def look() -> Json | None:
         result = api.get(f"/ai/jobs/{job_id}")
@@ -245,7 +245,7 @@ class TestVideosAndCaptions:
 
 
 class TestGuidelines:
-    """What a brand's own words become is seen at the provider."""
+    """A brand's guidelines, as the provider receives them."""
 
     IMAGES, CAPTIONS = "Only ever in teal", "Speak like a pirate"
 
@@ -256,7 +256,7 @@ class TestGuidelines:
         return brand_id
 
     def caption(self, shared: Account, simulator: Simulator, **body: str) -> str:
-        """What the provider was told of how to write."""
+        """The instructions that the provider received."""
         subject = f"Rum {uuid.uuid4().hex}"
         shared.api.post("/ai/captions", {"instruction": subject, **body}, 200)
         [work] = simulator.works(subject)
@@ -297,7 +297,7 @@ class TestManyAtOnce:
         assert available(api) == 500
 
         def paint(_: int) -> requests.Response:
-            """The same key until it is answered: on a busy machine the last of 200 are told to come again."""
+            """Repeats a request with its key until it succeeds: on a busy machine the last of 200 get a 503 first."""
             key = uuid.uuid4().hex
             for _ in range(10):
                 answer = api.call("POST", "/ai/images", json={"prompt": "many"}, key=key)
@@ -356,7 +356,7 @@ class TestFailures:
     def test_an_image_whose_service_is_killed_is_made_once_or_not_at_all(
         self, api: Api, stack: Stack
     ) -> None:
-        """The client sends the same key until it is answered."""
+        """The client repeats the request with the same key until it is answered."""
         key, body = uuid.uuid4().hex, {"prompt": "x"}
         with ThreadPoolExecutor(1) as pool:
             first = pool.submit(api.call, "POST", "/ai/images", json=body, key=key)

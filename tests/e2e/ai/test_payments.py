@@ -20,9 +20,9 @@ from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
 ELITE = 2_400
-#: From a charge to the credits of its refill, with one answer that never comes (asked for again after 30 s).
+#: Longest time from a charge to its credits, and the same with one lost response (asked for again after 30 s).
 REFILL_SECONDS, LOST_ANSWER_SECONDS = 15.0, 45.0
-#: Of 500 credits, in cents (services/ai, prices).
+#: Price of 500 credits in cents (services/ai, prices).
 PRICE_CENTS = 900
 GAP_MINUTES = 11
 
@@ -58,7 +58,7 @@ def customer_of(account: Account) -> str:
 
 
 def refill(operator: Operator, account: Account, *options: str, card: str = "pm_card_visa") -> Json:
-    """Auto-refill turned on, or changed; nothing is due before the balance falls below 2,395."""
+    """Turns auto-refill on or changes it; by default it is due when the balance falls below 2,395."""
     payer = ("--customer", customer_of(account), "--payment-method", card)
     chosen = options or ("--threshold", "2395", "--amount", "500")
     told: Json = operator("credits", "auto-refill", "--user", account.user_id, *chosen, *payer)["auto_refill"]
@@ -84,7 +84,7 @@ def await_status(account: Account, status: str, seconds: float = REFILL_SECONDS)
 
 
 def charged(simulator: Simulator, account: Account) -> list[Any]:
-    """What Stripe has taken from the account, in cents."""
+    """Returns the successful charges of the account, in cents."""
     rows = simulator.payments()["payments"]
     ours = [row for row in rows if row["customer"] == customer_of(account) and row["status"] == "succeeded"]
     assert len({row["idempotency_key"] for row in ours}) == len(ours)
@@ -129,7 +129,7 @@ class TestPacks:
 
 
 class TestMoneyThatGoesBack:
-    """Refunds and disputes of a pack, as Stripe tells of them."""
+    """Refunds and disputes of a pack, as Stripe reports them."""
 
     def test_a_refund_in_part_then_a_dispute_that_is_won(
         self, account: Account, simulator: Simulator
@@ -159,7 +159,7 @@ class TestMoneyThatGoesBack:
 
 
 class TestHook:
-    """/hooks/stripe believes nobody but Stripe."""
+    """/hooks/stripe accepts only events that Stripe has signed."""
 
     @pytest.mark.parametrize(
         "signature", [None, "", "t=1,v1=00", "t=1", "v1=00", "nonsense", "t=99999999999999999999,v1=zz"]
@@ -257,7 +257,7 @@ class TestAutoRefill:
     def test_one_in_ten_minutes_and_five_a_day(
         self, account: Account, operator: Operator, simulator: Simulator, clock: Clock
     ) -> None:
-        """The threshold is never reached: what holds it back are the limits alone."""
+        """The balance stays below the threshold, so that only the limits stop the refill."""
         clock.shift_to(clock.now().replace(hour=0, minute=1) + dt.timedelta(days=1))
         refill(operator, account, "--threshold", "1000000", "--amount", "500")
         for count in range(1, 6):

@@ -1,4 +1,4 @@
-"""What is wrong with a request gets the one documented error: never a 5xx, never a hang."""
+"""Every invalid request gets a documented error: never a 5xx, never a hang."""
 
 import json
 import time
@@ -11,7 +11,7 @@ from e2e_kit.operator import Account
 from e2e_kit.posting import from_now, schedule, tomorrow
 
 JSON = {"Content-Type": "application/json"}
-#: Bad input is answered at once; this leaves room for a busy machine.
+#: Invalid input is refused at once; this allows for a busy machine.
 ANSWER_SECONDS = 10.0
 
 NOT_JSON = {
@@ -68,7 +68,7 @@ WRONG_FIELDS: dict[str, Json] = {
     "settings nested too deeply": {"facebook_settings": json.loads('{"a":' * 60 + "1" + "}" * 60)},
     "a number in the settings that no database holds": {"facebook_settings": {"a": 10**400}},
 }
-#: Of these the ones that a dry run finds: they are right in kind, and break a rule of posts.
+#: Those that validate reports: their types are right, but they break a rule of posts.
 TOO_LONG = ("a message of 5001 characters", "a first comment of 8001 characters")
 #: localhost, private, link-local, CGNAT, multicast, mapped, NAT64 forms, and every odd spelling of them.
 INSIDE_URLS = (

@@ -1,4 +1,4 @@
-"""Whatever fits the description, or nearly, gets an answer that the description knows: no 5xx, nothing undeclared."""
+"""Every request that fits the OpenAPI description, or nearly, gets a documented response: no 5xx, no undeclared one."""
 
 import itertools
 from collections.abc import Iterator
@@ -29,14 +29,14 @@ CHECKS = (
     response_headers_conformance,
     response_schema_conformance,
 )
-#: Of each operation that fit, and as many that do not.
+#: Requests per operation that fit its schema, and as many that do not.
 EXAMPLES = 40
 #: Sign-ups are limited per client address.
 FEW_EXAMPLES = 8
-#: They take turns, so that none runs into its 300 requests a minute.
+#: Accounts that are used in turn, so that none exceeds 300 requests a minute.
 ACCOUNTS = 12
 
-#: Nothing about a request to these can be wrong.
+#: Operations without input, whose requests are always valid.
 PUBLIC = (
     "GET /", "GET /errors", "GET /openapi.json", "GET /media/{key}/{filename}", "POST /hooks/stripe",
     "GET /hooks/{platform}", "POST /hooks/{platform}", "GET /connect/{platform}/callback",
@@ -70,7 +70,7 @@ def description(stack: Stack) -> BaseSchema:
 
 @pytest.fixture(scope="module")
 def turns(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Turns:
-    """Accounts in turn, each with the ids of things it has."""
+    """Yields accounts in turn, each with the ids of its objects."""
     made = []
     for _ in range(ACCOUNTS):
         account = accounts.new(pages=("FB",))
@@ -97,7 +97,7 @@ def turns(accounts: Accounts, simulator: Simulator, jpeg: bytes) -> Turns:
 
 
 def hooked(account: Account) -> dict[str, str]:
-    """A subscription, and a delivery to nobody."""
+    """A subscription with one delivery, whose endpoint does not exist."""
     body = {"name": "first", "url": "http://127.0.0.1:9/", "events": ["post.failed"]}
     webhook = account.api.post("/webhooks", body)["id"]
     return {
@@ -107,7 +107,7 @@ def hooked(account: Account) -> dict[str, str]:
 
 
 def with_real_ids(case: schemathesis.Case, ids: dict[str, str]) -> None:
-    """Puts ids of the account where the case has made-up ones: what lies behind a 404 is tried too."""
+    """Replaces made-up ids by the account's own, so that requests get past a 404."""
     for place, thing_id in ids.items():
         if case.operation.path.startswith(place + "/{id}") and case.path_parameters:
             case.path_parameters["id"] = thing_id

@@ -1,7 +1,7 @@
-"""No URL that a stranger gives leads into our own network: a canary on the loopback hears of none.
+"""No URL from a client leads into our own network: a canary on the loopback gets no connection.
 
-On a stack started with `--strict`, in a small internet of its own (e2e_kit/internet): what looks hostile is refused
-where it is given; what only turns out so, through DNS or a redirect, when it is fetched; what is public works.
+On a stack started with `--strict`, in a simulated internet (e2e_kit/internet): a URL that looks hostile is refused in
+the request, one that turns out hostile through DNS or a redirect when it is fetched, and a public one works.
 """
 
 import os
@@ -31,7 +31,7 @@ ATTEMPT_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Giver:
-    """An account, and a subscription of it whose URL may be changed."""
+    """An account, and one of its subscriptions, whose URL may be changed."""
 
     account: Account
     webhook_id: str
@@ -40,7 +40,7 @@ class Giver:
         return self.account.api.call(method, path, json=body)
 
 
-#: By whom, which URL, the number of it.
+#: Arguments: the account, the URL and its number.
 Give = Callable[[Giver, str, int], requests.Response]
 
 
@@ -63,7 +63,7 @@ def honest(jpeg: bytes) -> Iterator[Receiver]:
 
 @pytest.fixture(scope="module")
 def guide(canary: Canary) -> Iterator[Receiver]:
-    """A public server that sends everybody to the canary."""
+    """A public server that redirects every request to the canary."""
     with Receiver() as guide:
         for path, (status, location) in hostile.redirects(canary.port).items():
             guide.answers(path, Answer(status, Location=location))
@@ -110,7 +110,7 @@ def change_webhook(giver: Giver, url: str, _: int) -> requests.Response:
 
 
 def schedule(giver: Giver, url: str, number: int) -> requests.Response:
-    """Far enough from one another for the page's guardrails."""
+    """Schedules posts far enough apart for the page's guardrails."""
     at, page = from_now(days=1, hours=3 * number), giver.account.page_id()
     return giver.ask("POST", "/posts/schedule", page_id=page, media_urls=[url], scheduled_at=at)
 
@@ -171,7 +171,7 @@ def test_what_is_public_is_taken(giver: Giver, give: Give) -> None:
 
 @pytest.mark.parametrize("give", [refer, edit])
 def test_what_is_public_is_fetched(giver: Giver, honest: Receiver, give: Give) -> None:
-    """By HTTP alone: nobody has a certificate in the small internet."""
+    """By HTTP only: the simulated internet has no certificates."""
     urls = list(dict.fromkeys(re.sub("^https", "http", url, flags=re.IGNORECASE) for url in hostile.PUBLIC))
     before = len(honest.arrivals())
     answers = answers_to(give, giver, urls)
@@ -208,7 +208,7 @@ def test_no_delivery_goes_to_what_turns_out_hostile(
 
 
 def deliver(account: Account, urls: list[str]) -> dict[str, Any]:
-    """The first attempt at a test event to each."""
+    """Returns the first attempt of a test event to each URL."""
     made = {url: subscribe(account, url)["id"] for url in urls}
     for webhook in made.values():
         account.api.post(f"/webhooks/{webhook}/test", status=202)
@@ -235,5 +235,5 @@ def test_an_honest_receiver_gets_its_delivery(account: Account, honest: Receiver
 
 
 def test_an_honest_photo_is_published(giver: Giver) -> None:
-    """On Facebook, which gets its bytes from us; Instagram fetches by itself, and is not in this internet."""
+    """On Facebook, to which we send the bytes; Instagram would fetch them itself, outside of this internet."""
     assert publish(giver, hostile.honest_url("/photo.jpg"), 0).status_code == 201

@@ -1,4 +1,4 @@
-"""The same key is the same effect, however often and at whatever moment it is sent."""
+"""A request with the same key has one effect, however often and whenever it is sent."""
 
 import uuid
 from collections import Counter
@@ -16,7 +16,7 @@ from e2e_kit.waiting import until
 #: 10,000 requests.
 KEYS = 200
 AT_ONCE = 50
-#: Of an Elite account's 300 requests a minute, 50 for each key.
+#: An Elite account has 300 requests a minute, and each key takes 50.
 KEYS_PER_ACCOUNT = 5
 
 
@@ -147,7 +147,7 @@ def test_a_repetition_waits_for_the_first_and_gets_its_answer(account: Account, 
 def at_once(
     api: Api, keys: dict[str, Callable[[str], requests.Response]]
 ) -> dict[str, list[requests.Response]]:
-    """Every key sent AT_ONCE times at the same moment, one key after the other."""
+    """Sends every key AT_ONCE times at the same moment, one key after the other."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return {
             key: list(pool.map(lambda _, send=send, key=key: send(key), range(AT_ONCE)))

@@ -1,4 +1,4 @@
-"""Clients that do not speak HTTP, break off, or take their time; told over a bare socket."""
+"""Clients that send invalid HTTP, disconnect early or are slow, over a plain socket."""
 
 import socket
 import time
@@ -10,7 +10,7 @@ import pytest
 from e2e_kit.operator import Account
 from e2e_kit.stack import Stack
 
-#: Broken requests are refused at once.
+#: Malformed requests are refused at once.
 ANSWER_SECONDS = 10.0
 #: A request has 15 s to arrive (the gateway's default); then it is cut off.
 CUT_OFF_SECONDS = 25.0
@@ -54,7 +54,7 @@ def connect(stack: Stack, timeout: float = ANSWER_SECONDS) -> socket.socket:
 
 
 def reply(client: socket.socket) -> Reply | None:
-    """The answer; None when the connection was closed without one. Raises TimeoutError."""
+    """Returns the response, or None if the connection was closed without one. Raises TimeoutError."""
     received = b""
     while b"\r\n\r\n" not in received or _is_short(received):
         try:
@@ -89,7 +89,7 @@ def test_what_is_not_http_is_refused_or_cut_off(stack: Stack, shared: Account, w
             client.sendall(BROKEN[what])
             client.shutdown(socket.SHUT_WR)
         except OSError:
-            pass  # it was refused before all of it was sent
+            pass  # it was refused before the whole body was sent
         answer = reply(client)
     assert answer is None or 400 <= answer.status < 500, answer
     shared.api.get("/me")

@@ -1,4 +1,4 @@
-"""Media: files that go in, are attached, published, fetched and removed; and what is refused."""
+"""Media: files uploaded, attached, published, fetched, removed and refused."""
 
 import json
 
@@ -11,7 +11,7 @@ from e2e_kit.posting import PUBLISH_SECONDS, await_post, schedule
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
 
-#: A removed object follows its row.
+#: An object is removed after its row.
 REMOVED_SECONDS = 15.0
 
 

@@ -1,4 +1,4 @@
-"""The public address of a file: what anybody gets who has it, and that nothing in it runs in our name."""
+"""The public URL of a file: what anyone with the URL gets, and that its content cannot run scripts on our origin."""
 
 import pytest
 import requests

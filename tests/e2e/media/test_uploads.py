@@ -1,4 +1,4 @@
-"""Uploads many at once and large ones: exact storage, little memory, and nothing left of what never ended."""
+"""Many uploads at once and large ones: exact storage, little memory, and no leftovers of an interrupted upload."""
 
 import json
 import socket
@@ -33,14 +33,14 @@ RESERVED_MINUTES = 16
 
 
 def objects(stack: Stack) -> set[Path]:
-    """What lies in the local stack's storage; what rclone itself was writing when it was killed is none."""
+    """Lists the objects in the local stack's storage, without rclone's own partial files."""
     found = (stack.run / "objects").rglob("*")
     return {path for path in found if path.is_file() and not path.name.startswith(".rclone_temp")}
 
 
 @contextmanager
 def half_an_upload(api: Api, mp4: bytes) -> Iterator[None]:
-    """A connection on which half of a file of 8 MB was sent; gone without a word at the end, as with a pulled plug."""
+    """A connection that has sent half of a file of 8 MB, and is dropped at the end without being closed."""
     address = urlsplit(api.base_url)
     body = head_of_upload("a.mp4", "video/mp4") + b"".join(film(mp4, 4 * MB))
     headers = headers_of_upload(api) | {"Host": address.netloc, "Content-Length": str(8 * MB)}
@@ -55,7 +55,7 @@ def half_an_upload(api: Api, mp4: bytes) -> Iterator[None]:
 
 
 def test_50_uploads_at_once_take_no_more_than_what_is_left(accounts: Accounts, jpeg: bytes) -> None:
-    """All but 20 files of the storage is reserved first; what is left is less than a file more."""
+    """All storage but the size of 20 files is reserved first."""
     api = accounts.new(pages=(), pool_size=50).api
     left = 5 * 1024 * MB - 20 * len(jpeg) - len(jpeg) // 2
     while left:

@@ -1,4 +1,4 @@
-"""The search for secrets and texts in logs finds them: the search itself, since the logs hold none."""
+"""Tests of the search for secrets and texts in logs, because the logs themselves hold none."""
 
 import json
 from pathlib import Path

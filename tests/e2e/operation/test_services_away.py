@@ -1,4 +1,4 @@
-"""With a service stopped, or the broker, every request is answered within about two seconds, not at its deadline.
+"""While a service or the broker is stopped, every request is answered within about two seconds, before its deadline.
 
 With `FULL_SIZE=1 ./dev test tests/e2e/operation/test_services_away.py -rP` each service is stopped in turn. Prints how
 long the answers took.
@@ -19,13 +19,13 @@ from e2e_kit.waiting import until
 
 pytestmark = pytest.mark.alone
 
-#: Until it is certain that nobody listens, and what a busy machine adds.
+#: Time until a stopped service is recognised, and an allowance for a busy machine.
 NOTICED_SECONDS, BUSY_SECONDS = 2.0, 1.0
-#: From then on refusals need not wait.
+#: Time after which refusals come at once.
 AT_ONCE_SECONDS = 1.0
 BACK_SECONDS = 60.0
 READS = ("/me", "/pages", "/media", "/ai/jobs", "/webhooks", "/posts/scheduled")
-#: The broker and three services stand for all: one that only some requests need, and two that every request needs.
+#: The broker and three services are enough: one that some requests need, and two that every request needs.
 USUAL = ("accounts", "quota", "publishing", "rabbitmq")
 NAMES = (*USUAL, "media", "ai", "webhooks")
 
@@ -73,7 +73,7 @@ def ask(account: Account, path: str) -> Answer:
 
 
 def ask_all(*of: Account) -> list[Answer]:
-    """Everything at once: each request finds out by itself. The accounts take turns in the answers."""
+    """Sends all requests at once, so that none profits from another's failure. The accounts take turns."""
     asks = [(account, path) for path in (*READS, "/posts/schedule") for account in of]
     with ThreadPoolExecutor(len(asks)) as pool:
         return list(pool.map(lambda one: ask(*one), asks))

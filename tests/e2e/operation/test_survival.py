@@ -1,7 +1,7 @@
-"""What survives the death of a process in the middle of the work: everything, once.
+"""When a process is killed in the middle of the work, nothing is lost and nothing is done twice.
 
-A post that a killed process was about to send takes minutes to settle (claims lapse, then its outcome is looked
-up until the platform would know): the last test waits for those of all rounds together.
+A post that a killed process was sending takes minutes to settle (its claim must lapse and its outcome must be
+reconciled): the last test waits for the posts of all rounds together.
 """
 
 import signal
@@ -19,11 +19,11 @@ from e2e_kit.workload import POSTS_PER_PAGE, Workload, WriteResults
 pytestmark = pytest.mark.alone
 
 CLIENTS = 64
-#: From the new start of a killed process, or from when a killed server serves, until every service answers again.
+#: Longest time from the restart of a process, or from when a restarted server is ready, until all services answer.
 READY_SECONDS = 10.0
-#: 500 posts on two busy cores, the restart included.
+#: Longest time for 500 posts on two busy cores, the restart included.
 OUT_SECONDS = 60.0
-#: Most posts wait for nothing; those in the hands of the killed process are settled later.
+#: The share of posts that do not wait; those that the killed process was sending are settled later.
 MOST = 0.9
 #: A claim lapses after 30 s, an outcome is settled within 2 minutes; the rest is for a busy machine.
 SETTLED_SECONDS = 200.0
@@ -37,7 +37,7 @@ def workload(accounts: Accounts, simulator: Simulator, operator: Operator) -> It
 
 
 def restart(stack: Stack, name: str, number: signal.Signals = signal.SIGKILL) -> float:
-    """Kills a process; the seconds from its new start, for a server from when it serves, until everything answers."""
+    """Kills a process. Returns the seconds from its restart (of a server: from when it is ready) until all answer."""
     starts = stack.kill(name, number)
     stack.await_restart(name, starts)
     begin = time.monotonic()

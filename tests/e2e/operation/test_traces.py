@@ -1,5 +1,5 @@
-"""Traces and metrics of a whole stack, as a collector gets them: the journey of one post from the request that
-scheduled it to the webhook that told of it, and every figure that dashboards and alerts are made of."""
+"""Traces and metrics of a whole stack, as a collector receives them: the trace of one post from the request that
+schedules it to its webhook, and every metric that dashboards and alerts use."""
 
 import os
 import uuid
@@ -27,7 +27,7 @@ NOT_IN_A_GOOD_RUN = {"posthaste_telemetry_dropped_total"}
 WORDS = "Fresh bread at eight, and nobody else's business"
 SPAN = "00f067aa0ba902b7"
 JOURNEY_SECONDS = 30.0
-#: From the request for a video until we are told that it is there, on a busy machine.
+#: Longest time from the request for a video to its event, on a busy machine.
 FILM_SECONDS = 60.0
 
 
@@ -39,7 +39,7 @@ def collector() -> Iterator[Collector]:
 
 @pytest.fixture(scope="module")
 def stack(collector: Collector) -> Iterator[Stack]:
-    """Records what a test asks for alone."""
+    """A stack that records only the traces that a test starts."""
     told = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url,
         "OTEL_TRACES_SAMPLER": "parentbased_always_off",
@@ -76,7 +76,7 @@ class Journey:
         self.spans = collector.spans(trace_id=trace_id)
 
     def below(self, parent: Seen | None, kind: str, name: str) -> Seen:
-        """The one child of this kind whose name begins so. Raises AssertionError with what there is."""
+        """Returns the only child of this kind whose name begins with `name`. Raises AssertionError with all spans."""
         parent_id = parent.span_id if parent is not None else SPAN
         found = [
             s for s in self.spans if s.parent_id == parent_id and s.kind == kind and s.name.startswith(name)
@@ -158,7 +158,7 @@ def test_one_trace_leads_from_the_request_for_a_video_to_the_webhook_that_tells_
     receiver.await_arrivals(path, 1, FILM_SECONDS)
 
     def is_whole() -> bool:
-        """The step that tells ends after the event has left: its span may come last of all."""
+        """The step that stages the event ends after the delivery may have begun: its span may arrive last."""
         spans = collector.spans(trace_id=trace_id)
         causes = {s.parent_id for s in spans if s.name == "send ai.job.completed"}
         ends = {"POST /api/v1/ai/videos", "deliver webhook"}
@@ -173,7 +173,7 @@ def test_one_trace_leads_from_the_request_for_a_video_to_the_webhook_that_tells_
     )
     steps = [s for s in journey.spans if s.name == "make video"]
     assert len(steps) >= 2
-    for step in steps:  # begun by a worker of any process, and looked at every few seconds
+    for step in steps:  # started by a worker loop, which runs every few seconds
         assert (step.parent_id, step.links) == (served.span_id, ((trace_id, served.span_id),))
         assert step.attributes["posthaste.job_id"] == answer.json()["job"]["job_id"]
     calls = [s for s in journey.spans if s.name in ("POST 127.0.0.1", "GET 127.0.0.1") and s.service == "ai"]
@@ -210,7 +210,7 @@ def test_a_request_that_nobody_wants_recorded_leaves_no_span(account: Account, c
 
 
 def refund_a_spent_pack(account: Account, simulator: Simulator) -> None:
-    """Some of its credits are taken back, the others are owed."""
+    """Takes back some credits of a pack; the account owes the others."""
     payment = {"payment_intent": f"pi_{uuid.uuid4().hex}", "currency": "usd"}
     sold = {
         "id": f"cs_{uuid.uuid4().hex}", "payment_status": "paid", "client_reference_id": account.user_id,
@@ -233,14 +233,14 @@ def refund_a_spent_pack(account: Account, simulator: Simulator) -> None:
 def exercised(
     accounts: Accounts, operator: Operator, simulator: Simulator, receiver: Receiver, stack: Stack
 ) -> None:
-    """Everything has happened once that some metric counts."""
+    """Causes every event that a metric counts."""
     account = accounts.new(pages=("FB",))
     subscribe(account, receiver.url("/metrics"), "post.published")
     operator("post", "due", schedule(account, message=WORDS)["id"])
     receiver.await_arrivals("/metrics", 1)
     account.api.post("/ai/captions", {"instruction": "Fresh bread", "brand_id": account.brand_id}, 200)
     simulator.fault_of_provider("gemini", "image", "reject")
-    account.api.call("POST", "/ai/images", json={"prompt": "A loaf"})  # refused: its credits come back
+    account.api.call("POST", "/ai/images", json={"prompt": "A loaf"})  # refused: its credits are refunded
     simulator.clear_faults()
     refund_a_spent_pack(accounts.new(tier="free", pages=()), simulator)
     free = accounts.new(tier="free", pages=())
@@ -270,7 +270,7 @@ def test_every_metric_that_a_dashboard_or_an_alert_names_is_exported(collector: 
 
 @pytest.mark.usefixtures("exercised")
 def test_every_label_that_a_dashboard_or_an_alert_asks_for_is_an_attribute(collector: Collector) -> None:
-    """`le` is a histogram's bucket, `instance` the process that told."""
+    """`le` is a histogram's bucket, `instance` the exporting process."""
     asked = labels_in(all_queries()) - {"le", "instance"}
     assert len(asked) > 10
 

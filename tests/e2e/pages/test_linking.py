@@ -1,4 +1,4 @@
-"""Linking a page as its owner does: to the platform's login and back in a browser, chosen, used, lost, given back."""
+"""Linking a page as its owner does: login at the platform, choice of pages, use, loss and unlinking."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -53,13 +53,13 @@ def test_a_page_is_linked_used_and_given_back(
     result = account.api.post("/posts/publish", {"page_id": page["id"], "message": "linked", **media})
     assert result["was_published"] is True
     [post] = simulator.posts(page)
-    assert platform == "TT" or post["id"] == result["platform_post_id"]  # TikTok names posts later
+    assert platform == "TT" or post["id"] == result["platform_post_id"]  # TikTok gives a post's id later
 
     account.api.delete(f"/pages/{page['id']}")
     assert account.api.get("/pages")["pages"] == []
     refused(account.api.call("GET", f"/pages/{page['id']}"), 404, "NOT_FOUND")
     assert account.api.get("/posts/published")["published_posts"][0]["id"] == result["post_id"]
-    if platform not in ("FB", "IG"):  # Meta has no place for it
+    if platform not in ("FB", "IG"):  # Meta has no field for it
         owner = linking.person["accounts"][0]["account_id"]
         until(lambda: owner in simulator.logins()["revoked"], 20, "the permission is given back")
 
@@ -118,7 +118,7 @@ def test_a_state_is_good_once_at_its_own_platform_and_only_if_it_is_ours(
         shown = linking.load(wrong)
         assert (shown.status, shown.outcome) == (400, "failed")
     assert linking.load(back).outcome == "confirm"
-    shown = linking.load(back)  # told again, not done again
+    shown = linking.load(back)  # repeated from the stored response
     assert linking.press(shown, "give").outcome == linking.press(shown, "give").outcome == "choose"
     assert linking.load(back).outcome == "choose"
     other = begin(account, simulator, "TW").login_url()

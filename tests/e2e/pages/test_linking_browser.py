@@ -1,4 +1,4 @@
-"""Linking in a real browser: the platform's question, a person's answer, and the page they are left with."""
+"""Linking in a real browser: the platform's consent page, the person's answer, and our last page."""
 
 import os
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ TITLES = {
 
 @pytest.fixture(scope="module")
 def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    """Where there is no browser and none may be installed these tests are left out; never where CI says it is one."""
+    """A browser window. Without a browser the tests are skipped, except in CI."""
     try:
         programs = browser.install(print)
     except NotReady as missing:
@@ -43,7 +43,7 @@ def account(accounts: Accounts) -> Account:
 
 
 def ask(window: Chromium, linking: Linking) -> None:
-    """From our first page to the platform's login, as the one who is to be linked."""
+    """Goes from our first page to the platform's login, as the person who links pages."""
     window.open(linking.begun["authorize_url"])
     assert outcome(window) == "start"
     window.run(f"document.cookie = 'sim_person={linking.person['person_id']}; path=/'")
@@ -52,14 +52,14 @@ def ask(window: Chromium, linking: Linking) -> None:
 
 
 def agree(window: Chromium) -> None:
-    """Allows it at the platform, then gives the brand access to what was found."""
+    """Allows access at the platform, then gives the brand access to the found pages."""
     window.press("button[name=sim_allow]")
     assert outcome(window) == "confirm"
     window.press("button[value=give]")
 
 
 def outcome(window: Chromium) -> str:
-    """Of the page that is shown: one of ours, complete in itself."""
+    """Returns the outcome of the shown page, which must be one of ours and self-contained."""
     assert "/connect/" in window.url
     assert window.run("return performance.getEntriesByType('resource').length") == 0
     assert window.title == window.text("h1")

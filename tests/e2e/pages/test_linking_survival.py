@@ -1,7 +1,7 @@
-"""Processes killed while a page is being linked, and while its tokens are renewed: what the owner is left with.
+"""Processes killed while a page is being linked and while its tokens are renewed.
 
-A claimed renewal lapses after 40 s in real time (the local stack's): the last test waits for those that the first one
-interrupted.
+The lease of a renewal lapses after 40 s of real time (in the local stack): the last test waits for the renewals that
+the first one interrupted.
 """
 
 from collections.abc import Iterator
@@ -19,18 +19,18 @@ from e2e_kit.waiting import until
 pytestmark = pytest.mark.alone
 
 READY_SECONDS = 30.0
-#: A claim's 40 s, a restart, and a busy machine.
+#: The lease of 40 s, a restart, and an allowance for a busy machine.
 RENEWED_SECONDS = 120.0
 #: Tokens of X, TikTok and Google are due by then.
 DUE_MINUTES = 110
-#: What a return that died leaves behind is over after two minutes.
+#: An interrupted login lapses after two minutes.
 OVER_MINUTES = 3
 PAGES_EACH = 4
 
 
 @pytest.fixture(scope="module")
 def clock(operator: Operator) -> Iterator[Clock]:
-    """Shifted once for all that follows."""
+    """The shared clock, shifted once for all tests of this file."""
     clock = Clock(operator)
     yield clock
     clock.reset()
@@ -43,7 +43,7 @@ def account(accounts: Accounts) -> Account:
 
 @pytest.fixture(scope="module")
 def keeper(accounts: Accounts) -> Account:
-    """Whose pages are renewed."""
+    """The account whose pages are renewed."""
     return accounts.new(pages=())
 
 
@@ -51,8 +51,9 @@ def keeper(accounts: Accounts) -> Account:
 def interrupted(
     keeper: Account, simulator: Simulator, stack: Stack, clock: Clock
 ) -> dict[str, list[tuple[Json, str]]]:
-    """Pages with their owners' accounts, by what became of the call when publishing was killed: `unheard` did nothing,
-    `heard` was answered to nobody."""
+    """Pages and their accounts, by the state of the refresh when publishing was killed.
+
+    `unheard`: the platform had done nothing; `heard`: it had refreshed the token, but its response was lost."""
     found: dict[str, list[tuple[Json, str]]] = {"unheard": [], "heard": []}
     for platform in ("TW", "TT", "YT"):
         for number in range(PAGES_EACH):
@@ -77,13 +78,13 @@ def interrupted(
 def test_publishing_is_killed_while_tokens_are_renewed(
     interrupted: dict[str, list[tuple[Json, str]]], keeper: Account
 ) -> None:
-    """Nobody has lost anything by that alone: their tokens are good for some minutes."""
+    """No page is lost yet: the tokens are valid for some minutes."""
     for page, _ in interrupted["unheard"]:
         assert keeper.api.get(f"/pages/{page['id']}")["page"]["expired"] is False
 
 
 def returning(linking: Linking, back: str) -> Page | None:
-    """What the browser shows; None when its connection broke."""
+    """Returns the page in the browser, or None if its connection broke."""
     try:
         return Page(linking.browser.get(back, timeout=90))
     except requests.ConnectionError:
@@ -159,7 +160,7 @@ def test_what_was_found_outlives_the_process_that_found_it(
 def test_in_the_end_every_page_is_renewed_but_those_of_the_one_window(
     interrupted: dict[str, list[tuple[Json, str]]], keeper: Account, simulator: Simulator
 ) -> None:
-    """The window: a refresh token that works once, an answer that was given, and nobody left to keep it."""
+    """Lost are pages whose refresh token works once and whose new token was in the lost response."""
     rows = interrupted["unheard"] + interrupted["heard"]
 
     def settled() -> bool:

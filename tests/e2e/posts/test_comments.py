@@ -1,4 +1,4 @@
-"""comment.received: what a visitor writes arrives at a subscriber once, by Meta's hook or by a poll, come what may."""
+"""comment.received: a visitor's comment reaches a subscriber once, by Meta's webhook or by a poll."""
 
 import hashlib
 import hmac
@@ -18,9 +18,9 @@ from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
-#: By a hook: Meta gathers for a moment, then it is there. By a poll every 5 s, and on a busy machine.
+#: Longest time by webhook, which Meta batches for a moment, and by poll, every 5 s, on a busy machine.
 HOOK_SECONDS, POLL_SECONDS = 15.0, 45.0
-#: After a kill: claims of the dead process lapse after a minute.
+#: Longest time after a kill: the claims of the dead process lapse after a minute.
 RESTART_SECONDS = 100.0
 READY_SECONDS = 20.0
 
@@ -32,7 +32,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 class Inbox:
-    """What one subscription of an account was told."""
+    """The events that one subscription of an account received."""
 
     def __init__(self, account: Account, receiver: Receiver, *events: str) -> None:
         self.path = f"/{uuid.uuid4().hex}"
@@ -42,7 +42,7 @@ class Inbox:
         ]
 
     def events(self) -> list[Json]:
-        """Each once, however often it was delivered; signatures are checked."""
+        """Returns each event once, however often it was delivered. Checks signatures."""
         arrivals = self._receiver.arrivals(self.path)
         for arrival in arrivals:
             arrival.verified(self.secret)
@@ -83,7 +83,7 @@ def test_a_visitors_comment_arrives_signed_and_as_get_comments_shows_it(
     [shown] = account.api.get("/comments", post_id=post["post_id"])["comments"]
     told = data["comment"]
     assert told["from"].pop("id")
-    shown["from"].pop("id")  # Instagram names visitors to its hooks alone
+    shown["from"].pop("id")  # Instagram names visitors in its webhooks only
     assert told == shown
     assert (told["text"], told["from"]) == ("Open on Sunday? \u2615", {"name": "Vera"})
     assert instant(told["created_time"])

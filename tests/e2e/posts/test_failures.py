@@ -1,4 +1,4 @@
-"""What becomes of posts when the platform fails: retries, failures, outcomes nobody knows."""
+"""Posts when the platform fails: retries, failures, unknown outcomes."""
 
 import datetime as dt
 import uuid
@@ -10,7 +10,7 @@ from e2e_kit.posting import PUBLISH_SECONDS, await_post, schedule, shown
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
 
-#: local-stack.md: an unknown outcome is first looked up after 5 s, and settled within two minutes.
+#: local-stack.md: reconciliation starts after 5 s and ends within two minutes.
 LOOK_UP_SECONDS = 60.0
 RETRY_WAITS = (dt.timedelta(minutes=1), dt.timedelta(minutes=5), dt.timedelta(minutes=15))
 
@@ -113,7 +113,7 @@ def test_a_post_under_way_can_be_neither_changed_nor_cancelled(
 
 
 def await_failed_attempt(account: Account, post_id: str, attempts: int, clock: Clock) -> dt.timedelta:
-    """Until this many attempts have failed: how long it is to the next."""
+    """Waits until this many attempts have failed. Returns the time to the next one."""
 
     def look() -> dt.timedelta | None:
         post = shown(account.api, post_id)

@@ -1,4 +1,4 @@
-"""One call, several pages: a post on each, an answer for each, a publish counted for each that went."""
+"""One request for several pages: a post, a result and a counted publish for each."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -47,7 +47,7 @@ def test_posts_are_queued_on_every_page_and_hold_their_files(account: Account, j
 
 
 def test_one_rule_broken_refuses_all_of_it(account: Account, simulator: Simulator) -> None:
-    """Instagram takes no bare text."""
+    """Instagram accepts no post without media."""
     answer = account.api.call("POST", "/posts/publish", json={"page_ids": ids(account), "message": "words"})
     refused(answer, 400, "UNSUPPORTED_PLATFORM", page_id=account.page_id("IG"))
     assert simulator.posts(account.pages["FB"]) == []

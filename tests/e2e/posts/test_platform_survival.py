@@ -25,7 +25,7 @@ PAGES, POSTS_PER_PAGE = 34, 3
 POSTS = PAGES * POSTS_PER_PAGE
 #: A post is queued at least ten minutes ahead; there has to be time to queue them all.
 UNTIL_DUE = dt.timedelta(minutes=13)
-#: Of 612 posts on two busy cores.
+#: Longest time for 612 posts on two busy cores.
 OUT_SECONDS = 150.0
 #: A claim lapses after 20 s, an outcome is settled within 2 minutes; the rest is for a busy machine.
 SETTLED_SECONDS = 240.0
@@ -33,7 +33,7 @@ SETTLED_SECONDS = 240.0
 
 @dataclass
 class PlatformPosts:
-    """One platform's posts."""
+    """The posts on one platform."""
 
     account: Account
     simulator: Simulator
@@ -43,7 +43,7 @@ class PlatformPosts:
     texts: list[str] = field(default_factory=list)
 
     def schedule(self, first_at: dt.datetime) -> None:
-        """Answers to all of them are dropped."""
+        """Schedules posts whose responses will all be dropped."""
         for page in self.pages:
             self.simulator.fault("drop_after_accept", page, times=POSTS_PER_PAGE)
             for minute in range(POSTS_PER_PAGE):
@@ -69,13 +69,13 @@ class PlatformPosts:
 
 
 def published_counts(simulator: Simulator, every_platform: list[PlatformPosts]) -> Counter[str]:
-    """How often the platforms hold each text."""
+    """How often each text was published."""
     wanted = {text for one in every_platform for text in one.texts}
     return Counter(post["text"] for post in simulator.posts() if post["text"] in wanted)
 
 
 def kill_when(stack: Stack, simulator: Simulator, every_platform: list[PlatformPosts], share: float) -> None:
-    """Publishing, as soon as so much of it all is out."""
+    """Kills publishing as soon as this share of all posts is published."""
     least = int(share * POSTS * len(every_platform))
     until(
         lambda: published_counts(simulator, every_platform).total() >= least,
@@ -86,7 +86,7 @@ def kill_when(stack: Stack, simulator: Simulator, every_platform: list[PlatformP
 
 
 def settle(every_platform: list[PlatformPosts], clock: Clock) -> None:
-    """Until none is under way; those that wait for their next attempt get it."""
+    """Waits until no post is queued. Shifts the clock when the rest waits for the next attempt."""
 
     def look() -> bool:
         waiting = [post for one in every_platform for post in one.shown("queued")]

@@ -1,4 +1,4 @@
-"""The table "What was seen" of docs/platforms.md: every cell is tried, through the whole stack.
+"""The table "What was seen" of docs/platforms.md: every cell is tested through the whole stack.
 
 What a cell shows is what happened, not what our own tables say. `E2E_WRITE_TABLE=1 ./dev test
 tests/e2e/posts/test_platform_table.py` writes it anew.
@@ -22,15 +22,15 @@ from e2e_kit.stack import Stack
 from e2e_kit.table import NOT_IN_CONTRACT, NOT_OFFERED, YES, Table
 from e2e_kit.waiting import until
 
-#: An unknown outcome is first looked up after 5 s, and settled within two minutes (local-stack.md).
+#: Reconciliation starts after 5 s and ends within two minutes (local-stack.md).
 LOOK_UP_SECONDS = 130.0
-#: Of publishing, while a film of 250 MB passes.
+#: Largest growth of publishing while it sends a film of 250 MB.
 MOST_GROWTH_BYTES = 48 * MB
 
 
 @dataclass
 class Trial:
-    """One page, which nothing else uses."""
+    """A page that no other test uses."""
 
     account: Account
     page: Json
@@ -45,7 +45,7 @@ class Trial:
 
     @property
     def anything(self) -> dict[str, Any]:
-        """A post that this platform takes."""
+        """Returns a post that this platform accepts."""
         media = {"YT": [self.video], "IG": [self.photo], "TT": [self.photo]}.get(self.page["platform"], [])
         return {"message": "Fresh rye", "media_urls": media}
 
@@ -59,7 +59,7 @@ class Trial:
         return published
 
     def offer(self, *kinds: str, **content: Any) -> str:
-        """Whether such a post goes out, with media of these kinds; it is refused before anything is sent if not."""
+        """Whether a post with these kinds of media is published. If not, it must be refused before anything is sent."""
         answer = self.post(**content)
         held = self.simulator.posts(self.page)
         if answer.status_code == 400:
@@ -177,7 +177,7 @@ def _refused(trial: Trial, mode: str, *, is_retryable: bool) -> str:
 
 
 def dropped_answer(trial: Trial) -> str:
-    """Either found on the spot, or looked up until it is."""
+    """The outcome is found at once or by reconciliation."""
     # TikTok tells of photos by what was in the answer alone (docs/platforms/tiktok.md).
     content = {"media_urls": [trial.video]} if trial.page["platform"] == "TT" else trial.anything
     trial.simulator.fault("drop_after_accept", trial.page)
@@ -195,7 +195,7 @@ def dropped_answer(trial: Trial) -> str:
 
 
 def refresh(trial: Trial) -> str:
-    """A token that is over: another is fetched and used, or the page has to be linked again."""
+    """An expired token: it is refreshed, or the page has to be linked again."""
     trial.page, linking = linked(trial.account, trial.simulator, trial.page["platform"])
     owner = linking.person["accounts"][0]["account_id"]
     trial.simulator.fault("expired", trial.page)

@@ -1,4 +1,4 @@
-"""Each platform from end to end: what it offers, and what goes wrong there."""
+"""Each platform from end to end: what it offers, and its failures."""
 
 from typing import Any
 
@@ -10,35 +10,35 @@ from e2e_kit.posting import PUBLISH_SECONDS, await_post, schedule
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
 
-#: local-stack.md: an unknown outcome is first looked up after 5 s, and settled within two minutes.
+#: local-stack.md: reconciliation starts after 5 s and ends within two minutes.
 LOOK_UP_SECONDS = 60.0
 
-#: TikTok names a public post once it has looked it over; we ask after 10 s.
+#: TikTok gives the id of a public post after moderation; we ask after 10 s.
 NAMED_SECONDS = 45.0
 
 
 def publish(account: Account, platform: str, **content: Any) -> Json:
-    """A post that goes out at once."""
+    """Publishes a post at once."""
     answer = account.api.post("/posts/publish", {"page_id": account.page_id(platform), **content})
     assert answer["was_published"] is True
     return answer
 
 
 def due(account: Account, operator: Operator, platform: str, **content: Any) -> Json:
-    """A scheduled post whose time has come: as it stands once it is out."""
+    """Makes a scheduled post due, and returns it when it is published."""
     post_id = schedule(account, platform, **content)["id"]
     operator("post", "due", post_id)
     return await_post(account.api, post_id, PUBLISH_SECONDS, status="published")
 
 
 def findings(api: Api, account: Account, platform: str, **content: Any) -> set[str]:
-    """The fields that a dry run complains about."""
+    """Returns the fields that validate reports."""
     answer = api.post("/posts/validate", {"page_id": account.page_id(platform), **content}, 200)
     return {error["field"] for error in answer["errors"]}
 
 
 def check_refusals(account: Account, simulator: Simulator, platform: str, **content: Any) -> None:
-    """What the platform refuses is told in its own words, and nothing is out; an expired page says so, for good."""
+    """Asserts that a refusal has the platform's words and publishes nothing, and that an expired page stays expired."""
     page, body = account.pages[platform], {"page_id": account.page_id(platform), **content}
     for mode, retryable in (("reject", False), ("rate_limit", True)):
         simulator.fault(mode, page)
@@ -54,7 +54,7 @@ def check_refusals(account: Account, simulator: Simulator, platform: str, **cont
 
 
 def check_dropped_answers(account: Account, simulator: Simulator, platform: str, photo: str) -> None:
-    """Nobody knows what became of a text and of a picture: each is looked up, and out once."""
+    """Drops the responses for a text and a picture, and asserts that each is reconciled and published once."""
     page = account.pages[platform]
     unknown = []
     for content in ({"message": "words"}, {"message": "words and a picture", "media_urls": [photo]}):

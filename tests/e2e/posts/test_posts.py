@@ -1,4 +1,4 @@
-"""The main job: posts that go out at once or at their time, and what can be seen of them afterwards."""
+"""Posts that are published at once or at their time, and how they are shown afterwards."""
 
 import datetime as dt
 import time

@@ -1,4 +1,4 @@
-"""What schedule, publish and validate refuse, and with which figures."""
+"""Posts that schedule, publish and validate refuse, and the figures in the refusals."""
 
 import datetime as dt
 

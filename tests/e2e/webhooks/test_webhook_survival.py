@@ -1,4 +1,4 @@
-"""No event is lost when processes die: every post that went out and every reply is delivered, under one event id."""
+"""No event is lost when processes die: every published post and every reply is delivered, under one event id."""
 
 import json
 import uuid
@@ -20,13 +20,13 @@ pytestmark = pytest.mark.alone
 
 CLIENTS = 24
 REPLIES = 40
-#: When which process is killed: after that share of the posts is out.
+#: Process to kill after this share of the posts is published.
 KILLS = ((0.1, "webhooks"), (0.3, "rabbitmq"), (0.6, "publishing"))
-#: Until every service answers again. How soon that has to be is test_survival's to say.
+#: Longest time until every service answers. test_survival.py has the tighter bar.
 READY_SECONDS = 60.0
-#: Until most posts of a round are out, a restart included.
+#: Longest time until most posts of a round are published, a restart included.
 OUT_SECONDS = 60.0
-#: Leases of 15 s lapse; outcomes that were lost are settled within two minutes.
+#: Leases lapse after 15 s, and lost outcomes are settled within two minutes.
 SETTLED_SECONDS = 200.0
 
 
@@ -40,7 +40,7 @@ def receiver() -> Iterator[Receiver]:
 def workload(
     accounts: Accounts, simulator: Simulator, operator: Operator, receiver: Receiver
 ) -> Iterator[Workload]:
-    """Clients that each hear of their own posts and replies."""
+    """Clients that each have a subscription to their own posts and replies."""
     clock = Clock(operator)
     workload = Workload(accounts, simulator, clock, CLIENTS)
     for client in workload.clients:
@@ -83,7 +83,7 @@ def out(account: Account, texts: list[str]) -> list[Json]:
 def test_replies_answered_while_processes_die_are_all_heard_of(
     workload: Workload, stack: Stack, simulator: Simulator, receiver: Receiver
 ) -> None:
-    """Every reply has a key and is sent again until it is answered with 201."""
+    """Every reply has a key and is repeated until it is answered with 201."""
     talks = [Conversation(client.account, simulator, client.written_page) for client in workload.clients[:8]]
 
     def talk(conversation: Conversation) -> list[str]:
@@ -100,7 +100,7 @@ def test_replies_answered_while_processes_die_are_all_heard_of(
 
 
 def heard(receiver: Receiver, what: str) -> dict[str, list[str]]:
-    """The ids of the events that told of each post, or reply."""
+    """Returns the event ids by post or reply."""
     found: dict[str, list[str]] = defaultdict(list)
     for arrival in receiver.arrivals():
         said = json.loads(arrival.body)
@@ -110,7 +110,7 @@ def heard(receiver: Receiver, what: str) -> dict[str, list[str]]:
 
 
 def insist(talk: Conversation, message: str) -> str:
-    """A reply, sent with one key until there is an answer: its id."""
+    """Repeats a reply with one key until it is answered, and returns its id."""
     key = uuid.uuid4().hex
     body = {"page_id": talk.page["id"], "comment_id": talk.comment["id"], "message": message}
 
@@ -123,7 +123,7 @@ def insist(talk: Conversation, message: str) -> str:
 
 
 def check_repeated(name: str, heard: dict[str, list[str]], expected: set[str]) -> None:
-    """What came again, because the dead process had it on its way, came under the same event id."""
+    """Asserts that repeated deliveries, which a dead process had begun, have the same event id."""
     told = {one: heard[one] for one in expected}
     assert all(len(set(event_ids)) == 1 for event_ids in told.values())
     repeated = sum(len(event_ids) - 1 for event_ids in told.values())

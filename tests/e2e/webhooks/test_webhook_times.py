@@ -1,4 +1,4 @@
-"""Webhooks on the shared clock: when retries come, when a subscription is given up, when secrets and logs end."""
+"""Webhooks on the shared clock: times of retries, disabled subscriptions, expiry of secrets and logs."""
 
 import datetime as dt
 import uuid
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.alone
 WAITS = tuple(dt.timedelta(seconds=seconds) for seconds in (30, 120, 600, 1_800, 7_200))
 #: Issue "Must show": all within +5 %, never early.
 LATE = 1.05
-#: Real time before each attempt in which one that comes early would be seen.
+#: Real time before each attempt in which an early attempt would be noticed.
 BEFORE = dt.timedelta(seconds=2)
 #: Of a free account (spec "Limits").
 DELIVERIES_A_MONTH = 2_000
@@ -73,7 +73,7 @@ def test_retries_come_at_their_times_and_never_early(
 
 
 def await_logged(account: Account, webhook: Any, attempts: int) -> Any:
-    """The only delivery, once so many attempts are in the log."""
+    """Waits until the only delivery has this number of attempts in the log."""
 
     def look() -> Any:
         [delivery] = deliveries(account, webhook["id"])
@@ -162,7 +162,7 @@ def test_the_log_is_kept_for_30_days(talk: Conversation, clock: Clock, receiver:
 def test_with_the_months_deliveries_used_up_they_are_skipped_and_can_be_replayed(
     accounts: Accounts, clock: Clock, simulator: Simulator, receiver: Receiver, path: str
 ) -> None:
-    """A free account: 20 subscriptions get 100 events each, ten requests a minute."""
+    """With a free account: 20 subscriptions get 100 events each, at ten requests a minute."""
     account = accounts.new(tier="free", pages=("FB",))
     patient(account, clock)
     talk = Conversation(account, simulator)
@@ -188,7 +188,7 @@ def test_with_the_months_deliveries_used_up_they_are_skipped_and_can_be_replayed
 
 
 def came(receiver: Receiver, path: str) -> list[Arrival]:
-    """To this path and what is below it."""
+    """Returns the requests to this path and below it."""
     return [one for one in receiver.arrivals() if one.path.startswith(path)]
 
 
@@ -204,7 +204,7 @@ def next_month(now: dt.datetime) -> dt.datetime:
 
 
 def patient(account: Account, clock: Clock) -> None:
-    """The account's client waits for the next minute, on the shared clock, when its requests are used up."""
+    """Makes the account's client shift the clock to the next minute when its requests are used up."""
     call: Callable[..., requests.Response] = account.api.call
 
     def patiently(method: str, path: str, **options: Any) -> requests.Response:

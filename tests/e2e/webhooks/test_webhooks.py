@@ -1,4 +1,4 @@
-"""Webhooks: a subscription's life, what arrives and how it is signed, who gets what, the log and what one does with it.
+"""Webhooks: subscriptions, deliveries and their signatures, receivers, the delivery log and replays.
 
 The receiver is a live server of the test; its signatures are checked with the Python client.
 """
@@ -40,7 +40,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def path() -> str:
-    """One of the receiver's for this test alone."""
+    """A path of the receiver that only this test uses."""
     return f"/{uuid.uuid4().hex}"
 
 
