@@ -144,6 +144,7 @@ def test_what_the_creator_may_not_is_found_before_anything_is_begun(
     assert simulator.posts(creator.account) == []
 
 
+@pytest.mark.usefixtures("quick_link")
 @pytest.mark.parametrize("mode", ["drop_after_accept", "hang"])
 @pytest.mark.parametrize("operation", ["publish", "upload"])
 def test_a_break_is_mended_within_the_attempt(
