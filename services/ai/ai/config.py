@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from ai.payments.stripe import StripeSettings
-from ai.prices import PACK_PRICES_USD, CreditSettings
 from ai.providers.base import CAPTIONS, IMAGES, VIDEOS
 from ai.providers.gemini import GeminiSettings
 from ai.providers.openai import OpenAiSettings
+from ai.rules.prices import PACK_PRICES_USD, CreditSettings
 from chassis import config
 from contracts.record import Record
 

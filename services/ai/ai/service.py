@@ -2,9 +2,10 @@
 
 from functools import cache
 
-from ai import billing, captions, filming, images, listing, recovery, videos
 from ai.config import Settings
-from ai.house import House
+from ai.context import AppContext
+from ai.credits import billing
+from ai.jobs import captions, images, lost_jobs, video_steps, videos, views
 from ai.payments import registry as payments
 from ai.providers.registry import Providers
 from chassis.bus.rpc import Bus
@@ -24,8 +25,8 @@ _PAYMENTS = payments.provider(_SETTINGS.credits.payment_provider, _SETTINGS.stri
 
 
 @cache
-def _house(database: Database, bus: Bus) -> House:
-    return House(database, _SETTINGS, bus.service("media", MediaApi), _PROVIDERS, _PAYMENTS)
+def _context(database: Database, bus: Bus) -> AppContext:
+    return AppContext(database, _SETTINGS, bus.service("media", MediaApi), _PROVIDERS, _PAYMENTS)
 
 
 class AiService:
@@ -35,69 +36,69 @@ class AiService:
     bus = BusProvider()
 
     @property
-    def house(self) -> House:
-        return _house(self.database, self.bus)
+    def context(self) -> AppContext:
+        return _context(self.database, self.bus)
 
     @rpc
     def generate_image(self, caller: Caller, request: contract.GenerateImage) -> contract.AiResult:
-        with self.house.live_call():
-            return images.generate(self.house, caller, request)
+        with self.context.live_call():
+            return images.generate(self.context, caller, request)
 
     @rpc
     def edit_image(self, caller: Caller, request: contract.EditImage) -> contract.AiResult:
-        with self.house.live_call():
-            return images.edit(self.house, caller, request)
+        with self.context.live_call():
+            return images.edit(self.context, caller, request)
 
     @rpc
     def generate_video(self, caller: Caller, request: contract.GenerateVideo) -> contract.AiResult:
-        with self.house.live_call():
-            return videos.generate(self.house, caller, request)
+        with self.context.live_call():
+            return videos.generate(self.context, caller, request)
 
     @rpc
     def list_jobs(self, caller: Caller, request: contract.ListJobs) -> contract.JobList:
-        return listing.show_list(self.house, caller, request)
+        return views.show_list(self.context, caller, request)
 
     @rpc
     def get_job(self, caller: Caller, request: contract.JobId) -> contract.AiResult:
-        return listing.show(self.house, caller, request)
+        return views.show(self.context, caller, request)
 
     @rpc
     def write_caption(self, caller: Caller, request: contract.WriteCaption) -> contract.Caption:
-        with self.house.live_call():
-            return captions.write(self.house, caller, request)
+        with self.context.live_call():
+            return captions.write(self.context, caller, request)
 
     @rpc
     def get_credits(self, caller: Caller, request: Nothing) -> contract.CreditsBalance:
-        return billing.balance(self.house, caller)
+        return billing.balance(self.context, caller)
 
     @rpc
     def grant_credits(self, caller: Caller, request: contract.GrantCredits) -> contract.CreditsBalance:
-        return billing.grant(self.house, caller, request)
+        return billing.grant(self.context, caller, request)
 
     @rpc
     def set_auto_refill(self, caller: Caller, request: contract.SetAutoRefill) -> contract.CreditsBalance:
-        return billing.set_auto_refill(self.house, caller, request)
+        return billing.set_auto_refill(self.context, caller, request)
 
     @rpc
     def payment_hook(self, caller: Caller, request: contract.PaymentHook) -> Nothing:
-        return billing.take_hook(self.house, request)
+        return billing.take_hook(self.context, request)
 
     @loop(interval_seconds=1.0)
     def make_videos(self) -> int:
-        return filming.make_videos(self.house)
+        return video_steps.make_videos(self.context)
 
     @loop(interval_seconds=2.0, until_the_end=True)
     def renew_claims(self) -> int:
-        self.house.renew_claims()
+        self.context.renew_claims()
         return 0
 
     @loop(interval_seconds=2.0)
     def fail_lost_jobs(self) -> int:
-        return recovery.fail_lost(self.house)
+        return lost_jobs.fail_lost(self.context)
 
     @loop(interval_seconds=3600.0)
     def forget_captions(self) -> int:
-        return recovery.forget_captions(self.house)
+        return lost_jobs.forget_captions(self.context)
 
     @loop(interval_seconds=60.0)
     def forget_operations(self) -> int:
@@ -105,12 +106,12 @@ class AiService:
 
     @loop(interval_seconds=3600.0)
     def forget_unmatched_payments(self) -> int:
-        return billing.forget_unmatched_payments(self.house)
+        return billing.forget_unmatched_payments(self.context)
 
     @loop(interval_seconds=2.0)
     def run_refills(self) -> int:
-        return billing.run_refills(self.house)
+        return billing.run_refills(self.context)
 
     @finish
     def finish_steps(self) -> None:
-        self.house.steps.wait_idle(FINISH_SECONDS)
+        self.context.steps.wait_idle(FINISH_SECONDS)

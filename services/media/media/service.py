@@ -7,9 +7,11 @@ from contracts import media as contract
 from contracts.caller import Caller
 from contracts.events import Event, PostMedia
 from contracts.record import Nothing
-from media import attaching, decoder_sandbox, delivering, files, parts, removing, sweeps, uploads
+from media.cleanup import removals, sweeps
 from media.config import Settings
-from media.house import House, house_of
+from media.context import AppContext, context_of
+from media.files import attachments, downloads, library, multipart_uploads, uploads
+from media.inspection import decoder_sandbox
 from media.store import Connection
 
 
@@ -23,86 +25,86 @@ class MediaService:
         decoder_sandbox.check(Settings.from_env())
 
     @property
-    def house(self) -> House:
-        return house_of(self.database)
+    def context(self) -> AppContext:
+        return context_of(self.database)
 
     @rpc
     def begin_upload(self, caller: Caller, request: contract.BeginUpload) -> contract.UploadTicket:
-        return uploads.begin(self.house, caller, request)
+        return uploads.begin(self.context, caller, request)
 
     @rpc
     def commit_upload(self, caller: Caller, request: contract.CommitUpload) -> contract.UploadedMedia:
-        return uploads.commit(self.house, caller, request)
+        return uploads.commit(self.context, caller, request)
 
     @rpc
     def abort_upload(self, caller: Caller, request: contract.UploadId) -> Nothing:
-        return uploads.abort(self.house, caller, request)
+        return uploads.abort(self.context, caller, request)
 
     @rpc
     def begin_parts(self, caller: Caller, request: contract.BeginParts) -> contract.UploadParts:
-        return parts.begin(self.house, caller, request)
+        return multipart_uploads.begin(self.context, caller, request)
 
     @rpc
     def complete_parts(self, caller: Caller, request: contract.CompleteParts) -> contract.UploadedMedia:
-        return parts.complete(self.house, caller, request)
+        return multipart_uploads.complete(self.context, caller, request)
 
     @rpc
     def list_media(self, caller: Caller, request: contract.ListMedia) -> contract.MediaList:
-        return files.show_list(self.house, caller, request)
+        return library.show_list(self.context, caller, request)
 
     @rpc
     def get_media(self, caller: Caller, request: contract.MediaId) -> contract.Media:
-        return files.show(self.house, caller, request)
+        return library.show(self.context, caller, request)
 
     @rpc
     def delete_media(self, caller: Caller, request: contract.MediaId) -> contract.MediaDeleted:
-        return files.delete(self.house, caller, request)
+        return library.delete(self.context, caller, request)
 
     @rpc
     def get_storage(self, caller: Caller, request: Nothing) -> contract.StorageView:
-        return files.show_storage(self.house, caller)
+        return library.show_storage(self.context, caller)
 
     @rpc
     def attach_media(self, caller: Caller, request: contract.AttachMedia) -> contract.AttachedMedia:
-        return attaching.attach(self.house, caller, request)
+        return attachments.attach(self.context, caller, request)
 
     @rpc
     def detach_media(self, caller: Caller, request: contract.DetachMedia) -> Nothing:
-        return attaching.detach(self.house, request)
+        return attachments.detach(self.context, request)
 
     @rpc
     def get_files(self, caller: Caller, request: contract.GetFiles) -> contract.MediaFiles:
-        return delivering.get_files(self.house, caller, request)
+        return downloads.get_files(self.context, caller, request)
 
     @rpc
     def locate_file(self, caller: Caller, request: contract.LocateFile) -> contract.LocatedFile:
-        return files.locate(self.house, request)
+        return library.locate(self.context, request)
 
     @rpc
     def get_sandbox(self, caller: Caller, request: Nothing) -> contract.SandboxReport:
-        return decoder_sandbox.report(self.house, caller)
+        return decoder_sandbox.report(self.context, caller)
 
     @on_event("post.media")
     def on_post_media(self, connection: Connection, event: Event) -> None:
         word = msgspec.convert(event.data, PostMedia)
-        attaching.on_post_media(connection, event.account_id, word)
+        attachments.on_post_media(connection, event.account_id, word)
 
     @loop(interval_seconds=5.0)
     def remove_objects(self) -> int:
-        return removing.remove_due(self.house)
+        return removals.remove_due(self.context)
 
     @loop(interval_seconds=5.0)
     def end_expired_uploads(self) -> int:
-        return sweeps.end_expired_uploads(self.house)
+        return sweeps.end_expired_uploads(self.context)
 
     @loop(interval_seconds=10.0)
     def drop_unconfirmed(self) -> int:
-        return sweeps.drop_unconfirmed(self.house)
+        return sweeps.drop_unconfirmed(self.context)
 
     @loop(interval_seconds=10.0)
     def remove_unused(self) -> int:
-        return sweeps.remove_unused(self.house)
+        return sweeps.remove_unused(self.context)
 
     @loop(interval_seconds=60.0)
     def remove_orphans(self) -> int:
-        return sweeps.remove_orphans(self.house)
+        return sweeps.remove_orphans(self.context)

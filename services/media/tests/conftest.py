@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from PIL import Image, PngImagePlugin
 
-from media import pictures
-from media.formats import Refused, mp4, webm
-from media.formats.ranges import Ranges
+from media.decoder import pictures
+from media.decoder.formats import Refused, mp4, webm
+from media.decoder.formats.ranges import Ranges
 
 #: A place, as texts and as EXIF tell it; no stored file may hold either.
 PLACE = "+48.8584+002.2945/"

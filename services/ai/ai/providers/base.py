@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from ai import wording
+from ai.rules import caption_text
 
 #: What a provider may be able to do; the settings choose one for each.
 IMAGES, VIDEOS, CAPTIONS = "images", "videos", "captions"
@@ -47,7 +47,7 @@ class Clip:
 
 def cut_short(text: str) -> str:
     """What a caption is good for that came to its limit: its whole sentences. Raises GenerationFailed."""
-    if not (whole := wording.whole_sentences(text)):
+    if not (whole := caption_text.whole_sentences(text)):
         raise GenerationFailed("The AI provider did not come to the end of a sentence.")
     return whole
 

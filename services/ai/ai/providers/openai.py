@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import urllib3
 
-from ai.pictures import mime_type_of
 from ai.providers.base import CAPTION_TOKENS, CAPTIONS, IMAGES, GenerationFailed, Picture, Provider, cut_short
 from ai.providers.wire import Wire, encoded
+from ai.rules.file_types import mime_type_of
 from chassis.service import offload
 
 #: Its sizes nearest to the ratios of the spec; without one the model chooses.

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, insert, select
 
-from ai.ledger import Book, Entry
 from ai.models import entries
+from ai.rules.ledger import Book, Entry
 from contracts.record import Record
 
 #: Entries behind the last closing that a reader adds up at most. Our choice: a sum over so many takes about 0.1 ms.

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from ai.pictures import mime_type_of
 from ai.providers import gemini, openai
 from ai.providers.base import GenerationFailed, Picture, Provider
 from ai.providers.gemini import Gemini, GeminiSettings
 from ai.providers.openai import OpenAi, OpenAiSettings
 from ai.providers.registry import Providers
+from ai.rules.file_types import mime_type_of
 from chassis.config import ConfigError
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ai import wording
+from ai.rules import caption_text
 from chassis.ids import new_id
 from contracts import ai as api
 from contracts.caller import Caller
@@ -104,7 +104,7 @@ def test_a_video_survives_looks_and_downloads_that_fail(ai: Any, simulator: Any,
 def test_a_caption_has_about_as_many_words_as_asked_for(ai: Any, words: int) -> None:
     caller = ai.caller()
     caption = ai.caption(words, caller)
-    assert wording.fits(caption.text, words)
+    assert caption_text.fits(caption.text, words)
     assert (caption.words_requested, ai.left()) == (words, 2_399)
     assert ai.caption(words, caller).text == caption.text
     assert ai.left() == 2_399

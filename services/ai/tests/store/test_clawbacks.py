@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
-from ai import clawbacks, refill
-from ai.credits import balance, charge, grant
+from ai.credits import auto_refill, clawbacks
+from ai.credits.balances import balance, charge, grant
 from ai.payments.base import PackSale, PaymentDispute, PaymentRefund, Told
-from ai.prices import CreditSettings
+from ai.rules.prices import CreditSettings
 from ai.store.ledger import Ledgers
 from chassis.db.database import Database
 from contracts.ai import Credits, GrantCredits, PaymentHook, SetAutoRefill
@@ -40,7 +40,9 @@ def tell(database: Database, new_till: Any) -> Tell:
         for one in said:
             till = new_till()
             till.read_hook = lambda *_, one=one: one
-            refill.take_hook(database, SETTINGS, till, PaymentHook(provider="stripe", body="", signature=""))
+            auto_refill.take_hook(
+                database, SETTINGS, till, PaymentHook(provider="stripe", body="", signature="")
+            )
 
     return call
 
@@ -230,10 +232,10 @@ def test_a_refunded_auto_refill_is_taken_back_those_from_before_included(
         account_id="usr_1", tier="free", enabled=True, threshold=25, amount=500, payment_customer="cus_1",
         payment_method="pm_1",
     )  # fmt: skip
-    refill.set_auto_refill(database, operator(), wish)
+    auto_refill.set_auto_refill(database, operator(), wish)
     spend(database, 10)
     till = new_till()
-    while refill.run_refills(database, SETTINGS, till):
+    while auto_refill.run_refills(database, SETTINGS, till):
         pass
     assert has().bonus == 500
     with database.transaction() as connection:
@@ -253,13 +255,13 @@ def test_an_account_that_owes_is_not_refilled(
     tell(SALE)
     spend(database, PLAN + 1_500)
     tell(REFUNDED)
-    refill.set_auto_refill(database, operator(), wish)
+    auto_refill.set_auto_refill(database, operator(), wish)
     till = new_till()
-    refill.run_refills(database, SETTINGS, till)
+    auto_refill.run_refills(database, SETTINGS, till)
     assert till.orders == {}
     tell(replace(SALE, sale_id="cs_2", payment_id="pi_2"))
-    refill.set_auto_refill(database, operator(), wish)
-    refill.run_refills(database, SETTINGS, till)
+    auto_refill.set_auto_refill(database, operator(), wish)
+    auto_refill.run_refills(database, SETTINGS, till)
     assert len(till.orders) == 1
 
 

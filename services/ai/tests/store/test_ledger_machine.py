@@ -24,10 +24,10 @@ from hypothesis.stateful import (
 from msgspec.structs import replace
 from sqlalchemy import event, text
 
-from ai import refill
-from ai.credits import balance, charge, grant, refund
+from ai.credits import auto_refill
+from ai.credits.balances import balance, charge, grant, refund
 from ai.payments.base import PaymentState
-from ai.prices import CreditSettings
+from ai.rules.prices import CreditSettings
 from ai.store.ledger import Ledgers
 from chassis.db.database import Database
 from contracts.ai import GrantCredits, PaymentHook, SetAutoRefill
@@ -242,7 +242,7 @@ class LedgerMachine(RuleBasedStateMachine):
         )  # fmt: skip
         self.refilling = True
         with self._killed_after(crash):
-            refill.set_auto_refill(self.database, operator(), request)
+            auto_refill.set_auto_refill(self.database, operator(), request)
 
     @precondition(lambda self: self.refilling)
     @rule(mood=st.sampled_from(("paid", "paid", "failed", "pending", "silent", "unheard")), crash=crashes)
@@ -250,7 +250,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.till.mood = mood
         self._lapse_claims()
         with self._killed_after(crash):
-            refill.run_refills(self.database, SETTINGS, self.till)
+            auto_refill.run_refills(self.database, SETTINGS, self.till)
 
     @precondition(lambda self: self.till.orders)
     @rule(pick=picks, crash=crashes)
@@ -263,7 +263,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def _tell(self, order_id: str, crash: int | None = None) -> None:
         hook = PaymentHook(provider="stripe", body=order_id, signature="")
         with self._killed_after(crash):
-            refill.take_hook(self.database, SETTINGS, self.till, hook)
+            auto_refill.take_hook(self.database, SETTINGS, self.till, hook)
 
     def _lapse_claims(self) -> None:
         with self.database.reading() as connection:
@@ -323,7 +323,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 self.till.states[order_id] = PaymentState.PAID
         for _ in range(3):
             self._lapse_claims()
-            refill.run_refills(self.database, SETTINGS, self.till)
+            auto_refill.run_refills(self.database, SETTINGS, self.till)
         self.touched = True
         self.the_sums_are_right()
         credited = set().union(*(book.refilled for book in self.books.values()))

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai import ledger
-from ai.ledger import Book, Entry
+from ai.rules import ledger
+from ai.rules.ledger import Book, Entry
 
 OCTOBER, NOVEMBER = date(2026, 10, 1), date(2026, 11, 1)
 EMPTY = Book(account_id="usr_1")

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from ai.offers import auto_refill, packs
-from ai.prices import CreditSettings
-from ai.refill import is_hopeless, next_allowed
+from ai.credits.auto_refill import is_hopeless, next_allowed
+from ai.rules.offers import auto_refill, packs
+from ai.rules.prices import CreditSettings
 from ai.store.refills import Refill, Wish
 
 MANUAL = CreditSettings()

@@ -19,16 +19,17 @@ from contracts import media as api
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.events import PostMedia
-from media import attaching, removing, sweeps, uploads
+from media.cleanup import removals, sweeps
 from media.config import Settings
-from media.house import House
+from media.context import AppContext
+from media.files import attachments, uploads
 
 ACCOUNT = "usr_a"
 
 
 @dataclass
 class World:
-    house: House
+    context: AppContext
     database: Database
     make: SimpleNamespace
 
@@ -39,7 +40,7 @@ class World:
     def begin(self, size_bytes: int, caller: Caller | None = None, **fields: Any) -> api.UploadTicket:
         fields = {"filename": "a.png", "mime_type": "image/png"} | fields
         request = api.BeginUpload(size_bytes=size_bytes, **fields)
-        return uploads.begin(self.house, caller or self.caller(), request)
+        return uploads.begin(self.context, caller or self.caller(), request)
 
     def put(self, data: bytes, caller: Caller | None = None, **fields: Any) -> api.UploadTicket:
         ticket = self.begin(len(data), caller, **fields)
@@ -51,7 +52,7 @@ class World:
         self, ticket: api.UploadTicket, size_bytes: int, caller: Caller | None = None
     ) -> api.UploadedMedia:
         request = api.CommitUpload(upload_id=ticket.upload_id, size_bytes=size_bytes)
-        return uploads.commit(self.house, caller or self.caller(), request)
+        return uploads.commit(self.context, caller or self.caller(), request)
 
     def media(self, caller: Caller | None = None, **fields: Any) -> api.UploadedMedia:
         """A picture of a few hundred bytes."""
@@ -63,7 +64,7 @@ class World:
     ) -> api.AttachedMedia:
         media_ids = tuple(it.media_id for it in media)
         request = api.AttachMedia(post_id=post_id, media_ids=media_ids, revision=revision)
-        return attaching.attach(self.house, caller or self.caller(), request)
+        return attachments.attach(self.context, caller or self.caller(), request)
 
     def tell(self, post_id: str, state: str, revision: int, *media: api.Media) -> None:
         """The event post.media."""
@@ -71,23 +72,23 @@ class World:
             post_id=post_id, media_ids=tuple(it.media_id for it in media), state=state, revision=revision
         )
         with self.database.transaction() as connection:
-            attaching.on_post_media(connection, ACCOUNT, word)
+            attachments.on_post_media(connection, ACCOUNT, word)
 
     def used(self, account_id: str = ACCOUNT) -> int:
         with self.database.reading() as connection:
-            return self.house.storage(connection, self.caller(account_id)).used_bytes
+            return self.context.storage(connection, self.caller(account_id)).used_bytes
 
     @contextmanager
     def unanswered(self) -> Iterator[None]:
         """The storage keeps what the service puts, and the word of it is lost."""
-        put = self.house.objects.put
+        put = self.context.objects.put
 
         def lost(*arguments: Any) -> None:
             put(*arguments)
             raise ApiError(SERVICE_UNAVAILABLE)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(self.house.objects, "put", lost)
+            patch.setattr(self.context.objects, "put", lost)
             yield
 
     def shift(self, **amount: float) -> None:
@@ -102,13 +103,13 @@ class World:
             sweeps.drop_unconfirmed,
             sweeps.remove_unused,
             sweeps.remove_orphans,
-            removing.remove_due,
+            removals.remove_due,
         ):
-            while loop(self.house):
+            while loop(self.context):
                 """Once more."""
 
     def objects(self) -> set[str]:
-        return {name for name, _ in self.house.objects.names()}
+        return {name for name, _ in self.context.objects.names()}
 
     def ask(self, statement: str, **values: Any) -> list[Any]:
         with self.database.reading() as connection:
@@ -163,6 +164,6 @@ def world(database: Database, bucket: dict[str, str], make: SimpleNamespace) -> 
         sandbox_required=False,
         orphan_sweep_seconds=3600,
     )
-    house = House(database, settings)
-    yield World(house, database, make)
-    house.workshop.close()
+    context = AppContext(database, settings)
+    yield World(context, database, make)
+    context.workshop.close()

@@ -4,11 +4,11 @@ import pytest
 
 from contracts import media as api
 from contracts.errors import ApiError
-from media import attaching, files
+from media.files import attachments, library
 
 
 def delete(world, media, caller=None):
-    return files.delete(world.house, caller or world.caller(), api.MediaId(id=media.media_id))
+    return library.delete(world.context, caller or world.caller(), api.MediaId(id=media.media_id))
 
 
 def test_a_delete_repeated_by_its_operation_is_answered_as_before_for_two_days(world):
@@ -27,7 +27,7 @@ def test_a_delete_repeated_by_its_operation_is_answered_as_before_for_two_days(w
 
 
 def post_of(world, media):
-    return files.show(world.house, world.caller(), api.MediaId(id=media.media_id)).scheduled_post_id
+    return library.show(world.context, world.caller(), api.MediaId(id=media.media_id)).scheduled_post_id
 
 
 def test_an_attached_file_is_in_use_at_once_and_says_by_which_post(world):
@@ -63,8 +63,8 @@ def test_nobody_attaches_what_is_not_his_or_not_there(world):
         assert caught.value.extras == {"field": "media_ids"}
     for made_up in ("", "med_x", "a\0b"):
         with pytest.raises(ApiError, match="NOT_FOUND"):
-            attaching.attach(
-                world.house, world.caller(), api.AttachMedia(post_id="pst_1", media_ids=(made_up,))
+            attachments.attach(
+                world.context, world.caller(), api.AttachMedia(post_id="pst_1", media_ids=(made_up,))
             )
     assert post_of(world, mine) is None
 
@@ -98,7 +98,7 @@ def test_a_try_whose_post_was_never_stored_keeps_no_file_once_the_operations_pos
     world.attach("pst_3", other)
     if is_heard:
         world.tell("pst_2", "pending", 1, media)
-    attaching.detach(world.house, api.DetachMedia(post_id="pst_2", revision=2))
+    attachments.detach(world.context, api.DetachMedia(post_id="pst_2", revision=2))
     assert delete(world, media).success
     assert post_of(world, other) == "pst_3"
 
@@ -107,7 +107,7 @@ def test_a_repeat_that_is_given_back_leaves_the_file_to_the_post_it_was_first_at
     media, caller = world.media(), world.caller()
     world.attach("pst_1", media, caller=caller)
     world.attach("pst_2", media, caller=caller)
-    attaching.detach(world.house, api.DetachMedia(post_id="pst_2"))
+    attachments.detach(world.context, api.DetachMedia(post_id="pst_2"))
     assert post_of(world, media) == "pst_1"
 
 
@@ -226,7 +226,7 @@ def test_an_edit_begun_before_a_cancel_is_not_given_up_by_the_detach_of_an_earli
     old, new = world.media(), world.media()
     world.tell("pst_1", "pending", 1, old)
     world.attach("pst_1", new, revision=3)
-    attaching.detach(world.house, api.DetachMedia(post_id="pst_1", revision=2))
+    attachments.detach(world.context, api.DetachMedia(post_id="pst_1", revision=2))
     assert delete(world, old).success
     assert post_of(world, new) == "pst_1"
 
@@ -235,14 +235,14 @@ def test_detaching_is_at_once_and_may_be_said_again(world):
     media = world.media()
     world.tell("pst_1", "pending", 1, media)
     for _ in range(2):
-        attaching.detach(world.house, api.DetachMedia(post_id="pst_1"))
+        attachments.detach(world.context, api.DetachMedia(post_id="pst_1"))
     assert delete(world, media).success
 
 
 def test_a_word_said_before_a_post_was_detached_changes_nothing_and_the_next_one_does(world):
     media = world.media()
     world.attach("pst_1", media)
-    attaching.detach(world.house, api.DetachMedia(post_id="pst_1", revision=2))
+    attachments.detach(world.context, api.DetachMedia(post_id="pst_1", revision=2))
     world.tell("pst_1", "pending", 1, media)
     assert post_of(world, media) is None
     world.tell("pst_1", "published", 2, media)

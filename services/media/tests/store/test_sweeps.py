@@ -10,7 +10,8 @@ from sqlalchemy import text
 
 from contracts import media as api
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from media import files, parts, sweeps
+from media.cleanup import sweeps
+from media.files import library, multipart_uploads
 from media.store.attachments import Attachments
 
 
@@ -51,7 +52,7 @@ def test_bytes_that_arrive_after_their_reservation_ended_are_found_within_hours(
 def test_a_young_object_without_a_row_and_names_that_are_not_ours_are_left(world):
     key = "A" * 22
     for name in (f"{key}/x.png", "backup/x.png"):
-        world.house.objects.put(name, [b"x"], 1, "image/png")
+        world.context.objects.put(name, [b"x"], 1, "image/png")
     world.sweep()
     assert len(world.objects()) == 2
     world.shift(hours=2)
@@ -61,9 +62,9 @@ def test_a_young_object_without_a_row_and_names_that_are_not_ours_are_left(world
 
 def test_the_bucket_is_looked_through_once_an_hour_by_one_of_all(world, at_once):
     looked = []
-    names = world.house.objects.names
-    world.house.objects.names = lambda *after: looked.append(1) or names(*after)
-    at_once(4, lambda _: sweeps.remove_orphans(world.house))
+    names = world.context.objects.names
+    world.context.objects.names = lambda *after: looked.append(1) or names(*after)
+    at_once(4, lambda _: sweeps.remove_orphans(world.context))
     assert len(looked) == 1
 
 
@@ -71,7 +72,7 @@ def strangers(world, count):
     """Objects that belong to nothing, and are old enough; their names in order."""
     names = [f"{letter * 22}/x.png" for letter in "ABCDEFGH"[:count]]
     for name in names:
-        world.house.objects.put(name, [b"x"], 1, "image/png")
+        world.context.objects.put(name, [b"x"], 1, "image/png")
     world.shift(hours=2)
     return names
 
@@ -81,12 +82,12 @@ def test_a_large_bucket_is_looked_through_a_stretch_at_a_time_without_a_pause(wo
     monkeypatch.setattr(sweeps, "_PAGES", 1)
     names = strangers(world, 5)
     left = []
-    while sweeps.remove_orphans(world.house):
+    while sweeps.remove_orphans(world.context):
         left.append(len(world.objects()))
     assert left == [3, 1]
     assert world.objects() == set()
     for name in names:  # from its beginning again, the next time
-        world.house.objects.put(name, [b"x"], 1, "image/png")
+        world.context.objects.put(name, [b"x"], 1, "image/png")
     world.shift(hours=2)
     world.sweep()
     assert world.objects() == set()
@@ -95,7 +96,7 @@ def test_a_large_bucket_is_looked_through_a_stretch_at_a_time_without_a_pause(wo
 def test_a_look_through_the_bucket_that_is_cut_off_goes_on_where_it_was(world, monkeypatch):
     monkeypatch.setattr(sweeps, "_PAGE", 2)
     strangers(world, 5)
-    listed, asked = world.house.objects.names, []
+    listed, asked = world.context.objects.names, []
 
     def cut_off(after=None):
         asked.append(after)
@@ -103,11 +104,11 @@ def test_a_look_through_the_bucket_that_is_cut_off_goes_on_where_it_was(world, m
         raise ApiError(SERVICE_UNAVAILABLE)
 
     with monkeypatch.context() as patch:
-        patch.setattr(world.house.objects, "names", cut_off)
+        patch.setattr(world.context.objects, "names", cut_off)
         for _ in range(2):
             world.shift(hours=2)
             with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
-                sweeps.remove_orphans(world.house)
+                sweeps.remove_orphans(world.context)
     assert asked == [None, "B" * 22 + "/x.png"]
     assert world.objects() == {"E" * 22 + "/x.png"}
     world.shift(hours=2)
@@ -128,7 +129,7 @@ def test_generated_files_that_no_post_had_go_after_a_day(world):
     assert len(world.objects()) == 4
     world.shift(hours=2)
     world.sweep()
-    listed = files.show_list(world.house, world.caller(), api.ListMedia()).media
+    listed = library.show_list(world.context, world.caller(), api.ListMedia()).media
     assert {it.media_id for it in listed} == {attached.media_id, cancelled.media_id, uploaded.media_id}
     assert not any(unused.url.endswith(name) for name in world.objects())
 
@@ -138,7 +139,9 @@ def test_a_generated_file_about_to_be_attached_is_not_taken_away(world):
     world.shift(hours=25)
     world.attach("pst_1", media)
     world.sweep()
-    assert files.show(world.house, world.caller(), api.MediaId(id=media.media_id)).media_id == media.media_id
+    assert (
+        library.show(world.context, world.caller(), api.MediaId(id=media.media_id)).media_id == media.media_id
+    )
 
 
 def test_a_generated_file_waits_for_the_late_word_of_its_post(world):
@@ -151,7 +154,7 @@ def test_a_generated_file_waits_for_the_late_word_of_its_post(world):
     world.tell("pst_1", "pending", 1, media)
     world.shift(days=2)
     world.sweep()
-    held = files.show(world.house, world.caller(), api.MediaId(id=media.media_id))
+    held = library.show(world.context, world.caller(), api.MediaId(id=media.media_id))
     assert held.scheduled_post_id == "pst_1"
     assert len(world.objects()) == 1
 
@@ -171,8 +174,8 @@ def test_deleting_outlives_a_storage_that_is_away(world, monkeypatch):
         raise ApiError(SERVICE_UNAVAILABLE)
 
     with monkeypatch.context() as patch:
-        patch.setattr(world.house.objects, "remove_key", away)
-        files.delete(world.house, world.caller(), api.MediaId(id=media.media_id))
+        patch.setattr(world.context.objects, "remove_key", away)
+        library.delete(world.context, world.caller(), api.MediaId(id=media.media_id))
         world.sweep()
         world.run("UPDATE removals SET due_at = clock_timestamp()")
         world.sweep()
@@ -186,8 +189,10 @@ def test_deleting_outlives_a_storage_that_is_away(world, monkeypatch):
 
 
 def test_half_an_upload_in_parts_is_aborted_after_a_day(world):
-    request = api.BeginParts(filename="a.mp4", mime_type="video/mp4", size_bytes=parts.PART_BYTES + 5)
-    begun = parts.begin(world.house, world.caller(), request)
+    request = api.BeginParts(
+        filename="a.mp4", mime_type="video/mp4", size_bytes=multipart_uploads.PART_BYTES + 5
+    )
+    begun = multipart_uploads.begin(world.context, world.caller(), request)
     assert urllib3.request("PUT", begun.parts[1].url, body=b"12345").status == 200
     world.shift(hours=25)
     world.sweep()

@@ -9,8 +9,8 @@ from sqlalchemy.exc import IntegrityError
 from chassis.sandbox.pool import Limits, SandboxPool
 from contracts import media as api
 from contracts.errors import ApiError
-from media import files, uploads
-from media.objects import Objects
+from media.files import library, uploads
+from media.storage.bucket import Objects
 
 
 def test_a_refused_file_leaves_nothing(world):
@@ -37,7 +37,7 @@ def test_what_is_not_as_long_as_announced_is_refused(world, arrived):
 def test_a_file_larger_than_its_reservation_is_refused(world):
     data = world.make.picture("image/png")
     ticket = world.begin(10)
-    world.house.objects.put(
+    world.context.objects.put(
         "/".join(ticket.url.split("?")[0].split("/")[-2:]), [data], len(data), "image/png"
     )
     with pytest.raises(ApiError, match="UPLOAD_ERROR"):
@@ -89,9 +89,9 @@ def test_an_aborted_upload_leaves_nothing_and_may_be_aborted_again(world):
     ticket, caller = world.put(world.make.picture("image/png")), world.caller()
     request = api.UploadId(upload_id=ticket.upload_id)
     with pytest.raises(ApiError, match="NOT_FOUND"):
-        uploads.abort(world.house, world.caller("usr_b"), request)
-    uploads.abort(world.house, caller, request)
-    uploads.abort(world.house, caller, request)
+        uploads.abort(world.context, world.caller("usr_b"), request)
+    uploads.abort(world.context, caller, request)
+    uploads.abort(world.context, caller, request)
     assert world.objects() == set()
     assert world.used() == 0
 
@@ -110,7 +110,7 @@ def test_an_upload_that_a_token_of_another_brand_began_is_not_found(world):
     with pytest.raises(ApiError, match="NOT_FOUND"):
         world.commit(ticket, len(data), other)
     with pytest.raises(ApiError, match="NOT_FOUND"):
-        uploads.abort(world.house, other, api.UploadId(upload_id=ticket.upload_id))
+        uploads.abort(world.context, other, api.UploadId(upload_id=ticket.upload_id))
     made = world.commit(ticket, len(data), world.caller(brand_ids=("brd_a",)))
     with pytest.raises(ApiError, match="NOT_FOUND"):
         world.commit(ticket, len(data), other)
@@ -121,10 +121,10 @@ def test_an_upload_that_a_token_of_another_brand_began_is_not_found(world):
 def test_made_up_ids_are_not_found(world, made_up):
     caller = world.caller()
     for call in (
-        lambda: uploads.commit(world.house, caller, api.CommitUpload(upload_id=made_up, size_bytes=1)),
-        lambda: files.show(world.house, caller, api.MediaId(id=made_up)),
-        lambda: files.delete(world.house, caller, api.MediaId(id=made_up)),
-        lambda: files.locate(world.house, api.LocateFile(key=made_up, filename=made_up)),
+        lambda: uploads.commit(world.context, caller, api.CommitUpload(upload_id=made_up, size_bytes=1)),
+        lambda: library.show(world.context, caller, api.MediaId(id=made_up)),
+        lambda: library.delete(world.context, caller, api.MediaId(id=made_up)),
+        lambda: library.locate(world.context, api.LocateFile(key=made_up, filename=made_up)),
     ):
         with pytest.raises(ApiError, match="NOT_FOUND"):
             call()
@@ -132,13 +132,13 @@ def test_made_up_ids_are_not_found(world, made_up):
 
 def test_a_storage_that_is_away_refuses_nothing_for_good(world):
     data = world.make.picture("image/png")
-    ticket, there = world.put(data), world.house.objects
-    nowhere = msgspec.structs.replace(world.house.settings, s3_url="http://127.0.0.1:9")
-    world.house.objects = Objects(nowhere)
+    ticket, there = world.put(data), world.context.objects
+    nowhere = msgspec.structs.replace(world.context.settings, s3_url="http://127.0.0.1:9")
+    world.context.objects = Objects(nowhere)
     with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
         world.commit(ticket, len(data))
     assert world.used() == len(data)
-    world.house.objects = there
+    world.context.objects = there
     assert world.commit(ticket, len(data)).size_bytes == len(data)
 
 
@@ -158,7 +158,7 @@ def test_a_commit_goes_on_after_the_picture_was_replaced_and_nobody_heard_of_it(
     assert media.size_bytes < len(data)
     assert world.used() == media.size_bytes
     (name,) = world.objects()
-    stored = b"".join(world.house.objects.pieces(name))
+    stored = b"".join(world.context.objects.pieces(name))
     assert len(stored) == media.size_bytes
     assert not world.make.tells_place(stored)
 
@@ -170,16 +170,16 @@ def test_a_shorter_file_that_nobody_wrote_down_is_refused_as_before(world):
     with world.unanswered(), pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
         world.commit(ticket, len(data))
     other = world.make.picture()[:-5]
-    world.house.objects.put(name, [other], len(other), "image/jpeg")
+    world.context.objects.put(name, [other], len(other), "image/jpeg")
     with pytest.raises(ApiError, match="UPLOAD_ERROR"):
         world.commit(ticket, len(data))
     assert world.objects() == set()
 
 
 def test_a_film_that_a_slow_storage_takes_too_long_to_bring_is_not_refused_for_good(world, monkeypatch):
-    data, read = world.make.recording(live=True), world.house.objects.read
-    world.house.workshop.close()
-    world.house.workshop = SandboxPool("media.inspection", Limits(seconds=1))
+    data, read = world.make.recording(live=True), world.context.objects.read
+    world.context.workshop.close()
+    world.context.workshop = SandboxPool("media.decoder.functions", Limits(seconds=1))
 
     def slow(*arguments):
         threading.Event().wait(1.5)
@@ -187,7 +187,7 @@ def test_a_film_that_a_slow_storage_takes_too_long_to_bring_is_not_refused_for_g
 
     ticket = world.put(data, filename="a.webm", mime_type="video/webm")
     with monkeypatch.context() as patch:
-        patch.setattr(world.house.objects, "read", slow)
+        patch.setattr(world.context.objects, "read", slow)
         with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
             world.commit(ticket, len(data))
     assert world.commit(ticket, len(data)).type == "video"
@@ -207,7 +207,7 @@ def test_the_list_goes_newest_first_page_by_page(world):
     made = [world.media().media_id for _ in range(5)]
     seen, cursor = [], None
     while True:
-        page = files.show_list(world.house, world.caller(), api.ListMedia(limit=2, cursor=cursor))
+        page = library.show_list(world.context, world.caller(), api.ListMedia(limit=2, cursor=cursor))
         seen += [media.media_id for media in page.media]
         cursor = page.next_cursor
         if cursor is None:
@@ -215,7 +215,7 @@ def test_the_list_goes_newest_first_page_by_page(world):
     assert seen == made[::-1]
     for cursor in ("x", "WyJhIl0", "WyIyMDI2LTAxLTAxIiwieCJd"):
         with pytest.raises(ApiError, match="VALIDATION_ERROR"):
-            files.show_list(world.house, world.caller(), api.ListMedia(cursor=cursor))
+            library.show_list(world.context, world.caller(), api.ListMedia(cursor=cursor))
 
 
 def test_a_token_of_brands_sees_only_what_its_brands_made(world):
@@ -223,7 +223,7 @@ def test_a_token_of_brands_sees_only_what_its_brands_made(world):
     from_both, from_a, from_all = world.media(of_both), world.media(of_a), world.media()
 
     def sees(caller):
-        listed = files.show_list(world.house, caller, api.ListMedia()).media
+        listed = library.show_list(world.context, caller, api.ListMedia()).media
         return [media.media_id for media in listed]
 
     assert sees(of_a) == [from_a.media_id]
@@ -232,5 +232,5 @@ def test_a_token_of_brands_sees_only_what_its_brands_made(world):
     assert sees(world.caller("usr_b")) == sees(world.caller(brand_ids=())) == []
     for hidden in (from_both, from_all):
         with pytest.raises(ApiError, match="NOT_FOUND"):
-            files.delete(world.house, of_a, api.MediaId(id=hidden.media_id))
-    files.delete(world.house, of_a, api.MediaId(id=from_a.media_id))
+            library.delete(world.context, of_a, api.MediaId(id=hidden.media_id))
+    library.delete(world.context, of_a, api.MediaId(id=from_a.media_id))

@@ -13,8 +13,8 @@ from chassis.sandbox.confinement import Confinement
 from chassis.sandbox.pool import SandboxPool
 from contracts.caller import Caller
 from contracts.errors import ApiError
-from media import decoder_sandbox
 from media.config import Settings
+from media.inspection import decoder_sandbox
 
 SETTINGS = Settings(
     s3_url="", s3_public_url="", region="", bucket="", access_key="", secret_key="", public_base_url="",
@@ -67,7 +67,7 @@ WITHOUT_LANDLOCK = """
 import ctypes, struct
 from chassis.sandbox import seccomp
 from chassis.config import ConfigError
-from media import decoder_sandbox
+from media.inspection import decoder_sandbox
 from media.config import Settings
 
 instructions = [(0x20, 0, 0, 0), (0x15, 0, 1, 444), (0x06, 0, 0, 0x50000 + 95), (0x06, 0, 0, 0x7FFF0000)]

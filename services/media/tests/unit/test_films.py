@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from media.formats import Patch, Refused, mp4, webm
-from media.formats.ranges import Ranges
-from media.patching import patched
+from media.decoder.formats import Patch, Refused, mp4, webm
+from media.decoder.formats.ranges import Ranges
+from media.inspection.patched_stream import patched
 
 FILMS = ("video/mp4", "video/quicktime", "video/webm")
 

@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 from contracts.platforms import PLATFORMS
-from media import pictures
-from media.delivering import MAX_JPEG_BYTES
-from media.formats import Refused
+from media.decoder import pictures
+from media.decoder.formats import Refused
+from media.files.downloads import MAX_JPEG_BYTES
 
 PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 PAYLOADS = {

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from ai import filming, recovery
 from ai.config import Settings
-from ai.house import House
+from ai.context import AppContext
+from ai.jobs import lost_jobs, video_steps
 from ai.payments.manual import Manual
 from ai.payments.stripe import StripeSettings
-from ai.prices import CreditSettings
 from ai.providers.base import CAPTIONS, IMAGES, VIDEOS, Clip, Picture, Provider
 from ai.providers.gemini import GeminiSettings
 from ai.providers.openai import OpenAiSettings
+from ai.rules.prices import CreditSettings
 from chassis.db import clock
 from chassis.db.database import Database
 from chassis.ids import new_id
@@ -260,21 +260,21 @@ class World:
     storage: FakeStorage = field(default_factory=FakeStorage)
     account: str = field(default_factory=lambda: new_id("usr"))
 
-    def house(self, life: Life | None = None, *, configured: bool = True, **changed: Any) -> House:
+    def context(self, life: Life | None = None, *, configured: bool = True, **changed: Any) -> AppContext:
         """A process; with a life it dies where that ends."""
         life = life or Life()
         values = {name: getattr(SETTINGS, name) for name in SETTINGS.__struct_fields__} | changed
         provider = self.provider if configured else None
-        house = House(
+        context = AppContext(
             MortalDatabase(self.database, life),  # type: ignore[arg-type]
             Settings(**values),
             _Stepping(self.media, life),
             SimpleNamespace(find=lambda _: provider and _Stepping(provider, life)),  # type: ignore[arg-type]
             Manual(),
         )
-        house.storage = _Stepping(self.storage, life)  # type: ignore[assignment]
-        house.steps = Inline()  # type: ignore[misc, assignment]
-        return house
+        context.storage = _Stepping(self.storage, life)  # type: ignore[assignment]
+        context.steps = Inline()  # type: ignore[misc, assignment]
+        return context
 
     def caller(self, operation_id: str | None = None, **fields: Any) -> Caller:
         given = {"tier": "elite", "user_id": self.account} | fields
@@ -284,12 +284,12 @@ class World:
         """Every claim has lapsed, and every next step is due."""
         self.run("UPDATE jobs SET wake_at = clock_timestamp() WHERE state = 'processing'")
 
-    def work(self, house: House | None = None) -> None:
+    def work(self, context: AppContext | None = None) -> None:
         """Every worker runs until there is nothing to do."""
-        house = house or self.house()
+        context = context or self.context()
         for _ in range(50):
             self.lapse()
-            if not filming.make_videos(house) + recovery.fail_lost(house):
+            if not video_steps.make_videos(context) + lost_jobs.fail_lost(context):
                 return
         pytest.fail("the work does not end")
 

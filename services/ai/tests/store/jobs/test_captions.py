@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from ai import captions, listing, recovery, wording
+from ai.jobs import captions, lost_jobs, views
 from ai.providers.base import GenerationFailed
+from ai.rules import caption_text
 from contracts import ai as api
 from contracts.errors import ApiError
 
@@ -26,7 +27,7 @@ def sentences(count: int) -> str:
 
 def write(world: Any, **changed: Any) -> api.Caption:
     fields = {name: getattr(ASKED, name) for name in ASKED.__struct_fields__} | changed
-    return captions.write(world.house(), world.caller(), api.WriteCaption(**fields))
+    return captions.write(world.context(), world.caller(), api.WriteCaption(**fields))
 
 
 def asked(world: Any) -> list[str]:
@@ -67,7 +68,7 @@ def test_a_text_to_rewrite_goes_with_the_instruction(world: Any) -> None:
 def test_a_fifth_more_or_less_is_taken_and_more_is_cut_at_a_sentence(world: Any, count: int) -> None:
     world.provider.script["caption"] = [sentences(count), sentences(20)]
     text = write(world).text
-    assert wording.fits(text, 20)
+    assert caption_text.fits(text, 20)
     assert text.endswith(".")
     assert len(asked(world)) == (2 if count < 16 else 1)
 
@@ -98,20 +99,20 @@ def test_whatever_fails_is_refunded(world: Any, problem: Exception) -> None:
 def test_the_same_operation_gets_the_same_text_and_pays_once(world: Any) -> None:
     world.provider.script["caption"] = [sentences(20), sentences(25)]
     caller = world.caller()
-    first = captions.write(world.house(), caller, ASKED)
-    assert captions.write(world.house(), caller, ASKED) == first
+    first = captions.write(world.context(), caller, ASKED)
+    assert captions.write(world.context(), caller, ASKED) == first
     assert (len(asked(world)), world.spent()) == (1, 1)
 
 
 def test_a_caption_is_no_job_of_any_list_and_is_forgotten_in_time(world: Any) -> None:
     world.provider.script["caption"] = [sentences(20)]
     caller = world.caller()
-    captions.write(world.house(), caller, ASKED)
-    assert listing.show_list(world.house(), caller, api.ListJobs()).jobs == ()
+    captions.write(world.context(), caller, ASKED)
+    assert views.show_list(world.context(), caller, api.ListJobs()).jobs == ()
     job_id = world.job(caller.operation_id).id
     with pytest.raises(ApiError, match="NOT_FOUND"):
-        listing.show(world.house(), caller, api.JobId(id=job_id))
-    assert recovery.forget_captions(world.house()) == 0
+        views.show(world.context(), caller, api.JobId(id=job_id))
+    assert lost_jobs.forget_captions(world.context()) == 0
     world.shift(8 * 86_400)
-    assert recovery.forget_captions(world.house()) == 1
+    assert lost_jobs.forget_captions(world.context()) == 1
     assert world.spent() == 1

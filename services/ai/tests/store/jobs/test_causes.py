@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from ai import images, measures, videos
-from ai.house import House
+from ai import measures
+from ai.context import AppContext
+from ai.jobs import images, videos
 from ai.providers.base import GenerationFailed
 from chassis import telemetry
 from chassis.telemetry import tracing
@@ -26,7 +27,7 @@ BOAT = api.GenerateImage(prompt="A boat")
 
 def ask(world: World, cause: str) -> None:
     with tracing.request("POST", "/api/v1/ai/videos", cause, "req_1"):
-        videos.generate(world.house(), world.caller(), WAVES)
+        videos.generate(world.context(), world.caller(), WAVES)
 
 
 def told_by(world: World) -> list[str | None]:
@@ -98,10 +99,10 @@ class Refusing:
                 raise ApiError(SERVICE_UNAVAILABLE)
 
 
-def house_refusing(world: World, *refused: int) -> House:
-    house = world.house()
-    house.database = Refusing(world.database, *refused)  # type: ignore[assignment]
-    return house
+def house_refusing(world: World, *refused: int) -> AppContext:
+    context = world.context()
+    context.database = Refusing(world.database, *refused)  # type: ignore[assignment]
+    return context
 
 
 @pytest.mark.usefixtures("recording")
@@ -112,7 +113,7 @@ def test_credits_are_counted_once_and_only_when_they_are_in_the_ledger(world: Wo
     assert (world.spent(), measures.SPENT.sums) == (0, {})
     caller = world.caller()
     for _ in range(2):
-        images.generate(world.house(), caller, BOAT)
+        images.generate(world.context(), caller, BOAT)
     assert (world.spent(), measures.SPENT.sums, measures.REFUNDED.sums) == (10, {key: 10}, {})
     world.provider.script["image"] = [GenerationFailed("Declined.")]
     with pytest.raises(

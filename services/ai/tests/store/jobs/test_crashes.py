@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai import captions, filming, images, jobs, keeping, recovery, videos
+from ai.jobs import captions, generated_files, images, lifecycle, lost_jobs, video_steps, videos
 from ai.store.jobs import Jobs
 from chassis.db.database import Database
 from chassis.ids import new_id
@@ -52,7 +52,7 @@ def test_a_call_that_dies_anywhere_is_completed_or_refunded(
         world, operation = World(database), new_id("op")
         caller = world.caller(operation)
         try:
-            make(world.house(Life(last)), caller, request_)
+            make(world.context(Life(last)), caller, request_)
             died = False
         except Killed:
             died = True
@@ -61,9 +61,9 @@ def test_a_call_that_dies_anywhere_is_completed_or_refunded(
         outcomes.append(outcome)
         if outcome == "failed":
             with pytest.raises(ApiError, match="AI_GENERATION_FAILED"):
-                make(world.house(), caller, request_)
+                make(world.context(), caller, request_)
         else:
-            make(world.house(), caller, request_)
+            make(world.context(), caller, request_)
         assert consistent(world, operation, COSTS[make]) == ("completed" if outcome == "never" else outcome)
         if not died:
             break
@@ -91,13 +91,13 @@ def test_a_picture_that_media_may_have_kept_is_not_refunded(world: World) -> Non
     heard_again = commits_unheard(world)
     for code in ("SERVICE_UNAVAILABLE", "IDEMPOTENCY_IN_PROGRESS"):
         with pytest.raises(ApiError, match=code) as refused:
-            images.generate(world.house(), world.caller(operation), IMAGE)
+            images.generate(world.context(), world.caller(operation), IMAGE)
         assert refused.value.extras["job_id"] == world.job(operation).id
     heard_again()
     world.work()
     assert consistent(world, operation, 10) == "completed"
     assert list(world.media.kept) == [
-        images.generate(world.house(), world.caller(operation), IMAGE).job.media_id
+        images.generate(world.context(), world.caller(operation), IMAGE).job.media_id
     ]
 
 
@@ -108,11 +108,11 @@ def test_a_picture_of_a_job_that_was_given_up_is_not_committed(world: World) -> 
 
     def swept() -> None:
         world.lapse()
-        assert recovery.fail_lost(world.house()) == 1
+        assert lost_jobs.fail_lost(world.context()) == 1
 
     world.provider.before = swept
     with pytest.raises(ApiError, match="AI_GENERATION_FAILED"):
-        images.generate(world.house(), world.caller(operation), IMAGE)
+        images.generate(world.context(), world.caller(operation), IMAGE)
     assert consistent(world, operation, 10) == "failed"
 
 
@@ -121,10 +121,10 @@ def test_a_video_whose_workers_die_anywhere_is_completed_or_refunded(database: D
     for last in range(200):
         world, operation = World(database), new_id("op")
         world.run("DELETE FROM outbox")
-        videos.generate(world.house(), world.caller(operation), VIDEO)
-        house = world.house(Life(last))
+        videos.generate(world.context(), world.caller(operation), VIDEO)
+        context = world.context(Life(last))
         try:
-            world.work(house)
+            world.work(context)
             died = False
         except Killed:
             died = True
@@ -140,20 +140,20 @@ def test_a_video_whose_workers_die_anywhere_is_completed_or_refunded(database: D
 
 def test_a_video_whose_every_worker_dies_is_refunded_in_time(database: Database) -> None:
     world, operation = World(database), new_id("op")
-    videos.generate(world.house(), world.caller(operation), VIDEO)
+    videos.generate(world.context(), world.caller(operation), VIDEO)
     for last in range(12):
         world.lapse()
         with pytest.raises(Killed):
-            filming.make_videos(world.house(Life(last % 7)))
+            video_steps.make_videos(world.context(Life(last % 7)))
     world.shift(1_800)
-    assert recovery.fail_lost(world.house()) == 1
+    assert lost_jobs.fail_lost(world.context()) == 1
     assert consistent(world, operation, 90) == "failed"
 
 
 def test_a_start_that_dies_twice_is_refunded(database: Database) -> None:
     """Nobody can say what the provider made of it; it is not asked a third time."""
     world, operation = World(database), new_id("op")
-    videos.generate(world.house(), world.caller(operation), VIDEO)
+    videos.generate(world.context(), world.caller(operation), VIDEO)
 
     def dies() -> None:
         raise Killed
@@ -162,7 +162,7 @@ def test_a_start_that_dies_twice_is_refunded(database: Database) -> None:
     for _ in range(2):
         world.lapse()
         with pytest.raises(Killed):
-            filming.make_videos(world.house())
+            video_steps.make_videos(world.context())
     world.provider.before = lambda: None
     world.work()
     assert consistent(world, operation, 90) == "failed"
@@ -175,13 +175,13 @@ def test_of_a_completion_and_a_refund_at_the_same_moment_one_happens(database: D
         for number in range(40):
             world, operation = World(database), new_id("op")
             world.run("DELETE FROM outbox")
-            house = world.house()
-            videos.generate(house, world.caller(operation), VIDEO)
+            context = world.context()
+            videos.generate(context, world.caller(operation), VIDEO)
             [job] = [row for row in _claimed(world) if row.id == world.job(operation).id]
             media = world.media.commit_upload(world.caller(operation), _upload(world))
             world.shift(1_800)
-            complete = partial(_complete, house, job, media)
-            sweep = partial(recovery.fail_lost, world.house())
+            complete = partial(_complete, context, job, media)
+            sweep = partial(lost_jobs.fail_lost, world.context())
             order = (complete, sweep, sweep) if number % 2 else (sweep, sweep, complete)
             results = [pool.submit(task) for task in order]
             assert sum(bool(result.result()) for result in results) == 1
@@ -193,19 +193,19 @@ def test_of_a_completion_and_a_refund_at_the_same_moment_one_happens(database: D
 def test_a_completion_that_is_written_twice_is_one(database: Database) -> None:
     """The commit happened, and its answer was lost: the outcome is written again."""
     world, operation = World(database), new_id("op")
-    videos.generate(world.house(), world.caller(operation), VIDEO)
+    videos.generate(world.context(), world.caller(operation), VIDEO)
     [job] = _claimed(world)
     media = world.media.commit_upload(world.caller(operation), _upload(world))
-    first = jobs.complete(world.house(), job.claim, media=media)
-    assert jobs.complete(world.house(), job.claim, media=media) == first
-    assert jobs.fail(world.house(), job.claim, "late") is None
+    first = lifecycle.complete(world.context(), job.claim, media=media)
+    assert lifecycle.complete(world.context(), job.claim, media=media) == first
+    assert lifecycle.fail(world.context(), job.claim, "late") is None
     assert consistent(world, operation, 90) == "completed"
 
 
-def _complete(house: Any, job: Any, media: Any) -> Any:
+def _complete(context: Any, job: Any, media: Any) -> Any:
     """As a worker does; the file goes when it came too late."""
-    done = jobs.complete(house, job.claim, media=media)
-    return done or keeping.discard(house, job, media)
+    done = lifecycle.complete(context, job.claim, media=media)
+    return done or generated_files.discard(context, job, media)
 
 
 def _claimed(world: World) -> list[Any]:

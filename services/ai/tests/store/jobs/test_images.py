@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ai import images, keeping, listing, recovery, references
+from ai.jobs import generated_files, images, lost_jobs, references, views
 from ai.providers.base import GenerationFailed, Picture
 from ai.storage import StorageFailed
 from chassis.ids import new_id
@@ -34,7 +34,7 @@ def refused(call: Any, *args: Any) -> ApiError:
 def test_a_picture_is_charged_made_and_kept(world: Any) -> None:
     caller = world.caller()
     request = api.GenerateImage(prompt="A red boat", aspect_ratio="16:9", guidelines="Only blue.")
-    result = images.generate(world.house(), caller, request)
+    result = images.generate(world.context(), caller, request)
     job = result.job
     assert (job.status, job.kind, job.prompt, job.credits_charged) == ("completed", "image", "A red boat", 10)
     assert (job.media_id, job.mime_type) == (result.media.media_id, "image/png")
@@ -47,20 +47,20 @@ def test_a_picture_is_charged_made_and_kept(world: Any) -> None:
 
 
 def test_the_same_operation_gets_the_same_picture_and_pays_once(world: Any) -> None:
-    caller, house = world.caller(), world.house()
-    first = images.generate(house, caller, BOAT)
-    images.generate(house, world.caller(), BOAT)
-    again = images.generate(house, caller, BOAT)
+    caller, context = world.caller(), world.context()
+    first = images.generate(context, caller, BOAT)
+    images.generate(context, world.caller(), BOAT)
+    again = images.generate(context, caller, BOAT)
     assert (again.job, again.media) == (first.job, first.media)
     assert (again.credits.charged, again.credits.remaining) == (10, 2_380)
     assert (world.spent(), world.provider.count("image")) == (20, 2)
 
 
 def test_while_it_runs_the_same_operation_is_asked_to_come_again(world: Any) -> None:
-    caller, house = world.caller(), world.house()
+    caller, context = world.caller(), world.context()
     codes: list[str] = []
-    world.provider.before = lambda: codes.append(refused(images.generate, world.house(), caller, BOAT).code)
-    assert images.generate(house, caller, BOAT).job.status == "completed"
+    world.provider.before = lambda: codes.append(refused(images.generate, world.context(), caller, BOAT).code)
+    assert images.generate(context, caller, BOAT).job.status == "completed"
     assert codes == ["IDEMPOTENCY_IN_PROGRESS"]
     assert world.entries("charge") == 1
 
@@ -80,58 +80,58 @@ def test_while_it_runs_the_same_operation_is_asked_to_come_again(world: Any) -> 
 def test_whatever_fails_is_refunded_and_stays_refused(
     world: Any, where: str, problem: Any, code: str
 ) -> None:
-    caller, house = world.caller(), world.house()
+    caller, context = world.caller(), world.context()
     if where == "provider":
         world.provider.script["image"] = [problem]
     elif where == "storage":
         world.storage.script = [problem]
     else:
         world.media.script[where] = [problem]
-    error = refused(images.generate, house, caller, BOAT)
+    error = refused(images.generate, context, caller, BOAT)
     assert error.code == code
-    result = listing.show(house, caller, api.JobId(id=error.extras["job_id"]))
+    result = views.show(context, caller, api.JobId(id=error.extras["job_id"]))
     assert (result.job.status, result.job.credits_charged, result.media) == ("failed", 0, None)
     assert result.job.error == error.extras["reason"] != ""
     assert (result.credits.charged, result.credits.remaining) == (0, 2_400)
     assert (world.spent(), world.entries("charge"), world.entries("refund")) == (0, 1, 1)
-    assert refused(images.generate, house, caller, BOAT).code == code
+    assert refused(images.generate, context, caller, BOAT).code == code
     assert world.entries("charge") == 1
 
 
 def test_a_commit_whose_answer_is_lost_is_asked_for_again(world: Any) -> None:
     world.media.script["commit_upload"] = [ApiError(SERVICE_UNAVAILABLE)]
-    assert images.generate(world.house(), world.caller(), BOAT).job.status == "completed"
+    assert images.generate(world.context(), world.caller(), BOAT).job.status == "completed"
 
 
 @pytest.mark.parametrize("tier", ["free", "developer", "pro"])
 def test_the_pro_model_is_for_elite(world: Any, tier: str) -> None:
     request = api.GenerateImage(prompt="A boat", model="pro")
-    error = refused(images.generate, world.house(), world.caller(tier=tier), request)
+    error = refused(images.generate, world.context(), world.caller(tier=tier), request)
     assert (error.code, error.extras["upgrade_url"]) == ("PLAN_REQUIRED", "https://posthaste.example/pricing")
     edit = api.EditImage(prompt="A boat", model="pro", image_url="https://example.com/a.png")
-    assert refused(images.edit, world.house(), world.caller(tier=tier), edit).code == "PLAN_REQUIRED"
+    assert refused(images.edit, world.context(), world.caller(tier=tier), edit).code == "PLAN_REQUIRED"
     assert (world.entries("charge"), world.provider.made) == (0, [])
 
 
 def test_without_a_provider_nothing_is_charged(world: Any) -> None:
-    house = world.house(configured=False)
-    assert refused(images.generate, house, world.caller(), BOAT).code == "AI_NOT_CONFIGURED"
+    context = world.context(configured=False)
+    assert refused(images.generate, context, world.caller(), BOAT).code == "AI_NOT_CONFIGURED"
     assert world.entries("charge") == 0
 
 
 def test_without_room_nothing_is_charged(world: Any) -> None:
     world.media.room_bytes = 1_000
-    error = refused(images.generate, world.house(), world.caller(), BOAT)
+    error = refused(images.generate, world.context(), world.caller(), BOAT)
     assert (error.code, error.extras["quota"]["remaining_bytes"]) == ("QUOTA_EXCEEDED", 1_000)
     assert (world.entries("charge"), world.provider.made) == (0, [])
 
 
 def test_without_credits_nothing_is_made(world: Any) -> None:
-    house = world.house()
+    context = world.context()
     for _ in range(3):
-        images.generate(house, world.caller(tier="free"), BOAT)
+        images.generate(context, world.caller(tier="free"), BOAT)
     caller = world.caller(tier="free")
-    error = refused(images.generate, house, caller, BOAT)
+    error = refused(images.generate, context, caller, BOAT)
     assert (error.code, error.extras["required"], error.extras["available"]) == (
         "INSUFFICIENT_CREDITS",
         10,
@@ -142,11 +142,11 @@ def test_without_credits_nothing_is_made(world: Any) -> None:
 
 
 def test_forty_at_once_with_credits_for_three_make_three(world: Any) -> None:
-    house = world.house()
+    context = world.context()
 
     def make(_: int) -> str:
         try:
-            return images.generate(house, world.caller(tier="free"), BOAT).job.status
+            return images.generate(context, world.caller(tier="free"), BOAT).job.status
         except ApiError as error:
             return error.code
 
@@ -159,14 +159,14 @@ def test_forty_at_once_with_credits_for_three_make_three(world: Any) -> None:
 @pytest.mark.parametrize("sources", [{}, {"image_url": "https://example.com/a.png", "media_id": "med_1"}])
 def test_an_edit_has_exactly_one_picture(world: Any, sources: dict[str, str]) -> None:
     request = api.EditImage(prompt="Make it blue", **sources)
-    assert refused(images.edit, world.house(), world.caller(), request).code == "VALIDATION_ERROR"
+    assert refused(images.edit, world.context(), world.caller(), request).code == "VALIDATION_ERROR"
 
 
 def test_a_picture_of_ones_own_is_edited(world: Any) -> None:
-    house = world.house()
-    made = images.generate(house, world.caller(), BOAT)
+    context = world.context()
+    made = images.generate(context, world.caller(), BOAT)
     request = api.EditImage(prompt="Make it blue", media_id=made.job.media_id)
-    result = images.edit(house, world.caller(), request)
+    result = images.edit(context, world.caller(), request)
     assert (result.job.kind, result.job.status, result.job.params.aspect_ratio) == (
         "image_edit",
         "completed",
@@ -188,92 +188,94 @@ def test_a_picture_of_ones_own_is_edited(world: Any) -> None:
 )
 def test_a_reference_that_is_no_public_address_is_refused(world: Any, url: str) -> None:
     request = api.GenerateImage(prompt="A boat", reference_image_urls=(url,))
-    error = refused(images.generate, world.house(), world.caller(), request)
+    error = refused(images.generate, world.context(), world.caller(), request)
     assert (error.code, error.extras["reference"]) == ("INVALID_REFERENCE_MEDIA", url)
     assert world.entries("charge") == 0
 
 
 def test_a_reference_that_is_not_ones_own_picture_is_refused(world: Any) -> None:
-    house = world.house()
+    context = world.context()
     request = api.GenerateImage(prompt="A boat", reference_media_ids=("med_strange",))
-    assert refused(images.generate, house, world.caller(), request).code == "INVALID_REFERENCE_MEDIA"
-    made = images.generate(house, world.caller(), BOAT)
+    assert refused(images.generate, context, world.caller(), request).code == "INVALID_REFERENCE_MEDIA"
+    made = images.generate(context, world.caller(), BOAT)
     request = api.GenerateImage(prompt="A boat", reference_media_ids=(made.job.media_id,))
     world.storage.file = b"<html>"
-    assert refused(images.generate, house, world.caller(), request).code == "INVALID_REFERENCE_MEDIA"
+    assert refused(images.generate, context, world.caller(), request).code == "INVALID_REFERENCE_MEDIA"
 
 
 def test_a_gif_of_ones_own_goes_as_a_jpeg_and_a_film_is_none(world: Any) -> None:
-    house = world.house()
-    made = images.generate(house, world.caller(), BOAT).job.media_id
+    context = world.context()
+    made = images.generate(context, world.caller(), BOAT).job.media_id
     request = api.GenerateImage(prompt="A boat", reference_media_ids=(made,))
     kept = world.media.kept[made]
     world.media.kept[made] = replace(kept, mime_type="image/gif")
-    assert images.generate(house, world.caller(), request).job.status == "completed"
+    assert images.generate(context, world.caller(), request).job.status == "completed"
     world.media.kept[made] = replace(kept, mime_type="video/mp4")
-    assert refused(images.generate, house, world.caller(), request).code == "INVALID_REFERENCE_MEDIA"
+    assert refused(images.generate, context, world.caller(), request).code == "INVALID_REFERENCE_MEDIA"
 
 
 def test_three_references_in_all_are_taken_and_no_more(world: Any) -> None:
-    ids = tuple(images.generate(world.house(), world.caller(), BOAT).job.media_id for _ in range(3))
-    house = world.house()
-    assert images.generate(house, world.caller(), api.GenerateImage(prompt="A boat", reference_media_ids=ids))
+    ids = tuple(images.generate(world.context(), world.caller(), BOAT).job.media_id for _ in range(3))
+    context = world.context()
+    assert images.generate(
+        context, world.caller(), api.GenerateImage(prompt="A boat", reference_media_ids=ids)
+    )
     url = "http://127.0.0.1/a.png"
     request = api.GenerateImage(prompt="A boat", reference_media_ids=ids, reference_image_urls=(url,))
-    error = refused(images.generate, house, world.caller(), request)
+    error = refused(images.generate, context, world.caller(), request)
     assert (error.code, error.extras["errors"][0]["field"]) == ("VALIDATION_ERROR", "reference_media_ids")
     assert world.entries("charge") == 4
 
 
 def test_references_wait_for_memory_and_are_refused_when_none_comes_free(world: Any) -> None:
-    made = images.generate(world.house(), world.caller(), BOAT).job
-    house = world.house(reference_room_bytes=made.size_bytes, reference_seconds=0.05)
+    made = images.generate(world.context(), world.caller(), BOAT).job
+    context = world.context(reference_room_bytes=made.size_bytes, reference_seconds=0.05)
     request = api.GenerateImage(prompt="A boat", reference_media_ids=(made.media_id,))
     meanwhile: list[Any] = []
 
     def others() -> None:
         world.provider.before = lambda: None
-        meanwhile.append(refused(images.generate, house, world.caller(), request).code)
-        meanwhile.append(images.generate(house, world.caller(), BOAT).job.status)
+        meanwhile.append(refused(images.generate, context, world.caller(), request).code)
+        meanwhile.append(images.generate(context, world.caller(), BOAT).job.status)
 
     world.provider.before = others
-    assert images.generate(house, world.caller(), request).job.status == "completed"
+    assert images.generate(context, world.caller(), request).job.status == "completed"
     assert meanwhile == ["SERVICE_UNAVAILABLE", "completed"]
-    assert images.generate(house, world.caller(), request).job.status == "completed"
+    assert images.generate(context, world.caller(), request).job.status == "completed"
     assert world.entries("charge") == 4
 
 
 def test_references_that_are_smaller_than_feared_leave_room_for_others(world: Any) -> None:
-    made = images.generate(world.house(), world.caller(), BOAT).job
+    made = images.generate(world.context(), world.caller(), BOAT).job
     world.media.kept[made.media_id] = replace(world.media.kept[made.media_id], size_bytes=100)
-    house = world.house(reference_room_bytes=100, reference_seconds=0.05)
+    context = world.context(reference_room_bytes=100, reference_seconds=0.05)
     left = 100 - len(world.storage.file)
 
     def others() -> None:
-        with house.room("usr_b", left):
-            assert refused(lambda: house.room("usr_c", 1).__enter__()).code == "SERVICE_UNAVAILABLE"
+        with context.room("usr_b", left):
+            assert refused(lambda: context.room("usr_c", 1).__enter__()).code == "SERVICE_UNAVAILABLE"
 
     world.provider.before = others
     request = api.GenerateImage(prompt="A boat", reference_media_ids=(made.media_id,))
-    assert images.generate(house, world.caller(), request).job.status == "completed"
-    with house.room("usr_b", 100):
+    assert images.generate(context, world.caller(), request).job.status == "completed"
+    with context.room("usr_b", 100):
         pass
 
 
 def test_references_larger_than_all_the_room_there_is_have_it_alone(world: Any) -> None:
-    made = images.generate(world.house(), world.caller(), BOAT).job
-    house = world.house(reference_room_bytes=1, reference_seconds=0.05)
+    made = images.generate(world.context(), world.caller(), BOAT).job
+    context = world.context(reference_room_bytes=1, reference_seconds=0.05)
     request = api.GenerateImage(prompt="A boat", reference_media_ids=(made.media_id,))
-    assert images.generate(house, world.caller(), request).job.status == "completed"
+    assert images.generate(context, world.caller(), request).job.status == "completed"
 
 
 def test_an_account_has_half_of_the_room_or_one_call(world: Any) -> None:
-    house = world.house(reference_room_bytes=100, reference_seconds=0.05)
-    with house.room("usr_a", 20), house.room("usr_a", 30):
-        assert refused(lambda: house.room("usr_a", 1).__enter__()).code == "SERVICE_UNAVAILABLE"
-        with house.room("usr_b", 50):
+    context = world.context(reference_room_bytes=100, reference_seconds=0.05)
+    with context.room("usr_a", 20), context.room("usr_a", 30):
+        assert refused(lambda: context.room("usr_a", 1).__enter__()).code == "SERVICE_UNAVAILABLE"
+        with context.room("usr_b", 50):
             pass
-    with house.room("usr_a", 100):
+    with context.room("usr_a", 100):
         pass
 
 
@@ -287,17 +289,17 @@ def test_references_take_the_room_that_their_servers_say_they_need(
     world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(references, "stream", announced)
-    house = world.house(reference_room_bytes=32, max_reference_bytes=16, reference_seconds=0.05)
+    context = world.context(reference_room_bytes=32, max_reference_bytes=16, reference_seconds=0.05)
     another = replace(world.caller(), account_id="usr_b")
     request = api.GenerateImage(prompt="A boat", reference_image_urls=("https://a.example/b.png",) * 2)
     meanwhile: list[str] = []
 
     def others() -> None:
         world.provider.before = lambda: None
-        meanwhile.append(images.generate(house, another, request).job.status)
+        meanwhile.append(images.generate(context, another, request).job.status)
 
     world.provider.before = others
-    assert images.generate(house, world.caller(), request).job.status == "completed"
+    assert images.generate(context, world.caller(), request).job.status == "completed"
     assert meanwhile == ["completed"]
 
 
@@ -308,24 +310,24 @@ def test_a_reference_that_is_longer_than_announced_is_refused(
         answer.length_bytes -= 1
     monkeypatch.setattr(references, "stream", lambda url, **_: nullcontext(answer))
     request = api.EditImage(prompt="Make it blue", image_url="https://a.example/b.png")
-    assert refused(images.edit, world.house(), world.caller(), request).code == "INVALID_REFERENCE_MEDIA"
+    assert refused(images.edit, world.context(), world.caller(), request).code == "INVALID_REFERENCE_MEDIA"
 
 
 def test_who_has_no_credits_has_nothing_fetched(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(references, "stream", None)  # whoever calls it fails
     caller, url = world.caller(tier="free"), "https://a.example/b.png"
     for _ in range(3):
-        images.generate(world.house(), world.caller(tier="free"), BOAT)
+        images.generate(world.context(), world.caller(tier="free"), BOAT)
     for call, request in (
         (images.generate, api.GenerateImage(prompt="A boat", reference_image_urls=(url,))),
         (images.edit, api.EditImage(prompt="Make it blue", image_url=url)),
     ):
-        assert refused(call, world.house(), caller, request).code == "INSUFFICIENT_CREDITS"
+        assert refused(call, world.context(), caller, request).code == "INSUFFICIENT_CREDITS"
 
 
 def test_a_brand_out_of_reach_is_refused(world: Any) -> None:
     request = api.GenerateImage(prompt="A boat", brand_id="brd_b")
-    error = refused(images.generate, world.house(), world.caller(brand_ids=("brd_a",)), request)
+    error = refused(images.generate, world.context(), world.caller(brand_ids=("brd_a",)), request)
     assert error.code == "BRAND_NOT_AUTHORIZED"
 
 
@@ -334,45 +336,45 @@ def test_a_picture_that_comes_after_its_job_was_given_up_is_removed_and_not_char
 
     def swept() -> None:
         world.lapse()
-        assert recovery.fail_lost(world.house()) == 1
+        assert lost_jobs.fail_lost(world.context()) == 1
 
     world.provider.before = swept
     caller = world.caller()
-    assert refused(images.generate, world.house(), caller, BOAT).code == "AI_GENERATION_FAILED"
+    assert refused(images.generate, world.context(), caller, BOAT).code == "AI_GENERATION_FAILED"
     assert (world.job(caller.operation_id).state, world.spent(), world.media.kept) == ("failed", 0, {})
 
 
 def test_a_claim_that_is_renewed_is_not_swept(world: Any) -> None:
     def looked() -> None:
-        assert recovery.fail_lost(world.house()) == 0
+        assert lost_jobs.fail_lost(world.context()) == 0
 
     world.provider.before = looked
-    assert images.generate(world.house(), world.caller(), BOAT).job.status == "completed"
+    assert images.generate(world.context(), world.caller(), BOAT).job.status == "completed"
 
 
 def test_a_picture_whose_later_try_was_refused_is_neither_made_nor_charged(
     world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first try looks at its references for so long that the next one runs, and is refused for another reason."""
-    caller, check = world.caller(), keeping.check_room
+    caller, check = world.caller(), generated_files.check_room
 
     def overtaken(*arguments: Any) -> None:
-        monkeypatch.setattr(keeping, "check_room", check)
+        monkeypatch.setattr(generated_files, "check_room", check)
         later = replace(caller, try_number=2, brand_ids=())
-        refusal = refused(images.generate, world.house(), later, replace(BOAT, brand_id="brd_x"))
+        refusal = refused(images.generate, world.context(), later, replace(BOAT, brand_id="brd_x"))
         assert refusal.code == "BRAND_NOT_AUTHORIZED"
         check(*arguments)
 
-    monkeypatch.setattr(keeping, "check_room", overtaken)
-    assert refused(images.generate, world.house(), caller, BOAT).code == "IDEMPOTENCY_IN_PROGRESS"
+    monkeypatch.setattr(generated_files, "check_room", overtaken)
+    assert refused(images.generate, world.context(), caller, BOAT).code == "IDEMPOTENCY_IN_PROGRESS"
     assert (world.entries("charge"), world.provider.made) == (0, [])
 
 
 def test_an_operation_of_another_account_gives_nothing_away(world: Any) -> None:
     operation = new_id("op")
-    images.generate(world.house(), world.caller(operation), BOAT)
+    images.generate(world.context(), world.caller(operation), BOAT)
     stranger = world.caller(operation)
     stranger = type(stranger)(
         account_id="usr_other", user_id="usr_other", tier="elite", operation_id=operation
     )
-    assert refused(images.generate, world.house(), stranger, BOAT).code == "IDEMPOTENCY_IN_PROGRESS"
+    assert refused(images.generate, world.context(), stranger, BOAT).code == "IDEMPOTENCY_IN_PROGRESS"

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ai import filming, images, listing, recovery, videos
+from ai.jobs import images, lost_jobs, video_steps, videos, views
 from ai.providers.base import GenerationFailed
 from contracts import ai as api
 from contracts.errors import QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, ApiError
@@ -15,14 +15,14 @@ WAVES = api.GenerateVideo(prompt="Waves", aspect_ratio="9:16", brand_id="brd_a")
 
 def ask(world: Any) -> Any:
     caller = world.caller()
-    accepted = videos.generate(world.house(), caller, WAVES)
+    accepted = videos.generate(world.context(), caller, WAVES)
     assert (accepted.job.status, accepted.job.url, accepted.media) == ("processing", None, None)
     assert (accepted.job.size_bytes, accepted.job.mime_type, accepted.job.credits_charged) == (0, None, 90)
     return caller
 
 
 def shown(world: Any, caller: Any) -> api.AiResult:
-    return listing.show(world.house(), caller, api.JobId(id=world.job(caller.operation_id).id))
+    return views.show(world.context(), caller, api.JobId(id=world.job(caller.operation_id).id))
 
 
 def test_a_video_is_made_and_told_of(world: Any) -> None:
@@ -50,7 +50,7 @@ def test_a_video_is_made_and_told_of(world: Any) -> None:
 @pytest.mark.parametrize("brands", [None, ("brd_a", "brd_b")])
 def test_what_is_told_of_a_video_says_who_may_see_it(brands: tuple[str, ...] | None, world: Any) -> None:
     videos.generate(
-        world.house(), world.caller(brand_ids=brands), msgspec.structs.replace(WAVES, brand_id=None)
+        world.context(), world.caller(brand_ids=brands), msgspec.structs.replace(WAVES, brand_id=None)
     )
     world.work()
     [row] = world.ask("SELECT convert_from(body, 'UTF8')::jsonb AS body FROM outbox")
@@ -68,7 +68,7 @@ def test_a_video_that_is_too_large_is_refunded(world: Any) -> None:
     for known in (True, False):
         world.provider.clip_size_known = known
         caller = ask(world)
-        world.work(world.house(max_video_bytes=100))
+        world.work(world.context(max_video_bytes=100))
         assert "larger than 100 bytes" in (shown(world, caller).job.error or "")
     assert world.spent() == 0
 
@@ -120,32 +120,32 @@ def test_no_room_for_the_video_is_refunded(world: Any) -> None:
 
 def test_nothing_is_processing_for_thirty_minutes(world: Any) -> None:
     caller = ask(world)
-    house = world.house()
+    context = world.context()
     world.provider.script["poll_video"] = [None] * 100
     for _ in range(4):
         world.lapse()
-        filming.make_videos(house)
+        video_steps.make_videos(context)
     world.shift(28 * 60)
-    assert recovery.fail_lost(house) == 0
+    assert lost_jobs.fail_lost(context) == 0
     world.shift(90)
-    assert recovery.fail_lost(house) == 1
+    assert lost_jobs.fail_lost(context) == 1
     job = shown(world, caller).job
     assert (job.status, job.error, job.credits_charged) == ("failed", "It was not finished in time.", 0)
     assert (world.spent(), world.events()) == (0, ["ai.job.failed"])
-    assert filming.make_videos(house) == 0
+    assert video_steps.make_videos(context) == 0
 
 
 def test_a_video_that_was_given_up_while_it_came_in_leaves_no_file(world: Any) -> None:
     caller = ask(world)
-    filming.make_videos(world.house())
+    video_steps.make_videos(world.context())
 
     def late() -> None:
         world.shift(3_600)
-        recovery.fail_lost(world.house())
+        lost_jobs.fail_lost(world.context())
 
     world.provider.before = late
     world.lapse()
-    filming.make_videos(world.house())
+    video_steps.make_videos(world.context())
     assert (world.job(caller.operation_id).state, world.media.kept, world.events()) == (
         "failed",
         {},
@@ -156,7 +156,7 @@ def test_a_video_that_was_given_up_while_it_came_in_leaves_no_file(world: Any) -
 def test_two_workers_of_one_video_keep_one_file(world: Any) -> None:
     """The first was slow: its claim lapsed, another worker took over and finished."""
     caller = ask(world)
-    filming.make_videos(world.house())
+    video_steps.make_videos(world.context())
     slow = [True]
 
     def overtaken() -> None:
@@ -173,17 +173,17 @@ def test_two_workers_of_one_video_keep_one_file(world: Any) -> None:
 
     world.media.commit_upload = committing
     world.lapse()
-    filming.make_videos(world.house())
+    video_steps.make_videos(world.context())
     result = shown(world, caller)
     assert (result.job.status, result.media is not None) == ("completed", True)
     assert (list(world.media.kept), world.events()) == ([result.job.media_id], ["ai.job.completed"])
 
 
 def test_an_image_is_animated_and_fetched_when_it_is_needed(world: Any) -> None:
-    picture = images.generate(world.house(), world.caller(), api.GenerateImage(prompt="Boat"))
+    picture = images.generate(world.context(), world.caller(), api.GenerateImage(prompt="Boat"))
     caller = world.caller()
     accepted = videos.generate(
-        world.house(), caller, api.GenerateVideo(prompt="Waves", media_id=picture.job.media_id)
+        world.context(), caller, api.GenerateVideo(prompt="Waves", media_id=picture.job.media_id)
     )
     assert accepted.job.params.image_to_video
     del world.media.kept[picture.job.media_id]
@@ -193,15 +193,15 @@ def test_an_image_is_animated_and_fetched_when_it_is_needed(world: Any) -> None:
 
 def test_videos_are_for_elite(world: Any) -> None:
     with pytest.raises(ApiError) as refusal:
-        videos.generate(world.house(), world.caller(tier="pro"), WAVES)
+        videos.generate(world.context(), world.caller(tier="pro"), WAVES)
     assert refusal.value.code == "PLAN_REQUIRED"
     assert world.entries("charge") == 0
 
 
 def test_the_same_operation_gets_the_same_job_at_any_time(world: Any) -> None:
     caller = ask(world)
-    ids = {videos.generate(world.house(), caller, WAVES).job.job_id}
+    ids = {videos.generate(world.context(), caller, WAVES).job.job_id}
     world.work()
-    again = videos.generate(world.house(), caller, WAVES)
+    again = videos.generate(world.context(), caller, WAVES)
     assert ids == {again.job.job_id}
     assert (again.job.status, world.spent(), world.provider.count("start_video")) == ("completed", 90, 1)

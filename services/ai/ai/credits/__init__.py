@@ -1,0 +1,1 @@
+"""Credits in the database: balances, auto-refill, payments' calls and clawbacks."""

@@ -1,0 +1,1 @@
+"""What clients ask the provider for, and the background work on it."""

@@ -1,0 +1,58 @@
+"""Jobs as clients see them: one by one, and page by page of a cursor."""
+
+from ai.context import AppContext
+from ai.credits import balances
+from ai.records import Job
+from ai.store.jobs import Jobs
+from chassis.cursor import decode_position, encode_position
+from contracts import ai as api
+from contracts.caller import Caller
+from contracts.errors import NOT_FOUND, ApiError
+from contracts.media import Media, MediaId
+
+
+def result(context: AppContext, caller: Caller, job: Job) -> api.AiResult:
+    """decisions "GET /ai/jobs/{id} credits": charged is the job's, the rest is now."""
+    media = current_media(context, caller, job)
+    with context.database.reading() as connection:
+        now = balances.after_charge(connection, caller.account_id, caller.tier, job.credits_charged)
+    return api.AiResult(job=job.view(), media=media, credits=now)
+
+
+def show(context: AppContext, caller: Caller, request: api.JobId) -> api.AiResult:
+    with context.database.reading() as connection:
+        job = Jobs(connection).get(caller.account_id, request.id, caller.brand_ids)
+    if job is None:
+        raise ApiError(NOT_FOUND)
+    return result(context, caller, job)
+
+
+def current_media(context: AppContext, caller: Caller, job: Job) -> Media | None:
+    """The job's file as it stands now; None when it is gone."""
+    if job.media is None:
+        return None
+    try:
+        media: Media = context.media.get_media(caller, MediaId(id=job.media.media_id))
+    except ApiError as error:
+        if error.row is NOT_FOUND:
+            return None
+        raise
+    return media
+
+
+def show_list(context: AppContext, caller: Caller, request: api.ListJobs) -> api.JobList:
+    """Newest first."""
+    with context.database.reading() as connection:
+        found = Jobs(connection).listed(
+            caller.account_id,
+            brand_ids=caller.brand_ids,
+            kind=request.kind,
+            before=decode_position(request.cursor),
+            limit=request.limit + 1,
+        )
+        now = balances.after_charge(connection, caller.account_id, caller.tier, 0)
+    shown = found[: request.limit]
+    cursor = encode_position(shown[-1].created_at, shown[-1].id) if len(found) > len(shown) else None
+    return api.JobList(
+        jobs=tuple(job.view() for job in shown), next_cursor=cursor, credits_remaining=now.remaining
+    )

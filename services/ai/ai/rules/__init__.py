@@ -1,0 +1,1 @@
+"""Pure rules and figures: no I/O, no SQL, no clock."""

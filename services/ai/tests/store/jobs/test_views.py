@@ -1,0 +1,83 @@
+"""Jobs as clients see them, and who sees which."""
+
+from typing import Any
+
+import pytest
+
+from ai.jobs import images, videos, views
+from contracts import ai as api
+from contracts.errors import ApiError
+
+
+def image(world: Any, prompt: str = "Boat", **reach: Any) -> api.AiJob:
+    return images.generate(world.context(), world.caller(**reach), api.GenerateImage(prompt=prompt)).job
+
+
+def listed(world: Any, request: api.ListJobs | None = None, **reach: Any) -> list[str]:
+    found = views.show_list(world.context(), world.caller(**reach), request or api.ListJobs())
+    return [job.job_id for job in found.jobs]
+
+
+def test_jobs_come_newest_first_page_by_page(world: Any) -> None:
+    made = [image(world).job_id for _ in range(5)][::-1]
+    seen: list[str] = []
+    cursor = None
+    for size in (2, 2, 1):
+        page = views.show_list(world.context(), world.caller(), api.ListJobs(limit=2, cursor=cursor))
+        assert len(page.jobs) == size
+        assert page.credits_remaining == 2_350
+        seen += [job.job_id for job in page.jobs]
+        cursor = page.next_cursor
+    assert (seen, cursor) == (made, None)
+
+
+def test_jobs_are_listed_by_kind(world: Any) -> None:
+    image(world)
+    video = videos.generate(world.context(), world.caller(), api.GenerateVideo(prompt="Waves")).job
+    assert listed(world, api.ListJobs(kind="video")) == [video.job_id]
+    assert listed(world, api.ListJobs(kind="image_edit")) == []
+    assert len(listed(world)) == 2
+
+
+@pytest.mark.parametrize("cursor", ["x", "WyJhIiwiYiJd", "WyIyMDI2LTAxLTAxVDAwOjAwOjAwIiwiYiJd"])
+def test_a_made_up_cursor_is_refused(world: Any, cursor: str) -> None:
+    with pytest.raises(ApiError, match="VALIDATION_ERROR"):
+        listed(world, api.ListJobs(cursor=cursor))
+
+
+def test_a_restricted_token_sees_what_tokens_within_its_reach_made(world: Any) -> None:
+    free = image(world)
+    first = image(world, brand_ids=("brd_a",))
+    both = image(world, brand_ids=("brd_a", "brd_b"))
+    assert listed(world) == [both.job_id, first.job_id, free.job_id]
+    assert listed(world, brand_ids=("brd_a",)) == [first.job_id]
+    assert listed(world, brand_ids=("brd_a", "brd_b")) == [both.job_id, first.job_id]
+    assert listed(world, brand_ids=("brd_b",)) == []
+    for hidden in (free, both):
+        with pytest.raises(ApiError, match="NOT_FOUND"):
+            views.show(world.context(), world.caller(brand_ids=("brd_a",)), api.JobId(id=hidden.job_id))
+
+
+def test_another_accounts_job_is_not_found(world: Any) -> None:
+    job = image(world)
+    stranger = type(world)(world.database)
+    assert listed(stranger) == []
+    with pytest.raises(ApiError, match="NOT_FOUND"):
+        views.show(stranger.context(), stranger.caller(), api.JobId(id=job.job_id))
+
+
+def test_media_that_is_gone_is_null_and_the_job_stays(world: Any) -> None:
+    job = image(world)
+    world.media.kept.clear()
+    result = views.show(world.context(), world.caller(), api.JobId(id=job.job_id))
+    assert (result.media, result.job.status, result.job.media_id) == (None, "completed", job.media_id)
+
+
+def test_with_every_place_taken_a_call_is_refused_before_it_is_charged(world: Any) -> None:
+    context = world.context(live_calls=1)
+    with (
+        context.live_call(),
+        pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"),
+        context.live_call(),
+    ):
+        pytest.fail("there was no place")

@@ -1,0 +1,397 @@
+"""Auto-refill on a real database, with a provider that may die, lie silent or tell twice."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from sqlalchemy import text
+
+from ai.credits.auto_refill import run_refills, set_auto_refill, take_hook
+from ai.credits.balances import balance, charge
+from ai.jobs import lifecycle
+from ai.payments.base import PackSale
+from ai.payments.manual import Manual
+from ai.rules.prices import CreditSettings
+from chassis import telemetry
+from chassis.db.database import Database
+from chassis.telemetry import tracing
+from contracts.ai import AutoRefill, PaymentHook, SetAutoRefill
+from contracts.caller import Caller, operator
+from contracts.errors import ApiError
+from testkit.collector import Collector
+
+SETTINGS = CreditSettings(payment_provider="stripe")
+ANN = Caller(account_id="usr_1", user_id="usr_1", tier="free")
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+WISH = SetAutoRefill(
+    account_id="usr_1", tier="free", enabled=True, threshold=25, amount=1_000, payment_customer="cus_1",
+    payment_method="pm_1",
+)  # fmt: skip
+Set = Callable[[datetime], None]
+#: A client's own, to be recorded.
+CAUSE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+@pytest.fixture
+def till(new_till: Any) -> Any:
+    return new_till()
+
+
+@pytest.fixture
+def wished(database: Database, at: Set) -> None:
+    at(NOON)
+    wish(database)
+
+
+def wish(database: Database, **changes: Any) -> None:
+    set_auto_refill(database, operator(), replace(WISH, **changes))
+
+
+def spend(database: Database, amount: int, operation_id: str) -> None:
+    with database.transaction() as connection:
+        charge(
+            connection, SETTINGS, ANN, operation_id=operation_id, job_id=None, credits=amount, action="image"
+        )  # fmt: skip
+
+
+def begin(database: Database, kind: str) -> None:
+    """What a call that spends credits does first."""
+    context: Any = SimpleNamespace(database=database, settings=SimpleNamespace(credits=SETTINGS))
+    lifecycle.begin(context, ANN, kind, lease_seconds=0, prompt="A boat", brief="A boat")
+
+
+def run(database: Database, till: Any) -> None:
+    """Ticks until nothing is left to do; claims lapse at once."""
+    with database.transaction() as connection:
+        connection.execute(text("UPDATE refills SET look_at = clock_timestamp() WHERE state = 'open'"))
+    for _ in range(5):
+        if run_refills(database, SETTINGS, till) == 0:
+            return
+    raise AssertionError("it never comes to rest")
+
+
+def tell(database: Database, order_id: str, till: Any) -> None:
+    take_hook(database, SETTINGS, till, PaymentHook(provider="stripe", body=order_id, signature=""))
+
+
+def bonus(database: Database) -> int:
+    with database.reading() as connection:
+        return balance(connection, SETTINGS, ANN).credits.bonus
+
+
+def shown(database: Database) -> AutoRefill:
+    with database.reading() as connection:
+        return balance(connection, SETTINGS, ANN).auto_refill
+
+
+@pytest.mark.usefixtures("wished")
+def test_a_charge_that_leaves_too_little_is_followed_by_a_refill(database: Database, till: Any) -> None:
+    run(database, till)
+    spend(database, 5, "op_1")
+    run(database, till)
+    assert bonus(database) == 0  # 25 are not below 25
+    spend(database, 1, "op_2")
+    run(database, till)
+    assert bonus(database) == 1_000
+    assert [order.price_cents for order in till.orders.values()] == [1_800]
+    assert shown(database).status == "active"
+
+
+@pytest.mark.usefixtures("wished")
+def test_an_answer_that_is_lost_is_asked_for_again_in_the_same_words(database: Database, till: Any) -> None:
+    till.mood = "silent"  # it takes the money, and does not say so
+    spend(database, 10, "op_1")
+    run(database, till)
+    assert (bonus(database), shown(database).status) == (0, "pending")
+    till.mood = "paid"
+    run(database, till)
+    assert (bonus(database), len(till.orders)) == (1_000, 1)
+
+
+@pytest.mark.usefixtures("wished")
+def test_an_order_that_is_a_day_old_is_looked_for_and_never_sent_again(
+    database: Database, at: Set, till: Any
+) -> None:
+    till.mood = "silent"
+    spend(database, 10, "op_1")
+    run(database, till)
+    at(NOON + timedelta(hours=23, minutes=1))
+    till.mood = "paid"
+    till.pay = None  # whoever calls it fails
+    run(database, till)
+    assert bonus(database) == 1_000
+
+
+@pytest.mark.usefixtures("wished")
+@pytest.mark.parametrize("taken", [True, False])
+def test_an_order_that_is_only_told_an_old_failure_is_looked_for(
+    database: Database, at: Set, till: Any, taken: bool
+) -> None:
+    till.mood = "silent" if taken else "unheard"
+    spend(database, 10, "op_1")
+    run(database, till)
+    till.mood = "stuck"
+    run(database, till)
+    assert (bonus(database), shown(database).status) == ((1_000, "active") if taken else (0, "pending"))
+    at(NOON + timedelta(minutes=59))
+    run(database, till)
+    assert shown(database).status == ("active" if taken else "pending")
+    at(NOON + timedelta(minutes=61))
+    run(database, till)
+    assert shown(database).status == ("active" if taken else "payment_failed")
+    till.mood = "paid"
+    spend(database, 1, "op_2")
+    run(database, till)
+    assert bonus(database) == 1_000
+
+
+@pytest.mark.usefixtures("wished")
+def test_an_order_that_never_came_in_is_given_up_after_a_day(database: Database, at: Set, till: Any) -> None:
+    till.mood = "unheard"
+    spend(database, 10, "op_1")
+    run(database, till)
+    at(NOON + timedelta(hours=23, minutes=1))
+    run(database, till)
+    assert (bonus(database), shown(database).status) == (0, "payment_failed")
+
+
+@pytest.mark.usefixtures("wished")
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize(
+    "change", [{"enabled": False}, {"payment_method": "pm_2"}, {"payment_customer": "cus_2"}, {"amount": 500}]
+)
+def test_an_order_that_is_wished_no_more_is_looked_for_and_not_sent_again(
+    database: Database, at: Set, till: Any, change: dict[str, Any], taken: bool
+) -> None:
+    till.mood = "silent" if taken else "unheard"
+    spend(database, 10, "op_1")
+    run(database, till)
+    wish(database, **change)
+    till.mood, till.pay = "paid", None  # whoever calls it fails
+    for minutes in (1, 59, 61):
+        at(NOON + timedelta(minutes=minutes))
+        run(database, till)
+        assert bonus(database) == (1_000 if taken else 0)
+    with database.reading() as connection:
+        states = connection.execute(text("SELECT state FROM refills")).scalars().all()
+    assert states == ["paid" if taken else "failed"]
+
+
+@pytest.mark.usefixtures("wished")
+@pytest.mark.parametrize("last", [timedelta(minutes=70), timedelta(hours=22, minutes=50)])
+def test_an_order_that_came_in_late_is_not_given_up_before_it_can_be_found(
+    database: Database, at: Set, till: Any, last: timedelta
+) -> None:
+    till.mood = "unheard"
+    spend(database, 10, "op_1")
+    run(database, till)
+    at(NOON + last)
+    till.mood = "silent"
+    run(database, till)
+    wish(database, payment_method="pm_2")
+    at(NOON + last + timedelta(minutes=15))
+    till.mood, find, till.find = "paid", till.find, lambda order_id: None  # the search is behind
+    run(database, till)
+    till.find = find
+    run(database, till)
+    assert (bonus(database), len(till.orders)) == (1_000, 1)
+
+
+@pytest.mark.usefixtures("wished")
+def test_credits_are_given_once_whatever_arrives_twice(database: Database, till: Any) -> None:
+    till.mood = "silent"
+    spend(database, 10, "op_1")
+    run(database, till)
+    (order_id,) = till.orders
+    tell(database, order_id, till)
+    assert bonus(database) == 1_000
+    tell(database, order_id, till)
+    till.mood = "paid"
+    run(database, till)
+    assert bonus(database) == 1_000
+
+
+@pytest.mark.usefixtures("wished")
+def test_a_payment_that_waits_is_looked_up_until_it_is_decided(
+    database: Database, at: Set, till: Any
+) -> None:
+    till.mood = "pending"
+    spend(database, 10, "op_1")
+    run(database, till)
+    at(NOON + timedelta(days=3))
+    run(database, till)
+    assert (bonus(database), shown(database).status) == (0, "pending")
+    (order_id,) = till.states
+    till.states[order_id] = type(till.states[order_id]).PAID
+    run(database, till)
+    assert bonus(database) == 1_000
+
+
+@pytest.mark.usefixtures("wished")
+def test_a_declined_card_is_told_and_tried_again_after_the_next_charge(
+    database: Database, at: Set, till: Any
+) -> None:
+    till.mood = "failed"
+    spend(database, 10, "op_1")
+    run(database, till)
+    assert (bonus(database), shown(database).status) == (0, "payment_failed")
+    at(NOON + timedelta(minutes=30))
+    run(database, till)
+    assert len(till.orders) == 1
+    till.mood = "paid"
+    spend(database, 10, "op_2")
+    run(database, till)
+    assert (bonus(database), shown(database).status) == (1_000, "active")
+
+
+@pytest.mark.usefixtures("wished")
+def test_a_declined_card_is_tried_again_by_a_call_that_nothing_is_left_for(
+    database: Database, at: Set, till: Any
+) -> None:
+    till.mood = "failed"
+    spend(database, 30, "op_1")
+    run(database, till)
+    at(NOON + timedelta(minutes=30))
+    till.mood = "paid"
+    with pytest.raises(ApiError, match="INSUFFICIENT_CREDITS"):
+        begin(database, "caption")
+    run(database, till)
+    assert (bonus(database), shown(database).status) == (1_000, "active")
+
+
+@pytest.mark.usefixtures("wished")
+def test_a_card_that_is_declined_again_and_again_is_asked_no_more_until_auto_refill_is_saved(
+    database: Database, at: Set, till: Any
+) -> None:
+    till.mood = "failed"
+    spend(database, 30, "op_1")
+    for halves in range(8):
+        at(NOON + timedelta(days=halves / 2))
+        with pytest.raises(ApiError, match="INSUFFICIENT_CREDITS"):
+            begin(database, "caption")
+        run(database, till)
+    assert (len(till.orders), shown(database).status) == (5, "payment_failed")
+    wish(database)
+    till.mood = "paid"
+    run(database, till)
+    assert (len(till.orders), shown(database).status) == (6, "active")
+
+
+@pytest.mark.usefixtures("wished")
+def test_a_call_that_costs_more_than_there_is_asks_for_nothing_above_the_threshold(
+    database: Database, till: Any
+) -> None:
+    run(database, till)
+    with pytest.raises(ApiError, match="INSUFFICIENT_CREDITS"):
+        begin(database, "video")
+    run(database, till)
+    assert till.orders == {}
+
+
+@pytest.mark.usefixtures("wished")
+def test_a_payment_that_succeeds_after_its_failure_is_credited(database: Database, till: Any) -> None:
+    till.mood = "failed"
+    spend(database, 10, "op_1")
+    run(database, till)
+    (order_id,) = till.states
+    till.states[order_id] = type(till.states[order_id]).PAID
+    tell(database, order_id, till)
+    assert (bonus(database), shown(database).status) == (1_000, "active")
+
+
+@pytest.mark.usefixtures("wished")
+def test_a_payment_of_another_amount_gives_nothing(database: Database, till: Any) -> None:
+    till.mood = "silent"
+    spend(database, 10, "op_1")
+    run(database, till)
+    (order_id,) = till.orders
+    till.orders[order_id] = type(till.orders[order_id])(order_id, "usr_1", 5, "cus_1", "pm_1")
+    tell(database, order_id, till)
+    assert (bonus(database), shown(database).status) == (0, "payment_failed")
+
+
+def test_one_refill_in_ten_minutes_and_five_a_day_although_it_is_never_enough(
+    database: Database, at: Set, till: Any
+) -> None:
+    at(NOON)
+    wish(database, threshold=1_000_000)
+    made = {}
+    for minutes in (0, 1, 9, 10, 15, 20, 30, 40, 50, 300, 12 * 60, 12 * 60 + 5, 12 * 60 + 11):
+        at(NOON + timedelta(minutes=minutes, seconds=1 + minutes / 10))
+        run(database, till)
+        made[minutes] = len(till.orders)
+    assert made == {
+        0: 1, 1: 1, 9: 1, 10: 2, 15: 2, 20: 3, 30: 4, 40: 5, 50: 5, 300: 5, 720: 6, 725: 6, 731: 7,
+    }  # fmt: skip
+
+
+def test_turned_off_or_without_a_way_to_pay_nothing_is_asked_for(
+    database: Database, at: Set, till: Any
+) -> None:
+    at(NOON)
+    wish(database, payment_method=None)
+    spend(database, 10, "op_1")
+    run(database, till)
+    assert shown(database).status == "no_payment_method"
+    wish(database)
+    wish(database, enabled=False, threshold=None, amount=None)
+    spend(database, 1, "op_2")
+    run(database, till)
+    seen = shown(database)
+    assert (seen.status, seen.enabled, seen.threshold, seen.amount) == ("off", False, 25, 1_000)
+    assert till.orders == {}
+
+
+@pytest.mark.usefixtures("wished")
+def test_without_a_provider_nothing_is_asked_for_and_nobody_may_speak_for_one(database: Database) -> None:
+    spend(database, 10, "op_1")
+    assert run_refills(database, CreditSettings(), Manual()) == 0
+    for provider in ("manual", "stripe"):
+        with pytest.raises(ApiError, match="VALIDATION_ERROR"):
+            hook = PaymentHook(provider=provider, body="{}", signature="t=1,v1=0")
+            take_hook(database, CreditSettings(), Manual(), hook)
+
+
+@pytest.mark.parametrize(
+    ("changes", "caller"),
+    [
+        ({"amount": 750}, operator()),
+        ({"amount": None}, operator()),
+        ({"threshold": None}, operator()),
+        ({"tier": "gold"}, operator()),
+        ({}, ANN),
+        ({}, replace(ANN, scopes=("*",))),
+    ],
+)
+def test_a_wish_that_makes_no_sense_or_is_not_the_operators_is_refused(
+    database: Database, changes: dict[str, Any], caller: Caller
+) -> None:
+    with pytest.raises(ApiError):
+        set_auto_refill(database, caller, replace(WISH, **changes))
+    assert shown(database).enabled is False
+
+
+def test_a_pack_that_was_bought_is_credited_once(database: Database, till: Any) -> None:
+    settings = CreditSettings(payment_provider="stripe", pack_links={1_500: "https://buy.example"})
+    hook = PaymentHook(provider="stripe", body="", signature="")
+    for size in (1_500, 1_500, 700):
+        till.read_hook = lambda *_, size=size: PackSale(f"cs_{size}", "usr_1", size)
+        take_hook(database, settings, till, hook)
+    assert bonus(database) == 1_500
+
+
+@pytest.mark.usefixtures("wished")
+def test_a_payment_goes_on_with_the_trace_of_the_charge_that_left_too_little(
+    database: Database, till: Any, recording: Collector
+) -> None:
+    run(database, till)
+    with tracing.request("POST", "/api/v1/ai/images", CAUSE, "req_1"):
+        spend(database, 10, "op_1")
+    run(database, till)
+    telemetry.stop()
+    [request] = recording.spans(kind="server")
+    [refill] = recording.spans(name="refill")
+    assert (refill.trace_id, refill.parent_id) == (request.trace_id, request.span_id)

@@ -1,0 +1,1 @@
+"""What removes objects and rows that are not needed any more."""

@@ -1,0 +1,92 @@
+"""What the use cases share, made once per process: settings, storage, the confined workshop."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import cache
+
+from chassis.db.database import Database
+from chassis.sandbox.pool import Limits, SandboxPool
+from contracts.caller import Caller
+from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
+from contracts.media import Media, Storage
+from contracts.plans import PLANS
+from media.config import Settings
+from media.records import MediaRow, Upload, storage
+from media.storage.bucket import Objects
+from media.store import Connection
+from media.store.uploads import Uploads
+
+#: Of addresses given to our own services. Our choice.
+ADDRESS_LASTS = timedelta(hours=1)
+#: A picture of 100 megapixels takes 400 MB once decoded, and twice that while it is made smaller. Our choice.
+_LIMITS = Limits(memory_bytes=1280 * 2**20, seconds=60, cpu_seconds=20, file_bytes=256 * 2**20)
+#: Files looked at, or waiting for a confined process, at once; well below MAX_WORKERS. Our choice.
+_LOOKS, _LOOK_WAIT_SECONDS = 32, 5.0
+
+
+class AppContext:
+    """One process's working parts over one database and one bucket."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self.database = database
+        self.settings = settings
+        self.objects = Objects(settings)
+        self._looks = threading.BoundedSemaphore(_LOOKS)
+        self.workshop = SandboxPool("media.decoder.functions", _LIMITS, at_once=settings.confined_at_once)
+
+    @contextmanager
+    def look(self) -> Iterator[None]:
+        """Around what reads a whole file: however many come, workers are left for everything else.
+
+        Raises SERVICE_UNAVAILABLE when no turn comes.
+        """
+        if not self._looks.acquire(timeout=_LOOK_WAIT_SECONDS):
+            raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5)
+        try:
+            yield
+        finally:
+            self._looks.release()
+
+    def storage(self, connection: Connection, caller: Caller) -> Storage:
+        used = Uploads(connection).used_bytes(caller.account_id)
+        return storage(used, PLANS[caller.tier].storage_bytes)
+
+    def public_url(self, object_name: str) -> str:
+        return f"{self.settings.public_base_url}/{object_name}"
+
+    def view(self, row: MediaRow) -> Media:
+        return Media(
+            media_id=row.id,
+            filename=row.filename,
+            mime_type=row.mime_type,
+            size_bytes=row.size_bytes,
+            type=row.kind,
+            url=self.public_url(row.object_name),
+            scheduled_post_id=row.scheduled_post_id,
+            created_at=row.created_at,
+            width=row.width,
+            height=row.height,
+            duration_seconds=row.duration_seconds,
+        )
+
+
+def reachable(caller: Caller, row: MediaRow | None, field: str | None = None) -> MediaRow:
+    """The media, if it is the caller's to see (decisions "Who sees and pays what"). Raises NOT_FOUND (with `field`)."""
+    if row is None or not reaches(caller, row):
+        raise ApiError(NOT_FOUND, **({"field": field} if field else {}))
+    return row
+
+
+def reaches(caller: Caller, row: MediaRow | Upload) -> bool:
+    """Whether it is the caller's account's and, for a token of single brands, of these alone."""
+    if row.account_id != caller.account_id or caller.brand_ids is None:
+        return row.account_id == caller.account_id
+    return bool(row.brand_ids) and set(row.brand_ids) <= set(caller.brand_ids)
+
+
+@cache
+def context_of(database: Database) -> AppContext:
+    """The context of this process's database, with the settings of the environment. Raises ConfigError."""
+    return AppContext(database, Settings.from_env())

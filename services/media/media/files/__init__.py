@@ -1,0 +1,1 @@
+"""What clients and other services do with files."""

@@ -1,0 +1,66 @@
+"""Which posts have which media: said provisionally before a post is stored, for good by the event `post.media`."""
+
+from contracts.caller import Caller
+from contracts.events import PostMedia
+from contracts.media import AttachedMedia, AttachMedia, DetachMedia
+from contracts.record import Nothing
+from media.context import AppContext, reachable
+from media.store import Connection
+from media.store.attachments import Attachments
+from media.store.files import Files
+
+
+def attach(context: AppContext, caller: Caller, request: AttachMedia) -> AttachedMedia:
+    """Hold the files for a post about to be stored; nobody deletes one meanwhile.
+
+    What the post had before stays until the event says otherwise: the caller may die before it stores the change.
+    Raises NOT_FOUND with field media_ids.
+    """
+    with context.database.transaction() as connection:
+        files, attachments = Files(connection), Attachments(connection)
+        found = files.many(request.media_ids, lock=True)
+        for media_id in request.media_ids:
+            reachable(caller, found.get(media_id), "media_ids")
+        attachments.detach_provisional(request.post_id, keep=request.media_ids)
+        attachments.attach(
+            caller.account_id,
+            request.post_id,
+            found,
+            confirmed=False,
+            revision=request.revision,
+            operation_id=caller.operation_id,
+        )
+        found = files.many(request.media_ids)
+    return AttachedMedia(media=tuple(context.view(found[media_id]) for media_id in request.media_ids))
+
+
+def detach(context: AppContext, request: DetachMedia) -> Nothing:
+    """Detaches a post's files at once. The event about it comes later; earlier events may still be on their way."""
+    with context.database.transaction() as connection:
+        attachments = Attachments(connection)
+        if not request.revision:
+            attachments.detach(request.post_id)
+            return Nothing()
+        attachments.detach_earlier_tries(request.post_id)
+        if request.revision > 1:
+            attachments.is_news(request.post_id, request.revision - 1)
+        attachments.release(request.post_id, request.revision)
+    return Nothing()
+
+
+def on_post_media(connection: Connection, account_id: str, word: PostMedia) -> None:
+    """Applies what a post says of its files. An older revision that arrives late changes nothing."""
+    files, attachments = Files(connection), Attachments(connection)
+    if not attachments.is_news(word.post_id, word.revision):
+        return
+    attachments.detach_earlier_tries(word.post_id)
+    held = [row.id for row in files.many(word.media_ids, lock=True).values() if row.account_id == account_id]
+    if word.state == "pending":
+        attachments.release(word.post_id, word.revision, keep=held)
+        attachments.attach(account_id, word.post_id, held, confirmed=True, revision=word.revision)
+        files.mark_attached(held)
+        return
+    attachments.release(word.post_id, word.revision)
+    if word.state == "published":
+        files.mark_attached(held)
+        files.mark_published(held)

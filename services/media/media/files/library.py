@@ -1,0 +1,92 @@
+"""Media as clients and our own services see and delete it."""
+
+from chassis.cursor import decode_position, encode_position
+from chassis.runtime.loops import wake
+from contracts.caller import Caller
+from contracts.errors import MEDIA_IN_USE, NOT_FOUND, ApiError
+from contracts.media import (
+    ListMedia,
+    LocatedFile,
+    LocateFile,
+    Media,
+    MediaDeleted,
+    MediaId,
+    MediaList,
+    StorageView,
+)
+from contracts.plans import PLANS
+from media import names
+from media.context import ADDRESS_LASTS, AppContext, reachable
+from media.store.attachments import Attachments
+from media.store.files import Files
+from media.store.removals import Removals
+
+
+def show_list(context: AppContext, caller: Caller, request: ListMedia) -> MediaList:
+    """Newest first."""
+    with context.database.reading() as connection:
+        found = Files(connection).newest(
+            caller.account_id,
+            brand_ids=caller.brand_ids,
+            after=decode_position(request.cursor),
+            limit=request.limit + 1,
+        )
+        quota = context.storage(connection, caller)
+    shown, cursor = found[: request.limit], None
+    if len(found) > request.limit:
+        cursor = encode_position(shown[-1].created_at, shown[-1].id)
+    return MediaList(media=tuple(map(context.view, shown)), tier=caller.tier, quota=quota, next_cursor=cursor)
+
+
+def show(context: AppContext, caller: Caller, request: MediaId) -> Media:
+    """Raises NOT_FOUND."""
+    with context.database.reading() as connection:
+        return context.view(reachable(caller, Files(connection).get(request.id)))
+
+
+def delete(context: AppContext, caller: Caller, request: MediaId) -> MediaDeleted:
+    """Gone at once; its objects follow. Raises NOT_FOUND, but for the operation that has deleted it; MEDIA_IN_USE."""
+    with context.database.transaction() as connection:
+        files = Files(connection)
+        try:
+            row = reachable(caller, files.many([request.id], lock=True).get(request.id))
+        except ApiError:
+            if files.deleted_by(caller.account_id, caller.operation_id) != request.id:
+                raise
+            return MediaDeleted(success=True, media_id=request.id)
+        if post_id := Attachments(connection).holder(row.id):
+            raise ApiError(MEDIA_IN_USE, scheduled_post_id=post_id)
+        files.remove(row.id)
+        if caller.operation_id is not None:
+            files.note_deleted(row.account_id, row.id, caller.operation_id)
+        Removals(connection).add([row])
+    wake("remove_objects")
+    return MediaDeleted(success=True, media_id=row.id)
+
+
+def show_storage(context: AppContext, caller: Caller) -> StorageView:
+    with context.database.reading() as connection:
+        quota = context.storage(connection, caller)
+    return StorageView(quota=quota, max_file_bytes=PLANS[caller.tier].max_file_bytes)
+
+
+def locate(context: AppContext, request: LocateFile) -> LocatedFile:
+    """Public: whoever has the address may fetch the file. Raises NOT_FOUND."""
+    if not names.is_key(request.key):
+        raise ApiError(NOT_FOUND)
+    with context.database.reading() as connection:
+        row = Files(connection).of_key(request.key)
+    if row is not None and request.filename == row.slug:
+        name, mime_type, size_bytes = row.object_name, row.mime_type, row.size_bytes
+    elif row is not None and row.jpeg_size_bytes and request.filename == names.jpeg_slug(row.slug):
+        name, mime_type, size_bytes = row.jpeg_name, "image/jpeg", row.jpeg_size_bytes
+    else:
+        raise ApiError(NOT_FOUND)
+    return LocatedFile(
+        source_url=context.objects.get_address(name, mime_type, ADDRESS_LASTS),
+        mime_type=mime_type,
+        size_bytes=size_bytes,
+        # Nothing under a key ever changes: the key says it all.
+        etag=f'"{row.key}-{size_bytes}"',
+        created_at=row.created_at,
+    )

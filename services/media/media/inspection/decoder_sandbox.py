@@ -1,0 +1,59 @@
+"""What confines the decoder of strangers' files here: checked and logged at start, reported to the operator."""
+
+import structlog
+
+from chassis.config import ConfigError
+from chassis.sandbox.confinement import Confinement
+from chassis.sandbox.pool import NotStarted, SandboxPool
+from contracts.caller import Caller
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from contracts.media import SandboxReport
+from media.config import Settings
+from media.context import AppContext
+
+log = structlog.get_logger()
+
+
+def check(settings: Settings) -> None:
+    """Logs what holds on this kernel, in one line. Raises ConfigError when a required sandbox is not complete."""
+    workshop = SandboxPool("media.decoder.functions")
+    try:
+        held = workshop.confinement()
+    except NotStarted as error:
+        raise ConfigError(f"no file can be decoded: {error}") from error
+    finally:
+        workshop.close()
+    tell = log.warning if held.missing else log.info
+    tell(
+        "decoder_sandbox",
+        landlock_abi=held.landlock_abi,
+        seccomp=held.seccomp,
+        network_namespace=held.network_namespace,
+        missing=held.missing,
+        required=settings.sandbox_required,
+    )
+    if held.missing and settings.sandbox_required:
+        raise ConfigError(
+            f"the sandbox of uploaded files lacks {' and '.join(held.missing)} on this kernel or in this container. "
+            'MEDIA_SANDBOX_REQUIRED=false starts without (services/media/README.md, "The sandbox")'
+        )
+
+
+def report(context: AppContext, caller: Caller) -> SandboxReport:
+    """What a decoder that starts now is confined by. Raises FORBIDDEN (not the operator), SERVICE_UNAVAILABLE."""
+    caller.check_operator()
+    try:
+        held = context.workshop.confinement()
+    except NotStarted as error:
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
+    return _report(held, context.settings.sandbox_required)
+
+
+def _report(held: Confinement, required: bool) -> SandboxReport:
+    return SandboxReport(
+        landlock_abi=held.landlock_abi,
+        seccomp=held.seccomp,
+        network_namespace=held.network_namespace,
+        missing=held.missing,
+        required=required,
+    )
