@@ -1,1 +1,1 @@
-"""The AI service: credits, and what they are spent on."""
+"""The AI service: the credit ledger and the jobs that credits pay for."""

@@ -1,4 +1,4 @@
-"""The service's settings: the only reader of its environment."""
+"""The service's settings. Only this module reads the environment."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,8 @@ from ai.rules.prices import PACK_PRICES_USD, CreditSettings
 from chassis import config
 from contracts.record import Record
 
-#: chassis' own default, and how many workers are kept for everything that waits for no provider. Our choice.
+#: The default of MAX_WORKERS in chassis, and how many workers stay free for calls that wait for no provider. Our
+#: choice.
 _DEFAULT_WORKERS, _SPARE_WORKERS = 64, 16
 
 
@@ -21,37 +22,37 @@ class Settings(Record):
     stripe: StripeSettings
     gemini: GeminiSettings
     openai: OpenAiSettings
-    #: A provider's name by images, videos, captions; empty: the first that has a key.
+    #: The provider's name for each of images, videos and captions. Empty: the first provider that has a key.
     providers: Mapping[str, str]
     upgrade_url: str
-    #: Hosts this deployment routes itself, past the address check (local-stack.md).
+    #: Hosts that this deployment routes itself, past the address check (local-stack.md).
     outbound_host_map: Mapping[str, str]
-    #: All of an image call, all of a caption call: below what the gateway waits (90 s, 60 s). Our choice.
+    #: How long an image call and a caption call may take. Our choice: less than the gateway waits (90 s, 60 s).
     image_seconds: float = 75.0
     caption_seconds: float = 45.0
-    #: One step of a video: starting it, a look at it. Our choice.
+    #: How long one step of a video may take: starting it, or polling it. Our choice.
     step_seconds: float = 60.0
-    #: Bringing a finished video into storage. Our choice.
+    #: How long the transfer of a finished video into storage may take. Our choice.
     fetch_seconds: float = 300.0
-    #: Between two looks at a video on its way. Our choice.
+    #: How often a video is polled. Our choice.
     poll_seconds: float = 5.0
-    #: A job that is not done by then is failed: none is `processing` for 30 minutes. Our choice.
+    #: A job that has not ended by then is failed, so that none is `processing` for 30 minutes. Our choice.
     job_limit_seconds: float = 29 * 60.0
     #: A claim lapses this long after its process stopped renewing it. Our choice.
     lease_seconds: float = 20.0
-    #: Calls that make a picture or caption, at once: so many wait here for their turn, so many are at the provider.
-    #: The first stays below MAX_WORKERS. Our choice.
+    #: How many image and caption calls run in a process, and how many of them call the provider at once; the others
+    #: wait. `live_calls` must be below MAX_WORKERS. Our choice.
     live_calls: int = _DEFAULT_WORKERS - _SPARE_WORKERS
     provider_calls: int = 24
-    #: Steps of videos at once. Our choice.
+    #: How many video steps run at once. Our choice.
     video_steps: int = 16
-    #: References: the largest, and how long all of a call may take. Our choice.
+    #: The largest reference image, and how long fetching all references of a call may take. Our choice.
     max_reference_bytes: int = 10 * 2**20
-    #: References in memory at once; while the provider is asked each is there again, in base64. Our choice: a third of
-    #: 1 GiB in all.
-    reference_room_bytes: int = 128 * 2**20
+    #: Memory for reference images of all calls. During a provider call each image exists again in base64. Our choice:
+    #: about a third of 1 GiB in total.
+    reference_memory_bytes: int = 128 * 2**20
     reference_seconds: float = 10.0
-    #: The largest video fetched from a provider. Our choice: Elite's largest file.
+    #: The largest video that is fetched from a provider. Our choice: the largest file of the Elite plan.
     max_video_bytes: int = 250 * 2**20
 
     @classmethod
@@ -96,7 +97,7 @@ class Settings(Record):
             provider_calls=config.integer("AI_PROVIDER_CALLS", 24),
             video_steps=config.integer("AI_VIDEO_STEPS", 16),
             max_reference_bytes=config.integer("AI_MAX_REFERENCE_BYTES", 10 * 2**20),
-            reference_room_bytes=config.integer("AI_REFERENCE_ROOM_BYTES", 128 * 2**20),
+            reference_memory_bytes=config.integer("AI_REFERENCE_ROOM_BYTES", 128 * 2**20),
             reference_seconds=config.number("AI_REFERENCE_SECONDS", 10),
             max_video_bytes=config.integer("AI_MAX_VIDEO_BYTES", 250 * 2**20),
         )
@@ -123,7 +124,7 @@ def _credits() -> CreditSettings:
 
 
 def _by_size(name: str, default: str = "") -> dict[int, str]:
-    """Pack size=value, comma-separated."""
+    """Reads `pack size=value` pairs, comma-separated."""
     pairs = config.mapping(name, default)
     if not all(size.isdigit() for size in pairs):
         raise config.ConfigError(f"{name} must be pack size=value, comma-separated")
@@ -136,7 +137,7 @@ def _money(name: str, value: str) -> float:
     except ValueError:
         amount = 0.0
     if not 0.01 <= amount < 1_000_000:
-        raise config.ConfigError(f"{name}: {value!r} is no price")
+        raise config.ConfigError(f"{name}: {value!r} is not a price")
     return amount
 
 

@@ -1,11 +1,15 @@
-"""What the service measures of its own work. Names and labels: docs/observability.md."""
+"""The service's metrics. docs/observability.md lists names and labels."""
 
 from chassis.telemetry.metrics import Counter
 
-#: Counted when their transaction is over. What is owed is in the ledger.
+#: Counted after the commit. The ledger has the exact sums.
 SPENT = Counter("posthaste.credits.spent", "{credit}", "Credits charged, by action.")
 CLAWED_BACK = Counter(
-    "posthaste.credits.clawback", "{credit}", "Bought credits whose payment went back, by reason."
+    "posthaste.credits.clawback",
+    "{credit}",
+    "Bought credits taken back after refunds and disputes, by reason.",
 )
-OWED = Counter("posthaste.credits.owed", "{credit}", "Those of them that were spent already, by reason.")
-REFUNDED = Counter("posthaste.credits.refunded", "{credit}", "Credits given back, by action.")
+OWED = Counter(
+    "posthaste.credits.owed", "{credit}", "Credits taken back that had been spent and are owed, by reason."
+)
+REFUNDED = Counter("posthaste.credits.refunded", "{credit}", "Credits refunded, by action.")

@@ -1,4 +1,4 @@
-"""The AI service's tables, as its statements see them; the migrations make them."""
+"""The tables of the AI service, for SQLAlchemy statements. The migrations create them."""
 
 from sqlalchemy import BigInteger, Boolean, Column, Date, DateTime, Integer, MetaData, String, Table
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
@@ -7,7 +7,7 @@ from chassis.db import operations as chassis_operations
 
 metadata = MetaData()
 
-#: One row, one entry; its legs are columns that add up to zero (see the migration). Append-only.
+#: The ledger: one row per entry. Its legs are columns that add up to zero (see the migration). Append-only.
 entries = Table(
     "entries",
     metadata,
@@ -16,7 +16,7 @@ entries = Table(
     Column("kind", String),
     #: Unique within its kind.
     Column("operation_id", String),
-    #: First day of the month (UTC) whose plan credits it is about.
+    #: The first day of the month (UTC) whose plan credits the entry is about.
     Column("month", Date),
     Column("plan", Integer),
     Column("referral", Integer),
@@ -30,7 +30,7 @@ entries = Table(
     Column("created_at", DateTime(timezone=True)),
 )
 
-#: What the owner wishes; `due_at` is when the worker looks at the balance next (business time).
+#: The owners' auto-refill settings. `due_at` (business time) is when the worker checks the balance next.
 auto_refills = Table(
     "auto_refills",
     metadata,
@@ -44,11 +44,11 @@ auto_refills = Table(
     Column("due_at", DateTime(timezone=True)),
     #: Business time.
     Column("saved_at", DateTime(timezone=True)),
-    #: W3C's, of what made it due.
+    #: W3C traceparent of the call that made it due.
     Column("traceparent", String),
 )
 
-#: One row per payment asked for, written before it is asked.
+#: One row per requested payment, written before the provider is called.
 refills = Table(
     "refills",
     metadata,
@@ -66,30 +66,30 @@ refills = Table(
     Column("created_at", DateTime(timezone=True)),
     Column("began_at", DateTime(timezone=True)),
     Column("look_at", DateTime(timezone=True)),
-    #: Business time, before the order was sent, the last time.
+    #: Business time: right before the order was last sent.
     Column("sent_at", DateTime(timezone=True)),
-    #: Of the charge that left too little.
+    #: W3C traceparent of the charge that left too few credits.
     Column("traceparent", String),
 )
 
-#: A payment that Stripe has told something of; without an account its purchase has not been told of (yet).
+#: One row per payment that Stripe reported. `account_id` is null until its purchase is known.
 payments = Table(
     "payments",
     metadata,
     #: Stripe's PaymentIntent, `pi_…`.
     Column("payment_id", String, primary_key=True),
     Column("account_id", String),
-    #: What it bought.
+    #: The credits that it bought.
     Column("credits", Integer),
-    #: What was paid, and what has gone back by refunds, in the currency's smallest unit.
+    #: What was paid and what has been refunded, in the currency's smallest unit.
     Column("amount", BigInteger),
     Column("currency", String),
     Column("refunded", BigInteger),
-    #: When Stripe said so, in its own seconds: an older word does not count.
+    #: Stripe's time of the event, in seconds. An older event is ignored.
     Column("refunded_at", BigInteger),
-    #: Of its credits, those taken back at present.
+    #: How many of its credits are taken back at present.
     Column("clawed_back", Integer),
-    #: Ledger entries made for it, which are numbered.
+    #: How many ledger entries were made for it; they are numbered.
     Column("entries_count", Integer),
     Column("noted_at", DateTime(timezone=True)),
 )
@@ -101,64 +101,64 @@ disputes = Table(
     Column("payment_id", String),
     Column("amount", BigInteger),
     Column("currency", String),
-    #: Stripe's word.
+    #: The status in Stripe's words.
     Column("status", String),
-    #: When Stripe said so, in its own seconds; within one second the later stage counts.
+    #: Stripe's time of the event, in seconds. Within one second the later stage counts.
     Column("told_at", BigInteger),
     Column("stage", Integer),
 )
 
-#: What credits were spent on: pictures, videos, captions. A caption is a job that no list shows.
+#: What credits were spent on: images, videos, captions. Lists do not show captions.
 jobs = Table(
     "jobs",
     metadata,
     Column("id", String, primary_key=True),
-    #: Of the call that made it; its charge has the same.
+    #: The operation id of the call that made it; its charge has the same.
     Column("operation_id", String),
     Column("account_id", String),
     Column("user_id", String),
-    #: The account's when the job was made: its storage limit goes by it.
+    #: The account's tier when the job was made: its storage limit applies.
     Column("tier", String),
-    #: The reach of the token that made it; null: all brands (decisions "Who sees and pays what").
+    #: The brands that the token could reach; null: all (decisions "Who sees and pays what").
     Column("token_brand_ids", ARRAY(String)),
     Column("brand_id", String),
     #: image, image_edit, video or caption
     Column("kind", String),
     #: processing, completed or failed
     Column("state", String),
-    #: As the client wrote it, and as the provider is told.
+    #: The client's prompt, and the text that is sent to the provider.
     Column("prompt", String),
     Column("brief", String),
     Column("aspect_ratio", String),
     Column("model", String),
-    #: A video's image, one of the two.
+    #: The image of a video: a URL or a media id.
     Column("source_url", String),
     Column("source_media_id", String),
     Column("credits", Integer),
-    #: 0 once they were refunded.
+    #: 0 once refunded.
     Column("credits_charged", Integer),
     Column("created_at", DateTime(timezone=True)),
     Column("completed_at", DateTime(timezone=True)),
-    #: Goes up with every claim: what an earlier holder still wants to write is void.
+    #: Goes up with every claim. A worker with an older fence must not write.
     Column("fence", BigInteger),
-    #: Real time. The claim lapses; of a video between two steps: when the next one is due.
+    #: Real time: when the claim lapses, or when the next step of a video is due.
     Column("wake_at", DateTime(timezone=True)),
-    #: How often the provider was asked to begin the video.
+    #: How often the provider was asked to start the video.
     Column("starts", Integer),
-    #: Who makes the video, and its name for it.
+    #: The provider that makes the video, and its id of the operation.
     Column("provider", String),
     Column("provider_operation", String),
-    #: The upload whose bytes are in storage, before it is committed.
+    #: The upload whose bytes are in storage but not committed yet.
     Column("upload_id", String),
     Column("upload_bytes", BigInteger),
-    #: The file as media answered.
+    #: The file as media returned it.
     Column("media", JSONB(none_as_null=True)),
     Column("caption", String),
     Column("error_code", String),
     Column("error", String),
-    #: W3C's, of the request: what is done behind its back goes on with its trace.
+    #: W3C traceparent of the request, for work in the background.
     Column("traceparent", String),
 )
 
-#: The job that each operation has made.
+#: Which job each operation has made.
 operations = chassis_operations.operations.to_metadata(metadata)

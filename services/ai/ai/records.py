@@ -1,8 +1,8 @@
-"""Rows as values, and the views of the contract made of them."""
+"""Rows as values, and the contract's views of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Self
 
 import msgspec
@@ -10,12 +10,13 @@ import msgspec
 from contracts.ai import AiJob, JobParams
 from contracts.caller import Caller
 from contracts.media import Media
+from contracts.record import Record
 
 VIDEO, CAPTION = "video", "caption"
 
 
 class Claim(NamedTuple):
-    """The right to write about a job: void once its fence is higher."""
+    """The right to write to a job. It is void once the job's fence is higher."""
 
     id: str
     fence: int
@@ -23,7 +24,7 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A row of `jobs`; what its columns mean is in models.py."""
+    """A row of `jobs`; models.py explains the columns."""
 
     id: str
     operation_id: str
@@ -73,8 +74,13 @@ class Job:
     def has_source(self) -> bool:
         return bool(self.source_url or self.source_media_id)
 
+    @property
+    def provider_aspect_ratio(self) -> str | None:
+        """The aspect ratio to ask the provider for; None leaves it to the provider."""
+        return None if self.aspect_ratio == "default" else self.aspect_ratio
+
     def caller(self) -> Caller:
-        """Who asked for it, for what is done behind his back."""
+        """Returns the caller that asked for the job, for work in the background."""
         return Caller(
             account_id=self.account_id,
             user_id=self.user_id,
@@ -105,3 +111,41 @@ class Job:
             created_at=self.created_at,
             completed_at=self.completed_at,
         )
+
+
+class AutoRefillSettings(Record):
+    """An owner's auto-refill settings: a row of `auto_refills`."""
+
+    account_id: str
+    tier: str
+    enabled: bool
+    threshold: int
+    credits: int
+    #: The payer and the payment method, by the payment provider's ids.
+    customer: str | None = None
+    payment_method: str | None = None
+    due_at: datetime | None = None
+    saved_at: datetime | None = None
+    traceparent: str | None = None
+
+
+class Refill(Record):
+    """One requested payment: a row of `refills`."""
+
+    id: str
+    account_id: str
+    credits: int
+    price_cents: int
+    customer: str
+    payment_method: str
+    #: open, paid or failed
+    state: str = "open"
+    payment_id: str | None = None
+    error: str | None = None
+    traceparent: str | None = None
+    #: The time since it was written, by the clock that advanced further. Set by `Refills.claim` alone.
+    age: timedelta = timedelta(0)
+    #: The time since it was last sent. Set by `Refills.claim` alone.
+    unanswered: timedelta = timedelta(0)
+    #: Whether the owner's settings still ask for these credits with this card. Set by `Refills.claim` alone.
+    still_wanted: bool = True

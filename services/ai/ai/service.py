@@ -1,10 +1,10 @@
-"""The AI service on the bus: calls and worker loops. No rules."""
+"""The AI service on the bus: its RPC methods and worker loops. No rules."""
 
 from functools import cache
 
 from ai.config import Settings
 from ai.context import AppContext
-from ai.credits import billing
+from ai.credits import auto_refill, billing, clawbacks, payment_notifications
 from ai.jobs import captions, images, lost_jobs, video_steps, videos, views
 from ai.payments import registry as payments
 from ai.providers.registry import Providers
@@ -18,7 +18,7 @@ from contracts.caller import Caller
 from contracts.media import MediaApi
 from contracts.record import Nothing
 
-#: Made at start, so that a wrong setting is found then.
+#: Created at import, so that a wrong setting stops the process at its start.
 _SETTINGS = Settings.from_env()
 _PROVIDERS = Providers(_SETTINGS.gemini, _SETTINGS.openai, _SETTINGS.providers)
 _PAYMENTS = payments.provider(_SETTINGS.credits.payment_provider, _SETTINGS.stripe)
@@ -81,7 +81,8 @@ class AiService:
 
     @rpc
     def payment_hook(self, caller: Caller, request: contract.PaymentHook) -> Nothing:
-        return billing.take_hook(self.context, request)
+        payment_notifications.receive(self.database, _SETTINGS.credits, _PAYMENTS, request)
+        return Nothing()
 
     @loop(interval_seconds=1.0)
     def make_videos(self) -> int:
@@ -106,12 +107,12 @@ class AiService:
 
     @loop(interval_seconds=3600.0)
     def forget_unmatched_payments(self) -> int:
-        return billing.forget_unmatched_payments(self.context)
+        return clawbacks.forget_unmatched(self.database)
 
     @loop(interval_seconds=2.0)
     def run_refills(self) -> int:
-        return billing.run_refills(self.context)
+        return auto_refill.run_refills(self.database, _SETTINGS.credits, _PAYMENTS)
 
     @finish
     def finish_steps(self) -> None:
-        self.context.steps.wait_idle(FINISH_SECONDS)
+        self.context.video_steps_pool.wait_idle(FINISH_SECONDS)

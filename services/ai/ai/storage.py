@@ -1,4 +1,4 @@
-"""Bytes to and from object storage by addresses that media has signed. What they are is media's business."""
+"""Sends files to and reads them from object storage, by the presigned URLs that media returns."""
 
 import math
 import time
@@ -8,15 +8,15 @@ from urllib3.exceptions import HTTPError
 
 from chassis.http.outbound import Limits, Outbound
 
-#: Connections kept open. Our choice.
+#: How many connections are kept open. Our choice.
 _POOL_SIZE = 32
-#: Silence of the storage before it counts as away (our choice); a file's length adds to the ceiling.
+#: After this silence the storage counts as unavailable (our choice). A file's length extends the time limit.
 _LIMITS = Limits(connect_seconds=5.0, silence_seconds=30.0, trusts_length=True)
 _CHUNK_BYTES = 256 * 1024
 
 
-class StorageFailed(Exception):
-    """The bytes are not there, or did not come."""
+class StorageError(Exception):
+    """The file could not be stored or read."""
 
 
 class Storage:
@@ -35,49 +35,52 @@ class Storage:
         *,
         deadline: float = math.inf,
     ) -> None:
-        """Sends exactly `size_bytes`, never all in memory, and waits for the storage until the deadline at most (of
-        `time.monotonic`), or as long as suits the size. Raises StorageFailed, and what `chunks` raises."""
+        """Sends exactly `size_bytes` without holding them all in memory.
+
+        Ends by `deadline` (of `time.monotonic`), or after the time that suits the size. Raises StorageError, and what
+        `chunks` raises.
+        """
         seconds = min(self._limits.ceiling(size_bytes), deadline - time.monotonic())
         if seconds <= 0:
-            raise StorageFailed("no time is left for the file")
+            raise StorageError("no time is left for the file")
         sent = {**headers, "Content-Length": str(size_bytes)}
         try:
-            body = _exactly(chunks, size_bytes)
+            body = _check_length(chunks, size_bytes)
             response = self._pool.urlopen("PUT", url, body=body, headers=sent, ceiling_seconds=seconds)
         except (HTTPError, OSError) as error:
-            raise StorageFailed(f"storage did not take the file: {type(error).__name__}") from error
+            raise StorageError(f"storage did not accept the file: {type(error).__name__}") from error
         if response.status not in (200, 201, 204):
-            raise StorageFailed(f"storage answers {response.status}")
+            raise StorageError(f"storage answers {response.status}")
 
     def get(self, url: str, *, max_bytes: int, deadline: float) -> bytes:
-        """A whole file of at most `max_bytes`. Raises StorageFailed."""
+        """Returns a whole file of at most `max_bytes`. Raises StorageError."""
         body = bytearray()
         try:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise StorageFailed("no time is left for the file")
+                raise StorageError("no time is left for the file")
             response = self._pool.urlopen("GET", url, preload_content=False, ceiling_seconds=left)
             try:
                 while chunk := response.read1(_CHUNK_BYTES):
                     body += chunk
                     if len(body) > max_bytes or time.monotonic() > deadline:
-                        raise StorageFailed("the file is too large or comes too slowly")
+                        raise StorageError("the file is too large or arrives too slowly")
             finally:
                 response.close()
         except (HTTPError, OSError) as error:
-            raise StorageFailed(f"storage did not give the file: {type(error).__name__}") from error
+            raise StorageError(f"storage did not return the file: {type(error).__name__}") from error
         if response.status != 200:
-            raise StorageFailed(f"storage answers {response.status}")
+            raise StorageError(f"storage answers {response.status}")
         return bytes(body)
 
 
-def _exactly(chunks: Iterable[bytes], size_bytes: int) -> Iterable[bytes]:
-    """Stops short of what was not announced; a file that ends too early is an error before storage waits for more."""
+def _check_length(chunks: Iterable[bytes], size_bytes: int) -> Iterable[bytes]:
+    """Yields the chunks, and raises StorageError as soon as they are longer or shorter than announced."""
     left = size_bytes
     for chunk in chunks:
         left -= len(chunk)
         if left < 0:
-            raise StorageFailed("the file is longer than announced")
+            raise StorageError("the file is longer than announced")
         yield chunk
     if left:
-        raise StorageFailed("the file is shorter than announced")
+        raise StorageError("the file is shorter than announced")

@@ -1,4 +1,4 @@
-"""The credit ledger, auto-refill settings and the refills asked for."""
+"""Creates the credit ledger, auto-refill settings and requested refills."""
 
 from alembic import op
 
@@ -7,7 +7,7 @@ from chassis.db.schema import create_chassis_schema
 revision = "0001"
 down_revision = None
 
-#: A customer's ledger; its row is what a writer locks.
+#: One row per customer; writers lock it.
 LEDGERS = """
 CREATE TABLE ledgers (
     account_id text PRIMARY KEY,
@@ -15,8 +15,8 @@ CREATE TABLE ledgers (
 )
 """
 
-#: An entry is one row and its legs are columns: what left a book is negative, what came in positive. plan, referral
-#: and bought are the customer's; issued is where credits come from, lapsed and spent are where they go.
+#: An entry is one row and its legs are columns: negative for what left an account of the book, positive for what
+#: entered. plan, referral and bought are the customer's; credits come from issued and go to lapsed and spent.
 ENTRIES = """
 CREATE TABLE entries (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -50,8 +50,8 @@ CREATE INDEX entries_of_account ON entries (account_id, id) INCLUDE (plan, refer
 CREATE INDEX entries_granted ON entries (account_id, month) INCLUDE (kind, plan) WHERE kind IN ('grant', 'carry');
 """
 
-#: What an account's entries come to, up to one of them: a reader adds up only those behind it. Whatever is written
-#: here, the trigger puts in its place what the entries say, from the first one on.
+#: The sum of an account's entries up to one of them, so that readers add up only the later ones. Whatever is inserted,
+#: the trigger replaces the sums with those of all entries from the first one on.
 CLOSINGS = """
 CREATE TABLE closings (
     account_id text NOT NULL REFERENCES ledgers,
@@ -81,7 +81,7 @@ CREATE TRIGGER closings_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON closi
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 """
 
-#: due_at: when the balance is to be looked at. tier: as last seen, since the month's grant belongs to the balance.
+#: due_at: when the balance is checked next. tier: as last seen, since the month's grant is a part of the balance.
 AUTO_REFILLS = """
 CREATE TABLE auto_refills (
     account_id text PRIMARY KEY REFERENCES ledgers,
@@ -97,8 +97,8 @@ CREATE TABLE auto_refills (
 CREATE INDEX auto_refills_due ON auto_refills (due_at) WHERE due_at IS NOT NULL;
 """
 
-#: Written before the provider is asked; the id is the provider's idempotency key, and everything the request says is
-#: kept, so that it can be asked again in the same words. created_at is business time, began_at and look_at real time.
+#: Written before the provider is called. The id is the provider's idempotency key, and the whole request is stored, so
+#: that it can be repeated unchanged. created_at is business time, began_at and look_at real time.
 REFILLS = """
 CREATE TABLE refills (
     id text PRIMARY KEY,

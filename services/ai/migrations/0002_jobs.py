@@ -1,4 +1,4 @@
-"""AI jobs, captions among them."""
+"""Creates AI jobs, which include captions."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""A job's steps and an account's refills go on with the trace of the request that caused them."""
+"""Adds traceparents, so that a job's steps and an account's refills continue the trace of their request."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""When an order was last sent: what it may be found by is counted from then."""
+"""Adds when an order was last sent: how long to search for it is counted from then."""
 
 from alembic import op
 

@@ -1,7 +1,7 @@
-"""When auto-refill was last saved: cards declined before that are not held against the one it names.
+"""Adds when auto-refill was last saved: earlier declines do not count against its card.
 
-Nor is what was declined before this: nobody wrote down then what was the card's fault. The default is reckoned once
-for all rows there are, and holds for those that an older release adds.
+Neither do declines before this migration, which were not attributed to a card. The default is computed once for all
+existing rows, and applies to rows that the previous release adds.
 """
 
 from alembic import op

@@ -1,7 +1,7 @@
-"""Jobs of one kind, or of a restricted token, are listed without reading all of the account's.
+"""Indexes jobs by kind and by restricted token, so that lists do not read all jobs of an account.
 
-`jobs_of_kind` takes the place of `jobs_of_account`, so that writing costs the same. The release before this one sorts
-what it finds by it.
+`jobs_of_kind` replaces `jobs_of_account`, so that writing costs the same. The previous release uses it too and sorts
+the result.
 """
 
 revision = "0007"
@@ -16,4 +16,4 @@ DROPS = ("jobs_of_account",)
 
 
 def upgrade() -> None:
-    """The indexes are all."""
+    """Does nothing: the indexes are built before it."""

@@ -1,4 +1,4 @@
-"""A row for each operation: once a try was refused, an earlier one that still runs begins no job and is not charged."""
+"""Adds a row per operation: after a refused try, an earlier try that still runs begins and charges no job."""
 
 from alembic import op
 

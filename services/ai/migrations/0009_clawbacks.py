@@ -1,7 +1,7 @@
-"""Payments with what was refunded and disputed of them, and the ledger's entries for credits that are taken back.
+"""Adds payments with their refunds and disputes, and the ledger's entries for clawbacks.
 
-`owed` is the customer's debt: credits that were to be taken back and had been spent already. Its legs are negative
-while credits are owed.
+`owed` is the customer's debt: credits that were taken back after they had been spent. Its legs are negative while there
+is a debt.
 """
 
 from alembic import op
@@ -9,8 +9,7 @@ from alembic import op
 revision = "0009"
 down_revision = "0008"
 
-#: Not validated, so that nobody waits for a scan: earlier rows were held to the same with `owed` 0. New rows are
-#: checked.
+#: Not validated, to avoid a scan: earlier rows satisfied the same constraint with `owed` 0. New rows are checked.
 ENTRIES = """
 ALTER TABLE entries ADD COLUMN owed integer NOT NULL DEFAULT 0;
 ALTER TABLE entries
@@ -37,9 +36,9 @@ ALTER TABLE entries
         AND (owed = 0 OR kind IN ('clawback', 'reinstatement', 'collection'))) NOT VALID;
 """
 
-#: A payment that Stripe has told something of. Without an account its purchase has not been told of (yet): what was
-#: refunded or disputed is kept until it is. amount and refunded are in the currency's smallest unit, refunded_at and
-#: told_at in Stripe's own seconds.
+#: One row per payment that Stripe reported; without an account its purchase is not known yet, and refunds and disputes
+#: are stored until it is. amount and refunded are in the currency's smallest unit, refunded_at and told_at in Stripe's
+#: seconds.
 PAYMENTS = """
 CREATE TABLE payments (
     payment_id text PRIMARY KEY,

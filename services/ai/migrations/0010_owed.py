@@ -1,4 +1,4 @@
-"""Debts are read without the other entries: only ledgers that ever had one have rows in this index."""
+"""Indexes debts, so that they are read without the other entries: only ledgers that ever had a debt have rows in it."""
 
 revision = "0010"
 down_revision = "0009"
@@ -7,4 +7,4 @@ INDEXES = {"entries_owed": "entries (account_id) INCLUDE (owed) WHERE owed <> 0"
 
 
 def upgrade() -> None:
-    """The index is all."""
+    """Does nothing: the index is built before it."""

@@ -1,1 +1,1 @@
-"""The media service: files, the storage they take, and what they are attached to."""
+"""The media service: files, the storage they use, and the posts they are attached to."""

@@ -1,4 +1,4 @@
-"""The service's settings: the only reader of its environment."""
+"""The service's settings. Only this module reads the environment."""
 
 import os
 import shutil
@@ -10,23 +10,24 @@ from contracts.record import Record
 class Settings(Record):
     """README.md has the table of variables."""
 
-    #: Where this service and the others of the house reach the storage.
+    #: Where our services reach the storage.
     s3_url: str
-    #: Where clients reach it, for uploads in parts.
+    #: Where clients reach it, for multipart uploads.
     s3_public_url: str
     region: str
     bucket: str
     access_key: str
     secret_key: str
-    #: Before /{key}/{filename}.
+    #: Comes before /{key}/{filename}.
     public_base_url: str
-    #: Files looked at, and JPEGs made, at once; each may take a gigabyte of memory for a moment. Our choice.
+    #: How many files are inspected or converted to JPEG at once. Each may take a gigabyte of memory for a moment. Our
+    #: choice.
     confined_at_once: int
-    #: Whether the service refuses to start where the sandbox of strangers' files is not complete.
+    #: Whether the service refuses to start with an incomplete sandbox.
     sandbox_required: bool
-    #: How often the whole bucket is looked through for what belongs to nobody. Our choice.
+    #: How often the whole bucket is searched for orphaned objects. Our choice.
     orphan_sweep_seconds: float
-    #: ffprobe's path, asked what a film's headers leave open; empty: nobody is asked.
+    #: The path of ffprobe, for videos whose headers lack size or duration. Empty: ffprobe is not used.
     ffprobe: str = ""
 
     @classmethod
@@ -49,6 +50,6 @@ class Settings(Record):
 
 
 def _program(name: str) -> str:
-    """Its path, of a name on PATH; "" where it is not there."""
+    """Returns the path of a program on PATH, or "" when there is none."""
     found = shutil.which(name)
     return "" if found is None else os.path.abspath(found)

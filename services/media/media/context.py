@@ -1,4 +1,4 @@
-"""What the use cases share, made once per process: settings, storage, the confined workshop."""
+"""What the use cases share, created once per process: settings, the bucket and the sandboxed processes."""
 
 import threading
 from collections.abc import Iterator
@@ -14,40 +14,38 @@ from contracts.media import Media, Storage
 from contracts.plans import PLANS
 from media.config import Settings
 from media.records import MediaRow, Upload, storage
-from media.storage.bucket import Objects
+from media.storage.bucket import Bucket
 from media.store import Connection
 from media.store.uploads import Uploads
 
-#: Of addresses given to our own services. Our choice.
-ADDRESS_LASTS = timedelta(hours=1)
-#: A picture of 100 megapixels takes 400 MB once decoded, and twice that while it is made smaller. Our choice.
+#: For URLs given to our own services. Our choice.
+URL_VALID_FOR = timedelta(hours=1)
+#: An image of 100 megapixels takes 400 MB decoded, and twice that while it is made smaller. Our choice.
 _LIMITS = Limits(memory_bytes=1280 * 2**20, seconds=60, cpu_seconds=20, file_bytes=256 * 2**20)
-#: Files looked at, or waiting for a confined process, at once; well below MAX_WORKERS. Our choice.
-_LOOKS, _LOOK_WAIT_SECONDS = 32, 5.0
+#: Files being inspected or waiting for a sandboxed process; well below MAX_WORKERS. Our choice.
+_INSPECTIONS, _INSPECTION_WAIT_SECONDS = 32, 5.0
 
 
 class AppContext:
-    """One process's working parts over one database and one bucket."""
-
     def __init__(self, database: Database, settings: Settings) -> None:
         self.database = database
         self.settings = settings
-        self.objects = Objects(settings)
-        self._looks = threading.BoundedSemaphore(_LOOKS)
-        self.workshop = SandboxPool("media.decoder.functions", _LIMITS, at_once=settings.confined_at_once)
+        self.bucket = Bucket(settings)
+        self._inspection_slots = threading.BoundedSemaphore(_INSPECTIONS)
+        self.sandbox_pool = SandboxPool("media.decoder.functions", _LIMITS, at_once=settings.confined_at_once)
 
     @contextmanager
-    def look(self) -> Iterator[None]:
-        """Around what reads a whole file: however many come, workers are left for everything else.
+    def inspection_slot(self) -> Iterator[None]:
+        """Limits the calls that read whole files, so that workers stay free for everything else.
 
-        Raises SERVICE_UNAVAILABLE when no turn comes.
+        Raises SERVICE_UNAVAILABLE when no slot becomes free.
         """
-        if not self._looks.acquire(timeout=_LOOK_WAIT_SECONDS):
+        if not self._inspection_slots.acquire(timeout=_INSPECTION_WAIT_SECONDS):
             raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5)
         try:
             yield
         finally:
-            self._looks.release()
+            self._inspection_slots.release()
 
     def storage(self, connection: Connection, caller: Caller) -> Storage:
         used = Uploads(connection).used_bytes(caller.account_id)
@@ -73,14 +71,16 @@ class AppContext:
 
 
 def reachable(caller: Caller, row: MediaRow | None, field: str | None = None) -> MediaRow:
-    """The media, if it is the caller's to see (decisions "Who sees and pays what"). Raises NOT_FOUND (with `field`)."""
+    """Returns the media if the caller may see it (decisions "Who sees and pays what"). Raises NOT_FOUND
+    (with `field`).
+    """
     if row is None or not reaches(caller, row):
         raise ApiError(NOT_FOUND, **({"field": field} if field else {}))
     return row
 
 
 def reaches(caller: Caller, row: MediaRow | Upload) -> bool:
-    """Whether it is the caller's account's and, for a token of single brands, of these alone."""
+    """Whether the row belongs to the caller's account and, for a token of single brands, to these brands alone."""
     if row.account_id != caller.account_id or caller.brand_ids is None:
         return row.account_id == caller.account_id
     return bool(row.brand_ids) and set(row.brand_ids) <= set(caller.brand_ids)
@@ -88,5 +88,5 @@ def reaches(caller: Caller, row: MediaRow | Upload) -> bool:
 
 @cache
 def context_of(database: Database) -> AppContext:
-    """The context of this process's database, with the settings of the environment. Raises ConfigError."""
+    """Returns the process's context, with the settings of the environment. Raises ConfigError."""
     return AppContext(database, Settings.from_env())

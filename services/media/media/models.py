@@ -1,4 +1,4 @@
-"""The service's tables; `migrations/` makes them, a test holds the two together. No statements here."""
+"""The service's tables, for SQLAlchemy statements. A test compares them with the migrations."""
 
 from sqlalchemy import (
     BigInteger,
@@ -20,15 +20,15 @@ from sqlalchemy.dialects.postgresql import ARRAY
 metadata = MetaData()
 _TIME = DateTime(timezone=True)
 
-#: Storage that is reserved while bytes arrive. A row ends as media, or as a removal.
+#: Reserved storage while bytes arrive. A row ends as media or as a removal.
 uploads = Table(
     "uploads",
     metadata,
     Column("id", Text, primary_key=True),
     Column("account_id", Text, nullable=False),
-    #: Of the token that made it; none: an unrestricted one.
+    #: The brands of the token that made it; empty: an unrestricted token.
     Column("brand_ids", ARRAY(Text), nullable=False),
-    #: Of generated files and of uploads in parts: those through the gateway are not idempotent.
+    #: Of generated files and multipart uploads. Uploads through the gateway are not idempotent.
     Column("operation_id", Text),
     Column("generated", Boolean, nullable=False),
     #: The object is `key/slug`.
@@ -37,14 +37,14 @@ uploads = Table(
     Column("slug", Text, nullable=False),
     Column("mime_type", Text, nullable=False),
     Column("size_bytes", BigInteger, nullable=False),
-    #: The storage's id of an upload in parts.
+    #: The storage's id of a multipart upload.
     Column("parts_id", Text),
     Column("part_size_bytes", BigInteger),
     Column("created_at", _TIME, nullable=False),
     Column("expires_at", _TIME, nullable=False),
-    #: Real time: somebody is looking at the bytes until then.
+    #: Real time: until then a call is inspecting the bytes.
     Column("lease_until", _TIME),
-    #: How long it is once what is to go of it is gone: noted before the storage is told.
+    #: The size without metadata, noted before the object is replaced.
     Column("replaced_bytes", BigInteger),
     UniqueConstraint("key"),
     Index("uploads_of_account", "account_id"),
@@ -65,16 +65,16 @@ media = Table(
     Column("slug", Text, nullable=False),
     Column("mime_type", Text, nullable=False),
     Column("size_bytes", BigInteger, nullable=False),
-    #: As shown.
+    #: As displayed.
     Column("width", Integer),
     Column("height", Integer),
     Column("duration_seconds", Double),
-    #: Of the JPEG made of it, once there is one; it does not count.
+    #: The size of the JPEG copy, once there is one. It does not count against the quota.
     Column("jpeg_size_bytes", BigInteger),
     Column("created_at", _TIME, nullable=False),
-    #: First attached to a post that was stored.
+    #: When it was first attached to a stored post.
     Column("attached_at", _TIME),
-    #: First published: it stops counting, unless a pending post has it.
+    #: When it was first published: it stops counting, unless a pending post has it.
     Column("published_at", _TIME),
     UniqueConstraint("upload_id"),
     UniqueConstraint("key"),
@@ -103,9 +103,9 @@ attachments = Table(
     Column("account_id", Text, nullable=False),
     Column("confirmed", Boolean, nullable=False),
     Column("created_at", _TIME, nullable=False),
-    #: That it was attached by first; none: it was the post's own word.
+    #: The operation that first attached it; null: the post's event did.
     Column("operation_id", Text),
-    #: The revision of the post that holds the file; 0: the release before attached it, which did not say.
+    #: The revision of the post that holds the file; 0: attached by the previous release, which sent none.
     Column("revision", BigInteger, nullable=False, server_default=text("0")),
     Index("attachments_of_post", "post_id"),
     Index("attachments_of_account", "account_id"),
@@ -113,7 +113,7 @@ attachments = Table(
     Index("attachments_of_operation", "operation_id", postgresql_where=text("NOT confirmed")),
 )
 
-#: The newest word of `post.media` about each post.
+#: The newest revision known from `post.media` of each post.
 posts = Table(
     "posts",
     metadata,
@@ -124,7 +124,7 @@ posts = Table(
     Index("posts_told", "told_at"),
 )
 
-#: What a client's operation deleted, for its repetition.
+#: What each client operation deleted, for repeated calls.
 deletions = Table(
     "deletions",
     metadata,
@@ -135,7 +135,7 @@ deletions = Table(
     Index("deletions_old", "deleted_at"),
 )
 
-#: Everything stored under a key is to go, and an upload in parts with it.
+#: Keys whose objects and multipart uploads must be deleted.
 removals = Table(
     "removals",
     metadata,
@@ -148,12 +148,12 @@ removals = Table(
     Index("removals_due", "due_at"),
 )
 
-#: Work that one replica does now and then, and when it is due next.
+#: When periodic work of one replica is due next.
 chores = Table(
     "chores",
     metadata,
     Column("name", Text, primary_key=True),
     Column("due_at", _TIME, nullable=False),
-    #: How far it has come, where it did not come to its end.
+    #: How far it has come; null: from the beginning.
     Column("position", Text),
 )

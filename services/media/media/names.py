@@ -1,4 +1,4 @@
-"""Names of files: what is shown, what stands in the address, what type an ending stands for. Pure."""
+"""File names: as displayed, in addresses, and the extensions of each type. Pure."""
 
 import re
 import secrets
@@ -9,11 +9,11 @@ from pathlib import PurePosixPath
 from contracts.errors import UPLOAD_ERROR, ApiError
 from contracts.media import MIME_TYPES
 
-#: 22 characters of 62 are 131 bits: nobody guesses an address.
+#: 22 of 62 characters are 131 random bits: nobody can guess an address.
 KEY_LENGTH = 22
 _KEY_CHARACTERS = string.ascii_letters + string.digits
 _KEY = re.compile(rf"[0-9A-Za-z]{{{KEY_LENGTH}}}")
-#: Our choice; storage on a file system takes 255 bytes.
+#: Our choice; file systems allow 255 bytes.
 _SLUG_STEM_LENGTH = 100
 #: Our choice.
 _SHOWN_LENGTH = 255
@@ -28,27 +28,29 @@ def is_key(value: str) -> bool:
 
 
 def is_id(value: str) -> bool:
-    """Whether it can be an id at all: what cannot is looked up nowhere."""
+    """Whether the value can be an id at all. Others are not looked up."""
     return value.isascii() and value.isprintable() and len(value) <= 100
 
 
 def check_declared(filename: str, mime_type: str) -> str:
-    """The declared MIME type without parameters, in lower case.
+    """Returns the declared MIME type in lower case, without parameters.
 
-    Raises UPLOAD_ERROR for a type that is not taken, or an ending that is not one of that type's.
+    Raises UPLOAD_ERROR for a type that is not accepted, or an extension of another type.
     """
     declared = mime_type.partition(";")[0].strip().lower()
     if declared not in MIME_TYPES:
         shown = declared[:100] or "(none)"
-        raise ApiError(UPLOAD_ERROR, f"The type {shown} is not taken.", allowed=sorted(MIME_TYPES))
+        raise ApiError(UPLOAD_ERROR, f"The type {shown} is not accepted.", allowed=sorted(MIME_TYPES))
     endings = MIME_TYPES[declared]
     if PurePosixPath(shown_name(filename)).suffix.lower() not in endings:
-        raise ApiError(UPLOAD_ERROR, f"The file name does not end as {declared} does.", endings=list(endings))
+        raise ApiError(
+            UPLOAD_ERROR, f"The file name's extension is not one of {declared}.", endings=list(endings)
+        )
     return declared
 
 
 def shown_name(filename: str) -> str:
-    """The name as its owner knows it: no folders, no control or direction characters, at most 255 characters."""
+    """Returns the displayed name: no folders, no control or direction characters, at most 255 characters."""
     last = re.split(r"[/\\]", filename)[-1]
     kept = "".join(character for character in last if unicodedata.category(character)[0] != "C").strip()
     if len(kept) > _SHOWN_LENGTH:
@@ -58,7 +60,7 @@ def shown_name(filename: str) -> str:
 
 
 def slug(filename: str) -> str:
-    """The name in the address: ASCII, readable where the name was Latin."""
+    """Returns the name in the address: ASCII, readable where the name was Latin."""
     shown = PurePosixPath(shown_name(filename))
     plain = unicodedata.normalize("NFKD", shown.stem).encode("ascii", "ignore").decode()
     stem = re.sub(r"[^A-Za-z0-9_]+", "-", plain).strip("-")[:_SLUG_STEM_LENGTH].strip("-")
@@ -66,10 +68,10 @@ def slug(filename: str) -> str:
 
 
 def jpeg_slug(of: str) -> str:
-    """The name of the JPEG made of a picture."""
+    """Returns the name of an image's JPEG copy."""
     return PurePosixPath(of).stem + ".jpg"
 
 
 def kind(mime_type: str) -> str:
-    """photo or video (spec "Media": type)."""
+    """Returns photo or video (spec "Media": type)."""
     return "photo" if mime_type.startswith("image/") else "video"

@@ -1,4 +1,4 @@
-"""Rows as records, and the views of them that the contract has."""
+"""Rows as values, and the contract's views of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -11,7 +11,7 @@ from media import names
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Fields are named as their columns."""
+    """Fields have the names of the columns."""
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> Self:
@@ -20,7 +20,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Stored(Row):
-    """What uploads and media have in common: an object of somebody's."""
+    """What uploads and media have in common: an object in the storage."""
 
     id: str
     account_id: str
@@ -51,11 +51,11 @@ class Upload(Stored):
     lease_until: datetime | None
     replaced_bytes: int | None
 
-    def arrived(self, size_bytes: int | None, said_bytes: int) -> bool:
-        """Whether what lies in the storage is what was announced, or what a look before this one made of it."""
+    def arrived(self, size_bytes: int | None, announced_bytes: int) -> bool:
+        """Whether the stored object is what was announced, or what an earlier inspection made of it."""
         if size_bytes is None:
             return False
-        return size_bytes == self.replaced_bytes or size_bytes == said_bytes <= self.size_bytes
+        return size_bytes == self.replaced_bytes or size_bytes == announced_bytes <= self.size_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class MediaRow(Stored):
     duration_seconds: float | None
     jpeg_size_bytes: int | None
     published_at: datetime | None
-    #: The first post that has it and is not out yet.
+    #: The first pending post that has it.
     scheduled_post_id: str | None
 
     @property
@@ -73,13 +73,13 @@ class MediaRow(Stored):
         return f"{self.key}/{names.jpeg_slug(self.slug)}"
 
     @property
-    def seen(self) -> "Seen":
-        return Seen(self.size_bytes, self.width, self.height, self.duration_seconds)
+    def properties(self) -> "FileProperties":
+        return FileProperties(self.size_bytes, self.width, self.height, self.duration_seconds)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What a look at the bytes told."""
+class FileProperties:
+    """What an inspection found out."""
 
     size_bytes: int
     width: int | None
@@ -89,7 +89,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Removal(Row):
-    """What is to go from the storage."""
+    """Objects to delete from the storage."""
 
     key: str
     slug: str

@@ -1,4 +1,4 @@
-"""The media service on the bus: calls, events and worker loops. No rules."""
+"""The media service on the bus: its RPC methods, events and worker loops. No rules."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Uploads in progress, media, what they are attached to, and objects still to be removed."""
+"""Creates uploads in progress, media, their attachments, and objects to be removed."""
 
 from alembic import op
 

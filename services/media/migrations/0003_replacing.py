@@ -1,6 +1,6 @@
-"""A picture that is replaced: what its size will be is known before, so that whoever comes after a crash knows it too.
+"""Adds the size of an image's replacement, noted before the object is replaced, for a commit after a crash.
 
-The release before this one writes on beside it, and replaces pictures without a word.
+The previous release runs beside it and does not note the size.
 """
 
 from alembic import op

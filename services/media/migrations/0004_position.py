@@ -1,6 +1,6 @@
-"""How far a chore has come: a large bucket is looked through in several goes.
+"""Adds the position of periodic work: a large bucket is searched in several runs.
 
-The release before this one writes on beside it, and begins anew each time.
+The previous release runs beside it and starts anew each time.
 """
 
 from alembic import op

@@ -1,6 +1,6 @@
-"""Which operation attached a file: its earlier try, whose post was never stored, does not keep the file.
+"""Adds the operation that attached a file: an earlier try without a stored post does not keep the file.
 
-The release before this one attaches on beside it, and leaves such files to the clean-up.
+The previous release runs beside it and leaves such files to the clean-up.
 """
 
 from alembic import op

@@ -1,4 +1,4 @@
-"""What deleted a file is remembered for a while: the same operation again is answered, not refused."""
+"""Adds which operation deleted a file, so that the repeated operation is answered, not refused."""
 
 from alembic import op
 

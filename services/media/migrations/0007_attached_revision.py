@@ -1,4 +1,4 @@
-"""An attachment names the revision of its post, so that no clocks of two services are compared."""
+"""Adds the post's revision to attachments, so that the clocks of two services are not compared."""
 
 from alembic import op
 

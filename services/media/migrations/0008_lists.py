@@ -1,4 +1,4 @@
-"""What a restricted token lists is found without reading all of the account's files."""
+"""Indexes media by brand restriction, so that a restricted token's list does not read all files of the account."""
 
 revision = "0008"
 down_revision = "0007"

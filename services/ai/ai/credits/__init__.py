@@ -1,1 +1,1 @@
-"""Credits in the database: balances, auto-refill, payments' calls and clawbacks."""
+"""Credits: balances, auto-refill, calls of the payment provider, and clawbacks."""

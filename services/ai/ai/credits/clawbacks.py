@@ -1,11 +1,11 @@
-"""Bought credits whose payment goes back: refunds and disputes take them back, a dispute that is won returns them.
+"""Clawbacks: a refund or dispute of a payment takes its credits back, and a won dispute returns them.
 
-What is kept of a payment is how things stand: how much of it is refunded, and the status of each dispute. From that
-follows how many of its credits are to be taken back, and after every call of Stripe's the ledger is brought there. So
-calls that come twice, in another order, or before the purchase's own end the same.
+The state of each payment is stored: how much of it is refunded, and the status of each dispute. The number of credits
+to take back follows from it, and after every notification the ledger is brought there. So notifications that are
+repeated, out of order or ahead of the purchase lead to the same result.
 
-Credits are taken in proportion to the money, rounded down: a part of a credit stays with the customer, and a payment
-that went back whole takes exactly what it bought (our choice).
+Credits are taken in proportion to the money, rounded down: a part of a credit stays with the customer, and a full
+refund takes exactly what was bought (our choice).
 """
 
 from collections.abc import Iterable
@@ -27,20 +27,20 @@ from contracts.events import CreditsAdjusted
 log = structlog.get_logger()
 
 REFUND, DISPUTE = "refund", "dispute"
-#: Statuses of a dispute in which the money is gone (Stripe, "Dispute object", `status`). An inquiry (`warning_…`) or a
-#: prevented dispute takes none, and a dispute that is won has brought it back.
-_MONEY_GONE = frozenset({"needs_response", "under_review", "lost"})
-#: In which order the statuses of a dispute come, for those told in the same second; all others are final.
+#: Dispute statuses in which the money is withheld (Stripe, "Dispute object", `status`). An inquiry (`warning_…`) or a
+#: prevented dispute withholds none, and a won dispute has returned it.
+_MONEY_WITHHELD = frozenset({"needs_response", "under_review", "lost"})
+#: The order of dispute statuses, for events of the same second. All others are final.
 _STAGES = {"warning_needs_response": 0, "warning_under_review": 1, "needs_response": 2, "under_review": 3}
 _FINAL = 4
-#: How long a refund waits for its purchase's own call. Our choice: Stripe sends a call again for three days, and by
-#: hand for thirty.
-_WAITS_FOR_PURCHASE = timedelta(days=90)
+#: How long a refund waits for the notification of its purchase. Our choice: Stripe repeats events for three days, and
+#: by hand for thirty.
+_KEEP_UNMATCHED = timedelta(days=90)
 
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """What was done to an account's credits: taken back (negative) or returned, and what it owes since."""
+    """A change of an account's credits: `credits` taken back (negative) or returned, and the debt since."""
 
     account_id: str
     payment_id: str
@@ -50,27 +50,39 @@ class Adjustment:
     owed: int
 
 
-def take(database: Database, told: PaymentRefund | PaymentDispute) -> None:
-    """What Stripe says of money that goes back, or has come back."""
+def apply_notification(database: Database, notification: PaymentRefund | PaymentDispute) -> None:
+    """Records a refund or dispute and adjusts the account's credits."""
     with database.transaction() as connection:
         store = Payments(connection)
-        store.lock(told.payment_id)
-        if isinstance(told, PaymentRefund):
-            store.note_refund(told.payment_id, told.told_at, told.amount, told.refunded, told.currency)
+        store.lock(notification.payment_id)
+        if isinstance(notification, PaymentRefund):
+            store.note_refund(
+                notification.payment_id,
+                notification.event_at,
+                notification.amount,
+                notification.refunded,
+                notification.currency,
+            )
         else:
             values = {
-                "payment_id": told.payment_id, "amount": told.amount, "currency": told.currency,
-                "status": told.status, "told_at": told.told_at, "stage": _STAGES.get(told.status, _FINAL),
+                "payment_id": notification.payment_id, "amount": notification.amount, "currency": notification.currency,
+                "status": notification.status, "told_at": notification.event_at,
+                "stage": _STAGES.get(notification.status, _FINAL),
             }  # fmt: skip
-            store.note_dispute(told.dispute_id, values)
-        adjusted = adjust(connection, told.payment_id, REFUND if isinstance(told, PaymentRefund) else DISPUTE)
+            store.note_dispute(notification.dispute_id, values)
+        adjusted = adjust(
+            connection,
+            notification.payment_id,
+            REFUND if isinstance(notification, PaymentRefund) else DISPUTE,
+        )
     announce(adjusted)
 
 
 def adjust(connection: Connection, payment_id: str, cause: str | None = None) -> Adjustment | None:
-    """Brings the ledger to what has gone back of the payment, which is locked; None when nothing is to be done.
+    """Brings the ledger to the state of the payment, whose row is locked. Returns None when nothing changes.
 
-    `cause` is of the call that told; without it, of what is known. The caller announces the result after its commit.
+    `cause`: REFUND or DISPUTE of the notification; without it, what is known decides. The caller announces the result
+    after the commit.
     """
     store = Payments(connection)
     payment, disputes = store.find(payment_id), store.disputes(payment_id)
@@ -81,35 +93,34 @@ def adjust(connection: Connection, payment_id: str, cause: str | None = None) ->
     change = payment.clawed_back - wanted
     if change == 0:
         return None
-    cause = cause or (DISPUTE if any(dispute.status in _MONEY_GONE for dispute in disputes) else REFUND)
+    cause = cause or (DISPUTE if any(dispute.status in _MONEY_WITHHELD for dispute in disputes) else REFUND)
     ledgers = Ledgers(connection)
-    standing = ledgers.lock(payment.account_id)
+    state = ledgers.lock(payment.account_id)
     make = ledger.clawback if change < 0 else ledger.reinstatement
     entry = make(
-        standing.book,
+        state.book,
         f"{payment_id}:{payment.entries_count + 1}",
-        ledger.month_of(standing.now),
+        ledger.month_of(state.now),
         abs(change),
         cause,
     )
-    ledgers.add(standing, [entry])
+    ledgers.add(state, [entry])
     store.record(payment_id, wanted)
-    book = standing.book.with_entries([entry])
-    told = CreditsAdjusted(
+    book = state.book.with_entries([entry])
+    event = CreditsAdjusted(
         user_id=payment.account_id, reason=cause, credits=change, bonus=book.bonus, owed=book.owed
     )
-    stage(connection, "account.credits.adjusted", told, account_id=payment.account_id)
+    stage(connection, "account.credits.adjusted", event, account_id=payment.account_id)
     return Adjustment(payment.account_id, payment_id, cause, change, max(-entry.owed, 0), book.owed)
 
 
 def credits_gone(payment: Payment, disputes: Iterable[Dispute]) -> int:
-    """How many of a payment's credits are to be taken back. Pure.
+    """Returns how many of a payment's credits must be taken back. Pure.
 
-    What is in dispute in another currency than was paid, or of a payment whose amount is not known, counts as the whole
-    payment.
+    A dispute in another currency than the payment, or of a payment of unknown amount, counts as the whole payment.
     """
     amount, bought = payment.amount or 0, payment.credits or 0
-    open_disputes = [dispute for dispute in disputes if dispute.status in _MONEY_GONE]
+    open_disputes = [dispute for dispute in disputes if dispute.status in _MONEY_WITHHELD]
     if amount <= 0 or any(dispute.currency != payment.currency for dispute in open_disputes):
         return bought if open_disputes or payment.refunded else 0
     gone = payment.refunded + sum(dispute.amount for dispute in open_disputes)
@@ -117,7 +128,7 @@ def credits_gone(payment: Payment, disputes: Iterable[Dispute]) -> int:
 
 
 def announce(adjusted: Adjustment | None) -> None:
-    """Logs and counts what a transaction did, once it is over; alerts are raised by these figures."""
+    """Logs and counts an adjustment after the commit. Alerts read these metrics."""
     if adjusted is None:
         return
     taken = -adjusted.credits
@@ -134,6 +145,6 @@ def announce(adjusted: Adjustment | None) -> None:
 
 
 def forget_unmatched(database: Database) -> int:
-    """Forgets refunds and disputes of payments that bought nothing here; how many there were."""
+    """Forgets refunds and disputes of payments that bought nothing here. Returns how many."""
     with database.transaction() as connection:
-        return Payments(connection).forget_unmatched(_WAITS_FOR_PURCHASE)
+        return Payments(connection).forget_unmatched(_KEEP_UNMATCHED)

@@ -1,1 +1,1 @@
-"""What clients ask the provider for, and the background work on it."""
+"""Jobs: what clients ask the provider for, and the background work on it."""

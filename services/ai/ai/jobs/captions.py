@@ -1,4 +1,4 @@
-"""Captions: charged, written in about as many words as asked for, kept for repeated calls; or refunded."""
+"""Captions: charged, written in about the requested number of words, and kept for repeated calls; or refunded."""
 
 import time
 from functools import partial
@@ -20,10 +20,13 @@ log = structlog.get_logger()
 
 
 def write(context: AppContext, caller: Caller, request: api.WriteCaption) -> api.Caption:
-    """Raises AI_NOT_CONFIGURED, INSUFFICIENT_CREDITS, AI_GENERATION_FAILED; IDEMPOTENCY_IN_PROGRESS while it runs."""
+    """Writes a caption.
+
+    Raises AI_NOT_CONFIGURED, INSUFFICIENT_CREDITS and AI_GENERATION_FAILED; IDEMPOTENCY_IN_PROGRESS while it runs.
+    """
     deadline = time.monotonic() + context.settings.caption_seconds
     work = partial(_write, context, caller, request, deadline)
-    return lifecycle.once(context, caller, work, partial(_again, context, caller, request))
+    return lifecycle.once(context, caller, work, partial(_repeat, context, caller, request))
 
 
 def _write(context: AppContext, caller: Caller, request: api.WriteCaption, deadline: float) -> api.Caption:
@@ -40,28 +43,28 @@ def _write(context: AppContext, caller: Caller, request: api.WriteCaption, deadl
         brief=brief,
         provider=provider.name,
     )
-    with context.holding(job.claim, deadline):
+    with context.hold_claim(job.claim, deadline):
         try:
-            with context.turn(deadline):
+            with context.provider_slot(deadline):
                 text = compose(provider, brief, request, deadline)
         except GenerationFailed as error:
-            raise lifecycle.give_up(context, job, error.reason) from error
+            raise lifecycle.fail_with_error(context, job, error.reason) from error
         except Exception as error:
             log.exception("caption_failed", job_id=job.id)
-            raise lifecycle.give_up(context, job, "Something went wrong on our side.") from error
+            raise lifecycle.fail_with_error(context, job, "Something went wrong on our side.") from error
         done = lifecycle.complete(context, job.claim, caption=text)
-    if done is None:  # given up as lost and refunded meanwhile
+    if done is None:  # failed and refunded by `lost_jobs` meanwhile
         raise ApiError(AI_GENERATION_FAILED, job_id=job.id)
     return _caption(request, text, charged)
 
 
 def brief_of(request: api.WriteCaption) -> str:
-    """Who writes, how and for whom. custom_instructions take the place of the brand's guidelines (spec)."""
+    """Returns the system prompt. `custom_instructions` replace the brand's guidelines (spec)."""
     low, high = caption_text.bounds(request.words)
     lines = [
         f"You write captions for social media posts of the brand {request.brand_name}.",
         f"About the brand: {request.brand_description}" if request.brand_description else "",
-        _manner(request),
+        _style(request),
         f"Length: {request.words} words, no fewer than {low} and no more than {high}.",
         "Answer with the caption alone: no title, no quotation marks, no remarks, whole sentences.",
     ]
@@ -69,7 +72,7 @@ def brief_of(request: api.WriteCaption) -> str:
 
 
 def compose(provider: Provider, brief: str, request: api.WriteCaption, deadline: float) -> str:
-    """A text of about as many words as asked for; asked for once more if need be. Raises GenerationFailed."""
+    """Returns a text of about the requested length, asking the provider twice if need be. Raises GenerationFailed."""
     asked = request.instruction
     if request.edit_text:
         asked = f"{asked}\n\nRewrite this text:\n{request.edit_text}"
@@ -81,17 +84,17 @@ def compose(provider: Provider, brief: str, request: api.WriteCaption, deadline:
     text = caption_text.cut_to_fit(second, request.words)
     if text is None:
         counted = f"{caption_text.count(first)} and then {caption_text.count(second)} words"
-        raise GenerationFailed(f"The AI provider wrote {counted} where {request.words} were asked for.")
+        raise GenerationFailed(f"The AI provider wrote {counted} instead of {request.words}.")
     return text
 
 
-def _manner(request: api.WriteCaption) -> str:
+def _style(request: api.WriteCaption) -> str:
     if request.custom_instructions:
         return f"Follow these instructions: {request.custom_instructions}"
     return f"Follow the brand's guidelines: {request.guidelines}" if request.guidelines else ""
 
 
-def _again(context: AppContext, caller: Caller, request: api.WriteCaption, job: Job) -> api.Caption:
+def _repeat(context: AppContext, caller: Caller, request: api.WriteCaption, job: Job) -> api.Caption:
     with context.database.reading() as connection:
         now = balances.after_charge(connection, caller.account_id, caller.tier, job.credits_charged)
     return _caption(request, job.caption or "", now)

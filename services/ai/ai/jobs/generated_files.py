@@ -1,4 +1,4 @@
-"""A generated file becomes media: reserved, put into storage, committed. Its bytes go past the bus."""
+"""Turns a generated file into media: reserves an upload, stores the bytes, commits. No bytes travel on the bus."""
 
 from collections.abc import Callable, Iterable
 
@@ -8,8 +8,8 @@ import structlog
 from ai.context import AppContext
 from ai.providers.base import GenerationFailed
 from ai.records import Job
-from ai.rules.file_types import ENDINGS
-from ai.storage import StorageFailed
+from ai.rules.file_types import EXTENSIONS
+from ai.storage import StorageError
 from ai.store.jobs import Jobs
 from contracts.caller import Caller
 from contracts.errors import QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, ApiError
@@ -18,30 +18,28 @@ from contracts.record import Nothing
 
 log = structlog.get_logger()
 
-#: Less room than this is too little for anything that is made. Our choice.
+#: With less free storage than this no file of that kind fits. Our choice.
 PICTURE_BYTES, VIDEO_BYTES = 256 * 1024, 2 * 2**20
-#: media looks at the whole file.
+#: Media reads the whole file during the commit. Our choice.
 _COMMIT_SECONDS = 30.0
-#: An answer that is lost is mostly had by asking again. Our choice.
+#: A lost answer usually arrives at the second try. Our choice.
 _COMMIT_TRIES = 2
-#: When what became of a file may be asked for again. Our choice.
-_COME_AGAIN_SECONDS = 3
+#: When a client may ask again about a file whose commit has no known outcome. Our choice.
+_RETRY_AFTER_SECONDS = 3
 
 
-class OutcomeOpen(ApiError):
-    """SERVICE_UNAVAILABLE of media after it was told of a file: it may keep it. Who asks again is told; until then
-    nobody is refunded.
-    """
+class CommitOutcomeUnknown(ApiError):
+    """Media did not answer a commit, so it may have kept the file. Nothing is refunded until it answers."""
 
 
-def check_room(context: AppContext, caller: Caller, expected_bytes: int) -> None:
-    """Before anything is charged. Raises QUOTA_EXCEEDED."""
+def check_quota(context: AppContext, caller: Caller, expected_bytes: int) -> None:
+    """Checks the storage quota before anything is charged. Raises QUOTA_EXCEEDED."""
     view = context.media.get_storage(caller, Nothing())
     if view.quota.remaining_bytes < expected_bytes:
         raise ApiError(QUOTA_EXCEEDED, quota=msgspec.to_builtins(view.quota))
 
 
-def keep(
+def save(
     context: AppContext,
     job: Job,
     mime_type: str,
@@ -49,22 +47,26 @@ def keep(
     chunks: Iterable[bytes],
     on_stored: Callable[[str], None] = lambda upload_id: None,
 ) -> Media:
-    """Raises ApiError (QUOTA_EXCEEDED, what media finds wrong with the file, SERVICE_UNAVAILABLE), OutcomeOpen,
-    GenerationFailed.
+    """Stores the file and returns it as media.
 
-    `on_stored` is told the upload's id when the bytes are there, before they are committed; what it raises ends this.
+    `on_stored` gets the upload id once the bytes are stored, before the commit. Raises what `on_stored` raises,
+    GenerationFailed, CommitOutcomeUnknown, and ApiError: QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, or what media finds wrong
+    with the file.
     """
     upload = BeginUpload(
-        filename=f"{job.id}.{ENDINGS[mime_type]}", mime_type=mime_type, size_bytes=size_bytes, generated=True
+        filename=f"{job.id}.{EXTENSIONS[mime_type]}",
+        mime_type=mime_type,
+        size_bytes=size_bytes,
+        generated=True,
     )
     caller = job.caller()
     ticket = context.media.begin_upload(caller, upload)
     try:
-        deadline = context.lapses_at(job.claim)
+        deadline = context.claim_ends_at(job.claim)
         context.storage.put(ticket.url, ticket.headers, size_bytes, chunks, deadline=deadline)
     except BaseException as error:
         _abort(context, caller, ticket.upload_id)
-        if isinstance(error, StorageFailed):
+        if isinstance(error, StorageError):
             log.warning("storage_failed", job_id=job.id, reason=str(error))
             raise GenerationFailed("The file could not be stored.", transient=True) from error
         raise
@@ -73,9 +75,9 @@ def keep(
 
 
 def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Media:
-    """The same upload again is the same file, and so is another one of the same operation.
+    """Commits the upload. Repeated for the same upload or the same operation it returns the same file.
 
-    Raises OutcomeOpen, ApiError.
+    Raises CommitOutcomeUnknown, ApiError.
     """
     request = CommitUpload(upload_id=upload_id, size_bytes=size_bytes)
     for _ in range(_COMMIT_TRIES):
@@ -86,13 +88,13 @@ def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Me
                 raise
         else:
             return Media(**{name: getattr(kept, name) for name in Media.__struct_fields__})
-    raise OutcomeOpen(SERVICE_UNAVAILABLE, retry_after_seconds=_COME_AGAIN_SECONDS, job_id=job.id)
+    raise CommitOutcomeUnknown(SERVICE_UNAVAILABLE, retry_after_seconds=_RETRY_AFTER_SECONDS, job_id=job.id)
 
 
 def discard(context: AppContext, job: Job, media: Media) -> None:
-    """A file that came too late for its job; what stays behind is removed by media within a day.
+    """Deletes a file that arrived after its job had failed. Media removes what is left behind within a day.
 
-    Only of one that failed: a job that goes on elsewhere will have this very file, which media keeps by operation.
+    A job that goes on in another worker keeps the file: media has one file per operation.
     """
     try:
         with context.database.reading() as connection:

@@ -1,7 +1,7 @@
-"""Pictures made and edited while the client waits: checked, charged, made, kept; or refunded."""
+"""Images generated and edited while the client waits: checked, charged, generated and stored; or refunded."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -9,9 +9,9 @@ import structlog
 
 from ai.context import AppContext
 from ai.jobs import generated_files, lifecycle, references, views
-from ai.providers.base import IMAGES, GenerationFailed, Picture
+from ai.providers.base import IMAGES, GenerationFailed, Picture, Provider
 from ai.records import Job
-from ai.rules.file_types import REFERENCE_TYPES, mime_type_of
+from ai.rules.file_types import REFERENCE_TYPES, detect_mime_type
 from ai.rules.prices import IMAGE, IMAGE_EDIT
 from ai.store.jobs import Jobs
 from contracts import ai as api
@@ -28,14 +28,16 @@ from contracts.media import Media
 
 log = structlog.get_logger()
 
-#: What is left of an image call's time to keep the picture when the provider's is over. Our choice.
-_KEEPING_SECONDS = 12.0
+#: How much of an image call's time is left for storing the image when the provider's part ends. Our choice.
+_SAVE_SECONDS = 12.0
 
 
 def generate(context: AppContext, caller: Caller, request: api.GenerateImage) -> api.AiResult:
-    """Raises VALIDATION_ERROR, PLAN_REQUIRED, AI_NOT_CONFIGURED, INVALID_REFERENCE_MEDIA, QUOTA_EXCEEDED,
-    INSUFFICIENT_CREDITS and AI_GENERATION_FAILED; IDEMPOTENCY_IN_PROGRESS while the same operation runs;
-    SERVICE_UNAVAILABLE.
+    """Generates an image.
+
+    Raises VALIDATION_ERROR, PLAN_REQUIRED, AI_NOT_CONFIGURED, INVALID_REFERENCE_MEDIA, QUOTA_EXCEEDED,
+    INSUFFICIENT_CREDITS, AI_GENERATION_FAILED and SERVICE_UNAVAILABLE; IDEMPOTENCY_IN_PROGRESS while the same operation
+    runs.
     """
     work = partial(_generate, context, caller, request, time.monotonic() + context.settings.image_seconds)
     return lifecycle.once(context, caller, work, partial(views.result, context, caller))
@@ -45,35 +47,23 @@ def _generate(
     context: AppContext, caller: Caller, request: api.GenerateImage, deadline: float
 ) -> api.AiResult:
     if len(request.reference_image_urls) + len(request.reference_media_ids) > api.MOST_REFERENCES:
-        raise invalid("reference_media_ids", f"At most {api.MOST_REFERENCES} reference images in all")
+        raise invalid("reference_media_ids", f"At most {api.MOST_REFERENCES} reference images in total")
     _check_plan(context, caller, request.model)
     provider = context.provider(IMAGES)
     lifecycle.check_brand(caller, request.brand_id)
-    brief = told(request.prompt, request.guidelines)
-    ratio = None if request.aspect_ratio == "default" else request.aspect_ratio
+    brief = with_guidelines(request.prompt, request.guidelines)
     lifecycle.check_credits(context, caller, IMAGE)
     with references.collected(
         context, caller, urls=request.reference_image_urls, media_ids=request.reference_media_ids
     ) as pictures:
         return _make(
-            context,
-            caller,
-            IMAGE,
-            deadline,
-            lambda until: provider.image(
-                brief, aspect_ratio=ratio, model=request.model, references=pictures, deadline=until
-            ),
-            brand_id=request.brand_id,
-            prompt=request.prompt,
-            brief=brief,
-            model=request.model,
-            aspect_ratio=request.aspect_ratio,
-            provider=provider.name,
-        )
+            context, caller, IMAGE, deadline, provider, pictures, prompt=request.prompt, brief=brief,
+            model=request.model, aspect_ratio=request.aspect_ratio, brand_id=request.brand_id,
+        )  # fmt: skip
 
 
 def edit(context: AppContext, caller: Caller, request: api.EditImage) -> api.AiResult:
-    """Raises what `generate` does, and VALIDATION_ERROR unless there is exactly one picture to edit."""
+    """Edits an image. Raises what `generate` raises, and VALIDATION_ERROR unless there is exactly one image to edit."""
     work = partial(_edit, context, caller, request, time.monotonic() + context.settings.image_seconds)
     return lifecycle.once(context, caller, work, partial(views.result, context, caller))
 
@@ -81,24 +71,17 @@ def edit(context: AppContext, caller: Caller, request: api.EditImage) -> api.AiR
 def _edit(context: AppContext, caller: Caller, request: api.EditImage, deadline: float) -> api.AiResult:
     _check_plan(context, caller, request.model)
     provider = context.provider(IMAGES)
-    sources = one_source(request.image_url, request.media_id, required=True)
+    sources = single_reference(request.image_url, request.media_id, required=True)
     lifecycle.check_credits(context, caller, IMAGE_EDIT)
-    with references.collected(context, caller, **sources) as (source,):
+    with references.collected(context, caller, **sources) as pictures:
         return _make(
-            context,
-            caller,
-            IMAGE_EDIT,
-            deadline,
-            lambda until: provider.edit(request.prompt, source, model=request.model, deadline=until),
-            prompt=request.prompt,
-            brief=request.prompt,
+            context, caller, IMAGE_EDIT, deadline, provider, pictures, prompt=request.prompt, brief=request.prompt,
             model=request.model,
-            provider=provider.name,
-        )
+        )  # fmt: skip
 
 
-def one_source(image_url: str | None, media_id: str | None, *, required: bool) -> dict[str, Any]:
-    """The one picture of an edit or a video, for `references.collected`. Raises VALIDATION_ERROR."""
+def single_reference(image_url: str | None, media_id: str | None, *, required: bool) -> dict[str, Any]:
+    """Returns the one image of an edit or a video as arguments of `references.collected`. Raises VALIDATION_ERROR."""
     if image_url is not None and media_id is not None:
         raise invalid("media_id", "Send image_url or media_id, not both")
     if image_url is None and media_id is None and required:
@@ -109,8 +92,8 @@ def one_source(image_url: str | None, media_id: str | None, *, required: bool) -
     }
 
 
-def told(prompt: str, guidelines: str | None) -> str:
-    """What the provider is told: the prompt, and the brand's guidelines where it has any."""
+def with_guidelines(prompt: str, guidelines: str | None) -> str:
+    """Returns the prompt with the brand's guidelines, if it has any."""
     return f"{prompt}\n\nFollow these brand guidelines: {guidelines}" if guidelines else prompt
 
 
@@ -120,57 +103,61 @@ def _check_plan(context: AppContext, caller: Caller, model: str) -> None:
 
 
 def _make(
-    context: AppContext,
-    caller: Caller,
-    kind: str,
-    deadline: float,
-    make: Callable[[float], Picture],
-    **values: Any,
-) -> api.AiResult:
-    generated_files.check_room(context, caller, generated_files.PICTURE_BYTES)
+    context: AppContext, caller: Caller, kind: str, deadline: float, provider: Provider, pictures: Sequence[Picture],
+    *, model: str, **values: Any,
+) -> api.AiResult:  # fmt: skip
+    generated_files.check_quota(context, caller, generated_files.PICTURE_BYTES)
     job, charged = lifecycle.begin(
-        context, caller, kind, lease_seconds=context.settings.lease_seconds, **values
-    )
-    with context.holding(job.claim, deadline):
+        context, caller, kind, lease_seconds=context.settings.lease_seconds, provider=provider.name, model=model,
+        **values,
+    )  # fmt: skip
+    provider_deadline = deadline - _SAVE_SECONDS
+    with context.hold_claim(job.claim, deadline):
         try:
-            with context.turn(deadline - _KEEPING_SECONDS):
-                picture = make(deadline - _KEEPING_SECONDS)
-            media = _keep(context, job, picture)
+            with context.provider_slot(provider_deadline):
+                picture = provider.image(
+                    job.brief,
+                    aspect_ratio=job.provider_aspect_ratio,
+                    model=model,
+                    references=pictures,
+                    deadline=provider_deadline,
+                )
+            media = _save(context, job, picture)
         except GenerationFailed as error:
-            raise lifecycle.give_up(context, job, error.reason) from error
-        except generated_files.OutcomeOpen:
-            raise  # a worker asks media again when the claim lapses, and ends the job
+            raise lifecycle.fail_with_error(context, job, error.reason) from error
+        except generated_files.CommitOutcomeUnknown:
+            raise  # a worker commits again when the claim lapses, and ends the job
         except ApiError as error:
-            raise lifecycle.give_up(context, job, error.message, _refusal_of(error)) from error
+            raise lifecycle.fail_with_error(context, job, error.message, _refusal_of(error)) from error
         except Exception as error:
             log.exception("image_failed", job_id=job.id)
-            raise lifecycle.give_up(context, job, "Something went wrong on our side.") from error
+            raise lifecycle.fail_with_error(context, job, "Something went wrong on our side.") from error
         done = lifecycle.complete(context, job.claim, media=media)
-    if done is None:  # taken for lost meanwhile: refunded, or completed by a worker
+    if done is None:  # the claim had lapsed: another worker refunded or completed the job
         generated_files.discard(context, job, media)
-        if (ended := lifecycle.repeated(context, job.caller())) is None:
+        if (ended := lifecycle.job_of_earlier_call(context, job.caller())) is None:
             raise ApiError(AI_GENERATION_FAILED, job_id=job.id)
         return views.result(context, caller, ended)
     return api.AiResult(job=done.view(), media=media, credits=charged)
 
 
-def _keep(context: AppContext, job: Job, picture: Picture) -> Media:
-    """Its type is what its bytes say, whatever the provider calls it."""
-    mime_type = mime_type_of(picture.body)
+def _save(context: AppContext, job: Job, picture: Picture) -> Media:
+    """Stores the image. Its type is detected from its bytes, whatever the provider says."""
+    mime_type = detect_mime_type(picture.body)
     if mime_type not in REFERENCE_TYPES:
-        raise GenerationFailed("The AI provider made something that is no picture.")
+        raise GenerationFailed("The AI provider returned a file that is not an image.")
     size_bytes = len(picture.body)
 
     def note(upload_id: str) -> None:
         held = lifecycle.persist(
             context, lambda connection: Jobs(connection).uploaded(job.claim, upload_id, size_bytes)
         )
-        if not held:  # refunded meanwhile: media is not told of the file
-            raise GenerationFailed("It was not finished in time.")
+        if not held:  # refunded meanwhile: do not commit the file
+            raise GenerationFailed("The job did not finish in time.")
 
-    return generated_files.keep(context, job, mime_type, size_bytes, (picture.body,), note)
+    return generated_files.save(context, job, mime_type, size_bytes, (picture.body,), note)
 
 
 def _refusal_of(error: ApiError) -> ErrorRow:
-    """What a client is told when the file could not be kept."""
+    """Returns the error for the client when the file could not be stored."""
     return QUOTA_EXCEEDED if error.row in (QUOTA_EXCEEDED, FILE_TOO_LARGE) else AI_GENERATION_FAILED

@@ -1,4 +1,4 @@
-"""Pictures a caller refers to: strangers' URLs through the guarded client, and his own media."""
+"""Reference images: fetched from URLs by the guarded HTTP client, or read from the caller's media."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from ai.context import AppContext
 from ai.providers.base import Picture
-from ai.rules.file_types import REFERENCE_TYPES, mime_type_of
-from ai.storage import StorageFailed
+from ai.rules.file_types import REFERENCE_TYPES, detect_mime_type
+from ai.storage import StorageError
 from chassis.http.addresses import UnsafeAddress
 from chassis.http.guarded_client import FetchFailed, Stream, stream
 from chassis.service import spawn_all
@@ -26,7 +26,7 @@ from contracts.platforms import GIF
 
 T = TypeVar("T")
 
-#: What servers call them.
+#: What servers call these types.
 _DECLARED_TYPES = (*REFERENCE_TYPES, "image/jpg")
 
 
@@ -34,7 +34,7 @@ _DECLARED_TYPES = (*REFERENCE_TYPES, "image/jpg")
 def collected(
     context: AppContext, caller: Caller, *, urls: Sequence[str] = (), media_ids: Sequence[str] = ()
 ) -> Iterator[tuple[Picture, ...]]:
-    """All pictures, those by URL first, in memory that is theirs until the block ends.
+    """Yields all images, those by URL first. Their memory is reserved until the block ends.
 
     Raises INVALID_REFERENCE_MEDIA, SERVICE_UNAVAILABLE.
     """
@@ -44,22 +44,22 @@ def collected(
     files = _files(context, caller, media_ids)
     deadline = time.monotonic() + context.settings.reference_seconds
     with ExitStack() as streams:
-        # Their servers say how large they are before there has to be room for them.
-        answers = _all([partial(_begun, context, url, deadline, streams) for url in urls])
+        # The servers announce sizes, so memory is reserved before any body is read.
+        answers = _run_all([partial(_open, context, url, deadline, streams) for url in urls])
         most_bytes = sum(file.size_bytes for file in files)
         for answer in answers:
-            told = answer.length_bytes
-            most_bytes += context.settings.max_reference_bytes if told is None else told
-        with context.room(caller.account_id, most_bytes) as keep:
+            announced = answer.length_bytes
+            most_bytes += context.settings.max_reference_bytes if announced is None else announced
+        with context.reference_memory.reserve(caller.account_id, most_bytes) as shrink_to:
             tasks = [partial(_fetched, url, answer) for url, answer in zip(urls, answers, strict=True)]
-            pictures = _all(tasks + [partial(_stored, context, file, deadline) for file in files])
+            pictures = _run_all(tasks + [partial(_read_stored, context, file, deadline) for file in files])
             streams.close()
-            keep(sum(len(picture.body) for picture in pictures))
+            shrink_to(sum(len(picture.body) for picture in pictures))
             yield pictures
 
 
-def _all(tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
-    """What they make, at once. Raises what the first of them that failed did."""
+def _run_all(tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
+    """Runs the tasks at the same time. Raises the error of the first that failed."""
     made = spawn_all(tasks)
     for one in made:
         if isinstance(one, Exception):
@@ -67,7 +67,7 @@ def _all(tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
     return tuple(made)
 
 
-def _begun(context: AppContext, url: str, deadline: float, streams: ExitStack) -> Stream:
+def _open(context: AppContext, url: str, deadline: float, streams: ExitStack) -> Stream:
     with _refusals(url):
         answer = streams.enter_context(
             stream(
@@ -79,7 +79,7 @@ def _begun(context: AppContext, url: str, deadline: float, streams: ExitStack) -
             )
         )
     if answer.status != 200:
-        raise _invalid(url, f"Its server answers {answer.status}.")
+        raise _invalid(url, f"Its server answered {answer.status}.")
     return answer
 
 
@@ -89,9 +89,9 @@ def _fetched(url: str, answer: Stream) -> Picture:
         for chunk in answer.chunks:
             chunks.append(chunk)
             left = None if left is None else left - len(chunk)
-            if left is not None and left < 0:  # it may come in chunks of HTTP's own
-                raise _invalid(url, "It is longer than its server says.")
-    return _judged(url, b"".join(chunks))
+            if left is not None and left < 0:  # a chunked body has no announced length
+                raise _invalid(url, "The file is longer than its server announced.")
+    return _checked_picture(url, b"".join(chunks))
 
 
 @contextmanager
@@ -107,19 +107,23 @@ def _refusals(url: str) -> Iterator[None]:
 def _files(context: AppContext, caller: Caller, media_ids: Sequence[str]) -> Sequence[MediaFile]:
     if not media_ids:
         return ()
-    files = _asked(context, caller, GetFiles(media_ids=tuple(media_ids)))
+    files = _get_files(context, caller, GetFiles(media_ids=tuple(media_ids)))
     if gifs := tuple(file.media_id for file in files if file.mime_type == GIF):
-        jpegs = {file.media_id: file for file in _asked(context, caller, GetFiles(media_ids=gifs, jpeg=True))}
+        jpegs = {
+            file.media_id: file for file in _get_files(context, caller, GetFiles(media_ids=gifs, jpeg=True))
+        }
         files = [jpegs.get(file.media_id, file) for file in files]
     for file in files:
         if file.mime_type not in REFERENCE_TYPES:
-            raise _invalid(file.media_id, "It is no picture.")
+            raise _invalid(file.media_id, "The file is not an image.")
         if file.size_bytes > context.settings.max_reference_bytes:
-            raise _invalid(file.media_id, f"It is larger than {context.settings.max_reference_bytes} bytes.")
+            raise _invalid(
+                file.media_id, f"The file is larger than {context.settings.max_reference_bytes} bytes."
+            )
     return files
 
 
-def _asked(context: AppContext, caller: Caller, request: GetFiles) -> Sequence[MediaFile]:
+def _get_files(context: AppContext, caller: Caller, request: GetFiles) -> Sequence[MediaFile]:
     try:
         files: Sequence[MediaFile] = context.media.get_files(
             caller, request, timeout_seconds=context.settings.reference_seconds
@@ -133,20 +137,20 @@ def _asked(context: AppContext, caller: Caller, request: GetFiles) -> Sequence[M
     return files
 
 
-def _stored(context: AppContext, file: MediaFile, deadline: float) -> Picture:
+def _read_stored(context: AppContext, file: MediaFile, deadline: float) -> Picture:
     try:
         body = context.storage.get(
             file.source_url, max_bytes=context.settings.max_reference_bytes, deadline=deadline
         )
-    except StorageFailed as error:
-        raise _invalid(file.media_id, "It could not be read.") from error
-    return _judged(file.media_id, body)
+    except StorageError as error:
+        raise _invalid(file.media_id, "The file could not be read.") from error
+    return _checked_picture(file.media_id, body)
 
 
-def _judged(reference: str, body: bytes) -> Picture:
-    mime_type = mime_type_of(body)
+def _checked_picture(reference: str, body: bytes) -> Picture:
+    mime_type = detect_mime_type(body)
     if mime_type not in REFERENCE_TYPES:
-        raise _invalid(reference, "It is no JPEG, PNG or WebP.")
+        raise _invalid(reference, "The file is not a JPEG, PNG or WebP.")
     return Picture(body, mime_type)
 
 

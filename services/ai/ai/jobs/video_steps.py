@@ -1,8 +1,8 @@
-"""Videos step by step: begun at the provider, looked at every few seconds, brought into storage, told of.
+"""Videos in steps: started at the provider, polled, stored, completed.
 
-Each step is claimed by a worker of any process and ends by saying when the next is due; a claim whose process died
-lapses, and the next worker goes on with what is written. Whoever lost his claim writes nothing any more. A picture
-whose process died when it was in storage comes this way too: its last step is the same.
+A worker of any process claims each step, and the step ends by saying when the next is due. When a process dies its
+claim lapses, and the next worker goes on from what is written. A worker whose claim has lapsed must not write. An image
+whose process died after it was stored is committed here too.
 """
 
 import time
@@ -16,10 +16,10 @@ import structlog
 
 from ai.context import AppContext
 from ai.jobs import generated_files, lifecycle, references
-from ai.jobs.images import one_source
+from ai.jobs.images import single_reference
 from ai.providers.base import VIDEOS, Clip, GenerationFailed, Provider
 from ai.records import VIDEO, Job
-from ai.rules.file_types import mime_type_of
+from ai.rules.file_types import detect_mime_type
 from ai.store.jobs import Jobs
 from chassis.telemetry import tracing
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
@@ -27,27 +27,27 @@ from contracts.media import Media
 
 log = structlog.get_logger()
 
-#: A start whose outcome nobody knows (its process died) is tried once more: the provider cannot be asked for it.
-#: The customer pays once all the same. Our choice.
-_MOST_STARTS = 2
+#: The provider cannot be asked whether a start arrived when the process died meanwhile, so it is repeated once. The
+#: customer pays once all the same. Our choice.
+_MAX_STARTS = 2
 _CHUNK_BYTES = 256 * 1024
-#: Enough of a file to tell its type.
+#: Enough bytes to detect the type.
 _HEAD_BYTES = 12
 
 
 class ClaimLost(Exception):
-    """The job has ended, or has another worker."""
+    """The job has ended, or another worker has claimed it."""
 
 
 def make_videos(context: AppContext) -> int:
-    """One tick: as many due steps as there are places for; how many were claimed. Waits for none of them."""
-    free = context.steps.free
+    """Starts as many due steps as there are free slots, without waiting for them. Returns how many."""
+    free = context.video_steps_pool.free
     if free < 1:
         return 0
     with context.database.transaction() as connection:
         due = Jobs(connection).claim_due(free, context.settings.lease_seconds)
     for job in due:
-        context.steps.start(partial(_step, context, job))
+        context.video_steps_pool.start(partial(_step, context, job))
     return len(due)
 
 
@@ -55,19 +55,17 @@ def _step(context: AppContext, job: Job) -> None:
     settings = context.settings
     until = time.monotonic() + settings.fetch_seconds + 2 * settings.step_seconds
     traced = tracing.working(f"make {job.kind}", job.traceparent, "ai", job.account_id, job_id=job.id)
-    with context.holding(job.claim, until), traced:
+    with context.hold_claim(job.claim, until), traced:
         try:
-            _advance(context, job)
+            _run_step(context, job)
         except ClaimLost:
             log.info("claim_lost", job_id=job.id)
         except GenerationFailed as error:
             _end(context, job, error.reason)
         except ApiError as error:
-            if (
-                error.row is SERVICE_UNAVAILABLE
-            ):  # media, or the database: again, until the job's time is over
-                log.info("video_waits", job_id=job.id)
-                _quietly(partial(_put_off, context, job))
+            if error.row is SERVICE_UNAVAILABLE:  # of media or the database: until the job's time limit
+                log.info("video_postponed", job_id=job.id)
+                _try_to_write(partial(_postpone, context, job))
             else:
                 _end(context, job, error.message)
         except Exception:
@@ -75,13 +73,13 @@ def _step(context: AppContext, job: Job) -> None:
             _end(context, job, "Something went wrong on our side.")
 
 
-def _advance(context: AppContext, job: Job) -> None:
-    """One step. Raises GenerationFailed for what ends the job, ClaimLost, ApiError."""
-    media = _stored_before(context, job)
+def _run_step(context: AppContext, job: Job) -> None:
+    """Runs one step. Raises GenerationFailed for what ends the job, ClaimLost, ApiError."""
+    media = _commit_stored(context, job)
     if media is None and job.kind != VIDEO:
-        raise GenerationFailed("It was not finished in time.")
+        raise GenerationFailed("The job did not finish in time.")
     if media is None:
-        media = _filmed(context, job)
+        media = _provider_step(context, job)
     if media is None:
         return
     if lifecycle.complete(context, job.claim, media=media) is None:
@@ -89,37 +87,37 @@ def _advance(context: AppContext, job: Job) -> None:
         raise ClaimLost
 
 
-def _filmed(context: AppContext, job: Job) -> Media | None:
-    """The next step at the provider; the video when it was the last one. Raises what `_advance` does."""
+def _provider_step(context: AppContext, job: Job) -> Media | None:
+    """Runs the next step at the provider. Returns the video after the last one. Raises what `_run_step` raises."""
     provider = context.provider(VIDEOS)
     if job.provider_operation is None:
         _begin(context, job, provider)
         return None
     if provider.name != job.provider:
-        raise GenerationFailed("The AI provider was changed meanwhile.")
+        raise GenerationFailed("The AI provider was changed while the video was being generated.")
     media = None
     try:
-        media = _finished(context, job, provider, job.provider_operation)
+        media = _fetch_finished(context, job, provider, job.provider_operation)
     except GenerationFailed as error:
         if not error.transient:
             raise
-        log.info("video_step_again", job_id=job.id, reason=error.reason)
+        log.info("video_step_retried", job_id=job.id, reason=error.reason)
     if media is None:
-        _put_off(context, job)
+        _postpone(context, job)
     return media
 
 
 def _begin(context: AppContext, job: Job, provider: Provider) -> None:
-    if job.starts >= _MOST_STARTS:
-        raise GenerationFailed("The AI provider could not be asked for the video.")
+    if job.starts >= _MAX_STARTS:
+        raise GenerationFailed("The video could not be started at the AI provider.")
     deadline = time.monotonic() + context.settings.step_seconds
-    sources = one_source(job.source_url, job.source_media_id, required=False)
+    sources = single_reference(job.source_url, job.source_media_id, required=False)
     try:
         with references.collected(context, job.caller(), **sources) as images:
-            _held(context, lambda store: store.begin_start(job.claim, provider.name))
+            _write_under_claim(context, lambda store: store.note_start_attempt(job.claim, provider.name))
             operation = provider.start_video(
                 job.brief,
-                aspect_ratio=None if job.aspect_ratio == "default" else job.aspect_ratio,
+                aspect_ratio=job.provider_aspect_ratio,
                 image=images[0] if images else None,
                 deadline=deadline,
             )
@@ -127,14 +125,14 @@ def _begin(context: AppContext, job: Job, provider: Provider) -> None:
         wait = error.wait_seconds
         if wait is None:
             raise
-        _held(context, lambda store: store.not_started(job.claim, wait))
+        _write_under_claim(context, lambda store: store.note_start_deferred(job.claim, wait))
         return
-    _held(context, lambda store: store.started(job.claim, operation))
-    _put_off(context, job)
+    _write_under_claim(context, lambda store: store.started(job.claim, operation))
+    _postpone(context, job)
 
 
-def _stored_before(context: AppContext, job: Job) -> Media | None:
-    """The file that an earlier worker had put into storage and had not seen committed; None if it is not there."""
+def _commit_stored(context: AppContext, job: Job) -> Media | None:
+    """Commits a file that an earlier worker stored. Returns None if there is none, or if it is gone."""
     if job.upload_id is None or job.upload_bytes is None:
         return None
     try:
@@ -146,8 +144,8 @@ def _stored_before(context: AppContext, job: Job) -> Media | None:
         return None
 
 
-def _finished(context: AppContext, job: Job, provider: Provider, operation: str) -> Media | None:
-    """The finished video as media; None while it is being made."""
+def _fetch_finished(context: AppContext, job: Job, provider: Provider, operation: str) -> Media | None:
+    """Returns the finished video as media, or None while the provider is working."""
     address = provider.poll_video(operation, deadline=time.monotonic() + context.settings.step_seconds)
     if address is None:
         return None
@@ -156,20 +154,22 @@ def _finished(context: AppContext, job: Job, provider: Provider, operation: str)
         provider.fetch_video(address, deadline=deadline) as clip,
         measured(clip, context.settings.max_video_bytes) as (size_bytes, chunks),
     ):
-        head, mime_type = _type_of(chunks)
-        return generated_files.keep(
+        head, mime_type = _read_type(chunks)
+        return generated_files.save(
             context,
             job,
             mime_type,
             size_bytes,
             chain((head,), chunks),
-            lambda upload_id: _held(context, lambda store: store.uploaded(job.claim, upload_id, size_bytes)),
+            lambda upload_id: _write_under_claim(
+                context, lambda store: store.uploaded(job.claim, upload_id, size_bytes)
+            ),
         )
 
 
 @contextmanager
 def measured(clip: Clip, max_bytes: int) -> Iterator[tuple[int, Iterator[bytes]]]:
-    """The clip with its size, which storage wants to know first: by way of a file where the provider does not tell."""
+    """Yields the video's size and chunks. Storage needs the size first, so an unknown one is found through a file."""
     too_large = GenerationFailed(f"The video is larger than {max_bytes} bytes.")
     if clip.size_bytes is not None:
         if clip.size_bytes > max_bytes:
@@ -186,32 +186,32 @@ def measured(clip: Clip, max_bytes: int) -> Iterator[tuple[int, Iterator[bytes]]
         yield size_bytes, iter(lambda: file.read(_CHUNK_BYTES), b"")
 
 
-def _type_of(chunks: Iterator[bytes]) -> tuple[bytes, str]:
-    """The file's beginning, and what it says it is."""
+def _read_type(chunks: Iterator[bytes]) -> tuple[bytes, str]:
+    """Returns the first bytes and the detected type. Raises GenerationFailed."""
     head = b""
     while len(head) < _HEAD_BYTES and (chunk := next(chunks, b"")):
         head += chunk
-    if mime_type_of(head) != "video/mp4":
-        raise GenerationFailed("The AI provider made something that is no video.")
+    if detect_mime_type(head) != "video/mp4":
+        raise GenerationFailed("The AI provider returned a file that is not a video.")
     return head, "video/mp4"
 
 
-def _held(context: AppContext, write: Callable[[Jobs], bool]) -> None:
+def _write_under_claim(context: AppContext, write: Callable[[Jobs], bool]) -> None:
     """Writes under the claim. Raises ClaimLost."""
     if not lifecycle.persist(context, lambda connection: write(Jobs(connection))):
         raise ClaimLost
 
 
-def _put_off(context: AppContext, job: Job) -> None:
-    _held(context, lambda store: store.put_off(job.claim, context.settings.poll_seconds))
+def _postpone(context: AppContext, job: Job) -> None:
+    _write_under_claim(context, lambda store: store.postpone(job.claim, context.settings.poll_seconds))
 
 
 def _end(context: AppContext, job: Job, reason: str) -> None:
-    """Who cannot write it leaves it to the next worker."""
-    _quietly(partial(lifecycle.fail, context, job.claim, reason))
+    """Fails the job. If that cannot be written, the next worker tries again."""
+    _try_to_write(partial(lifecycle.fail, context, job.claim, reason))
 
 
-def _quietly(write: Callable[[], object]) -> None:
+def _try_to_write(write: Callable[[], object]) -> None:
     try:
         write()
     except (ApiError, ClaimLost) as error:

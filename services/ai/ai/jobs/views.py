@@ -1,4 +1,4 @@
-"""Jobs as clients see them: one by one, and page by page of a cursor."""
+"""Jobs as clients see them."""
 
 from ai.context import AppContext
 from ai.credits import balances
@@ -12,7 +12,7 @@ from contracts.media import Media, MediaId
 
 
 def result(context: AppContext, caller: Caller, job: Job) -> api.AiResult:
-    """decisions "GET /ai/jobs/{id} credits": charged is the job's, the rest is now."""
+    """Returns the job with its charge and the present balance (decisions "GET /ai/jobs/{id} credits")."""
     media = current_media(context, caller, job)
     with context.database.reading() as connection:
         now = balances.after_charge(connection, caller.account_id, caller.tier, job.credits_charged)
@@ -28,7 +28,7 @@ def show(context: AppContext, caller: Caller, request: api.JobId) -> api.AiResul
 
 
 def current_media(context: AppContext, caller: Caller, job: Job) -> Media | None:
-    """The job's file as it stands now; None when it is gone."""
+    """Returns the job's file as it is now, or None when it was deleted."""
     if job.media is None:
         return None
     try:
@@ -41,9 +41,9 @@ def current_media(context: AppContext, caller: Caller, job: Job) -> Media | None
 
 
 def show_list(context: AppContext, caller: Caller, request: api.ListJobs) -> api.JobList:
-    """Newest first."""
+    """Returns a page of jobs, newest first."""
     with context.database.reading() as connection:
-        found = Jobs(connection).listed(
+        found = Jobs(connection).newest(
             caller.account_id,
             brand_ids=caller.brand_ids,
             kind=request.kind,

@@ -1,1 +1,1 @@
-"""Payment providers for credit packs and auto-refill, each behind the one interface of `base.py`."""
+"""Payment providers for packs and auto-refill, behind the interface in `base.py`."""

@@ -1,7 +1,6 @@
-"""What the service asks of a payment provider, and what it may answer.
+"""The interface of payment providers.
 
-A payment is asked for by an order whose id is the idempotency key: the same order may be sent again whenever its
-outcome is not known, and is paid once.
+An order's id is its idempotency key: the same order may be sent again while its outcome is unknown, and is paid once.
 """
 
 from abc import ABC, abstractmethod
@@ -9,22 +8,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-#: How the error begins of an order that came to no card, since something else in it was wrong: the customer or the
-#: way to pay is not the provider's, the key is another account's. The provider's own code follows.
+#: Begins the error of an order that reached no card, because something else in it was wrong: the customer or payment
+#: method is unknown to the provider, or the key belongs to another account. The provider's own code follows.
 INVALID_REQUEST = "invalid_request:"
 
 
 class PaymentState(StrEnum):
     PAID = "paid"
-    #: It was refused, and nothing was taken.
+    #: It was refused, and no money was taken.
     FAILED = "failed"
-    #: The provider has it and has not decided yet.
+    #: The provider has received it and has not decided yet.
     PENDING = "pending"
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be paid, in cents of a US dollar, and by whom in the provider's own names."""
+    """A payment to take, in US cents. Customer and payment method are the provider's ids."""
 
     id: str
     account_id: str
@@ -34,8 +33,8 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Payment:
-    """What became of an order. `order_id` is empty where the provider does not repeat it."""
+class PaymentOutcome:
+    """The result of an order. `order_id` is empty where the provider does not repeat it."""
 
     state: PaymentState
     payment_id: str | None = None
@@ -46,8 +45,9 @@ class Payment:
 
 @dataclass(frozen=True, slots=True)
 class PackSale:
-    """A pack somebody bought by its payment link; `sale_id` is unique. Without a payment (nothing was to be paid)
-    `payment_id` is None. `amount` in the currency's smallest unit.
+    """A pack bought through its payment link. `sale_id` is unique; `amount` in the currency's smallest unit.
+
+    `payment_id` is None when nothing had to be paid.
     """
 
     sale_id: str
@@ -60,13 +60,13 @@ class PackSale:
 
 @dataclass(frozen=True, slots=True)
 class PaymentRefund:
-    """How much of a payment has been refunded by now, all refunds together; in the currency's smallest unit.
+    """The sum of all refunds of a payment so far, in the currency's smallest unit.
 
-    `told_at`: when the provider said so, in its own seconds; an older word does not count against a newer one.
+    `event_at`: the provider's time in seconds. An older event does not replace a newer one.
     """
 
     payment_id: str
-    told_at: int
+    event_at: int
     amount: int
     refunded: int
     currency: str
@@ -74,53 +74,56 @@ class PaymentRefund:
 
 @dataclass(frozen=True, slots=True)
 class PaymentDispute:
-    """How a dispute of a payment stands; `status` is Stripe's word, `told_at` and `amount` as in PaymentRefund."""
+    """The state of a dispute. `status` in Stripe's words; `event_at` and `amount` as in PaymentRefund."""
 
     dispute_id: str
     payment_id: str
-    told_at: int
+    event_at: int
     amount: int
     currency: str
     status: str
 
 
-#: What a provider's own call may be about.
-Told = Payment | PackSale | PaymentRefund | PaymentDispute
+#: What the provider's own call may be about.
+Notification = PaymentOutcome | PackSale | PaymentRefund | PaymentDispute
 
 
 class OutcomeUnknown(Exception):
-    """No usable answer came: ask again, with the same order."""
+    """No usable answer arrived. Send the same order again."""
 
 
-class AnswerKept(OutcomeUnknown):
-    """The same order will be told nothing else any more (the provider failed once): look for it instead."""
+class AnswerReplayed(OutcomeUnknown):
+    """The provider replays an earlier failure for this order. Search for the payment instead of sending it again."""
 
 
 class BadSignature(Exception):
-    """A call that says it is the provider's, and is not, or is too old."""
+    """The call is not signed by the provider, or is too old."""
 
 
 class PaymentProvider(ABC):
-    """Thread-safe: one object serves all orders."""
+    """One payment provider. Thread-safe: one object serves all orders."""
 
     #: Whether it can take payments at all.
     available: bool = True
 
     @abstractmethod
-    def pay(self, order: Order) -> Payment:
-        """Take the money without the customer present. Raises OutcomeUnknown."""
+    def pay(self, order: Order) -> PaymentOutcome:
+        """Takes the money while the customer is absent. Raises OutcomeUnknown."""
 
     @abstractmethod
-    def look_up(self, payment_id: str) -> Payment:
-        """What became of a payment. Raises OutcomeUnknown."""
+    def look_up(self, payment_id: str) -> PaymentOutcome:
+        """Returns the present state of a payment. Raises OutcomeUnknown."""
 
     @abstractmethod
-    def find(self, order_id: str) -> Payment | None:
-        """What became of an order that is too old to be sent again; None: it never came in. Raises OutcomeUnknown."""
+    def find(self, order_id: str) -> PaymentOutcome | None:
+        """Searches for the payment of an order that is too old to be sent again. Returns None if it never arrived.
+
+        Raises OutcomeUnknown.
+        """
 
     @abstractmethod
-    def read_hook(self, body: bytes, signature: str, now: datetime | None = None) -> Told | None:
-        """What the provider's own call says; None when it is about something else. Raises BadSignature.
+    def read_hook(self, body: bytes, signature: str, now: datetime | None = None) -> Notification | None:
+        """Returns the content of the provider's own call, or None when it is about something else.
 
-        Its age is judged by `now`, without it by this machine's clock.
+        Its age is checked against `now`, or this machine's clock. Raises BadSignature.
         """

@@ -1,23 +1,30 @@
-"""No payments: an operator grants credits by hand (`credits grant`). The embedded default."""
+"""No payments: an operator grants credits by hand (`credits grant`). The default."""
 
 from datetime import datetime
 
-from ai.payments.base import BadSignature, Order, OutcomeUnknown, Payment, PaymentProvider, Told
+from ai.payments.base import (
+    BadSignature,
+    Notification,
+    Order,
+    OutcomeUnknown,
+    PaymentOutcome,
+    PaymentProvider,
+)
 
 
 class Manual(PaymentProvider):
-    """Takes nothing, knows nothing, and nobody may speak in its name."""
+    """Takes no payments and accepts no calls."""
 
     available = False
 
-    def pay(self, order: Order) -> Payment:
+    def pay(self, order: Order) -> PaymentOutcome:
         raise OutcomeUnknown("no payment provider is configured")
 
-    def look_up(self, payment_id: str) -> Payment:
+    def look_up(self, payment_id: str) -> PaymentOutcome:
         raise OutcomeUnknown("no payment provider is configured")
 
-    def find(self, order_id: str) -> Payment | None:
+    def find(self, order_id: str) -> PaymentOutcome | None:
         raise OutcomeUnknown("no payment provider is configured")
 
-    def read_hook(self, body: bytes, signature: str, now: datetime | None = None) -> Told | None:
+    def read_hook(self, body: bytes, signature: str, now: datetime | None = None) -> Notification | None:
         raise BadSignature("no payment provider is configured")

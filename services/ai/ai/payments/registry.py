@@ -1,4 +1,4 @@
-"""Which payment provider the configuration names."""
+"""Chooses the payment provider."""
 
 from ai.payments.base import PaymentProvider
 from ai.payments.manual import Manual
@@ -7,7 +7,7 @@ from chassis.config import ConfigError
 
 
 def provider(name: str, stripe: StripeSettings) -> PaymentProvider:
-    """`manual` or `stripe`. Raises ConfigError for another name, or when the provider's secrets are missing."""
+    """Returns the provider `manual` or `stripe`. Raises ConfigError for another name or missing secrets."""
     if name == "manual":
         return Manual()
     if name != "stripe":

@@ -1,13 +1,13 @@
-"""Stripe over its HTTP API: off-session PaymentIntents, and its signed calls.
+"""Stripe's HTTP API: off-session PaymentIntents, and webhooks.
 
-A request that is repeated with the same Idempotency-Key and body within 24 hours is answered as the first was, 500
-included; what was refused before it began (401, 403, 409, 429) and what Stripe failed at (5xx) says nothing about the
+A request that is repeated with the same Idempotency-Key and body within 24 hours gets the first answer again, a 500
+included. Requests refused before they began (401, 403, 409, 429) and failures of Stripe (5xx) say nothing about the
 outcome.
 
-The shapes of charges and disputes are those of Stripe's own descriptions, read on 2026-11-22: stripe-python 15.3.1
+The shapes of charges and disputes follow Stripe's own descriptions, read on 2026-11-22: stripe-python 15.3.1
 (`_charge.py`: `amount_refunded`, `payment_intent`; `_dispute.py`: `amount`, `payment_intent`, `status`) and
-`fixtures3.json` of stripe/openapi of 2026-08-21. Events come in no promised order, and may come twice (docs.stripe.com/
-webhooks): each carries `created` in seconds, and its object as it was then.
+`fixtures3.json` of stripe/openapi of 2026-08-21. Events have no guaranteed order and may be repeated
+(docs.stripe.com/webhooks): each carries `created` in seconds, and its object as it was then.
 """
 
 import hashlib
@@ -25,17 +25,17 @@ from urllib3.exceptions import HTTPError
 
 from ai.payments.base import (
     INVALID_REQUEST,
-    AnswerKept,
+    AnswerReplayed,
     BadSignature,
+    Notification,
     Order,
     OutcomeUnknown,
     PackSale,
-    Payment,
     PaymentDispute,
+    PaymentOutcome,
     PaymentProvider,
     PaymentRefund,
     PaymentState,
-    Told,
 )
 from chassis.http.outbound import Limits, Outbound
 from chassis.telemetry import tracing
@@ -44,18 +44,18 @@ log = structlog.get_logger()
 
 #: The largest answer that is read: a list of ten payments has some 50 kB. Our choice.
 _MAX_ANSWER_BYTES = 2**20
-#: Answers that are about the order itself: something in it is wrong, the card was declined. All others are about our
-#: key or address, or about the moment, and leave open what became of it when it was sent before.
+#: Statuses about the order itself: it is invalid, or the card was declined. All others are about our key, our address
+#: or the moment, and do not tell the outcome of an earlier request.
 _REFUSED = (400, 402)
 _STATES = {
     "succeeded": PaymentState.PAID,
     "processing": PaymentState.PENDING,
     "requires_capture": PaymentState.PENDING,
 }
-#: The events that say what became of a payment (Stripe, "Types of events").
+#: Events with the result of a payment (Stripe, "Types of events").
 _PAID, _FAILED = "payment_intent.succeeded", "payment_intent.payment_failed"
 _PACK_SOLD = ("checkout.session.completed", "checkout.session.async_payment_succeeded")
-#: Its object is the charge, whose `amount_refunded` is the sum of all refunds. The others' object is the dispute.
+#: Its object is the charge, whose `amount_refunded` is the sum of all refunds. The object of the others is the dispute.
 _REFUNDED = "charge.refunded"
 _DISPUTED = frozenset(
     f"charge.dispute.{it}" for it in ("created", "updated", "closed", "funds_withdrawn", "funds_reinstated")
@@ -68,11 +68,11 @@ class StripeSettings:
 
     api_url: str = "https://api.stripe.com"
     secret_key: str = field(default="", repr=False)
-    #: Signs Stripe's own calls (`whsec_…`).
+    #: Verifies Stripe's webhooks (`whsec_…`).
     webhook_secret: str = field(default="", repr=False)
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 20.0
-    #: A signed call older than this is refused. Stripe's own libraries take the same.
+    #: A webhook older than this is refused, as by Stripe's own libraries.
     tolerance_seconds: float = 300.0
 
 
@@ -89,41 +89,41 @@ class Stripe(PaymentProvider):
         )
         self._http = Outbound(limits, connections=1)
 
-    def pay(self, order: Order) -> Payment:
-        # The card alone: other methods may send the customer elsewhere, and he is not there.
+    def pay(self, order: Order) -> PaymentOutcome:
+        # Cards alone: other methods may redirect the customer, who is absent.
         fields = {
             "amount": str(order.price_cents), "currency": "usd", "customer": order.customer,
             "payment_method": order.payment_method, "payment_method_types[0]": "card",
             "off_session": "true", "confirm": "true", "description": "AI credits, automatic refill",
             "metadata[refill_id]": order.id, "metadata[account_id]": order.account_id,
         }  # fmt: skip
-        status, answer = self._ask("POST", "/v1/payment_intents", fields, {"Idempotency-Key": order.id})
+        status, answer = self._call("POST", "/v1/payment_intents", fields, {"Idempotency-Key": order.id})
         return _intent(answer) if status < 300 else _refused(status, answer)
 
-    def look_up(self, payment_id: str) -> Payment:
+    def look_up(self, payment_id: str) -> PaymentOutcome:
         return _intent(self._look(f"/v1/payment_intents/{quote(payment_id, safe='')}"))
 
-    def find(self, order_id: str) -> Payment | None:
+    def find(self, order_id: str) -> PaymentOutcome | None:
         query = urlencode({"query": f"metadata['refill_id']:'{order_id}'"})
         found = self._look(f"/v1/payment_intents/search?{query}").get("data")
         if not isinstance(found, list):
             raise OutcomeUnknown("no list")
-        # Paid once at most; an attempt beside it would be one that was refused.
+        # At most one is paid. Any other is a refused attempt.
         payments = [_payment(intent) for intent in found]
         paid = [payment for payment in payments if payment.state is not PaymentState.FAILED]
         return next(iter(paid or payments), None)
 
     def _look(self, path: str) -> dict[str, Any]:
-        """Not being able to look says nothing about the payment. Raises OutcomeUnknown."""
-        status, answer = self._ask("GET", path)
+        """A failed read says nothing about the payment. Raises OutcomeUnknown."""
+        status, answer = self._call("GET", path)
         if status >= 300:
             raise OutcomeUnknown(f"HTTP {status}")
         return answer
 
-    def _ask(
+    def _call(
         self, method: str, path: str, fields: Mapping[str, str] | None = None, headers: Mapping[str, str] = {}
     ) -> tuple[int, dict[str, Any]]:
-        """An answer that decides something. Raises OutcomeUnknown."""
+        """Returns an answer that tells an outcome. Raises OutcomeUnknown."""
         sent = {"Authorization": f"Bearer {self._settings.secret_key}", **headers}
         if fields is not None:
             sent["Content-Type"] = "application/x-www-form-urlencoded"
@@ -137,24 +137,24 @@ class Stripe(PaymentProvider):
         except (HTTPError, ValueError) as error:
             raise OutcomeUnknown(type(error).__name__) from error
         if response.status >= 500 and response.headers.get("Idempotent-Replayed") == "true":
-            raise AnswerKept(f"HTTP {response.status}")
+            raise AnswerReplayed(f"HTTP {response.status}")
         if not isinstance(answer, dict) or not (response.status < 300 or response.status in _REFUSED):
             raise OutcomeUnknown(f"HTTP {response.status}")
         if response.status == 400 and (answer.get("error") or {}).get("type") == "idempotency_error":
-            raise AnswerKept("sent before in other words")
+            raise AnswerReplayed("sent before with other values")
         return response.status, answer
 
-    def read_hook(self, body: bytes, signature: str, now: datetime | None = None) -> Told | None:
+    def read_hook(self, body: bytes, signature: str, now: datetime | None = None) -> Notification | None:
         self._check(body, signature, now.timestamp() if now else time.time())
         try:
-            return _told(json.loads(body))
+            return _notification(json.loads(body))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            # Signed, but nothing we know how to read: Stripe's API version is another one, or the object is odd.
+            # Signed, but of another API version or an unexpected shape.
             log.warning("payment_hook_unreadable", error=repr(error))
             return None
 
     def _check(self, body: bytes, signature: str, now: float) -> None:
-        """`t=<seconds>,v1=<hex>`, more than one v1 while a secret is being changed. Raises BadSignature."""
+        """Checks `t=<seconds>,v1=<hex>`; there is more than one v1 while a secret is rotated. Raises BadSignature."""
         parts = [part.strip().partition("=") for part in signature.split(",")]
         stamps = [value for name, _, value in parts if name == "t"]
         if not stamps or not (stamps[0].isascii() and stamps[0].isdigit()):
@@ -168,8 +168,8 @@ class Stripe(PaymentProvider):
             raise BadSignature("too old")
 
 
-def _told(event: dict[str, Any]) -> Told | None:
-    """What an event is about; None: nothing of ours. Raises ValueError, KeyError, TypeError, AttributeError."""
+def _notification(event: dict[str, Any]) -> Notification | None:
+    """Returns what an event is about, or None. Raises ValueError, KeyError, TypeError, AttributeError."""
     kind, thing = event["type"], event["data"]["object"]
     if kind in (_PAID, _FAILED):
         return _payment(thing)
@@ -180,27 +180,27 @@ def _told(event: dict[str, Any]) -> Told | None:
     return _dispute(thing, int(event["created"])) if kind in _DISPUTED else None
 
 
-def _refund(charge: dict[str, Any], told_at: int) -> PaymentRefund | None:
-    """A charge as it is after a refund; None for one that no PaymentIntent made, which is none of ours."""
+def _refund(charge: dict[str, Any], event_at: int) -> PaymentRefund | None:
+    """Reads a charge after a refund. Returns None for a charge without a PaymentIntent, which is not ours."""
     if charge["payment_intent"] is None:
         return None
     return PaymentRefund(
         payment_id=_id_of(charge["payment_intent"]),
-        told_at=told_at,
+        event_at=event_at,
         amount=int(charge.get("amount_captured") or charge["amount"]),
         refunded=int(charge["amount_refunded"]),
         currency=str(charge["currency"]),
     )
 
 
-def _dispute(dispute: dict[str, Any], told_at: int) -> PaymentDispute | None:
-    """A dispute as it is; None for one of a charge that no PaymentIntent made, which is none of ours."""
+def _dispute(dispute: dict[str, Any], event_at: int) -> PaymentDispute | None:
+    """Reads a dispute. Returns None for a charge without a PaymentIntent, which is not ours."""
     if dispute["payment_intent"] is None:
         return None
     return PaymentDispute(
         dispute_id=str(dispute["id"]),
         payment_id=_id_of(dispute["payment_intent"]),
-        told_at=told_at,
+        event_at=event_at,
         amount=int(dispute["amount"]),
         currency=str(dispute["currency"]),
         status=str(dispute["status"]),
@@ -212,18 +212,18 @@ def _id_of(thing: str | dict[str, Any]) -> str:
     return thing if isinstance(thing, str) else str(thing["id"])
 
 
-def _intent(answer: dict[str, Any]) -> Payment:
+def _intent(answer: dict[str, Any]) -> PaymentOutcome:
     """Raises OutcomeUnknown when the answer is something else."""
     if not isinstance(answer.get("id"), str):
         raise OutcomeUnknown("no payment")
     return _payment(answer)
 
 
-def _payment(intent: dict[str, Any]) -> Payment:
-    """A PaymentIntent as it is. One that waits for the customer has failed: he is not there."""
+def _payment(intent: dict[str, Any]) -> PaymentOutcome:
+    """Reads a PaymentIntent. One that waits for the customer has failed, because the customer is absent."""
     state = _STATES.get(str(intent.get("status")), PaymentState.FAILED)
     failure = intent.get("last_payment_error") or {}
-    return Payment(
+    return PaymentOutcome(
         state=state,
         payment_id=str(intent["id"]),
         error=_reason(failure, str(intent.get("status"))) if state is PaymentState.FAILED else None,
@@ -232,10 +232,10 @@ def _payment(intent: dict[str, Any]) -> Payment:
     )
 
 
-def _refused(status: int, answer: dict[str, Any]) -> Payment:
+def _refused(status: int, answer: dict[str, Any]) -> PaymentOutcome:
     error = answer.get("error") or {}
     intent = error.get("payment_intent") or {}
-    return Payment(
+    return PaymentOutcome(
         state=PaymentState.FAILED,
         payment_id=intent.get("id"),
         error=_reason(error, f"HTTP {status}"),
@@ -248,7 +248,7 @@ def _reason(failure: dict[str, Any], otherwise: str) -> str:
 
 
 def _pack_sale(session: dict[str, Any]) -> PackSale | None:
-    """A checkout by one of our payment links, which carries `metadata[credits]`."""
+    """Reads a checkout through one of our payment links, which carry `metadata[credits]`."""
     account_id = session.get("client_reference_id")
     size = str((session.get("metadata") or {}).get("credits", ""))
     if session.get("payment_status") != "paid" or not account_id or not (size.isascii() and size.isdigit()):

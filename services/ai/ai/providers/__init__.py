@@ -1,1 +1,1 @@
-"""The AI providers, each behind the one interface of `base.py`."""
+"""AI providers, behind the interface in `base.py`."""

@@ -1,7 +1,6 @@
-"""What the service asks of an AI provider and what it may answer: the interface every provider has.
+"""The interface of AI providers.
 
-No provider's manners are here, no HTTP, and nothing is stored. A provider never repeats a call that makes something
-unless its own answer says when to come again.
+A provider repeats a call that generates something only when the API's answer says when to retry.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,22 +9,39 @@ from dataclasses import dataclass, field
 
 from ai.rules import caption_text
 
-#: What a provider may be able to do; the settings choose one for each.
+#: Kinds of work; the settings choose a provider for each.
 IMAGES, VIDEOS, CAPTIONS = "images", "videos", "captions"
-#: What a caption's answer has at most, thinking included; 300 words are some 500, in dense scripts more. Our choice.
+#: The most tokens of a caption's answer, thinking included. 300 words are some 500 tokens, more in dense scripts. Our
+#: choice.
 CAPTION_TOKENS = 8_192
 
 
 class GenerationFailed(Exception):
-    """Nothing was made. `reason` is for the client: a sentence that names no key, address or internals."""
+    """Nothing was generated. `reason` is shown to the client: a sentence without keys, addresses or internals."""
 
     def __init__(self, reason: str, *, transient: bool = False, wait_seconds: float | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
-        #: The provider could not be asked, or failed: to look again (at a video on its way) may help.
+        #: The provider was unavailable or failed: polling a running video again may help.
         self.transient = transient
-        #: The provider itself asks to come again after so long; only then is a call that makes something repeated.
+        #: The provider asks to retry after this time. Only then is a generating call repeated.
         self.wait_seconds = wait_seconds
+
+
+def refusal(status: int, said: str, *, wait_seconds: float | None = None) -> GenerationFailed:
+    """Returns the error for an answer with this status. `said`: the provider's own text, for invalid requests."""
+    if status in (401, 403):
+        return GenerationFailed("The AI provider rejected our credentials.")
+    if status == 429:
+        return GenerationFailed("The AI provider is overloaded.", transient=True, wait_seconds=wait_seconds)
+    if status >= 500:
+        return GenerationFailed("The AI provider failed.", transient=True)
+    return GenerationFailed(said or "The AI provider refused the request.")
+
+
+def shortened(text: str | None) -> str:
+    """Returns the provider's text, short enough for a job's error."""
+    return " ".join((text or "").replace("\0", " ").split())[:300]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +54,17 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """A finished video as it comes in: never all in memory. `chunks` raises GenerationFailed."""
+    """A finished video as it arrives, never all in memory. Iterating `chunks` raises GenerationFailed."""
 
-    #: As announced; None when the provider does not say.
+    #: The announced size; None when the provider does not say.
     size_bytes: int | None
     chunks: Iterator[bytes]
 
 
-def cut_short(text: str) -> str:
-    """What a caption is good for that came to its limit: its whole sentences. Raises GenerationFailed."""
+def whole_sentences_of(text: str) -> str:
+    """Returns the whole sentences of a caption that reached its token limit. Raises GenerationFailed."""
     if not (whole := caption_text.whole_sentences(text)):
-        raise GenerationFailed("The AI provider did not come to the end of a sentence.")
+        raise GenerationFailed("The AI provider returned no complete sentence.")
     return whole
 
 
@@ -56,7 +72,7 @@ class Provider:
     """One AI API. Every method raises GenerationFailed and ends by `deadline` (of `time.monotonic`)."""
 
     name = ""
-    #: Which of the groups below it has.
+    #: Which kinds of work it does.
     offers: frozenset[str] = frozenset()
 
     def image(
@@ -68,26 +84,26 @@ class Provider:
         references: Sequence[Picture],
         deadline: float,
     ) -> Picture:
-        """`model` is flash or pro; `aspect_ratio` like 16:9, None: the provider's own."""
-        raise NotImplementedError
+        """Generates an image, or edits the only reference.
 
-    def edit(self, prompt: str, source: Picture, *, model: str, deadline: float) -> Picture:
+        `model`: flash or pro. `aspect_ratio`: such as 16:9; None leaves it to the provider.
+        """
         raise NotImplementedError
 
     def start_video(
         self, prompt: str, *, aspect_ratio: str | None, image: Picture | None, deadline: float
     ) -> str:
-        """Begins a video; the provider's name for what runs now."""
+        """Starts a video and returns the provider's operation id."""
         raise NotImplementedError
 
     def poll_video(self, operation: str, *, deadline: float) -> str | None:
-        """Where the finished video lies; None while it is being made. A failure that is not transient is final."""
+        """Returns the finished video's URL, or None while it is generated. A failure that is not transient is final."""
         raise NotImplementedError
 
     def fetch_video(self, address: str, *, deadline: float) -> AbstractContextManager[Clip]:
-        """What `poll_video` named."""
+        """Opens the URL that `poll_video` returned."""
         raise NotImplementedError
 
     def caption(self, brief: str, turns: Sequence[str], *, deadline: float) -> str:
-        """`brief`: who writes, how and for whom. `turns`: what we ask, what was answered, what we ask then …"""
+        """`brief`: the system prompt. `turns`: our requests and the model's answers in turn, a request first."""
         raise NotImplementedError

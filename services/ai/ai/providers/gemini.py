@@ -1,4 +1,4 @@
-"""Google's Gemini API: pictures and captions by generateContent, videos by Veo's long-running operations."""
+"""Google's Gemini API: images and captions by generateContent, videos by Veo's long-running operations."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ai.providers.api_client import ApiClient, to_json
 from ai.providers.base import (
     CAPTION_TOKENS,
     CAPTIONS,
@@ -16,9 +17,10 @@ from ai.providers.base import (
     GenerationFailed,
     Picture,
     Provider,
-    cut_short,
+    refusal,
+    shortened,
+    whole_sentences_of,
 )
-from ai.providers.wire import Wire, encoded
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +106,14 @@ class _Failure(msgspec.Struct, frozen=True):
 
 
 class Gemini(Provider):
-    """The API with a key of Google AI Studio."""
+    """The Gemini API with a key of Google AI Studio."""
 
     name = "gemini"
     offers = frozenset({IMAGES, VIDEOS, CAPTIONS})
 
     def __init__(self, settings: GeminiSettings) -> None:
         self._settings = settings
-        self._wire = Wire(settings.base_url, {"x-goog-api-key": settings.api_key}, explain)
+        self._client = ApiClient(settings.base_url, {"x-goog-api-key": settings.api_key}, error_of)
 
     def image(
         self,
@@ -132,10 +134,7 @@ class Gemini(Provider):
         for part in answer.parts:
             if part.inline_data is not None and part.inline_data.data:
                 return Picture(part.inline_data.data, part.inline_data.mime_type)
-        raise _nothing_made(answer)
-
-    def edit(self, prompt: str, source: Picture, *, model: str, deadline: float) -> Picture:
-        return self.image(prompt, aspect_ratio=None, model=model, references=(source,), deadline=deadline)
+        raise _no_result(answer)
 
     def start_video(
         self, prompt: str, *, aspect_ratio: str | None, image: Picture | None, deadline: float
@@ -144,31 +143,31 @@ class Gemini(Provider):
         if image is not None:
             instance["image"] = {"bytesBase64Encoded": image.body, "mimeType": image.mime_type}
         parameters = {"aspectRatio": aspect_ratio} if aspect_ratio else {}
-        body = encoded({"instances": [instance], "parameters": parameters})
+        body = to_json({"instances": [instance], "parameters": parameters})
         path = f"/v1beta/models/{self._settings.video_model}:predictLongRunning"
-        operation = self._wire.post(path, body, _Operation, deadline=deadline)
+        operation = self._client.post(path, body, _Operation, deadline=deadline)
         if not operation.name:
-            raise GenerationFailed("The AI provider did not begin the video.")
+            raise GenerationFailed("The AI provider did not start the video.")
         return operation.name
 
     def poll_video(self, operation: str, *, deadline: float) -> str | None:
-        found = self._wire.get(f"/v1beta/{operation}", _Operation, deadline=deadline)
+        found = self._client.get(f"/v1beta/{operation}", _Operation, deadline=deadline)
         if not found.done:
             return None
         if found.error is not None:
             raise GenerationFailed(
-                _sentence(found.error.message) or "The AI provider could not make the video."
+                shortened(found.error.message) or "The AI provider could not make the video."
             )
         videos = (found.response.generate_video_response if found.response else None) or _Videos()
         for sample in videos.generated_samples:
             if sample.video is not None and sample.video.uri:
                 return sample.video.uri
         raise GenerationFailed(
-            _sentence(" ".join(videos.rai_media_filtered_reasons)) or "The AI provider made no video."
+            shortened(" ".join(videos.rai_media_filtered_reasons)) or "The AI provider returned no video."
         )
 
     def fetch_video(self, address: str, *, deadline: float) -> AbstractContextManager[Clip]:
-        return self._wire.stream(address, deadline=deadline)
+        return self._client.stream(address, deadline=deadline)
 
     def caption(self, brief: str, turns: Sequence[str], *, deadline: float) -> str:
         contents = [
@@ -183,31 +182,25 @@ class Gemini(Provider):
         answer = self._generate(self._settings.text_model, body, deadline)
         text = "".join(part.text for part in answer.parts if part.text)
         if any(candidate.finish_reason == "MAX_TOKENS" for candidate in answer.candidates):
-            return cut_short(text)
+            return whole_sentences_of(text)
         if not text.strip():
-            raise _nothing_made(answer)
+            raise _no_result(answer)
         return text
 
     def _generate(self, model: str, body: dict[str, Any], deadline: float) -> _Answer:
         path = f"/v1beta/models/{model}:generateContent"
-        return self._wire.post(path, encoded(body), _Answer, deadline=deadline)
+        return self._client.post(path, to_json(body), _Answer, deadline=deadline)
 
 
-def explain(status: int, body: bytes) -> GenerationFailed:
-    """What an error answer says; RetryInfo is when to come again."""
+def error_of(status: int, body: bytes) -> GenerationFailed:
+    """Reads an error answer. RetryInfo says when to retry."""
     try:
         problem = msgspec.json.decode(body, type=_Failure).error
     except (msgspec.MsgspecError, UnicodeDecodeError):
         problem = _Problem()
-    if status in (401, 403) or any(row.get("reason") == "API_KEY_INVALID" for row in problem.details):
-        return GenerationFailed("The AI provider does not let us in.")
-    if status == 429:
-        return GenerationFailed(
-            "The AI provider has too much to do.", transient=True, wait_seconds=_retry_delay(problem)
-        )
-    if status >= 500:
-        return GenerationFailed("The AI provider failed.", transient=True)
-    return GenerationFailed(_sentence(problem.message) or "The AI provider refused the request.")
+    if any(row.get("reason") == "API_KEY_INVALID" for row in problem.details):
+        status = 401
+    return refusal(status, shortened(problem.message), wait_seconds=_retry_delay(problem))
 
 
 def _retry_delay(problem: _Problem) -> float | None:
@@ -220,23 +213,18 @@ def _retry_delay(problem: _Problem) -> float | None:
     return None
 
 
-def _nothing_made(answer: _Answer) -> GenerationFailed:
-    """An answer without what was asked for: refused for safety, mostly."""
+def _no_result(answer: _Answer) -> GenerationFailed:
+    """Returns the error for an answer without a result, which mostly was blocked for safety."""
     blocked = answer.prompt_feedback.block_reason if answer.prompt_feedback else ""
     reasons = [blocked, *(candidate.finish_reason for candidate in answer.candidates)]
     why = next((reason for reason in reasons if reason and reason != "STOP"), "")
-    said = _sentence(" ".join(part.text for part in answer.parts if part.text))
+    said = shortened(" ".join(part.text for part in answer.parts if part.text))
     if why:
         return GenerationFailed(
             f"The AI provider declined the request ({why})." + (f" {said}" if said else "")
         )
-    return GenerationFailed(said or "The AI provider made nothing.")
+    return GenerationFailed(said or "The AI provider returned nothing.")
 
 
 def _blob(picture: Picture) -> dict[str, Any]:
     return {"mime_type": picture.mime_type, "data": picture.body}
-
-
-def _sentence(text: str) -> str:
-    """The provider's own words, short enough for a job's error."""
-    return " ".join(text.replace("\0", " ").split())[:300]

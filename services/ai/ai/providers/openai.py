@@ -1,4 +1,4 @@
-"""OpenAI's API, and others that speak like it: pictures, edits and captions. It makes no videos."""
+"""OpenAI's API and compatible ones: images, edits and captions. It makes no videos."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,12 +7,22 @@ from typing import Any
 import msgspec
 import urllib3
 
-from ai.providers.base import CAPTION_TOKENS, CAPTIONS, IMAGES, GenerationFailed, Picture, Provider, cut_short
-from ai.providers.wire import Wire, encoded
-from ai.rules.file_types import mime_type_of
+from ai.providers.api_client import ApiClient, to_json
+from ai.providers.base import (
+    CAPTION_TOKENS,
+    CAPTIONS,
+    IMAGES,
+    GenerationFailed,
+    Picture,
+    Provider,
+    refusal,
+    shortened,
+    whole_sentences_of,
+)
+from ai.rules.file_types import detect_mime_type
 from chassis.service import offload
 
-#: Its sizes nearest to the ratios of the spec; without one the model chooses.
+#: The sizes nearest to the spec's ratios. Without one the model chooses.
 _SIZES = {
     "1:1": "1024x1024",
     "16:9": "1536x1024",
@@ -20,7 +30,7 @@ _SIZES = {
     "9:16": "1024x1536",
     "3:4": "1024x1536",
 }
-#: Error codes of what is refused for its content.
+#: Error codes of content that is refused.
 _DECLINED = frozenset({"content_policy_violation", "moderation_blocked", "content_filter"})
 
 
@@ -67,14 +77,14 @@ class _Failure(msgspec.Struct, frozen=True):
 
 
 class OpenAi(Provider):
-    """The API with a bearer key."""
+    """OpenAI's API with a bearer key."""
 
     name = "openai"
     offers = frozenset({IMAGES, CAPTIONS})
 
     def __init__(self, settings: OpenAiSettings) -> None:
         self._settings = settings
-        self._wire = Wire(settings.base_url, {"Authorization": f"Bearer {settings.api_key}"}, explain)
+        self._client = ApiClient(settings.base_url, {"Authorization": f"Bearer {settings.api_key}"}, error_of)
 
     def image(
         self,
@@ -90,11 +100,8 @@ class OpenAi(Provider):
             fields["size"] = _SIZES[aspect_ratio]
         if references:
             return self._edit(fields, references, deadline)
-        answer = self._wire.post("/v1/images/generations", encoded(fields), _Images, deadline=deadline)
+        answer = self._client.post("/v1/images/generations", to_json(fields), _Images, deadline=deadline)
         return _picture(answer)
-
-    def edit(self, prompt: str, source: Picture, *, model: str, deadline: float) -> Picture:
-        return self._edit(self._fields(prompt, model), (source,), deadline)
 
     def caption(self, brief: str, turns: Sequence[str], *, deadline: float) -> str:
         messages = [{"role": "system", "content": brief}] + [
@@ -106,23 +113,23 @@ class OpenAi(Provider):
             "messages": messages,
             "max_completion_tokens": CAPTION_TOKENS,
         }
-        answer = self._wire.post("/v1/chat/completions", encoded(body), _Chat, deadline=deadline)
+        answer = self._client.post("/v1/chat/completions", to_json(body), _Chat, deadline=deadline)
         choice = answer.choices[0] if answer.choices else _Choice()
         if choice.message.refusal or choice.finish_reason == "content_filter":
             raise GenerationFailed(
-                f"The AI provider declined the request. {_sentence(choice.message.refusal)}".strip()
+                f"The AI provider declined the request. {shortened(choice.message.refusal)}".strip()
             )
         text = choice.message.content or ""
         if choice.finish_reason == "length":
-            return cut_short(text)
+            return whole_sentences_of(text)
         if not text.strip():
-            raise GenerationFailed("The AI provider wrote nothing.")
+            raise GenerationFailed("The AI provider returned no text.")
         return text
 
     def _fields(self, prompt: str, model: str) -> dict[str, Any]:
         name = self._settings.pro_image_model if model == "pro" else self._settings.flash_image_model
         fields: dict[str, Any] = {"model": name, "prompt": prompt, "n": 1}
-        if not name.startswith("gpt-image"):  # those always answer base64, and refuse the field
+        if not name.startswith("gpt-image"):  # these always answer base64 and refuse the field
             fields["response_format"] = "b64_json"
         return fields
 
@@ -134,38 +141,25 @@ class OpenAi(Provider):
         ]
         form = [(key, str(value)) for key, value in fields.items()] + files
         body, content_type = offload(urllib3.encode_multipart_formdata, form)
-        answer = self._wire.post(
+        answer = self._client.post(
             "/v1/images/edits", body, _Images, deadline=deadline, content_type=content_type
         )
         return _picture(answer)
 
 
-def explain(status: int, body: bytes) -> GenerationFailed:
-    """What an error answer says; when to come again is in Retry-After."""
+def error_of(status: int, body: bytes) -> GenerationFailed:
+    """Reads an error answer. Retry-After says when to retry."""
     try:
         problem = msgspec.json.decode(body, type=_Failure).error
     except (msgspec.MsgspecError, UnicodeDecodeError):
         problem = _Problem()
-    if status in (401, 403):
-        return GenerationFailed("The AI provider does not let us in.")
-    if status == 429:
-        return GenerationFailed("The AI provider has too much to do.", transient=True)
-    if status >= 500:
-        return GenerationFailed("The AI provider failed.", transient=True)
-    said = _sentence(problem.message)
-    if problem.code in _DECLINED:
-        return GenerationFailed(f"The AI provider declined the request. {said}".strip())
-    return GenerationFailed(said or "The AI provider refused the request.")
+    declined = "The AI provider declined the request. " if problem.code in _DECLINED else ""
+    return refusal(status, f"{declined}{shortened(problem.message)}".strip())
 
 
 def _picture(answer: _Images) -> Picture:
     body = answer.data[0].b64_json if answer.data else None
-    mime_type = mime_type_of(body or b"")
+    mime_type = detect_mime_type(body or b"")
     if body is None or mime_type is None:
-        raise GenerationFailed("The AI provider made no picture.")
+        raise GenerationFailed("The AI provider returned no image.")
     return Picture(body, mime_type)
-
-
-def _sentence(text: str | None) -> str:
-    """The provider's own words, short enough for a job's error."""
-    return " ".join((text or "").replace("\0", " ").split())[:300]

@@ -1,4 +1,4 @@
-"""Which provider does what in this deployment."""
+"""Chooses the AI provider for each kind of work."""
 
 from collections.abc import Mapping
 
@@ -9,12 +9,12 @@ from chassis.config import ConfigError
 
 
 class Providers:
-    """The provider of each kind of work; one object per API."""
+    """The provider for each kind of work; one object per API."""
 
     def __init__(self, gemini: GeminiSettings, openai: OpenAiSettings, chosen: Mapping[str, str]) -> None:
-        """`chosen`: a provider's name by images, videos, captions; empty: the first that has a key and offers it.
+        """`chosen`: provider names for images, videos and captions. Empty: the first that has a key and offers it.
 
-        Raises ConfigError for a name that is unknown, has no key, or does not offer it.
+        Raises ConfigError for a name that is unknown, has no key, or does not offer the work.
         """
         has_key: dict[str, Provider] = {}
         if gemini.api_key:
@@ -26,7 +26,7 @@ class Providers:
         }
 
     def find(self, work: str) -> Provider | None:
-        """None: this deployment has none for it."""
+        """Returns None when this deployment has no provider for the work."""
         return self._by_work[work]
 
 

@@ -1,15 +1,15 @@
-"""How many words a text has, and making one fit. Pure."""
+"""Counts words and cuts a text to a number of words. Pure."""
 
 import re
 from bisect import bisect_right
 
-#: decisions allow what the issue asks: a caption's words within a fifth of those asked for.
+#: How far a caption's length may be from the requested number of words (docs/decisions.md).
 TOLERANCE_PERCENT = 20
-#: Scripts written without blanks: each of their characters counts as a word, as in word processors. Our choice.
+#: Scripts written without spaces: each character counts as a word, as in word processors. Our choice.
 _IDEOGRAPH = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-#: A word: one such character, or a run of anything else without blanks that has a letter or digit in it. Found up to
-#: that letter, where it begins to count, and looked for from the run's first character alone: a long run of signs would
-#: be gone through from each of its own. So is a run of stops below.
+#: A word is one such character, or a run of other characters without spaces that has a letter or digit. The match ends
+#: at that letter, and starts only at the first character of the run: starting at each character would make long runs of
+#: symbols quadratic. The same holds for runs of full stops below.
 _WORD = re.compile(rf"[{_IDEOGRAPH}]|(?<![^\s{_IDEOGRAPH}])[^\s{_IDEOGRAPH}]*?[^\W_{_IDEOGRAPH}]")
 _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s|$)|[。！？]+[」』]?|\n")
 _FENCE = re.compile(r"\A```\w*\n(.*?)\n?```\Z", re.DOTALL)
@@ -21,7 +21,7 @@ def count(text: str) -> int:
 
 
 def bounds(words: int) -> tuple[int, int]:
-    """The fewest and most that pass for `words`."""
+    """Returns the fewest and the most words that are accepted for `words`."""
     return -(-words * (100 - TOLERANCE_PERCENT) // 100), words * (100 + TOLERANCE_PERCENT) // 100
 
 
@@ -31,7 +31,7 @@ def fits(text: str, words: int) -> bool:
 
 
 def tidied(text: str) -> str:
-    """Without what models put around a text: code fences, quotation marks around all of it."""
+    """Removes what models put around a text: code fences, and quotation marks around all of it."""
     text = text.replace("\0", "").strip()
     if (fenced := _FENCE.match(text)) is not None:
         text = fenced[1].strip()
@@ -42,15 +42,15 @@ def tidied(text: str) -> str:
 
 
 def whole_sentences(text: str) -> str:
-    """Without what was begun after the last sentence's end; empty when no sentence ends."""
+    """Removes an unfinished last sentence. Returns an empty text when no sentence ends."""
     ends = [match.end() for match in _SENTENCE_END.finditer(text)]
     return text[: ends[-1]].rstrip() if ends else ""
 
 
 def cut_to_fit(text: str, words: int) -> str | None:
-    """The text itself, or its longest beginning of whole sentences that fits; None when there is none.
+    """Returns the text, or its longest beginning of whole sentences that fits; None when there is none.
 
-    Goes through the text once, however long it is: this is done on the event loop.
+    Reads the text once, however long it is: this runs on the event loop.
     """
     low, high = bounds(words)
     begun = [match.end() for match in _WORD.finditer(text)]

@@ -1,8 +1,8 @@
 """The rules of credits: which entries a month, a charge and a refund make. Pure: no SQL, no clock.
 
-A customer has three pools. Plan credits are granted per month and lapse with it; referral credits and bought ones stay
-and are together what the API calls bonus. Plan credits are spent first (spec "AI credits" 2), then referral credits,
-and what was paid for last (our choice).
+A customer has three pools. Plan credits are granted per month and lapse with it. Referral credits and bought credits
+stay; the API calls both together bonus. Plan credits are spent first (spec "AI credits" 2), then referral credits, and
+bought ones last (our choice).
 """
 
 from collections.abc import Iterable
@@ -14,16 +14,16 @@ from contracts.record import Record
 
 
 class Entry(Record):
-    """One line of the ledger. Its legs add up to zero: what leaves a book comes into another."""
+    """One line of the ledger. Its legs add up to zero: what leaves one account of the book enters another."""
 
     kind: str
     operation_id: str
-    #: First day of the month whose plan credits it is about.
+    #: The first day of the month whose plan credits it is about.
     month: date
     plan: int = 0
     referral: int = 0
     bought: int = 0
-    #: Credits that were to be taken back and had been spent: negative when the debt grows.
+    #: Credits that were clawed back after they had been spent. Negative when the debt grows.
     owed: int = 0
     issued: int = 0
     lapsed: int = 0
@@ -33,17 +33,17 @@ class Entry(Record):
 
 
 class Book(Record):
-    """What a customer's entries come to."""
+    """The sum of a customer's entries."""
 
     account_id: str
     plan: int = 0
     referral: int = 0
     bought: int = 0
-    #: What the customer owes: clawbacks that his bought credits did not cover.
+    #: The customer's debt: clawbacks that the bought credits did not cover.
     owed: int = 0
-    #: The newest month that plan credits were granted for; None before the first.
+    #: The newest month with granted plan credits; None before the first.
     month: date | None = None
-    #: Granted for that month, and carried into it by refunds of charges from before it.
+    #: Plan credits granted for that month, and those carried into it by refunds of charges of an earlier month.
     granted: int = 0
     carried: int = 0
 
@@ -60,7 +60,7 @@ class Book(Record):
         return self.granted + self.carried
 
     def with_entries(self, entries: Iterable[Entry]) -> "Book":
-        """The book after further entries."""
+        """Returns the book after further entries."""
         book = self
         for entry in entries:
             book = book._with(entry)
@@ -81,30 +81,31 @@ class Book(Record):
 
 
 def month_of(now: datetime) -> date:
-    """The calendar month (UTC), as its first day."""
+    """Returns the calendar month (UTC), as its first day."""
     return date(now.year, now.month, 1)
 
 
 def ends_at(month: date) -> datetime:
-    """When the month ends and its plan credits lapse (decisions)."""
+    """Returns when the month ends and its plan credits lapse (decisions)."""
     return datetime(month.year + month.month // 12, month.month % 12 + 1, 1, tzinfo=UTC)
 
 
 def open_month(book: Book, month: date) -> date:
-    """The month that counts: a clock set back does not open an old month again."""
+    """Returns the month that counts: a clock that was set back opens no old month again."""
     return month if book.month is None else max(book.month, month)
 
 
 def due(book: Book, month: date, plan_credits: int) -> list[Entry]:
-    """What the calendar and the plan ask for before anything else: last month's lapse, this month's grant.
+    """Returns the entries that come before any other this month: the lapse of the last month and the grant of this one.
 
-    A better plan within the month grants the difference at once; a smaller one leaves the month as it is (our choice).
+    A better plan within the month grants the difference at once; a smaller one changes nothing before the next month
+    (our choice).
     """
     month = open_month(book, month)
     entries = _lapse_of_old_month(book, month)
     missing = plan_credits - (book.granted if book.month == month else 0)
     if missing > 0:
-        # The level is part of the name: a month's grant, and each step up, is posted once.
+        # The amount is part of the operation id, so that a month's grant and each upgrade are posted once.
         name = f"{book.account_id}:{month:%Y-%m}:{plan_credits}"
         entries.append(Entry(kind="grant", operation_id=name, month=month, plan=missing, issued=-missing))
     return entries
@@ -120,9 +121,9 @@ def _lapse_of_old_month(book: Book, month: date) -> list[Entry]:
 def charge(
     book: Book, operation_id: str, month: date, amount: int, *, action: str, job_id: str | None
 ) -> Entry | None:
-    """Takes `amount` from the pools in their order; None when they do not hold that much.
+    """Takes `amount` from the pools in order. Returns None when they hold less.
 
-    `book` must have the month's `due` entries in it.
+    `book` must contain the month's `due` entries.
     """
     if amount > book.available:
         return None
@@ -142,10 +143,10 @@ def charge(
 
 
 def refund(book: Book, charged: Entry, month: date) -> list[Entry]:
-    """The charge's exact mirror.
+    """Returns the exact mirror of a charge.
 
-    When its month is over, the plan part lapses again with that month and is carried into the present one: who lost
-    a call to a failure at the turn of a month does not lose its price too (our choice).
+    When the charge's month is over, the plan part lapses with it and is carried into the present month: a failure at
+    the turn of a month costs the customer nothing (our choice).
     """
     mirror = msgspec.structs.replace(
         charged,
@@ -171,8 +172,8 @@ def refund(book: Book, charged: Entry, month: date) -> list[Entry]:
     return [*_lapse_of_old_month(book, month), mirror, lapse, carry]
 
 
-def given(kind: str, operation_id: str, month: date, amount: int) -> Entry:
-    """Credits that stay: kind `purchase`, `auto_refill` or `referral`."""
+def deposit(kind: str, operation_id: str, month: date, amount: int) -> Entry:
+    """Returns an entry of credits that do not lapse: kind `purchase`, `auto_refill` or `referral`."""
     referral, bought = (amount, 0) if kind == "referral" else (0, amount)
     return Entry(
         kind=kind, operation_id=operation_id, month=month, issued=-amount, referral=referral, bought=bought
@@ -180,10 +181,10 @@ def given(kind: str, operation_id: str, month: date, amount: int) -> Entry:
 
 
 def clawback(book: Book, operation_id: str, month: date, amount: int, cause: str) -> Entry:
-    """Takes bought credits back whose money went back. Those that are spent already are owed from then on: no pool
-    falls below zero, and the credits of the plan and of referrals, which nobody paid for, are left alone (our choice).
+    """Takes bought credits back after a refund or dispute (`cause`).
 
-    `cause`: refund or dispute.
+    Those that were spent become a debt: no pool falls below zero. Plan and referral credits, which nobody paid for, are
+    not touched (our choice).
     """
     bought = min(amount, book.bought)
     return Entry(
@@ -193,7 +194,7 @@ def clawback(book: Book, operation_id: str, month: date, amount: int, cause: str
 
 
 def reinstatement(book: Book, operation_id: str, month: date, amount: int, cause: str) -> Entry:
-    """Brings back credits that were clawed back: what is owed is cancelled first."""
+    """Returns credits that were clawed back; a debt is cancelled first."""
     owed = min(amount, book.owed)
     return Entry(
         kind="reinstatement", operation_id=operation_id, month=month, bought=amount - owed, owed=owed, issued=-amount,
@@ -202,7 +203,7 @@ def reinstatement(book: Book, operation_id: str, month: date, amount: int, cause
 
 
 def collection(book: Book, operation_id: str, month: date) -> Entry | None:
-    """After a purchase: what is owed is taken out of the bought credits. None when there is nothing to take."""
+    """Takes a debt out of bought credits, after a purchase. Returns None when there is nothing to take."""
     amount = min(book.bought, book.owed)
     if amount == 0:
         return None

@@ -1,14 +1,15 @@
-"""What an account is offered to buy: packs, and how its auto-refill stands. Pure."""
+"""What an account can buy: packs, and the state of its auto-refill. Pure."""
 
 from urllib.parse import quote
 
+from ai.records import AutoRefillSettings, Refill
 from ai.rules.prices import REFILL_AMOUNTS, REFILL_UNIT, CreditSettings
-from ai.store.refills import Refill, Wish
 from contracts.ai import AutoRefill, Pack
 
 
 def packs(settings: CreditSettings, account_id: str, *, offered: bool) -> tuple[Pack, ...]:
-    """The packs by size. One is available when payments are taken and it has a link (decisions "Packs").
+    """Returns the packs by size. A pack is available when payments are configured and it has a link (decisions
+    "Packs").
 
     `offered`: whether this account may buy at all.
     """
@@ -31,27 +32,29 @@ def _pack(settings: CreditSettings, account_id: str, size: int, link: str | None
     )
 
 
-def auto_refill(settings: CreditSettings, wish: Wish | None, newest: Refill | None) -> AutoRefill:
-    """The account's wish, and what became of the newest refill."""
+def auto_refill(
+    settings: CreditSettings, settings_row: AutoRefillSettings | None, newest: Refill | None
+) -> AutoRefill:
+    """Returns the account's settings with the state of its newest refill."""
     return AutoRefill(
         available=settings.takes_payments,
-        enabled=wish is not None and wish.enabled,
-        status=_status(settings, wish, newest),
-        threshold=wish.threshold if wish else None,
-        amount=wish.credits if wish else None,
+        enabled=settings_row is not None and settings_row.enabled,
+        status=_status(settings, settings_row, newest),
+        threshold=settings_row.threshold if settings_row else None,
+        amount=settings_row.credits if settings_row else None,
         unit_credits=REFILL_UNIT,
         unit_price_usd=settings.refill_unit_price_usd,
         amounts=REFILL_AMOUNTS,
     )
 
 
-def _status(settings: CreditSettings, wish: Wish | None, newest: Refill | None) -> str:
-    """Our choice: the first of these that holds."""
+def _status(settings: CreditSettings, settings_row: AutoRefillSettings | None, newest: Refill | None) -> str:
+    """Returns the first status that applies. Our choice."""
     if not settings.takes_payments:
         return "not_configured"
-    if wish is None or not wish.enabled:
+    if settings_row is None or not settings_row.enabled:
         return "off"
-    if not (wish.customer and wish.payment_method):
+    if not (settings_row.customer and settings_row.payment_method):
         return "no_payment_method"
     if newest is None or newest.state == "paid":
         return "active"

@@ -1,4 +1,4 @@
-"""What credits cost and what they are spent on. Figures and settings only; balances are `ledger.py`."""
+"""What actions, packs and refills cost."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ COSTS = (
 )
 COST_OF: Mapping[str, int] = {cost.action: cost.credits for cost in COSTS}
 
-#: Spec "AI credits" 3: refills of 500 to 5 000; in steps of 500: our choice.
+#: Spec "AI credits" 3: refills of 500 to 5,000. Steps of 500: our choice.
 REFILL_UNIT = 500
 REFILL_AMOUNTS = tuple(range(REFILL_UNIT, 5_000 + 1, REFILL_UNIT))
 #: Spec "AI credits" 3. A day is a UTC day, and every try counts, paid or not: our choice.
@@ -28,13 +28,13 @@ PACK_PRICES_USD: Mapping[int, float] = {500: 9.0, 1_500: 25.0, 5_000: 79.0, 15_0
 
 
 class CreditSettings(Record):
-    """What a deployment sets. Money in US dollars; `config.py` reads it from the environment."""
+    """The prices and links of a deployment, in US dollars."""
 
-    #: Price of each pack by its size in credits.
+    #: The price of each pack, by its size in credits.
     pack_prices_usd: Mapping[int, float] = field(default_factory=lambda: dict(PACK_PRICES_USD))
-    #: A pack's payment link by its size; `?client_reference_id=<account>` is added to it.
+    #: The payment link of each pack, by its size. `?client_reference_id=<account>` is appended.
     pack_links: Mapping[int, str] = {}
-    #: What a refill costs per REFILL_UNIT credits.
+    #: The price of REFILL_UNIT credits.
     refill_unit_price_usd: float = 9.0
     #: manual or stripe: see `payments/`.
     payment_provider: str = "manual"
@@ -44,5 +44,5 @@ class CreditSettings(Record):
 
     @property
     def takes_payments(self) -> bool:
-        """Whether anything can be bought without the operator's hand."""
+        """Whether customers can pay without the operator."""
         return self.payment_provider != "manual"

@@ -1,4 +1,4 @@
-"""Jobs in SQL: made with their charge, claimed, ended once. The condition of every change is in its statement."""
+"""SQL of jobs. Each statement contains the condition of its change, such as the claim's fence."""
 
 from datetime import UTC, datetime
 from typing import Any, get_args
@@ -15,21 +15,21 @@ from chassis.db.ranges import distinct_values
 from contracts.ai import JobKind
 from contracts.media import Media
 
-#: What goes on although its process died: a video, and a picture that was in storage already.
-_GOES_ON = "(kind = 'video' OR upload_id IS NOT NULL)"
+#: Jobs that go on after their process died: videos, and images that are in storage already.
+_RESUMABLE = "(kind = 'video' OR upload_id IS NOT NULL)"
 _CLAIM_DUE = text(
     f"""
     UPDATE jobs j SET fence = j.fence + 1, wake_at = clock_timestamp() + make_interval(secs => :lease)
     FROM (
-        SELECT id FROM jobs WHERE state = 'processing' AND {_GOES_ON} AND wake_at <= clock_timestamp()
+        SELECT id FROM jobs WHERE state = 'processing' AND {_RESUMABLE} AND wake_at <= clock_timestamp()
         ORDER BY wake_at LIMIT :limit FOR UPDATE SKIP LOCKED) due
     WHERE j.id = due.id RETURNING j.*
     """
 )
-#: Whose claim has lapsed, and nobody is left to end it.
+#: Jobs whose claim has lapsed and that cannot go on, and jobs over the time limit.
 _LOST = f"""
     state = 'processing' AND (
-        (NOT {_GOES_ON} AND wake_at <= clock_timestamp())
+        (NOT {_RESUMABLE} AND wake_at <= clock_timestamp())
         OR created_at <= clock_now() - make_interval(secs => :limit_seconds))
 """
 _FIND_LOST = text(f"SELECT id, fence FROM jobs WHERE {_LOST} ORDER BY created_at LIMIT :limit")
@@ -85,12 +85,12 @@ _NEWEST = """
     """
 _END = "ORDER BY head.created_at DESC, head.id DESC LIMIT :limit"
 _OF_KINDS = "unnest(CAST(:kinds AS text[])) AS of_kind"
-#: The heads of each kind: a caption is no job of a list.
+#: The newest jobs of each kind. Captions are not listed.
 _LISTED = text(f"SELECT head.* FROM {_OF_KINDS}, LATERAL ({_NEWEST.format(within='')}) head {_END}")
 _RESTRICTED = "account_id = :account_id AND kind <> 'caption' AND token_brand_ids IS NOT NULL"
 _WITHIN = "AND token_brand_ids IS NOT NULL AND token_brand_ids = restrictions.token_brand_ids"
-#: The heads of each kind under each restriction that lies within the caller's. An account has as many restrictions as
-#: it has restricted tokens, however many jobs.
+#: The newest jobs of each kind under each brand restriction within the caller's reach. An account has one restriction
+#: per restricted token, however many jobs.
 _LISTED_WITHIN = text(
     f"""
     WITH RECURSIVE {distinct_values("restrictions", "jobs", "token_brand_ids", _RESTRICTED)}
@@ -103,13 +103,13 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 class Jobs:
-    """Over an open connection."""
+    """Jobs over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def add(self, values: dict[str, Any], lease_seconds: float) -> Job | None:
-        """A job that is being worked on by us from now on; None when its operation has already made one."""
+        """Adds a job that this process has claimed. Returns None when its operation has already made one."""
         statement = (
             insert_or(jobs)
             .values(
@@ -128,8 +128,8 @@ class Jobs:
         )
         return self._one(statement)
 
-    def of_operation(self, account_id: str, operation_id: str | None) -> Job | None:
-        """What this operation made, if it did."""
+    def by_operation(self, account_id: str, operation_id: str | None) -> Job | None:
+        """Returns the job that this operation made."""
         if operation_id is None:
             return None
         return self._one(
@@ -137,10 +137,10 @@ class Jobs:
         )
 
     def get(self, account_id: str, job_id: str, brand_ids: tuple[str, ...] | None) -> Job | None:
-        """A job within the reach of a token; captions are none."""
+        """Returns a job within the token's reach. Captions are not shown."""
         return self._one(self._visible(account_id, brand_ids).where(jobs.c.id == job_id))
 
-    def listed(
+    def newest(
         self,
         account_id: str,
         *,
@@ -149,7 +149,7 @@ class Jobs:
         before: tuple[datetime, str] | None,
         limit: int,
     ) -> list[Job]:
-        """Newest first; `before` is the last row's (created_at, id)."""
+        """Returns jobs, newest first. `before`: (created_at, id) of the last row of the page before."""
         before_at, before_id = before or (_LAST, "")
         values = {
             "account_id": account_id,
@@ -163,7 +163,7 @@ class Jobs:
         return [Job.of(row) for row in rows.mappings()]
 
     def claim_due(self, limit: int, lease_seconds: float) -> list[Job]:
-        """Videos whose next step is due, and what is in storage already and has lost its worker."""
+        """Claims videos whose next step is due, and stored images whose worker died."""
         rows = self._connection.execute(_CLAIM_DUE, {"limit": limit, "lease": lease_seconds})
         return [Job.of(row) for row in rows.mappings()]
 
@@ -172,33 +172,33 @@ class Jobs:
             split = {"ids": [claim.id for claim in claims], "fences": [claim.fence for claim in claims]}
             self._connection.execute(_RENEW, {**split, "lease": lease_seconds})
 
-    def begin_start(self, claim: Claim, provider: str) -> bool:
-        """Before the provider is asked to begin a video. False when the claim no longer holds."""
+    def note_start_attempt(self, claim: Claim, provider: str) -> bool:
+        """Counts a start before the provider is called. Returns False when the claim has lapsed."""
         return self._changed(_BEGIN_START, claim, provider=provider)
 
-    def not_started(self, claim: Claim, seconds: float) -> bool:
-        """The provider asked to come again after so long. False when the claim no longer holds."""
+    def note_start_deferred(self, claim: Claim, seconds: float) -> bool:
+        """Takes a start back that the provider deferred by `seconds`. Returns False when the claim has lapsed."""
         return self._changed(_NOT_STARTED, claim, seconds=seconds)
 
     def started(self, claim: Claim, operation: str) -> bool:
-        """The provider's name for it. False when the claim no longer holds."""
+        """Stores the provider's operation id. Returns False when the claim has lapsed."""
         return self._changed(_STARTED, claim, operation=operation)
 
     def uploaded(self, claim: Claim, upload_id: str, upload_bytes: int) -> bool:
-        """The bytes are in storage. False when the claim no longer holds."""
+        """Notes that the bytes are in storage. Returns False when the claim has lapsed."""
         return self._changed(_UPLOADED, claim, upload_id=upload_id, upload_bytes=upload_bytes)
 
-    def put_off(self, claim: Claim, seconds: float) -> bool:
-        """Ends the step: the next one is due after so long. False when the claim no longer holds."""
+    def postpone(self, claim: Claim, seconds: float) -> bool:
+        """Ends the step: the next one is due in `seconds`. Returns False when the claim has lapsed."""
         return self._changed(_PUT_OFF, claim, seconds=seconds)
 
     def complete(self, claim: Claim, *, media: Media | None = None, caption: str | None = None) -> Job | None:
-        """None when the claim no longer holds: the job has ended otherwise, or has another worker."""
+        """Returns None when the claim has lapsed: the job has ended otherwise, or has another worker."""
         stored = None if media is None else msgspec.json.encode(media).decode()
         return self._one(_COMPLETE, {**claim._asdict(), "media": stored, "caption": caption})
 
     def completed_by(self, claim: Claim) -> Job | None:
-        """The job if this very claim has completed it."""
+        """Returns the job if this very claim has completed it."""
         return self._one(
             select(jobs).where(
                 jobs.c.id == claim.id, jobs.c.fence == claim.fence, jobs.c.state == "completed"
@@ -206,7 +206,7 @@ class Jobs:
         )
 
     def fail(self, claim: Claim, code: str, error: str) -> Job | None:
-        """By who holds it. None when the claim no longer holds. The refund belongs to the same transaction."""
+        """Fails the job under its claim. Returns None when the claim has lapsed. Refund it in the same transaction."""
         return self._one(_FAIL_HELD, {**claim._asdict(), "code": code, "error": error})
 
     def has_failed(self, job_id: str) -> bool:
@@ -214,22 +214,24 @@ class Jobs:
         return self._connection.execute(statement).first() is not None
 
     def lost(self, limit_seconds: float, limit: int) -> list[Claim]:
-        """Jobs that nobody will end: their worker died, or they take longer than any may."""
+        """Returns the claims of jobs that no worker will end."""
         rows = self._connection.execute(_FIND_LOST, {"limit_seconds": limit_seconds, "limit": limit})
         return [Claim(row.id, row.fence) for row in rows]
 
     def fail_lost(self, claim: Claim, code: str, error: str, limit_seconds: float) -> Job | None:
-        """The same as `fail`, by anybody, if the job is still lost."""
+        """Fails a job of another worker, if it is still lost. Refund it in the same transaction."""
         values = {**claim._asdict(), "code": code, "error": error, "limit_seconds": limit_seconds}
         return self._one(_FAIL_LOST, values)
 
     def forget_captions(self, days: int, limit: int) -> int:
-        """Texts are kept for repeated calls alone; how many were removed."""
+        """Deletes old captions, which are kept for repeated calls alone. Returns how many."""
         return self._connection.execute(_FORGET_CAPTIONS, {"days": days, "limit": limit}).rowcount
 
     @staticmethod
     def _visible(account_id: str, brand_ids: tuple[str, ...] | None) -> Any:
-        """decisions "Who sees and pays what": a restricted token sees what tokens within its reach made."""
+        """Selects what a restricted token may see: jobs of tokens within its reach (decisions "Who sees and pays
+        what").
+        """
         statement = select(jobs).where(jobs.c.account_id == account_id, jobs.c.kind != CAPTION)
         if brand_ids is not None:
             reach = text("CAST(:reach AS text[])").bindparams(reach=list(brand_ids))

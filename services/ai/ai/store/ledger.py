@@ -1,7 +1,7 @@
-"""The ledger's statements: lock a customer's ledger and read what it comes to, add entries, close.
+"""SQL of the ledger: locks and reads an account's ledger, adds entries, closes it.
 
-Whoever adds entries has locked the ledger in the same transaction: entries of one customer stand in one order.
-Entries are never changed; the database refuses it.
+A ledger is locked before entries are added, so that one account's entries are in one order. Entries never change; the
+database refuses it.
 """
 
 from collections.abc import Iterable
@@ -15,11 +15,11 @@ from ai.models import entries
 from ai.rules.ledger import Book, Entry
 from contracts.record import Record
 
-#: Entries behind the last closing that a reader adds up at most. Our choice: a sum over so many takes about 0.1 ms.
+#: A reader adds up about this many entries at most. Our choice: such a sum takes about 0.1 ms.
 CLOSE_AFTER = 500
 
-# The last statement of a string is its answer; each sees what was committed when it began, so that the book is read
-# after the lock is held. One round trip: every charge passes here.
+# Sent together with _BOOK in one round trip, because every charge needs both. The last statement's result is returned,
+# and each statement sees what was committed when it began: the book is read after the lock is held.
 _LOCK = """
 INSERT INTO ledgers (account_id) VALUES (%(account_id)s) ON CONFLICT DO NOTHING;
 SELECT FROM ledgers WHERE account_id = %(account_id)s FOR UPDATE;
@@ -65,32 +65,32 @@ SELECT count(*) FROM (
 """
 
 
-class Standing(Record):
-    """A ledger as it stands: what it comes to, and when that was read."""
+class LedgerState(Record):
+    """The state of an account's ledger at `now`."""
 
     book: Book
     now: datetime
-    #: Auto-refill is on, not due already, and wants to know of balances below this; else None.
+    #: Auto-refill is marked when the balance falls below this. None: it is off, or marked already.
     refill_below: int | None
-    #: Entries that no closing holds yet.
+    #: Entries after the last closing.
     unclosed_count: int
 
 
 class Ledgers:
-    """Ledgers over an open transaction; `read` alone does without one."""
+    """Ledgers over an open transaction. `read` works without one."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def lock(self, account_id: str) -> Standing:
-        """The ledger is ours until the transaction ends; it is opened if there is none."""
+    def lock(self, account_id: str) -> LedgerState:
+        """Locks the ledger until the transaction ends, and creates it if there is none."""
         return self._standing(_LOCK + _BOOK, account_id)
 
-    def read(self, account_id: str) -> Standing:
-        """The ledger as it is at this moment, without waiting for anybody."""
+    def read(self, account_id: str) -> LedgerState:
+        """Returns the committed state, without waiting for a lock."""
         return self._standing(_BOOK, account_id)
 
-    def _standing(self, statements: str, account_id: str) -> Standing:
+    def _standing(self, statements: str, account_id: str) -> LedgerState:
         row = self._connection.exec_driver_sql(statements, {"account_id": account_id}).one()
         book = Book(
             account_id=account_id,
@@ -100,7 +100,7 @@ class Ledgers:
             },
             month=row.month,
         )
-        return Standing(
+        return LedgerState(
             book=book,
             now=row.now.astimezone(UTC),
             refill_below=row.refill_below,
@@ -108,23 +108,23 @@ class Ledgers:
         )
 
     def find(self, kind: str, operation_id: str) -> tuple[str, Entry] | None:
-        """An entry with the account it belongs to. Entries never change: no lock is needed."""
+        """Returns an entry and its account. Entries never change, so no lock is needed."""
         found = select(entries).where(entries.c.kind == kind, entries.c.operation_id == operation_id)
         row = self._connection.execute(found).mappings().one_or_none()
         return (row["account_id"], _entry(row)) if row else None
 
-    def add(self, standing: Standing, new: Iterable[Entry]) -> None:
-        """Adds entries to the ledger that is locked, and closes it when many stand open."""
-        account_id = standing.book.account_id
+    def add(self, state: LedgerState, new: Iterable[Entry]) -> None:
+        """Adds entries to the locked ledger, and closes it when many entries are open."""
+        account_id = state.book.account_id
         rows = [msgspec.structs.asdict(entry) | {"account_id": account_id} for entry in new]
         if not rows:
             return
         self._connection.execute(insert(entries), rows)
-        if standing.unclosed_count + len(rows) > CLOSE_AFTER:
+        if state.unclosed_count + len(rows) > CLOSE_AFTER:
             self._connection.exec_driver_sql(_CLOSE, {"account_id": account_id})
 
     def wrong_count(self) -> int:
-        """Ledgers out of balance or below zero, and closings that their entries contradict; reads everything."""
+        """Counts ledgers that are out of balance or below zero, and wrong closings. Reads everything."""
         return int(self._connection.exec_driver_sql(_SOUND).scalar_one())
 
 

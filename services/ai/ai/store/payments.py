@@ -1,6 +1,6 @@
-"""The statements about payments: what each bought, and what was refunded and disputed of it.
+"""SQL of payments: what each bought, and what was refunded and disputed of it.
 
-A payment's row is locked first, then its account's ledger: everything about one payment stands in one order.
+Lock the payment's row first, then its account's ledger.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from contracts.record import Record
 
 
 class Payment(Record):
-    """A row of `payments`; what its columns mean is in models.py."""
+    """A row of `payments`; models.py explains the columns."""
 
     payment_id: str
     account_id: str | None
@@ -28,7 +28,7 @@ class Payment(Record):
 
 
 class Dispute(Record):
-    """What is in dispute of a payment; amount in the currency's smallest unit, `status` is Stripe's word."""
+    """A dispute of a payment: amount in the currency's smallest unit, status in Stripe's words."""
 
     amount: int
     currency: str
@@ -45,13 +45,13 @@ class Payments:
         self._connection = connection
 
     def lock(self, payment_id: str) -> None:
-        """The payment is ours until the transaction ends; it is noted if it was not known."""
+        """Locks the payment until the transaction ends, and adds it if it is unknown."""
         row = upsert(payments).values(payment_id=payment_id)
         same = {"payment_id": row.excluded.payment_id}
         self._connection.execute(row.on_conflict_do_update(index_elements=["payment_id"], set_=same))
 
     def find(self, payment_id: str) -> Payment:
-        """The payment that is locked, with what it bought if that is known: a paid auto-refill says so itself."""
+        """Returns the locked payment. What it bought is filled in if it paid an auto-refill."""
         self._adopt_refill(payment_id)
         rows = self._connection.execute(select(*_COLUMNS).where(payments.c.payment_id == payment_id))
         return Payment(**rows.mappings().one())
@@ -75,7 +75,7 @@ class Payments:
         amount: int,
         currency: str,
     ) -> None:
-        """What the payment bought. The amount that Stripe's charge named stands; it is the one that is refunded."""
+        """Notes what the payment bought. An amount from Stripe's charge stays: that is the one refunded."""
         values = {
             "account_id": account_id,
             "credits": credits,
@@ -86,7 +86,7 @@ class Payments:
         self._connection.execute(update(payments).where(*here).values(values))
 
     def note_refund(self, payment_id: str, told_at: int, amount: int, refunded: int, currency: str) -> None:
-        """How much has been refunded in all, unless something newer is known. Times are Stripe's seconds."""
+        """Notes the refunded sum, unless a newer one is known. `told_at`: Stripe's time in seconds."""
         newer = tuple_(payments.c.refunded_at, payments.c.refunded) <= tuple_(
             literal(told_at), literal(refunded)
         )
@@ -96,7 +96,7 @@ class Payments:
         )
 
     def note_dispute(self, dispute_id: str, values: Mapping[str, Any]) -> None:
-        """How a dispute stands (the columns of `disputes`), unless something newer is known."""
+        """Notes the state of a dispute (columns of `disputes`), unless a newer one is known."""
         row = upsert(disputes).values(dispute_id=dispute_id, **values)
         newer = tuple_(disputes.c.told_at, disputes.c.stage) <= tuple_(
             row.excluded.told_at, row.excluded.stage
@@ -112,11 +112,11 @@ class Payments:
         return [Dispute(**row) for row in rows.mappings()]
 
     def record(self, payment_id: str, clawed_back: int) -> None:
-        """So many of its credits are taken back at present, by one more entry."""
+        """Notes how many credits are taken back at present, and counts the ledger entry."""
         values = {"clawed_back": clawed_back, "entries_count": payments.c.entries_count + 1}
         self._connection.execute(update(payments).where(payments.c.payment_id == payment_id).values(values))
 
     def forget_unmatched(self, after: timedelta) -> int:
-        """Payments whose purchase was never told of are somebody else's; how many there were."""
+        """Deletes payments whose purchase never became known. Returns how many."""
         here = (payments.c.account_id.is_(None), payments.c.noted_at < func.clock_now() - after)
         return self._connection.execute(delete(payments).where(*here)).rowcount

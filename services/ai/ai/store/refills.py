@@ -1,7 +1,7 @@
-"""Auto-refill's statements: what owners wish, and the payments asked for.
+"""SQL of auto-refill: the owners' settings, and the requested payments.
 
-Limits and what is due run on the one clock (`clock_now()`), claims and time-outs in real time (`clock_timestamp()`).
-Writers hold the customer's ledger (`store/ledger.py`), except for a claim, which touches its own row alone.
+Limits and due times use business time (`clock_now()`); claims and time-outs use real time (`clock_timestamp()`). Lock
+the account's ledger before writing; only a claim does without.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from sqlalchemy import Connection, and_, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from ai.models import auto_refills, refills
+from ai.records import AutoRefillSettings, Refill
 from chassis.telemetry import tracing
-from contracts.record import Record
 
-#: A claim holds for 30 s, longer than a call may take, then twice as long each time up to a quarter of an hour. An
-#: outcome that is not known is asked for again at that pace. Our choice.
+#: A claim holds for 30 s, longer than a call may take, then twice as long each time, up to 15 minutes. Unknown outcomes
+#: are retried at that pace. Our choice.
 _CLAIM = text(
     """
     UPDATE refills SET asked_count = asked_count + 1,
@@ -29,69 +29,33 @@ _CLAIM = text(
         clock_now() - coalesce(sent_at, created_at) AS unanswered,
         EXISTS (SELECT FROM auto_refills w WHERE w.enabled
             AND (w.account_id, w.credits, w.customer, w.payment_method)
-              = (refills.account_id, refills.credits, refills.customer, refills.payment_method)) AS wished
+              = (refills.account_id, refills.credits, refills.customer, refills.payment_method)) AS still_wanted
     """
 )
-
-
-class Wish(Record):
-    """How an owner wants to be refilled."""
-
-    account_id: str
-    tier: str
-    enabled: bool
-    threshold: int
-    credits: int
-    #: The payer and how he pays, as the payment provider names them.
-    customer: str | None = None
-    payment_method: str | None = None
-    due_at: datetime | None = None
-    saved_at: datetime | None = None
-    traceparent: str | None = None
-
-
-class Refill(Record):
-    """One payment asked for."""
-
-    id: str
-    account_id: str
-    credits: int
-    price_cents: int
-    customer: str
-    payment_method: str
-    #: open, paid or failed
-    state: str = "open"
-    payment_id: str | None = None
-    error: str | None = None
-    traceparent: str | None = None
-    #: Since it was written, by the clock that went further; only a claim tells.
-    age: timedelta = timedelta(0)
-    #: Since it was last sent; only a claim tells.
-    unanswered: timedelta = timedelta(0)
-    #: The owner wishes it as it was written: so many credits, paid so; only a claim tells.
-    wished: bool = True
 
 
 _COLUMNS = tuple(name for name in Refill.__struct_fields__ if name in refills.c)
 
 
 class AutoRefills:
-    """What owners wish, over an open transaction."""
+    """The owners' settings over an open transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def find(self, account_id: str) -> Wish | None:
+    def find(self, account_id: str) -> AutoRefillSettings | None:
         row = self._connection.execute(select(auto_refills).where(auto_refills.c.account_id == account_id))
         found = row.mappings().one_or_none()
         if found is None:
             return None
-        return Wish(**{**found, "due_at": _utc(found["due_at"]), "saved_at": _utc(found["saved_at"])})
+        return AutoRefillSettings(
+            **{**found, "due_at": _utc(found["due_at"]), "saved_at": _utc(found["saved_at"])}
+        )
 
-    def save(self, wish: Wish) -> None:
-        """Puts the wish in the place of an earlier one; when it is enabled, the balance is looked at now."""
-        values: dict[str, Any] = msgspec.structs.asdict(wish)
-        values["due_at"] = func.clock_now() if wish.enabled else None
+    def save(self, saved: AutoRefillSettings) -> None:
+        """Replaces the account's settings. If auto-refill is enabled, the balance is checked now."""
+        values: dict[str, Any] = msgspec.structs.asdict(saved)
+        values["due_at"] = func.clock_now() if saved.enabled else None
         values["saved_at"] = func.clock_now()
         values["traceparent"] = tracing.traceparent() or None
         self._connection.execute(
@@ -101,7 +65,7 @@ class AutoRefills:
         )
 
     def mark_due(self, account_id: str, tier: str) -> None:
-        """The balance is to be looked at."""
+        """Has the worker check the balance."""
         here = (
             auto_refills.c.account_id == account_id,
             auto_refills.c.enabled,
@@ -110,19 +74,19 @@ class AutoRefills:
         values = {"due_at": func.clock_now(), "tier": tier, "traceparent": tracing.traceparent() or None}
         self._connection.execute(update(auto_refills).where(*here).values(values))
 
-    def look_again(self, account_id: str, at: datetime | None) -> None:
-        """When the balance is to be looked at next; None: after the next call that spends credits."""
+    def set_due(self, account_id: str, at: datetime | None) -> None:
+        """Sets when the balance is checked next. None: after the next call that spends credits."""
         here = auto_refills.c.account_id == account_id
         self._connection.execute(update(auto_refills).where(here).values(due_at=at))
 
     def due(self, limit: int) -> list[str]:
-        """Accounts to be looked at now, the longest waiting first."""
+        """Returns the accounts to check now, the longest waiting first."""
         waiting = select(auto_refills.c.account_id).where(auto_refills.c.due_at <= func.clock_now())
         return list(self._connection.execute(waiting.order_by(auto_refills.c.due_at).limit(limit)).scalars())
 
 
 class Refills:
-    """Payments asked for, over an open transaction."""
+    """Requested payments over an open transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -132,16 +96,19 @@ class Refills:
         self._connection.execute(insert(refills).values(values))
 
     def claim(self) -> Refill | None:
-        """The open refill that waits longest, ours for the time of one call."""
+        """Claims the open refill that has waited longest, for one call."""
         row = self._connection.execute(_CLAIM).mappings().one_or_none()
         return Refill(**row) if row else None
 
-    def sending(self, refill_id: str) -> None:
-        """It is about to be sent."""
+    def mark_sent(self, refill_id: str) -> None:
+        """Notes the time right before the order is sent."""
         self._note(refill_id, sent_at=func.clock_now())
 
-    def send_no_more(self, refill_id: str, why: str, unanswered: timedelta) -> None:
-        """It is still open, and only to be looked for; the last time it was sent that did anything is so long ago."""
+    def stop_sending(self, refill_id: str, why: str, unanswered: timedelta) -> None:
+        """Notes that the refill is still open but must only be searched for.
+
+        `unanswered`: how long ago it was last sent with any effect.
+        """
         self._note(refill_id, error=why, sent_at=func.clock_now() - unanswered)
 
     def _note(self, refill_id: str, **values: Any) -> None:
@@ -154,16 +121,17 @@ class Refills:
     def newest(self, account_id: str) -> Refill | None:
         return self._one(refills.c.account_id == account_id)
 
-    def since(self, wish: Wish, limit: int) -> list[Refill]:
-        """Those written since it was saved and paid as it says, newest first. An older release may have changed the
-        card and left `saved_at`.
+    def since(self, saved: AutoRefillSettings, limit: int) -> list[Refill]:
+        """Returns the refills since the settings were saved, with the same card, newest first.
+
+        The card is compared too: the previous release may have changed it without setting `saved_at`.
         """
         here = and_(
-            refills.c.account_id == wish.account_id,
-            refills.c.customer == wish.customer,
-            refills.c.payment_method == wish.payment_method,
+            refills.c.account_id == saved.account_id,
+            refills.c.customer == saved.customer,
+            refills.c.payment_method == saved.payment_method,
         )
-        saved_at = wish.saved_at
+        saved_at = saved.saved_at
         return self._newest(here if saved_at is None else and_(here, refills.c.created_at >= saved_at), limit)
 
     def _one(self, condition: Any) -> Refill | None:
@@ -178,7 +146,7 @@ class Refills:
         return [Refill(**row) for row in self._connection.execute(rows.limit(limit)).mappings()]
 
     def times(self, account_id: str) -> Sequence[datetime]:
-        """When refills of the last 24 hours were asked for, oldest first; those that failed count."""
+        """Returns when the refills of the last 24 hours were requested, oldest first, failed ones included."""
         since = func.clock_now() - timedelta(days=1)
         rows = select(refills.c.created_at).where(
             refills.c.account_id == account_id, refills.c.created_at > since
@@ -189,7 +157,7 @@ class Refills:
         ]
 
     def record(self, refill_id: str, state: str, payment_id: str | None, error: str | None) -> None:
-        """What became of it. What is paid stays paid; a payment id once known is kept."""
+        """Records the result. A paid refill stays paid, and a known payment id is kept."""
         known = func.coalesce(refills.c.payment_id, payment_id)
         values = {"state": state, "payment_id": known, "error": error}
         here = (refills.c.id == refill_id, refills.c.state != "paid")

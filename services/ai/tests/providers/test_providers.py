@@ -1,4 +1,4 @@
-"""Gemini and OpenAI as they are spoken: against the simulator, which plays both."""
+"""Gemini and OpenAI, both played by the simulator."""
 
 import json
 import time
@@ -7,25 +7,27 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from ai_kit.scripted_server import ScriptedServer, replying
+from ai_kit.simulator import Simulator
 
 from ai.providers import gemini, openai
 from ai.providers.base import GenerationFailed, Picture, Provider
 from ai.providers.gemini import Gemini, GeminiSettings
 from ai.providers.openai import OpenAi, OpenAiSettings
 from ai.providers.registry import Providers
-from ai.rules.file_types import mime_type_of
+from ai.rules.file_types import detect_mime_type
 from chassis.config import ConfigError
 
 
 @pytest.fixture(params=["gemini", "openai"])
-def provider(request: Any, simulator: Any) -> Provider:
+def provider(request: Any, simulator: Simulator) -> Provider:
     if request.param == "gemini":
         return Gemini(GeminiSettings(api_key="local-gemini-key", base_url=simulator.url))
     return OpenAi(OpenAiSettings(api_key="local-openai-key", base_url=simulator.url))
 
 
 @pytest.fixture
-def films(simulator: Any) -> Gemini:
+def films(simulator: Simulator) -> Gemini:
     return Gemini(GeminiSettings(api_key="local-gemini-key", base_url=simulator.url))
 
 
@@ -39,25 +41,25 @@ def image(provider: Provider, prompt: str = "A red boat", **options: Any) -> Pic
 
 
 @pytest.mark.parametrize(("model", "ratio"), [("flash", None), ("pro", "16:9"), ("flash", "3:4")])
-def test_a_picture_is_made(provider: Provider, simulator: Any, model: str, ratio: str | None) -> None:
+def test_an_image_is_made(provider: Provider, simulator: Simulator, model: str, ratio: str | None) -> None:
     picture = image(provider, model=model, aspect_ratio=ratio)
-    assert mime_type_of(picture.body) == picture.mime_type
+    assert detect_mime_type(picture.body) == picture.mime_type
     [work] = simulator.works()
     assert (work["operation"], work["prompt"], work["references"]) == ("image", "A red boat", 0)
     assert ("pro" in work["model"] or work["model"] == "gpt-image-2") == (model == "pro")
 
 
-def test_references_go_with_the_prompt(provider: Provider, simulator: Any) -> None:
+def test_references_go_with_the_prompt(provider: Provider, simulator: Simulator) -> None:
     first, second = image(provider), image(provider, "A blue one", model="pro")
     image(provider, "Both", references=(first, second))
     assert simulator.works()[-1]["references"] == 2
 
 
 @pytest.mark.parametrize("kind", [Gemini, OpenAi])
-def test_references_are_held_once_more_while_the_provider_makes_the_picture(
+def test_references_take_twice_their_memory_during_a_provider_call(
     kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A picture takes up to a minute, and many are made at once."""
+    """An image takes up to a minute, and many are generated at once."""
     size_bytes = 3 * 2**20
     settings = {Gemini: GeminiSettings, OpenAi: OpenAiSettings}[kind](api_key="x", base_url="http://nowhere")
     provider = kind(settings)
@@ -67,7 +69,7 @@ def test_references_are_held_once_more_while_the_provider_makes_the_picture(
         held.append(tracemalloc.get_traced_memory()[0])
         raise GenerationFailed("Enough.")
 
-    monkeypatch.setattr(provider._wire, "post", post)
+    monkeypatch.setattr(provider._client, "post", post)
     pictures = tuple(Picture(bytes(size_bytes), "image/png") for _ in range(3))
     tracemalloc.start()
     try:
@@ -75,17 +77,17 @@ def test_references_are_held_once_more_while_the_provider_makes_the_picture(
             image(provider, references=pictures)
     finally:
         tracemalloc.stop()
-    # A third more than they are, in base64; and msgspec takes half as much again as it needs.
+    # In base64 they are a third larger, and msgspec allocates half as much again.
     assert held[0] < 2.1 * 3 * size_bytes
 
 
-def test_a_picture_is_edited(provider: Provider, simulator: Any) -> None:
-    edited = provider.edit("Make it blue", image(provider), model="flash", deadline=soon())
-    assert mime_type_of(edited.body) == edited.mime_type
+def test_an_image_is_edited(provider: Provider, simulator: Simulator) -> None:
+    edited = image(provider, "Make it blue", references=(image(provider),))
+    assert detect_mime_type(edited.body) == edited.mime_type
     assert (simulator.works()[-1]["operation"], simulator.works()[-1]["references"]) == ("edit", 1)
 
 
-def test_a_caption_is_written_and_asked_for_again(provider: Provider) -> None:
+def test_a_caption_is_written_and_can_be_rewritten(provider: Provider) -> None:
     text = provider.caption("Length: 40 words.", ("Write about boats",), deadline=soon())
     assert len(text.split()) == 40
     turns = ("Write about boats", text, "Write it again")
@@ -93,18 +95,20 @@ def test_a_caption_is_written_and_asked_for_again(provider: Provider) -> None:
 
 
 @pytest.mark.parametrize("mode", ["reject", "server_error", "drop_after_accept", "expired"])
-def test_what_goes_wrong_is_a_failure_and_nothing_is_made_twice(
-    provider: Provider, simulator: Any, mode: str
+def test_a_fault_is_a_failure_and_nothing_is_generated_twice(
+    provider: Provider, simulator: Simulator, mode: str
 ) -> None:
-    simulator.fault(provider.name, "image", mode)
+    simulator.fault("image", mode, provider=provider.name)
     with pytest.raises(GenerationFailed) as failure:
         image(provider)
     assert "key" not in failure.value.reason.lower()
     assert len(simulator.works()) == (mode == "drop_after_accept")
 
 
-def test_a_limit_is_waited_for_as_long_as_the_provider_says(provider: Provider, simulator: Any) -> None:
-    simulator.fault(provider.name, "image", "rate_limit")
+def test_a_rate_limit_is_waited_for_as_long_as_the_provider_says(
+    provider: Provider, simulator: Simulator
+) -> None:
+    simulator.fault("image", "rate_limit", provider=provider.name)
     began = time.monotonic()
     image(provider)
     assert time.monotonic() - began >= 1
@@ -112,14 +116,14 @@ def test_a_limit_is_waited_for_as_long_as_the_provider_says(provider: Provider, 
 
 
 @pytest.mark.parametrize("prompt", ["A boat [unsafe]", "A boat [unsafe result]"])
-def test_what_is_declined_says_so(provider: Provider, prompt: str) -> None:
+def test_a_declined_image_says_so(provider: Provider, prompt: str) -> None:
     with pytest.raises(GenerationFailed, match="declined") as failure:
         image(provider, prompt)
     assert not failure.value.transient
 
 
-def test_a_caption_may_not_go_on_for_ever(server: Any, reply: Callable[..., Any]) -> None:
-    server.script = [reply(500)]
+def test_a_caption_has_a_token_limit(server: ScriptedServer) -> None:
+    server.script = [replying(500)]
     for provider in (
         Gemini(GeminiSettings(api_key="x", base_url=server.url)),
         OpenAi(OpenAiSettings(api_key="x", base_url=server.url)),
@@ -135,7 +139,7 @@ def test_a_caption_may_not_go_on_for_ever(server: Any, reply: Callable[..., Any]
     [("One boat. Two bo", "One boat."), ("One boat.", "One boat."), ("One bo", None), ("", None)],
 )
 def test_a_caption_that_was_cut_off_ends_with_its_last_whole_sentence(
-    server: Any, reply: Callable[..., Any], written: str, whole: str | None
+    server: ScriptedServer, written: str, whole: str | None
 ) -> None:
     candidate = {"content": {"parts": [{"text": written}]}, "finishReason": "MAX_TOKENS"}
     choice = {"message": {"content": written}, "finish_reason": "length"}
@@ -144,9 +148,9 @@ def test_a_caption_that_was_cut_off_ends_with_its_last_whole_sentence(
         (OpenAi(OpenAiSettings(api_key="x", base_url=server.url)), {"choices": [choice]}),
     )
     for provider, answer in answers:
-        server.script = [reply(200, json.dumps(answer).encode())]
+        server.script = [replying(200, json.dumps(answer).encode())]
         if whole is None:
-            with pytest.raises(GenerationFailed, match="end of a sentence"):
+            with pytest.raises(GenerationFailed, match="no complete sentence"):
                 provider.caption("Length: 40 words.", ("Write about boats",), deadline=soon())
         else:
             assert provider.caption("Length: 40 words.", ("Write",), deadline=soon()) == whole
@@ -157,14 +161,14 @@ def test_a_declined_caption_says_so(provider: Provider) -> None:
         provider.caption("Length: 40 words.", ("Write [unsafe]",), deadline=soon())
 
 
-def test_a_wrong_key_is_not_told_to_the_client(simulator: Any) -> None:
+def test_a_wrong_key_is_not_shown_to_the_client(simulator: Simulator) -> None:
     for provider in (
         Gemini(GeminiSettings(api_key="wrong", base_url=simulator.url)),
         OpenAi(OpenAiSettings(api_key="wrong", base_url=simulator.url)),
     ):
         with pytest.raises(GenerationFailed) as failure:
             image(provider)
-        assert failure.value.reason == "The AI provider does not let us in."
+        assert failure.value.reason == "The AI provider rejected our credentials."
 
 
 def finished(films: Gemini, operation: str) -> str:
@@ -175,13 +179,13 @@ def finished(films: Gemini, operation: str) -> str:
     return address
 
 
-def test_a_video_is_begun_looked_at_and_fetched(films: Gemini, simulator: Any) -> None:
+def test_a_video_is_started_polled_and_fetched(films: Gemini, simulator: Simulator) -> None:
     picture = image(films)
     operation = films.start_video("Waves", aspect_ratio="9:16", image=picture, deadline=soon())
     with films.fetch_video(finished(films, operation), deadline=soon()) as clip:
         body = b"".join(clip.chunks)
     assert clip.size_bytes in (None, len(body))
-    assert mime_type_of(body) == "video/mp4"
+    assert detect_mime_type(body) == "video/mp4"
     assert simulator.works()[-1]["operation"] == "video"
 
 
@@ -194,9 +198,9 @@ def test_a_declined_video_is_final(films: Gemini, prompt: str) -> None:
     assert len(failure.value.reason) > 20
 
 
-def test_a_look_that_fails_may_be_repeated(films: Gemini, simulator: Any) -> None:
+def test_a_failed_poll_may_be_repeated(films: Gemini, simulator: Simulator) -> None:
     operation = films.start_video("Waves", aspect_ratio=None, image=None, deadline=soon())
-    simulator.fault("gemini", "status", "server_error")
+    simulator.fault("status", "server_error")
     with pytest.raises(GenerationFailed) as failure:
         films.poll_video(operation, deadline=soon())
     assert failure.value.transient
@@ -204,37 +208,37 @@ def test_a_look_that_fails_may_be_repeated(films: Gemini, simulator: Any) -> Non
 
 
 @pytest.mark.parametrize(
-    ("explain", "status", "body", "reason"),
+    ("error_of", "status", "body", "reason"),
     [
-        (gemini.explain, 400, b'{"error": {"message": "Bad\\n prompt"}}', "Bad prompt"),
-        (gemini.explain, 500, b"<html>", "The AI provider failed."),
-        (gemini.explain, 404, b"", "The AI provider refused the request."),
-        (openai.explain, 400, b'{"error": {"message": "Odd size"}}', "Odd size"),
+        (gemini.error_of, 400, b'{"error": {"message": "Bad\\n prompt"}}', "Bad prompt"),
+        (gemini.error_of, 500, b"<html>", "The AI provider failed."),
+        (gemini.error_of, 404, b"", "The AI provider refused the request."),
+        (openai.error_of, 400, b'{"error": {"message": "Odd size"}}', "Odd size"),
         (
-            openai.explain,
+            openai.error_of,
             400,
             b'{"error": {"code": "moderation_blocked"}}',
             "The AI provider declined the request.",
         ),
-        (openai.explain, 503, b'{"error": null}', "The AI provider failed."),
+        (openai.error_of, 503, b'{"error": null}', "The AI provider failed."),
         (
-            openai.explain,
+            openai.error_of,
             429,
             b'{"error": {"code": "insufficient_quota"}}',
-            "The AI provider has too much to do.",
+            "The AI provider is overloaded.",
         ),
     ],
 )
 def test_errors_become_sentences(
-    explain: Callable[[int, bytes], GenerationFailed], status: int, body: bytes, reason: str
+    error_of: Callable[[int, bytes], GenerationFailed], status: int, body: bytes, reason: str
 ) -> None:
-    assert explain(status, body).reason == reason
+    assert error_of(status, body).reason == reason
 
 
 def test_a_retry_delay_is_read_whatever_it_says() -> None:
     template = '{"error": {"details": [{"@type": "x/google.rpc.RetryInfo", "retryDelay": "%s"}]}}'
     waits = [
-        gemini.explain(429, (template % delay).encode()).wait_seconds for delay in ("17s", "1.5s", "soon")
+        gemini.error_of(429, (template % delay).encode()).wait_seconds for delay in ("17s", "1.5s", "soon")
     ]
     assert waits == [17.0, 1.5, None]
 

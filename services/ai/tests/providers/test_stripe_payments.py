@@ -1,4 +1,4 @@
-"""Payments by Stripe's HTTP API, against the simulator: what is charged, what is told, and never twice."""
+"""Payments by Stripe's HTTP API, played by the simulator: charged and notified once."""
 
 import json
 import queue
@@ -9,16 +9,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from ai_kit.scripted_server import ScriptedServer, replying
+from ai_kit.simulator import Simulator
 from structlog.testing import capture_logs
 
 from ai.payments.base import (
-    AnswerKept,
+    AnswerReplayed,
     BadSignature,
     Order,
     OutcomeUnknown,
     PackSale,
-    Payment,
     PaymentDispute,
+    PaymentOutcome,
     PaymentRefund,
     PaymentState,
 )
@@ -28,7 +30,7 @@ ORDER = Order("rfl_1", "usr_1", 900, "cus_local_1", "pm_card_visa")
 
 
 @pytest.fixture
-def settings(simulator: Any) -> StripeSettings:
+def settings(simulator: Simulator) -> StripeSettings:
     return StripeSettings(
         api_url=simulator.url,
         secret_key="local-stripe-key",
@@ -43,8 +45,8 @@ def stripe(settings: StripeSettings) -> Stripe:
 
 
 @pytest.fixture
-def calls(simulator: Any) -> Iterator["queue.Queue[tuple[bytes, str]]"]:
-    """What Stripe calls us with: body and signature."""
+def calls(simulator: Simulator) -> Iterator["queue.Queue[tuple[bytes, str]]"]:
+    """Body and signature of Stripe's webhooks."""
     came: queue.Queue[tuple[bytes, str]] = queue.Queue()
 
     class Handler(BaseHTTPRequestHandler):
@@ -69,11 +71,11 @@ def calls(simulator: Any) -> Iterator["queue.Queue[tuple[bytes, str]]"]:
     server.server_close()
 
 
-def charged(simulator: Any) -> dict[str, int]:
+def charged(simulator: Simulator) -> dict[str, int]:
     return dict(simulator.call("GET", "payments")["charged"])
 
 
-def test_an_order_is_paid_and_can_be_looked_up(stripe: Stripe, simulator: Any) -> None:
+def test_an_order_is_paid_and_can_be_looked_up(stripe: Stripe, simulator: Simulator) -> None:
     paid = stripe.pay(ORDER)
     assert (paid.state, paid.order_id, paid.paid_cents) == (PaymentState.PAID, "rfl_1", 900)
     assert paid.payment_id is not None
@@ -81,13 +83,13 @@ def test_an_order_is_paid_and_can_be_looked_up(stripe: Stripe, simulator: Any) -
     assert charged(simulator) == {"count": 1, "amount": 900}
 
 
-def test_an_order_sent_again_is_charged_once(stripe: Stripe, simulator: Any) -> None:
+def test_an_order_sent_again_is_charged_once(stripe: Stripe, simulator: Simulator) -> None:
     assert stripe.pay(ORDER) == stripe.pay(ORDER)
     assert charged(simulator)["count"] == 1
 
 
-def test_an_order_whose_answer_was_lost_is_charged_once(stripe: Stripe, simulator: Any) -> None:
-    simulator.fault("stripe", "payment", "drop_after_accept")
+def test_an_order_whose_answer_was_lost_is_charged_once(stripe: Stripe, simulator: Simulator) -> None:
+    simulator.fault("payment", "drop_after_accept", provider="stripe")
     with pytest.raises(OutcomeUnknown):
         stripe.pay(ORDER)
     assert stripe.pay(ORDER).state is PaymentState.PAID
@@ -103,7 +105,7 @@ def test_an_order_whose_answer_was_lost_is_charged_once(stripe: Stripe, simulato
     ],
 )
 def test_a_declined_card_is_a_failure_with_its_reason(
-    stripe: Stripe, simulator: Any, card: str, reason: str
+    stripe: Stripe, simulator: Simulator, card: str, reason: str
 ) -> None:
     failed = stripe.pay(replace(ORDER, payment_method=card))
     assert (failed.state, failed.error) == (PaymentState.FAILED, reason)
@@ -113,58 +115,60 @@ def test_a_declined_card_is_a_failure_with_its_reason(
 
 
 @pytest.mark.parametrize("mode", ["rate_limit", "server_error"])
-def test_an_answer_that_decides_nothing_leaves_the_outcome_open(
-    stripe: Stripe, simulator: Any, mode: str
+def test_an_answer_without_a_decision_leaves_the_outcome_unknown(
+    stripe: Stripe, simulator: Simulator, mode: str
 ) -> None:
-    simulator.fault("stripe", "payment", mode)
+    simulator.fault("payment", mode, provider="stripe")
     with pytest.raises(OutcomeUnknown):
         stripe.pay(ORDER)
     assert charged(simulator)["count"] == 0
 
 
-def test_a_failure_that_is_told_again_says_that_asking_is_in_vain(stripe: Stripe, simulator: Any) -> None:
-    simulator.fault("stripe", "payment", "server_error")
+def test_a_replayed_failure_says_that_repeating_is_useless(stripe: Stripe, simulator: Simulator) -> None:
+    simulator.fault("payment", "server_error", provider="stripe")
     with pytest.raises(OutcomeUnknown) as first:
         stripe.pay(ORDER)
-    assert not isinstance(first.value, AnswerKept)
-    with pytest.raises(AnswerKept):
+    assert not isinstance(first.value, AnswerReplayed)
+    with pytest.raises(AnswerReplayed):
         stripe.pay(ORDER)
 
 
 @pytest.mark.parametrize("status", [301, 401, 403, 404])
-def test_an_answer_about_our_key_or_address_says_nothing_of_the_payment(
-    settings: StripeSettings, server: Any, reply: Callable[..., Any], status: int
+def test_an_answer_about_our_key_or_address_says_nothing_about_the_payment(
+    settings: StripeSettings, server: ScriptedServer, status: int
 ) -> None:
-    """The order may have been taken before the key was rolled."""
-    server.script = [reply(status, b'{"error": {"type": "invalid_request_error"}}')]
+    """The order may have been accepted before the key was rotated."""
+    server.script = [replying(status, b'{"error": {"type": "invalid_request_error"}}')]
     with pytest.raises(OutcomeUnknown):
         Stripe(replace(settings, api_url=server.url)).pay(ORDER)
 
 
-def test_an_order_that_was_sent_in_other_words_is_to_be_looked_for(stripe: Stripe, simulator: Any) -> None:
+def test_an_order_that_was_sent_with_other_values_must_be_searched_for(
+    stripe: Stripe, simulator: Simulator
+) -> None:
     stripe.pay(ORDER)
-    with pytest.raises(AnswerKept):
+    with pytest.raises(AnswerReplayed):
         stripe.pay(replace(ORDER, payment_method="pm_other"))
     assert charged(simulator)["count"] == 1
 
 
-def test_what_is_wrong_with_an_order_is_a_failure_and_no_word_of_the_card(stripe: Stripe) -> None:
+def test_an_invalid_order_is_a_failure_but_no_decline(stripe: Stripe) -> None:
     failed = stripe.pay(replace(ORDER, customer="cus_nobody"))
     assert (failed.state, failed.error) == (PaymentState.FAILED, "invalid_request:resource_missing")
 
 
-def test_a_look_that_fails_says_nothing_of_the_payment(stripe: Stripe, simulator: Any) -> None:
+def test_a_failed_search_says_nothing_about_the_payment(stripe: Stripe, simulator: Simulator) -> None:
     payment_id = stripe.pay(ORDER).payment_id or ""
-    simulator.fault("stripe", "status", "expired")
+    simulator.fault("status", "expired", provider="stripe")
     with pytest.raises(OutcomeUnknown):
         stripe.look_up(payment_id)
     with pytest.raises(OutcomeUnknown):
         stripe.look_up("pi_nothing")
 
 
-def test_an_order_too_old_to_be_sent_again_is_found_by_its_id(stripe: Stripe, simulator: Any) -> None:
+def test_an_order_too_old_to_be_sent_again_is_found_by_its_id(stripe: Stripe, simulator: Simulator) -> None:
     stripe.pay(replace(ORDER, id="rfl_0", payment_method="pm_card_chargeDeclined"))
-    simulator.fault("stripe", "payment", "drop_after_accept")
+    simulator.fault("payment", "drop_after_accept", provider="stripe")
     with pytest.raises(OutcomeUnknown):
         stripe.pay(ORDER)
     found, refused = stripe.find("rfl_1"), stripe.find("rfl_0")
@@ -175,18 +179,18 @@ def test_an_order_too_old_to_be_sent_again_is_found_by_its_id(stripe: Stripe, si
     assert stripe.find("rfl_2") is None
 
 
-def test_a_payment_is_told_by_a_signed_call(stripe: Stripe, calls: "queue.Queue[tuple[bytes, str]]") -> None:
+def test_a_payment_arrives_by_a_signed_call(stripe: Stripe, calls: "queue.Queue[tuple[bytes, str]]") -> None:
     paid = stripe.pay(ORDER)
     assert stripe.read_hook(*calls.get(timeout=10)) == paid
     stripe.pay(replace(ORDER, id="rfl_2", payment_method="pm_card_chargeDeclined"))
     told = stripe.read_hook(*calls.get(timeout=10))
     assert told is not None
-    assert isinstance(told, Payment)
+    assert isinstance(told, PaymentOutcome)
     assert (told.state, told.order_id, told.error) == (PaymentState.FAILED, "rfl_2", "generic_decline")
 
 
-def test_a_pack_that_was_bought_is_told_with_its_buyer(
-    stripe: Stripe, simulator: Any, calls: "queue.Queue[tuple[bytes, str]]"
+def test_a_pack_sale_arrives_with_its_buyer(
+    stripe: Stripe, simulator: Simulator, calls: "queue.Queue[tuple[bytes, str]]"
 ) -> None:
     sold = simulator.call(
         "POST", "stripe/checkout", amount=2500, client_reference_id="usr_1", metadata={"credits": "1500"}
@@ -196,7 +200,7 @@ def test_a_pack_that_was_bought_is_told_with_its_buyer(
     )
 
 
-def test_a_call_that_was_changed_or_signed_by_another_is_refused(
+def test_a_changed_or_wrongly_signed_call_is_refused(
     stripe: Stripe, settings: StripeSettings, calls: "queue.Queue[tuple[bytes, str]]"
 ) -> None:
     stripe.pay(ORDER)
@@ -211,26 +215,26 @@ def test_a_call_that_was_changed_or_signed_by_another_is_refused(
 
 @pytest.mark.parametrize("shift_seconds", [-600, 600])
 def test_a_call_that_is_too_old_or_from_the_future_is_refused(
-    stripe: Stripe, simulator: Any, calls: "queue.Queue[tuple[bytes, str]]", shift_seconds: int
+    stripe: Stripe, simulator: Simulator, calls: "queue.Queue[tuple[bytes, str]]", shift_seconds: int
 ) -> None:
     simulator.call("POST", "clock", shift_seconds=shift_seconds)
     try:
         stripe.pay(ORDER)
-        call = calls.get(timeout=10)  # signed by now
+        call = calls.get(timeout=10)  # signed at the shifted time
     finally:
         simulator.call("POST", "clock", shift_seconds=0)
     with pytest.raises(BadSignature):
         stripe.read_hook(*call)
 
 
-def test_a_call_about_something_else_means_nothing(
-    stripe: Stripe, simulator: Any, calls: "queue.Queue[tuple[bytes, str]]"
+def test_a_call_about_something_else_is_ignored(
+    stripe: Stripe, simulator: Simulator, calls: "queue.Queue[tuple[bytes, str]]"
 ) -> None:
     simulator.call("POST", "stripe/events", type="customer.created", object={"id": "cus_1"})
     assert stripe.read_hook(*calls.get(timeout=10)) is None
 
 
-#: What is read of them, and some of what stands beside it (stripe/openapi, fixtures3.json of 2026-08-21).
+#: The fields that are read, and some of their neighbours (stripe/openapi, fixtures3.json of 2026-08-21).
 CHARGE = {
     "id": "ch_1", "object": "charge", "amount": 2_500, "amount_captured": 2_500, "amount_refunded": 1_000,
     "captured": True, "currency": "usd", "disputed": False, "metadata": {}, "payment_intent": "pi_1",
@@ -244,8 +248,8 @@ DISPUTE = {
 
 
 @pytest.fixture
-def hear(stripe: Stripe, simulator: Any, calls: "queue.Queue[tuple[bytes, str]]") -> Callable[..., Any]:
-    """Stripe sends an event; what we read in it, and when it says that it happened."""
+def hear(stripe: Stripe, simulator: Simulator, calls: "queue.Queue[tuple[bytes, str]]") -> Callable[..., Any]:
+    """Has Stripe send an event. Returns what we read in it, and Stripe's time of it."""
 
     def send(kind: str, thing: dict[str, Any]) -> tuple[Any, int]:
         simulator.call("POST", "stripe/events", type=kind, object=thing)
@@ -255,7 +259,7 @@ def hear(stripe: Stripe, simulator: Any, calls: "queue.Queue[tuple[bytes, str]]"
     return send
 
 
-def test_a_refund_is_told_with_what_has_gone_back_in_all(hear: Callable[..., Any]) -> None:
+def test_a_refund_arrives_with_the_sum_of_all_refunds(hear: Callable[..., Any]) -> None:
     told, at = hear("charge.refunded", CHARGE)
     assert told == PaymentRefund("pi_1", at, 2_500, 1_000, "usd")
     told, at = hear(
@@ -265,7 +269,7 @@ def test_a_refund_is_told_with_what_has_gone_back_in_all(hear: Callable[..., Any
 
 
 @pytest.mark.parametrize("kind", ["created", "updated", "closed", "funds_withdrawn", "funds_reinstated"])
-def test_a_dispute_is_told_as_it_stands(hear: Callable[..., Any], kind: str) -> None:
+def test_a_dispute_arrives_with_its_state(hear: Callable[..., Any], kind: str) -> None:
     told, at = hear(f"charge.dispute.{kind}", DISPUTE)
     assert told == PaymentDispute("dp_1", "pi_1", at, 2_500, "usd", "needs_response")
 
@@ -273,7 +277,7 @@ def test_a_dispute_is_told_as_it_stands(hear: Callable[..., Any], kind: str) -> 
 @pytest.mark.parametrize(
     ("kind", "thing"), [("charge.refunded", CHARGE), ("charge.dispute.created", DISPUTE)]
 )
-def test_what_no_payment_intent_made_is_none_of_ours(
+def test_a_charge_without_a_payment_intent_is_ignored(
     hear: Callable[..., Any], kind: str, thing: dict[str, Any]
 ) -> None:
     assert hear(kind, {**thing, "payment_intent": None})[0] is None

@@ -1,10 +1,12 @@
-"""The main paths through the bus: real media, a real bucket, providers over HTTP; killed in the middle included."""
+"""The main paths over the bus, with real media, a real bucket and providers over HTTP; also with killed processes."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from ai_kit.running_ai import Ai
+from ai_kit.simulator import Simulator
 from msgspec.structs import replace
 
 from ai.rules import caption_text
@@ -25,31 +27,31 @@ def refused(call: Any, *args: Any, **options: Any) -> ApiError:
     return refusal.value
 
 
-def test_a_picture_is_made_kept_and_shown(ai: Any, simulator: Any) -> None:
+def test_an_image_is_generated_stored_and_shown(ai: Ai, simulator: Simulator) -> None:
     caller = ai.caller()
     result = ai.image(caller=caller, aspect_ratio="16:9")
     assert (result.job.status, result.credits.charged, result.credits.remaining) == ("completed", 10, 2_390)
     assert (result.media.mime_type, result.media.width > result.media.height) == ("image/png", True)
     assert ai.image(caller=caller, aspect_ratio="16:9").job == result.job
-    assert len(simulator.made("image")) == 1
+    assert len(simulator.works("image")) == 1
     assert ai.job(result.job.job_id).media == result.media
-    listed = ai.service.list_jobs(ai.caller(), api.ListJobs())
-    assert [job.job_id for job in listed.jobs] == [result.job.job_id]
+    newest = ai.service.list_jobs(ai.caller(), api.ListJobs())
+    assert [job.job_id for job in newest.jobs] == [result.job.job_id]
 
 
-def test_a_picture_of_ones_own_and_a_strangers_are_edited(ai: Any, simulator: Any) -> None:
+def test_an_own_image_and_one_by_url_are_edited(ai: Ai, simulator: Simulator) -> None:
     made = ai.image()
     assert ai.edit(media_id=made.job.media_id).job.status == "completed"
     assert ai.edit(image_url=PHOTO, model="pro").media.mime_type == "image/jpeg"
     ai.image(reference_image_urls=(PHOTO,), reference_media_ids=(made.job.media_id,))
-    assert [work["references"] for work in simulator.made("edit")] == [1, 1, 2]
+    assert [work["references"] for work in simulator.works("edit")] == [1, 1, 2]
     assert ai.left() == 2_360
 
 
 @pytest.mark.parametrize(
     "url", [TEXT, "http://media.posthaste.test/nothing-there.jpg", "http://127.0.0.1:1/a.png"]
 )
-def test_a_reference_that_is_no_picture_is_refused_before_anything_is_charged(ai: Any, url: str) -> None:
+def test_a_reference_that_is_not_an_image_is_refused_before_any_charge(ai: Ai, url: str) -> None:
     assert refused(ai.image, reference_image_urls=(url,)).code == "INVALID_REFERENCE_MEDIA"
     assert refused(ai.edit, image_url=url).code == "INVALID_REFERENCE_MEDIA"
     assert refused(ai.video, image_url=url).code == "INVALID_REFERENCE_MEDIA"
@@ -57,14 +59,14 @@ def test_a_reference_that_is_no_picture_is_refused_before_anything_is_charged(ai
 
 
 @pytest.mark.parametrize("mode", ["reject", "server_error", "drop_after_accept"])
-def test_a_provider_that_fails_costs_nothing(ai: Any, simulator: Any, mode: str) -> None:
+def test_a_provider_that_fails_costs_nothing(ai: Ai, simulator: Simulator, mode: str) -> None:
     simulator.fault("image", mode)
     error = refused(ai.image)
     assert error.code == "AI_GENERATION_FAILED"
     assert (ai.left(), ai.job(error.extras["job_id"]).job.status) == (2_400, "failed")
 
 
-def test_a_video_is_made_behind_the_clients_back(ai: Any) -> None:
+def test_a_video_is_generated_in_the_background(ai: Ai) -> None:
     accepted = ai.video(aspect_ratio="9:16")
     assert (accepted.job.status, accepted.credits.charged) == ("processing", 90)
     result = ai.ended(accepted.job.job_id)
@@ -76,15 +78,15 @@ def test_a_video_is_made_behind_the_clients_back(ai: Any) -> None:
     assert (result.job.url, ai.left()) == (result.media.url, 2_310)
 
 
-def test_a_picture_is_animated(ai: Any, simulator: Any) -> None:
+def test_an_image_is_animated(ai: Ai, simulator: Simulator) -> None:
     accepted = ai.video(image_url=PHOTO)
     assert accepted.job.params.image_to_video
     assert ai.ended(accepted.job.job_id).job.status == "completed"
-    assert [work["references"] for work in simulator.made("video")] == [1]
+    assert [work["references"] for work in simulator.works("video")] == [1]
 
 
 @pytest.mark.parametrize("operation", ["video", "status"])
-def test_a_video_that_is_declined_is_refunded(ai: Any, simulator: Any, operation: str) -> None:
+def test_a_video_that_is_declined_is_refunded(ai: Ai, simulator: Simulator, operation: str) -> None:
     simulator.fault(operation, "reject")
     result = ai.ended(ai.video().job.job_id)
     assert (result.job.status, result.job.credits_charged, result.media) == ("failed", 0, None)
@@ -93,15 +95,15 @@ def test_a_video_that_is_declined_is_refunded(ai: Any, simulator: Any, operation
 
 
 @pytest.mark.parametrize("operation", ["status", "download"])
-def test_a_video_survives_looks_and_downloads_that_fail(ai: Any, simulator: Any, operation: str) -> None:
+def test_a_video_survives_failed_polls_and_downloads(ai: Ai, simulator: Simulator, operation: str) -> None:
     simulator.fault(operation, "server_error", times=2)
     simulator.fault(operation, "drop_after_accept")
     assert ai.ended(ai.video().job.job_id).job.status == "completed"
-    assert len(simulator.made("video")) == 1
+    assert len(simulator.works("video")) == 1
 
 
 @pytest.mark.parametrize("words", [10, 60, 300])
-def test_a_caption_has_about_as_many_words_as_asked_for(ai: Any, words: int) -> None:
+def test_a_caption_has_about_the_requested_number_of_words(ai: Ai, words: int) -> None:
     caller = ai.caller()
     caption = ai.caption(words, caller)
     assert caption_text.fits(caption.text, words)
@@ -110,7 +112,7 @@ def test_a_caption_has_about_as_many_words_as_asked_for(ai: Any, words: int) -> 
     assert ai.left() == 2_399
 
 
-def test_two_hundred_at_once_with_credits_for_fifty_make_fifty(ai: Any, simulator: Any) -> None:
+def test_two_hundred_at_once_with_credits_for_fifty_make_fifty(ai: Ai, simulator: Simulator) -> None:
     ai.grant(470, "free")  # and the plan's 30
 
     def make(_: int) -> str:
@@ -120,7 +122,7 @@ def test_two_hundred_at_once_with_credits_for_fifty_make_fifty(ai: Any, simulato
                 return str(ai.image(caller=replace(caller, try_number=number)).job.status)
             except ApiError as error:
                 code = error.code
-                if code not in ("SERVICE_UNAVAILABLE", "IDEMPOTENCY_IN_PROGRESS"):  # a busy machine
+                if code not in ("SERVICE_UNAVAILABLE", "IDEMPOTENCY_IN_PROGRESS"):  # the machine is busy
                     break
                 time.sleep(error.extras["retry_after_seconds"])
         return code
@@ -128,10 +130,10 @@ def test_two_hundred_at_once_with_credits_for_fifty_make_fifty(ai: Any, simulato
     with ThreadPoolExecutor(200) as pool:
         outcomes = list(pool.map(make, range(200)))
     assert sorted(set(outcomes)) == ["INSUFFICIENT_CREDITS", "completed"]
-    assert (outcomes.count("completed"), len(simulator.made("image")), ai.left("free")) == (50, 50, 0)
+    assert (outcomes.count("completed"), len(simulator.works("image")), ai.left("free")) == (50, 50, 0)
 
 
-def test_a_slow_provider_keeps_nobody_else_waiting(ai: Any, simulator: Any) -> None:
+def test_a_slow_provider_does_not_delay_other_calls(ai: Ai, simulator: Simulator) -> None:
     simulator.fault("video", "hang", times=3)
     hanging = [ai.video() for _ in range(3)]
     time.sleep(0.5)
@@ -142,8 +144,8 @@ def test_a_slow_provider_keeps_nobody_else_waiting(ai: Any, simulator: Any) -> N
 
 
 @pytest.mark.parametrize("wait_seconds", [0.0, 0.3, 0.8, 1.3, 1.6, 2.0])
-def test_killed_anywhere_a_video_is_completed_or_refunded(
-    ai: Any, simulator: Any, wait_seconds: float
+def test_a_video_is_completed_or_refunded_wherever_the_process_is_killed(
+    ai: Ai, simulator: Simulator, wait_seconds: float
 ) -> None:
     jobs = [ai.video().job.job_id for _ in range(3)]
     time.sleep(wait_seconds)
@@ -156,7 +158,7 @@ def test_killed_anywhere_a_video_is_completed_or_refunded(
         assert ai.media.get_media(ai.caller(), MediaId(id=job.media_id)).size_bytes == job.size_bytes
 
 
-def test_killed_with_pictures_on_their_way_each_is_completed_or_refunded(ai: Any, simulator: Any) -> None:
+def test_images_in_progress_at_a_kill_are_completed_or_refunded(ai: Ai, simulator: Simulator) -> None:
     operations = [new_id("op") for _ in range(8)]
     simulator.fault("image", "slow", times=4)
 

@@ -1,4 +1,4 @@
-"""SIGTERM while the provider works and clients wait: what it makes is kept, although others look for lost jobs."""
+"""SIGTERM during a call of the provider: its result is kept, although other processes look for lost jobs."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from ai_kit.simulator import Simulator
 from sqlalchemy import create_engine, text
 
 from testkit.fixtures import RunningService
@@ -13,7 +14,7 @@ from testkit.fixtures import RunningService
 
 @pytest.fixture
 def replicas() -> Iterator[Callable[[RunningService], RunningService]]:
-    """`replicas(service)` → one more process beside it; stopped after the test."""
+    """`replicas(service)` starts another process beside it, which is stopped after the test."""
     started: list[RunningService] = []
 
     def start(service: RunningService) -> RunningService:
@@ -25,10 +26,10 @@ def replicas() -> Iterator[Callable[[RunningService], RunningService]]:
         assert replica.terminate() == 0
 
 
-def test_what_takes_longer_than_a_claim_lasts_after_sigterm_is_kept_and_paid_once(
-    own_ai: Callable[..., Any], replicas: Callable[[RunningService], RunningService], simulator: Any
+def test_images_that_outlast_a_claim_after_sigterm_are_stored_and_charged_once(
+    own_ai: Callable[..., Any], replicas: Callable[[RunningService], RunningService], simulator: Simulator
 ) -> None:
-    """One after the other, two seconds each: the last ends long after a claim of five seconds."""
+    """They run one after the other for two seconds each, so the last ends long after a claim of five seconds."""
     ai = own_ai(AI_LEASE_SECONDS="5", AI_PROVIDER_CALLS="1")
     service = ai.service
     other = replicas(service)
@@ -52,7 +53,7 @@ def test_what_takes_longer_than_a_claim_lasts_after_sigterm_is_kept_and_paid_onc
     assert service.terminate() == 0
     assert states() == ["completed"] * 5
     assert ai.left() == 2_400 - 4 * 10 - 1
-    assert len(simulator.made("image")) == 4
+    assert len(simulator.works("image")) == 4
     engine.dispose()
 
 

@@ -1,4 +1,4 @@
-"""Auto-refill on a real database, with a provider that may die, lie silent or tell twice."""
+"""Auto-refill on a real database, with a provider that may die, not answer, or answer twice."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -6,10 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ai_kit.payment_provider import FakePaymentProvider
 from msgspec.structs import replace
 from sqlalchemy import text
 
-from ai.credits.auto_refill import run_refills, set_auto_refill, take_hook
+from ai.credits import payment_notifications
+from ai.credits.auto_refill import run_refills, set_auto_refill
 from ai.credits.balances import balance, charge
 from ai.jobs import lifecycle
 from ai.payments.base import PackSale
@@ -31,13 +33,13 @@ WISH = SetAutoRefill(
     payment_method="pm_1",
 )  # fmt: skip
 Set = Callable[[datetime], None]
-#: A client's own, to be recorded.
+#: A client's traceparent, which is recorded.
 CAUSE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
 @pytest.fixture
-def till(new_till: Any) -> Any:
-    return new_till()
+def till() -> FakePaymentProvider:
+    return FakePaymentProvider()
 
 
 @pytest.fixture
@@ -58,12 +60,12 @@ def spend(database: Database, amount: int, operation_id: str) -> None:
 
 
 def begin(database: Database, kind: str) -> None:
-    """What a call that spends credits does first."""
+    """Begins a job, as every call does that spends credits."""
     context: Any = SimpleNamespace(database=database, settings=SimpleNamespace(credits=SETTINGS))
     lifecycle.begin(context, ANN, kind, lease_seconds=0, prompt="A boat", brief="A boat")
 
 
-def run(database: Database, till: Any) -> None:
+def run(database: Database, till: FakePaymentProvider) -> None:
     """Ticks until nothing is left to do; claims lapse at once."""
     with database.transaction() as connection:
         connection.execute(text("UPDATE refills SET look_at = clock_timestamp() WHERE state = 'open'"))
@@ -73,8 +75,10 @@ def run(database: Database, till: Any) -> None:
     raise AssertionError("it never comes to rest")
 
 
-def tell(database: Database, order_id: str, till: Any) -> None:
-    take_hook(database, SETTINGS, till, PaymentHook(provider="stripe", body=order_id, signature=""))
+def tell(database: Database, order_id: str, till: FakePaymentProvider) -> None:
+    payment_notifications.receive(
+        database, SETTINGS, till, PaymentHook(provider="stripe", body=order_id, signature="")
+    )
 
 
 def bonus(database: Database) -> int:
@@ -88,7 +92,9 @@ def shown(database: Database) -> AutoRefill:
 
 
 @pytest.mark.usefixtures("wished")
-def test_a_charge_that_leaves_too_little_is_followed_by_a_refill(database: Database, till: Any) -> None:
+def test_a_charge_that_leaves_too_little_is_followed_by_a_refill(
+    database: Database, till: FakePaymentProvider
+) -> None:
     run(database, till)
     spend(database, 5, "op_1")
     run(database, till)
@@ -101,8 +107,10 @@ def test_a_charge_that_leaves_too_little_is_followed_by_a_refill(database: Datab
 
 
 @pytest.mark.usefixtures("wished")
-def test_an_answer_that_is_lost_is_asked_for_again_in_the_same_words(database: Database, till: Any) -> None:
-    till.mood = "silent"  # it takes the money, and does not say so
+def test_an_order_with_a_lost_answer_is_sent_again_unchanged(
+    database: Database, till: FakePaymentProvider
+) -> None:
+    till.mood = "silent"  # it takes the money and does not answer
     spend(database, 10, "op_1")
     run(database, till)
     assert (bonus(database), shown(database).status) == (0, "pending")
@@ -112,23 +120,23 @@ def test_an_answer_that_is_lost_is_asked_for_again_in_the_same_words(database: D
 
 
 @pytest.mark.usefixtures("wished")
-def test_an_order_that_is_a_day_old_is_looked_for_and_never_sent_again(
-    database: Database, at: Set, till: Any
+def test_a_day_old_order_is_searched_for_and_never_sent_again(
+    database: Database, at: Set, till: FakePaymentProvider
 ) -> None:
     till.mood = "silent"
     spend(database, 10, "op_1")
     run(database, till)
     at(NOON + timedelta(hours=23, minutes=1))
     till.mood = "paid"
-    till.pay = None  # whoever calls it fails
+    till.pay = None  # a call fails the test
     run(database, till)
     assert bonus(database) == 1_000
 
 
 @pytest.mark.usefixtures("wished")
 @pytest.mark.parametrize("taken", [True, False])
-def test_an_order_that_is_only_told_an_old_failure_is_looked_for(
-    database: Database, at: Set, till: Any, taken: bool
+def test_an_order_with_a_replayed_failure_is_searched_for(
+    database: Database, at: Set, till: FakePaymentProvider, taken: bool
 ) -> None:
     till.mood = "silent" if taken else "unheard"
     spend(database, 10, "op_1")
@@ -149,7 +157,9 @@ def test_an_order_that_is_only_told_an_old_failure_is_looked_for(
 
 
 @pytest.mark.usefixtures("wished")
-def test_an_order_that_never_came_in_is_given_up_after_a_day(database: Database, at: Set, till: Any) -> None:
+def test_an_order_that_never_arrived_fails_after_a_day(
+    database: Database, at: Set, till: FakePaymentProvider
+) -> None:
     till.mood = "unheard"
     spend(database, 10, "op_1")
     run(database, till)
@@ -163,14 +173,14 @@ def test_an_order_that_never_came_in_is_given_up_after_a_day(database: Database,
 @pytest.mark.parametrize(
     "change", [{"enabled": False}, {"payment_method": "pm_2"}, {"payment_customer": "cus_2"}, {"amount": 500}]
 )
-def test_an_order_that_is_wished_no_more_is_looked_for_and_not_sent_again(
-    database: Database, at: Set, till: Any, change: dict[str, Any], taken: bool
+def test_an_order_no_longer_wanted_is_searched_for_and_not_sent_again(
+    database: Database, at: Set, till: FakePaymentProvider, change: dict[str, Any], taken: bool
 ) -> None:
     till.mood = "silent" if taken else "unheard"
     spend(database, 10, "op_1")
     run(database, till)
     wish(database, **change)
-    till.mood, till.pay = "paid", None  # whoever calls it fails
+    till.mood, till.pay = "paid", None  # a call fails the test
     for minutes in (1, 59, 61):
         at(NOON + timedelta(minutes=minutes))
         run(database, till)
@@ -182,8 +192,8 @@ def test_an_order_that_is_wished_no_more_is_looked_for_and_not_sent_again(
 
 @pytest.mark.usefixtures("wished")
 @pytest.mark.parametrize("last", [timedelta(minutes=70), timedelta(hours=22, minutes=50)])
-def test_an_order_that_came_in_late_is_not_given_up_before_it_can_be_found(
-    database: Database, at: Set, till: Any, last: timedelta
+def test_an_order_that_arrived_late_does_not_fail_before_it_can_be_found(
+    database: Database, at: Set, till: FakePaymentProvider, last: timedelta
 ) -> None:
     till.mood = "unheard"
     spend(database, 10, "op_1")
@@ -201,7 +211,7 @@ def test_an_order_that_came_in_late_is_not_given_up_before_it_can_be_found(
 
 
 @pytest.mark.usefixtures("wished")
-def test_credits_are_given_once_whatever_arrives_twice(database: Database, till: Any) -> None:
+def test_credits_are_given_once_whatever_arrives_twice(database: Database, till: FakePaymentProvider) -> None:
     till.mood = "silent"
     spend(database, 10, "op_1")
     run(database, till)
@@ -215,8 +225,8 @@ def test_credits_are_given_once_whatever_arrives_twice(database: Database, till:
 
 
 @pytest.mark.usefixtures("wished")
-def test_a_payment_that_waits_is_looked_up_until_it_is_decided(
-    database: Database, at: Set, till: Any
+def test_a_pending_payment_is_looked_up_until_it_is_decided(
+    database: Database, at: Set, till: FakePaymentProvider
 ) -> None:
     till.mood = "pending"
     spend(database, 10, "op_1")
@@ -231,8 +241,8 @@ def test_a_payment_that_waits_is_looked_up_until_it_is_decided(
 
 
 @pytest.mark.usefixtures("wished")
-def test_a_declined_card_is_told_and_tried_again_after_the_next_charge(
-    database: Database, at: Set, till: Any
+def test_a_declined_card_is_shown_and_tried_again_after_the_next_charge(
+    database: Database, at: Set, till: FakePaymentProvider
 ) -> None:
     till.mood = "failed"
     spend(database, 10, "op_1")
@@ -248,8 +258,8 @@ def test_a_declined_card_is_told_and_tried_again_after_the_next_charge(
 
 
 @pytest.mark.usefixtures("wished")
-def test_a_declined_card_is_tried_again_by_a_call_that_nothing_is_left_for(
-    database: Database, at: Set, till: Any
+def test_a_declined_card_is_tried_again_after_a_refused_call(
+    database: Database, at: Set, till: FakePaymentProvider
 ) -> None:
     till.mood = "failed"
     spend(database, 30, "op_1")
@@ -263,8 +273,8 @@ def test_a_declined_card_is_tried_again_by_a_call_that_nothing_is_left_for(
 
 
 @pytest.mark.usefixtures("wished")
-def test_a_card_that_is_declined_again_and_again_is_asked_no_more_until_auto_refill_is_saved(
-    database: Database, at: Set, till: Any
+def test_a_card_is_not_charged_after_repeated_declines_until_auto_refill_is_saved(
+    database: Database, at: Set, till: FakePaymentProvider
 ) -> None:
     till.mood = "failed"
     spend(database, 30, "op_1")
@@ -281,8 +291,8 @@ def test_a_card_that_is_declined_again_and_again_is_asked_no_more_until_auto_ref
 
 
 @pytest.mark.usefixtures("wished")
-def test_a_call_that_costs_more_than_there_is_asks_for_nothing_above_the_threshold(
-    database: Database, till: Any
+def test_a_refused_call_above_the_threshold_starts_no_refill(
+    database: Database, till: FakePaymentProvider
 ) -> None:
     run(database, till)
     with pytest.raises(ApiError, match="INSUFFICIENT_CREDITS"):
@@ -292,7 +302,9 @@ def test_a_call_that_costs_more_than_there_is_asks_for_nothing_above_the_thresho
 
 
 @pytest.mark.usefixtures("wished")
-def test_a_payment_that_succeeds_after_its_failure_is_credited(database: Database, till: Any) -> None:
+def test_a_payment_that_succeeds_after_its_failure_is_credited(
+    database: Database, till: FakePaymentProvider
+) -> None:
     till.mood = "failed"
     spend(database, 10, "op_1")
     run(database, till)
@@ -303,7 +315,7 @@ def test_a_payment_that_succeeds_after_its_failure_is_credited(database: Databas
 
 
 @pytest.mark.usefixtures("wished")
-def test_a_payment_of_another_amount_gives_nothing(database: Database, till: Any) -> None:
+def test_a_payment_of_another_amount_gives_nothing(database: Database, till: FakePaymentProvider) -> None:
     till.mood = "silent"
     spend(database, 10, "op_1")
     run(database, till)
@@ -313,8 +325,8 @@ def test_a_payment_of_another_amount_gives_nothing(database: Database, till: Any
     assert (bonus(database), shown(database).status) == (0, "payment_failed")
 
 
-def test_one_refill_in_ten_minutes_and_five_a_day_although_it_is_never_enough(
-    database: Database, at: Set, till: Any
+def test_at_most_one_refill_in_ten_minutes_and_five_a_day(
+    database: Database, at: Set, till: FakePaymentProvider
 ) -> None:
     at(NOON)
     wish(database, threshold=1_000_000)
@@ -328,8 +340,8 @@ def test_one_refill_in_ten_minutes_and_five_a_day_although_it_is_never_enough(
     }  # fmt: skip
 
 
-def test_turned_off_or_without_a_way_to_pay_nothing_is_asked_for(
-    database: Database, at: Set, till: Any
+def test_without_auto_refill_or_a_payment_method_no_payment_is_requested(
+    database: Database, at: Set, till: FakePaymentProvider
 ) -> None:
     at(NOON)
     wish(database, payment_method=None)
@@ -346,13 +358,13 @@ def test_turned_off_or_without_a_way_to_pay_nothing_is_asked_for(
 
 
 @pytest.mark.usefixtures("wished")
-def test_without_a_provider_nothing_is_asked_for_and_nobody_may_speak_for_one(database: Database) -> None:
+def test_without_a_provider_no_payment_is_requested_and_no_call_accepted(database: Database) -> None:
     spend(database, 10, "op_1")
     assert run_refills(database, CreditSettings(), Manual()) == 0
     for provider in ("manual", "stripe"):
         with pytest.raises(ApiError, match="VALIDATION_ERROR"):
             hook = PaymentHook(provider=provider, body="{}", signature="t=1,v1=0")
-            take_hook(database, CreditSettings(), Manual(), hook)
+            payment_notifications.receive(database, CreditSettings(), Manual(), hook)
 
 
 @pytest.mark.parametrize(
@@ -366,7 +378,7 @@ def test_without_a_provider_nothing_is_asked_for_and_nobody_may_speak_for_one(da
         ({}, replace(ANN, scopes=("*",))),
     ],
 )
-def test_a_wish_that_makes_no_sense_or_is_not_the_operators_is_refused(
+def test_invalid_settings_and_callers_other_than_the_operator_are_refused(
     database: Database, changes: dict[str, Any], caller: Caller
 ) -> None:
     with pytest.raises(ApiError):
@@ -374,18 +386,18 @@ def test_a_wish_that_makes_no_sense_or_is_not_the_operators_is_refused(
     assert shown(database).enabled is False
 
 
-def test_a_pack_that_was_bought_is_credited_once(database: Database, till: Any) -> None:
+def test_a_pack_that_was_bought_is_credited_once(database: Database, till: FakePaymentProvider) -> None:
     settings = CreditSettings(payment_provider="stripe", pack_links={1_500: "https://buy.example"})
     hook = PaymentHook(provider="stripe", body="", signature="")
     for size in (1_500, 1_500, 700):
         till.read_hook = lambda *_, size=size: PackSale(f"cs_{size}", "usr_1", size)
-        take_hook(database, settings, till, hook)
+        payment_notifications.receive(database, settings, till, hook)
     assert bonus(database) == 1_500
 
 
 @pytest.mark.usefixtures("wished")
-def test_a_payment_goes_on_with_the_trace_of_the_charge_that_left_too_little(
-    database: Database, till: Any, recording: Collector
+def test_a_payment_continues_the_trace_of_the_charge_that_caused_it(
+    database: Database, till: FakePaymentProvider, recording: Collector
 ) -> None:
     run(database, till)
     with tracing.request("POST", "/api/v1/ai/images", CAUSE, "req_1"):

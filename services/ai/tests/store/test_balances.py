@@ -108,7 +108,7 @@ def test_a_charge_is_refunded_once_and_then_its_operation_has_failed(database: D
     assert now_has(database).available == 30
 
 
-def test_what_was_never_charged_is_not_refunded(database: Database) -> None:
+def test_an_operation_without_a_charge_is_not_refunded(database: Database) -> None:
     assert give_back(database, "op_x") is False
 
 
@@ -185,7 +185,7 @@ def test_a_refund_after_the_month_end_can_still_be_spent(database: Database, at:
     assert is_sound(database)
 
 
-def test_the_operators_gift_is_given_once_per_operation_and_by_nobody_else(database: Database) -> None:
+def test_the_operators_grant_is_given_once_per_operation_and_by_nobody_else(database: Database) -> None:
     for _ in range(3):
         give(database, 500)
     assert now_has(database).bonus == 500
@@ -194,7 +194,7 @@ def test_the_operators_gift_is_given_once_per_operation_and_by_nobody_else(datab
             grant(connection, caller, GrantCredits(account_id="usr_1", tier="free", amount=1))
 
 
-def test_what_is_left_now_is_told_beside_what_a_job_cost(database: Database) -> None:
+def test_the_present_balance_is_shown_beside_a_jobs_charge(database: Database) -> None:
     spend(database, 10)
     with database.reading() as connection:
         assert after_charge(connection, "usr_1", "free", 0) == CreditsAfterCharge(
@@ -217,7 +217,7 @@ def refuses(database: Database, statement: str, because: str) -> bool:
         "DELETE FROM closings",
     ],
 )
-def test_the_database_lets_nobody_change_an_entry(database: Database, statement: str) -> None:
+def test_the_database_refuses_changes_of_entries(database: Database, statement: str) -> None:
     spend(database, 10)
     assert refuses(database, statement, "append-only")
 
@@ -234,7 +234,7 @@ def test_the_database_lets_nobody_change_an_entry(database: Database, statement:
         ("account_id_fkey", "usr_2", "purchase", "x", "2026-10-01", {"bought": 5, "issued": -5}),
     ],
 )
-def test_the_database_takes_no_entry_that_is_not_one(
+def test_the_database_refuses_invalid_entries(
     database: Database,
     because: str,
     account_id: str,
@@ -253,7 +253,7 @@ def test_the_database_takes_no_entry_that_is_not_one(
     )
 
 
-def test_a_long_ledger_is_closed_on_the_way_and_says_the_same(database: Database) -> None:
+def test_a_long_ledger_is_closed_and_keeps_its_balance(database: Database) -> None:
     give(database, 10_000)
     for number in range(CLOSE_AFTER + 20):
         spend(database, 1, f"op_{number}")
@@ -264,7 +264,7 @@ def test_a_long_ledger_is_closed_on_the_way_and_says_the_same(database: Database
     assert is_sound(database)
 
 
-def test_a_closing_says_what_the_entries_say_whatever_is_written(database: Database) -> None:
+def test_a_closing_equals_the_sum_of_entries_whatever_is_written(database: Database) -> None:
     give(database, 500)
     with database.transaction() as connection:
         connection.execute(

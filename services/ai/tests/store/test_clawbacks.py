@@ -1,4 +1,4 @@
-"""Refunds and disputes on a real database: what is taken back and returned, once, in whatever order it is told."""
+"""Refunds and disputes on a real database: credits are taken back and returned once, whatever the order of events."""
 
 import itertools
 from collections.abc import Callable
@@ -8,14 +8,16 @@ from typing import Any
 
 import msgspec
 import pytest
+from ai_kit.fuse import Fuse
+from ai_kit.payment_provider import FakePaymentProvider
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
-from ai.credits import auto_refill, clawbacks
+from ai.credits import auto_refill, clawbacks, payment_notifications
 from ai.credits.balances import balance, charge, grant
-from ai.payments.base import PackSale, PaymentDispute, PaymentRefund, Told
+from ai.payments.base import Notification, PackSale, PaymentDispute, PaymentRefund
 from ai.rules.prices import CreditSettings
 from ai.store.ledger import Ledgers
 from chassis.db.database import Database
@@ -27,20 +29,20 @@ SETTINGS = CreditSettings(payment_provider="stripe", pack_links={1_500: "https:/
 ANN = Caller(account_id="usr_1", user_id="usr_1", tier="free")
 PLAN = 30
 SALE = PackSale("cs_1", "usr_1", 1_500, "pi_1", 2_500, "usd")
-REFUNDED = PaymentRefund("pi_1", told_at=100, amount=2_500, refunded=2_500, currency="usd")
-DISPUTED = PaymentDispute("dp_1", "pi_1", told_at=100, amount=2_500, currency="usd", status="needs_response")
+REFUNDED = PaymentRefund("pi_1", event_at=100, amount=2_500, refunded=2_500, currency="usd")
+DISPUTED = PaymentDispute("dp_1", "pi_1", event_at=100, amount=2_500, currency="usd", status="needs_response")
 Tell = Callable[..., None]
 
 
 @pytest.fixture
-def tell(database: Database, new_till: Any) -> Tell:
-    """Stripe says these things, one call each."""
+def tell(database: Database) -> Tell:
+    """Delivers these notifications, one call each."""
 
-    def call(*said: Told) -> None:
+    def call(*said: Notification) -> None:
         for one in said:
-            till = new_till()
+            till = FakePaymentProvider()
             till.read_hook = lambda *_, one=one: one
-            auto_refill.take_hook(
+            payment_notifications.receive(
                 database, SETTINGS, till, PaymentHook(provider="stripe", body="", signature="")
             )
 
@@ -49,7 +51,7 @@ def tell(database: Database, new_till: Any) -> Tell:
 
 @pytest.fixture
 def has(database: Database) -> Callable[[], Credits]:
-    """What the account has."""
+    """Returns the account's credits."""
 
     def look() -> Credits:
         with database.reading() as connection:
@@ -66,7 +68,7 @@ def spend(database: Database, amount: int, operation_id: str = "op_1") -> None:
 
 
 def entries(database: Database) -> list[tuple[str, int, int, str | None]]:
-    """Kind, bought, owed and cause of what concerns bought credits, oldest first."""
+    """Returns kind, bought, owed and cause of the entries about bought credits, oldest first."""
     with database.reading() as connection:
         assert Ledgers(connection).wrong_count() == 0
         rows = connection.execute(
@@ -95,23 +97,23 @@ def test_a_refund_in_part_takes_back_in_proportion_and_rounds_down(
 
 
 def test_refunds_in_parts_take_back_as_much_as_one_refund_of_all(tell: Tell, has: Any) -> None:
-    tell(SALE, *(replace(REFUNDED, told_at=at, refunded=833 * at) for at in (1, 2)), REFUNDED)
+    tell(SALE, *(replace(REFUNDED, event_at=at, refunded=833 * at) for at in (1, 2)), REFUNDED)
     assert has().bonus == 0
 
 
-def test_a_refund_that_is_told_again_takes_nothing_more(database: Database, tell: Tell, has: Any) -> None:
+def test_a_repeated_refund_takes_nothing_more(database: Database, tell: Tell, has: Any) -> None:
     half = replace(REFUNDED, refunded=1_250)
     tell(SALE, half, half, SALE, half)
     assert has().bonus == 750
     assert [entry[0] for entry in entries(database)] == ["purchase", "clawback"]
 
 
-def test_an_older_word_of_a_refund_does_not_undo_a_newer_one(tell: Tell, has: Any) -> None:
-    tell(SALE, REFUNDED, replace(REFUNDED, told_at=99, refunded=500))
+def test_an_older_refund_event_does_not_undo_a_newer_one(tell: Tell, has: Any) -> None:
+    tell(SALE, REFUNDED, replace(REFUNDED, event_at=99, refunded=500))
     assert has().bonus == 0
 
 
-def test_a_refund_that_comes_before_its_purchase_counts_once_the_purchase_is_told(
+def test_a_refund_before_its_purchase_counts_once_the_purchase_arrives(
     database: Database, tell: Tell, has: Any
 ) -> None:
     tell(REFUNDED)
@@ -121,9 +123,7 @@ def test_a_refund_that_comes_before_its_purchase_counts_once_the_purchase_is_tol
     assert [entry[0] for entry in entries(database)] == ["purchase", "clawback"]
 
 
-def test_a_refund_and_its_purchase_that_are_told_at_the_same_moment_miss_nothing(
-    database: Database, tell: Tell, has: Any
-) -> None:
+def test_a_simultaneous_refund_and_purchase_miss_nothing(database: Database, tell: Tell, has: Any) -> None:
     with ThreadPoolExecutor(2) as both:
         for number in range(10):
             sale = replace(SALE, sale_id=f"cs_{number}", payment_id=f"pi_{number}")
@@ -133,7 +133,7 @@ def test_a_refund_and_its_purchase_that_are_told_at_the_same_moment_miss_nothing
     assert [entry[0] for entry in entries(database)] == ["purchase", "clawback"] * 10
 
 
-def test_what_was_spent_is_owed_and_no_balance_falls_below_zero(
+def test_spent_credits_become_a_debt_and_no_balance_falls_below_zero(
     database: Database, tell: Tell, has: Any
 ) -> None:
     tell(SALE)
@@ -156,9 +156,7 @@ def test_credits_of_the_plan_and_of_referrals_are_left_alone(
     assert (has().referral, has().bonus, has().owed) == (70, 70, 1_500)
 
 
-def test_what_is_owed_is_taken_from_the_next_credits_that_are_bought(
-    database: Database, tell: Tell, has: Any
-) -> None:
+def test_a_debt_is_taken_from_the_next_credits_bought(database: Database, tell: Tell, has: Any) -> None:
     tell(SALE)
     spend(database, PLAN + 1_000)
     tell(REFUNDED, replace(SALE, sale_id="cs_2", payment_id="pi_2"))
@@ -166,12 +164,10 @@ def test_what_is_owed_is_taken_from_the_next_credits_that_are_bought(
     assert entries(database)[-2:] == [("purchase", 1_500, 0, None), ("collection", -1_000, 1_000, None)]
 
 
-def test_a_dispute_takes_back_at_once_and_returns_when_it_is_won(
-    database: Database, tell: Tell, has: Any
-) -> None:
+def test_a_dispute_takes_back_at_once_and_returns_when_won(database: Database, tell: Tell, has: Any) -> None:
     tell(SALE, DISPUTED)
     assert has().bonus == 0
-    tell(replace(DISPUTED, told_at=200, status="won"))
+    tell(replace(DISPUTED, event_at=200, status="won"))
     assert has().bonus == 1_500
     assert entries(database)[1:] == [
         ("clawback", -1_500, 0, "dispute"),
@@ -180,17 +176,17 @@ def test_a_dispute_takes_back_at_once_and_returns_when_it_is_won(
 
 
 def test_a_dispute_that_is_lost_takes_nothing_more(database: Database, tell: Tell, has: Any) -> None:
-    tell(SALE, DISPUTED, replace(DISPUTED, told_at=200, status="lost"))
+    tell(SALE, DISPUTED, replace(DISPUTED, event_at=200, status="lost"))
     assert has().bonus == 0
     assert [entry[0] for entry in entries(database)] == ["purchase", "clawback"]
 
 
-def test_a_dispute_that_is_won_cancels_what_is_owed_first(database: Database, tell: Tell, has: Any) -> None:
+def test_a_won_dispute_cancels_the_debt_first(database: Database, tell: Tell, has: Any) -> None:
     tell(SALE)
     spend(database, PLAN + 1_000)
     tell(DISPUTED)
     assert has().owed == 1_000
-    tell(replace(DISPUTED, told_at=200, status="won"))
+    tell(replace(DISPUTED, event_at=200, status="won"))
     assert (has().bonus, has().owed) == (500, 0)
 
 
@@ -203,7 +199,7 @@ def test_an_inquiry_takes_nothing(tell: Tell, has: Any, status: str) -> None:
 
 
 def test_an_inquiry_that_becomes_a_dispute_takes_back(tell: Tell, has: Any) -> None:
-    tell(SALE, replace(DISPUTED, status="warning_needs_response"), replace(DISPUTED, told_at=101))
+    tell(SALE, replace(DISPUTED, status="warning_needs_response"), replace(DISPUTED, event_at=101))
     assert has().bonus == 0
 
 
@@ -215,7 +211,7 @@ def test_a_dispute_in_another_currency_is_about_the_whole_payment(tell: Tell, ha
 def test_a_refund_and_a_dispute_of_one_payment_take_it_back_once(tell: Tell, has: Any) -> None:
     tell(SALE, replace(REFUNDED, refunded=1_250), DISPUTED)
     assert (has().bonus, has().owed) == (0, 0)
-    tell(replace(DISPUTED, told_at=200, status="won"))
+    tell(replace(DISPUTED, event_at=200, status="won"))
     assert has().bonus == 750
 
 
@@ -224,30 +220,28 @@ def test_another_payments_refund_takes_nothing(tell: Tell, has: Any) -> None:
     assert has().bonus == 1_500
 
 
-def test_a_refunded_auto_refill_is_taken_back_those_from_before_included(
-    database: Database, tell: Tell, has: Any, new_till: Any
+def test_a_refunded_auto_refill_is_taken_back_also_of_earlier_releases(
+    database: Database, tell: Tell, has: Any
 ) -> None:
-    """Before, nothing was noted of payments but in `refills`."""
+    """Earlier releases noted payments in `refills` alone."""
     wish = SetAutoRefill(
         account_id="usr_1", tier="free", enabled=True, threshold=25, amount=500, payment_customer="cus_1",
         payment_method="pm_1",
     )  # fmt: skip
     auto_refill.set_auto_refill(database, operator(), wish)
     spend(database, 10)
-    till = new_till()
+    till = FakePaymentProvider()
     while auto_refill.run_refills(database, SETTINGS, till):
         pass
     assert has().bonus == 500
     with database.transaction() as connection:
         connection.execute(text("DELETE FROM payments"))
     (order_id,) = till.orders
-    tell(PaymentRefund(f"pi_{order_id}", told_at=1, amount=900, refunded=450, currency="usd"))
+    tell(PaymentRefund(f"pi_{order_id}", event_at=1, amount=900, refunded=450, currency="usd"))
     assert has().bonus == 250
 
 
-def test_an_account_that_owes_is_not_refilled(
-    database: Database, tell: Tell, has: Any, new_till: Any
-) -> None:
+def test_an_account_with_a_debt_is_not_refilled(database: Database, tell: Tell, has: Any) -> None:
     wish = SetAutoRefill(
         account_id="usr_1", tier="free", enabled=True, threshold=25, amount=500, payment_customer="cus_1",
         payment_method="pm_1",
@@ -256,7 +250,7 @@ def test_an_account_that_owes_is_not_refilled(
     spend(database, PLAN + 1_500)
     tell(REFUNDED)
     auto_refill.set_auto_refill(database, operator(), wish)
-    till = new_till()
+    till = FakePaymentProvider()
     auto_refill.run_refills(database, SETTINGS, till)
     assert till.orders == {}
     tell(replace(SALE, sale_id="cs_2", payment_id="pi_2"))
@@ -265,11 +259,11 @@ def test_an_account_that_owes_is_not_refilled(
     assert len(till.orders) == 1
 
 
-def test_the_account_is_told_by_event_and_the_operator_by_log(database: Database, tell: Tell) -> None:
+def test_the_account_learns_by_event_and_the_operator_by_log(database: Database, tell: Tell) -> None:
     with capture_logs() as lines:
         tell(SALE)
         spend(database, PLAN + 1_000)
-        tell(DISPUTED, replace(DISPUTED, told_at=200, status="won"))
+        tell(DISPUTED, replace(DISPUTED, event_at=200, status="won"))
     with database.reading() as connection:
         bodies = connection.execute(
             text("SELECT body FROM outbox WHERE event = 'account.credits.adjusted' ORDER BY position")
@@ -296,23 +290,23 @@ def test_refunds_of_other_things_are_forgotten_after_a_while(database: Database,
     assert left == ["pi_1", "pi_new"]
 
 
-#: What may be told of one payment, as it happened: the last of them is how things stand.
-STORY: tuple[Told, ...] = (
+#: What may be notified about one payment, in the order it happened; the last entry of each is the final state.
+STORY: tuple[Notification, ...] = (
     SALE,
-    replace(REFUNDED, told_at=10, refunded=500),
-    replace(DISPUTED, told_at=20, status="warning_needs_response"),
-    replace(DISPUTED, told_at=20),
-    replace(REFUNDED, told_at=30, refunded=1_000),
-    replace(DISPUTED, told_at=40, status="won"),
+    replace(REFUNDED, event_at=10, refunded=500),
+    replace(DISPUTED, event_at=20, status="warning_needs_response"),
+    replace(DISPUTED, event_at=20),
+    replace(REFUNDED, event_at=30, refunded=1_000),
+    replace(DISPUTED, event_at=40, status="won"),
 )
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_in_whatever_order_it_is_told_and_wherever_a_process_dies_it_ends_the_same(
-    database: Database, tell: Tell, has: Any, fuse: Any, data: st.DataObject
+def test_the_result_is_the_same_for_any_order_of_events_and_any_death(
+    database: Database, tell: Tell, has: Any, fuse: Fuse, data: st.DataObject
 ) -> None:
-    """Each call is repeated until one came to its end, as Stripe does; some are told once more after that."""
+    """Each call is repeated until one succeeds, as Stripe does; some are repeated once more after that."""
     number = next(_NUMBERS)
     again = data.draw(st.lists(st.sampled_from(STORY), max_size=4))
     before = has()

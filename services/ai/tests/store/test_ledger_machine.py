@@ -1,6 +1,6 @@
-"""The ledger under anything that may come, in any order, with a kill between any two statements.
+"""The ledger under random steps in any order, with a kill between any two statements.
 
-A second, simpler reckoning runs beside it: pools in a dictionary. After each step the database's sums must be those.
+A second, simpler model runs beside it: pools in a dictionary. After each step the database's sums must equal it.
 """
 
 import dataclasses
@@ -12,6 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from ai_kit.fuse import Fuse
+from ai_kit.payment_provider import FakePaymentProvider
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -24,7 +26,7 @@ from hypothesis.stateful import (
 from msgspec.structs import replace
 from sqlalchemy import event, text
 
-from ai.credits import auto_refill
+from ai.credits import auto_refill, payment_notifications
 from ai.credits.balances import balance, charge, grant, refund
 from ai.payments.base import PaymentState
 from ai.rules.prices import CreditSettings
@@ -40,7 +42,7 @@ SETTINGS = CreditSettings(payment_provider="stripe")
 START = datetime(2026, 1, 30, 9, tzinfo=UTC)
 ACCOUNTS = ("a", "b")
 
-#: A clock that stands still between steps: the reckoning and the database see one time.
+#: A clock that stands still between steps, so that the model and the database see one time.
 FROZEN_CLOCK = f"""
 CREATE OR REPLACE FUNCTION clock_now() RETURNS timestamptz LANGUAGE sql STABLE AS
     $$ SELECT timestamptz '{START.isoformat()}' + shift FROM clock_shift $$
@@ -94,16 +96,15 @@ class Charge:
 
 class LedgerMachine(RuleBasedStateMachine):
     database: Database
-    fuse: Any
-    new_till: Any
-    #: Steps, and runs so far.
+    fuse: Fuse
+    #: Steps and runs so far.
     steps_count, runs_count = 0, 0
 
     def __init__(self) -> None:
         super().__init__()
         LedgerMachine.runs_count += 1
         self.prefix = f"r{self.runs_count}_"
-        self.till = self.new_till(self.fuse.burn)
+        self.till = FakePaymentProvider(self.fuse.burn)
         self.now = START
         self.books = {name: Reckoning() for name in ACCOUNTS}
         self.charges: dict[str, Charge] = {}
@@ -132,7 +133,7 @@ class LedgerMachine(RuleBasedStateMachine):
             yield
 
     def _forget_earlier_runs(self) -> None:
-        """What they left open is theirs: each has a provider of its own."""
+        """Each run has its own provider, so what earlier runs left open is not its business."""
         with self.database.transaction() as connection:
             connection.execute(text("UPDATE auto_refills SET enabled = false, due_at = NULL WHERE enabled"))
             connection.execute(text("UPDATE refills SET state = 'failed' WHERE state = 'open'"))
@@ -258,19 +259,19 @@ class LedgerMachine(RuleBasedStateMachine):
         order_id = list(self.till.orders)[pick % len(self.till.orders)]
         if self.till.states[order_id] is PaymentState.PENDING:
             self.till.states[order_id] = PaymentState.PAID if pick % 2 else PaymentState.FAILED
-        self._tell(order_id, crash)
+        self._stage_event(order_id, crash)
 
-    def _tell(self, order_id: str, crash: int | None = None) -> None:
+    def _stage_event(self, order_id: str, crash: int | None = None) -> None:
         hook = PaymentHook(provider="stripe", body=order_id, signature="")
         with self._killed_after(crash):
-            auto_refill.take_hook(self.database, SETTINGS, self.till, hook)
+            payment_notifications.receive(self.database, SETTINGS, self.till, hook)
 
     def _lapse_claims(self) -> None:
         with self.database.reading() as connection:
             connection.execute(text("UPDATE refills SET look_at = clock_timestamp() WHERE state = 'open'"))
 
     def _take_refill(self, name: str, order_ids: list[str]) -> None:
-        """What the provider was paid for, and nothing else, came in."""
+        """Checks that exactly what the provider was paid for was credited."""
         book = self.books[name]
         new = set(order_ids) - book.refilled
         assert len(set(order_ids)) == len(order_ids)
@@ -316,7 +317,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert charge_count == made[name]
 
     def teardown(self) -> None:
-        """In the end everything that was paid was credited, and the limits were kept."""
+        """Everything paid was credited, and the limits were kept."""
         self.till.mood = "paid"
         for order_id, state in list(self.till.states.items()):
             if state is PaymentState.PENDING:
@@ -344,7 +345,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 def wait_for_ever(connection: Any, _record: Any) -> None:
-    """A machine that stands still for a while is not what is tested."""
+    """A machine that stalls for a while is not under test."""
     with connection.cursor() as cursor:
         for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
             cursor.execute(f"SET {name} = 0")
@@ -354,7 +355,7 @@ def wait_for_ever(connection: Any, _record: Any) -> None:
 def frozen(database: Database, monkeypatch: pytest.MonkeyPatch) -> Database:
     with database.transaction() as connection:
         connection.execute(text(FROZEN_CLOCK))
-        # What is tested is order and atomicity, not the disk.
+        # Order and atomicity are under test, not the disk.
         connection.execute(
             text(f"ALTER DATABASE {connection.engine.url.database} SET synchronous_commit = off")
         )
@@ -364,10 +365,8 @@ def frozen(database: Database, monkeypatch: pytest.MonkeyPatch) -> Database:
     return database
 
 
-def test_twenty_thousand_steps_with_kills_leave_every_ledger_right(
-    frozen: Database, fuse: Any, new_till: Any
-) -> None:
-    machine = type("Machine", (LedgerMachine,), {"database": frozen, "fuse": fuse, "new_till": new_till})
+def test_twenty_thousand_steps_with_kills_leave_every_ledger_right(frozen: Database, fuse: Fuse) -> None:
+    machine = type("Machine", (LedgerMachine,), {"database": frozen, "fuse": fuse})
     plan = settings(
         max_examples=RUNS_AT_ONCE, stateful_step_count=STEPS_PER_RUN, deadline=None, database=None,
         phases=(Phase.generate, Phase.shrink), suppress_health_check=list(HealthCheck),

@@ -1,4 +1,4 @@
-"""What an older release has written, before an upgrade or beside the present one."""
+"""Rows that an older release wrote, before an upgrade or beside the present release."""
 
 import runpy
 from typing import Any
@@ -8,7 +8,8 @@ from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from sqlalchemy import text
 
-from ai.store.refills import AutoRefills, Refill, Refills
+from ai.records import Refill
+from ai.store.refills import AutoRefills, Refills
 from chassis.db.database import Database
 from chassis.migrate import migrations_of
 
@@ -24,7 +25,7 @@ DECLINED = Refill(
 
 
 def test_auto_refill_saved_before_that_was_noted_counts_as_saved_with_the_upgrade(database: Database) -> None:
-    """What was declined before is not held against its card."""
+    """Earlier declines do not count against its card."""
     with database.transaction() as connection:
         connection.execute(text("ALTER TABLE auto_refills DROP COLUMN saved_at"))
         connection.execute(text(OLDER_RELEASE_SAVES), {"account_id": "usr_before"})
@@ -35,7 +36,7 @@ def test_auto_refill_saved_before_that_was_noted_counts_as_saved_with_the_upgrad
 
 
 def upgrade(connection: Any, name: str) -> None:
-    """One migration alone."""
+    """Runs one migration alone."""
     migration = runpy.run_path(str(migrations_of("ai") / f"{name}.py"))
     with Operations.context(MigrationContext.configure(connection)):
         migration["upgrade"]()
@@ -43,7 +44,7 @@ def upgrade(connection: Any, name: str) -> None:
 
 @pytest.mark.parametrize("saved_at", ["saved_at", "NULL"])
 @pytest.mark.parametrize("column", ["customer", "payment_method"])
-def test_declines_of_a_card_are_not_held_against_the_one_an_older_release_names_since(
+def test_declines_of_a_card_do_not_count_against_one_set_by_an_older_release(
     database: Database, column: str, saved_at: str
 ) -> None:
     with database.transaction() as connection:
@@ -55,7 +56,7 @@ def test_declines_of_a_card_are_not_held_against_the_one_an_older_release_names_
 
 
 def declines(connection: Any) -> list[str]:
-    """Of the card that auto-refill names."""
+    """Declines of the card in the auto-refill settings."""
     wish = AutoRefills(connection).find("usr_1")
     assert wish is not None
     return [refill.id for refill in Refills(connection).since(wish, 5)]

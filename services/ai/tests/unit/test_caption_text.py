@@ -1,4 +1,4 @@
-"""How many words a caption has, and what is cut to fit."""
+"""Counting the words of a caption, and cutting it to fit."""
 
 import re
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ def test_a_sentence_ends_with_its_quotation_mark_and_with_its_line() -> None:
 
 
 class Scanned:
-    """A pattern, and the lengths of the texts it was to look through."""
+    """A pattern that records the lengths of the texts it searches."""
 
     def __init__(self, pattern: re.Pattern[str]) -> None:
         self.pattern, self.lengths = pattern, list[int]()
@@ -63,8 +63,8 @@ class Scanned:
         return self.pattern.finditer(text)
 
 
-def test_a_text_is_gone_through_once_however_many_sentences_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is done on the event loop: for each sentence anew, 54 KB took a minute, and claims lapsed."""
+def test_a_text_is_searched_once_however_many_sentences_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs on the event loop: when each sentence was searched anew, 54 KB took a minute, and claims lapsed."""
     patterns = [Scanned(caption_text._WORD), Scanned(caption_text._SENTENCE_END)]
     monkeypatch.setattr(caption_text, "_WORD", patterns[0])
     monkeypatch.setattr(caption_text, "_SENTENCE_END", patterns[1])
@@ -74,8 +74,8 @@ def test_a_text_is_gone_through_once_however_many_sentences_it_has(monkeypatch: 
 
 
 @pytest.mark.parametrize("sign", ["!", ".", "_", '"', "・"])
-def test_a_long_run_of_signs_is_gone_through_once(sign: str) -> None:
-    """For each sign anew these would take minutes."""
+def test_a_long_run_of_symbols_is_searched_once(sign: str) -> None:
+    """If each symbol were searched anew, these would take minutes."""
     text = "Six words are in this sentence. " * 2 + sign * 200_000 + "x"
     assert caption_text.count(text) == 13 + (200_000 if sign == "・" else 0)
     assert (
@@ -83,7 +83,7 @@ def test_a_long_run_of_signs_is_gone_through_once(sign: str) -> None:
     )
 
 
-def test_an_address_with_dots_is_no_end_of_a_sentence() -> None:
+def test_a_url_does_not_end_a_sentence() -> None:
     text = "one two three four five six seven www.example.com/a " + "more " * 30
     assert caption_text.cut_to_fit(text, 10) is None
 
@@ -100,12 +100,12 @@ def test_an_address_with_dots_is_no_end_of_a_sentence() -> None:
         ("nul\0 byte", "nul byte"),
     ],
 )
-def test_what_models_put_around_a_text_goes(raw: str, text: str) -> None:
+def test_what_models_put_around_a_text_is_removed(raw: str, text: str) -> None:
     assert caption_text.tidied(raw) == text
 
 
 @given(st.text(alphabet="ab .!?\n「。世」\"'", max_size=400), st.integers(10, 300))
-def test_what_is_cut_fits_and_is_a_beginning(text: str, words: int) -> None:
+def test_a_cut_text_fits_and_is_a_beginning(text: str, words: int) -> None:
     cut = caption_text.cut_to_fit(text, words)
     if cut is not None:
         assert caption_text.fits(cut, words)

@@ -76,7 +76,7 @@ def test_plan_credits_go_first_then_referral_then_bought(amount: int, taken: tup
     assert entry.spent == amount
 
 
-def test_more_than_there_is_is_not_taken() -> None:
+def test_an_amount_over_the_balance_is_not_charged() -> None:
     book = Book(account_id="usr_1", plan=30, referral=5, bought=20)
     assert ledger.charge(book, "op_1", OCTOBER, 56, action="image", job_id=None) is None
 
@@ -100,7 +100,7 @@ def test_plan_credits_refunded_after_their_month_are_carried_into_the_present_on
     assert (settled.plan, settled.allowance) == (40, 40)
 
 
-def test_bought_credits_refunded_after_their_month_just_come_back() -> None:
+def test_bought_credits_refunded_after_their_month_are_just_returned() -> None:
     book = Book(account_id="usr_1", bought=10)
     entry = charged(book, 10)
     assert [each.kind for each in ledger.refund(book, entry, NOVEMBER)] == ["refund"]
@@ -108,7 +108,7 @@ def test_bought_credits_refunded_after_their_month_just_come_back() -> None:
 
 def test_referral_credits_are_bonus_and_so_are_bought_ones() -> None:
     book = EMPTY.with_entries(
-        [ledger.given("referral", "a", OCTOBER, 5), ledger.given("purchase", "b", OCTOBER, 500)]
+        [ledger.deposit("referral", "a", OCTOBER, 5), ledger.deposit("purchase", "b", OCTOBER, 500)]
     )
     assert (book.bonus, book.referral, book.bought) == (505, 5, 500)
 
@@ -136,7 +136,7 @@ def test_the_legs_of_every_entry_add_up_to_zero(
 
 
 @given(bought=pools, owed=pools, gone=st.integers(1, 15_000))
-def test_what_is_taken_back_and_returned_leaves_the_book_as_it_was(bought: int, owed: int, gone: int) -> None:
+def test_a_clawback_and_its_reinstatement_leave_the_book_as_it_was(bought: int, owed: int, gone: int) -> None:
     book = Book(account_id="usr_1", bought=bought, owed=owed)
     taken = ledger.clawback(book, "pi_1:1", OCTOBER, gone, "dispute")
     between = book.with_entries([taken])
@@ -149,7 +149,7 @@ def test_what_is_taken_back_and_returned_leaves_the_book_as_it_was(bought: int, 
 
 
 @given(bought=pools, owed=pools)
-def test_what_is_owed_is_collected_as_far_as_bought_credits_go(bought: int, owed: int) -> None:
+def test_a_debt_is_collected_from_bought_credits(bought: int, owed: int) -> None:
     book = Book(account_id="usr_1", bought=bought, owed=owed)
     entry = ledger.collection(book, "purchase:cs_1", OCTOBER)
     assert (entry is None) == (min(bought, owed) == 0)

@@ -1,18 +1,18 @@
-"""What an account is offered, and when refills are allowed."""
+"""What an account can buy, and when refills are allowed."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
 
-from ai.credits.auto_refill import is_hopeless, next_allowed
+from ai.credits.auto_refill import is_card_exhausted, next_refill_at
+from ai.records import AutoRefillSettings, Refill
 from ai.rules.offers import auto_refill, packs
 from ai.rules.prices import CreditSettings
-from ai.store.refills import Refill, Wish
 
 MANUAL = CreditSettings()
 STRIPE = CreditSettings(payment_provider="stripe", pack_links={1_500: "https://buy.example/15"})
-WISH = Wish(
+WISH = AutoRefillSettings(
     account_id="usr_1",
     tier="pro",
     enabled=True,
@@ -64,9 +64,7 @@ def test_a_pack_with_a_link_is_available_and_names_its_buyer() -> None:
         ({}, "failed", "payment_failed"),
     ],
 )
-def test_auto_refill_says_how_it_stands(
-    wish: dict[str, object] | None, newest: str | None, status: str
-) -> None:
+def test_auto_refill_shows_its_state(wish: dict[str, object] | None, newest: str | None, status: str) -> None:
     shown = auto_refill(
         STRIPE,
         None if wish is None else replace(WISH, **wish),
@@ -96,27 +94,27 @@ def test_amounts_offered_are_500_to_5000_in_steps_of_the_unit() -> None:
         ([None, "expired_card"], False),
     ],
 )
-def test_a_card_that_is_of_no_use_is_left_alone(errors: list[str | None], hopeless: bool) -> None:
+def test_a_useless_card_is_not_charged(errors: list[str | None], hopeless: bool) -> None:
     newest = [replace(REFILL, state="failed" if error else "paid", error=error) for error in errors]
-    assert is_hopeless(newest) is hopeless
+    assert is_card_exhausted(newest) is hopeless
 
 
-def test_the_first_refill_may_be_asked_for_at_once() -> None:
-    assert next_allowed([], NOON) == NOON
+def test_the_first_refill_is_allowed_at_once() -> None:
+    assert next_refill_at([], NOON) == NOON
 
 
-def test_the_next_comes_ten_minutes_after_the_last() -> None:
-    assert next_allowed([NOON], NOON + timedelta(minutes=3)) == NOON + timedelta(minutes=10)
-    assert next_allowed([NOON], NOON + timedelta(minutes=10)) == NOON + timedelta(minutes=10)
+def test_the_next_refill_is_allowed_ten_minutes_after_the_last() -> None:
+    assert next_refill_at([NOON], NOON + timedelta(minutes=3)) == NOON + timedelta(minutes=10)
+    assert next_refill_at([NOON], NOON + timedelta(minutes=10)) == NOON + timedelta(minutes=10)
 
 
 def test_the_sixth_of_a_day_waits_for_midnight() -> None:
     day = [NOON + timedelta(hours=hour) for hour in range(5)]
-    assert next_allowed(day, NOON + timedelta(hours=6)) == datetime(2026, 11, 21, tzinfo=UTC)
-    assert next_allowed(day, NOON + timedelta(hours=13)) == NOON + timedelta(hours=13)
+    assert next_refill_at(day, NOON + timedelta(hours=6)) == datetime(2026, 11, 21, tzinfo=UTC)
+    assert next_refill_at(day, NOON + timedelta(hours=13)) == NOON + timedelta(hours=13)
 
 
-def test_ten_minutes_hold_over_midnight_too() -> None:
+def test_ten_minutes_apply_across_midnight() -> None:
     late = datetime(2026, 11, 20, 23, 55, tzinfo=UTC)
     day = [late - timedelta(hours=hour) for hour in range(4, -1, -1)]
-    assert next_allowed(day, late + timedelta(minutes=1)) == datetime(2026, 11, 21, 0, 5, tzinfo=UTC)
+    assert next_refill_at(day, late + timedelta(minutes=1)) == datetime(2026, 11, 21, 0, 5, tzinfo=UTC)

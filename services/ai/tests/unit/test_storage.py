@@ -1,4 +1,4 @@
-"""Files to and from object storage that is slow but alive, or never comes to an end."""
+"""Files to and from object storage that is slow, or never ends."""
 
 import socket
 import threading
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from ai.storage import Storage, StorageFailed
+from ai.storage import Storage, StorageError
 from chassis.http.outbound import Limits
 
 SIZE_BYTES = 300_000
@@ -17,7 +17,7 @@ TAKEN = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 @contextmanager
 def storage(work: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Serves one connection; its URL."""
+    """Serves one connection. Yields its URL."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def run() -> None:
@@ -48,7 +48,7 @@ def taking(bytes_per_second: float, answer_after_seconds: float = 0.0) -> Callab
 
 
 def put(url: str, *, silence_seconds: float = 0.6, lasts_seconds: float = 60) -> float:
-    """How long it took."""
+    """Returns how long it took."""
     began = time.monotonic()
     quick = Limits(connect_seconds=0.2, silence_seconds=silence_seconds)
     chunks = [bytes(100_000)] * 3
@@ -57,7 +57,7 @@ def put(url: str, *, silence_seconds: float = 0.6, lasts_seconds: float = 60) ->
 
 
 def test_a_write_may_take_longer_than_connecting() -> None:
-    """As one of 20 s, with 5 s to connect and 30 s of silence."""
+    """As a write of 20 s, with 5 s to connect and 30 s of silence."""
     with storage(taking(10**9, answer_after_seconds=0.5)) as url:
         assert put(url) > 0.4
 
@@ -70,14 +70,14 @@ def test_a_write_at_200_kilobytes_a_second_succeeds() -> None:
 @pytest.mark.parametrize(
     "limit", [{"silence_seconds": 0.3}, {"lasts_seconds": 0.3}], ids=["ceiling", "deadline"]
 )
-def test_a_write_that_is_not_answered_ends_at_its(limit: dict[str, float]) -> None:
+def test_an_unanswered_write_ends_at_its(limit: dict[str, float]) -> None:
     began = time.monotonic()
-    with storage(taking(50_000)) as url, pytest.raises(StorageFailed):
+    with storage(taking(50_000)) as url, pytest.raises(StorageError):
         put(url, **limit)
     assert time.monotonic() - began < 5
 
 
-def test_a_file_that_comes_in_drops_ends_at_its_deadline() -> None:
+def test_a_file_that_trickles_in_ends_at_its_deadline() -> None:
     def work(connection: socket.socket) -> None:
         connection.recv(1000)
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n")
@@ -86,6 +86,6 @@ def test_a_file_that_comes_in_drops_ends_at_its_deadline() -> None:
             time.sleep(0.02)
 
     began = time.monotonic()
-    with storage(work) as url, pytest.raises(StorageFailed):
+    with storage(work) as url, pytest.raises(StorageError):
         Storage().get(url, max_bytes=1000, deadline=began + 0.3)
     assert time.monotonic() - began < 2

@@ -1,1 +1,1 @@
-"""What removes objects and rows that are not needed any more."""
+"""Background clean-up of objects and rows that are no longer needed."""

@@ -1,4 +1,4 @@
-"""Removing from the storage, until it says so: at once where it is there, later where it is not."""
+"""Deletes objects from the storage, and retries until the storage confirms it."""
 
 from datetime import timedelta
 
@@ -17,11 +17,13 @@ _BATCH = 50
 
 
 def remove_now(context: AppContext, key: str, slug: str, parts_id: str | None) -> bool:
-    """Everything under the key, and an upload in parts; the note that it is to go is taken away. False: later."""
+    """Deletes everything under the key and any multipart upload, then the removal's row. Returns False when the storage
+    is away.
+    """
     try:
         if parts_id is not None:
-            context.objects.abort_parts(f"{key}/{slug}", parts_id)
-        context.objects.remove_key(key)
+            context.bucket.abort_parts(f"{key}/{slug}", parts_id)
+        context.bucket.remove_key(key)
     except ApiError:
         return False
     with context.database.transaction() as connection:
@@ -30,7 +32,7 @@ def remove_now(context: AppContext, key: str, slug: str, parts_id: str | None) -
 
 
 def remove_due(context: AppContext) -> int:
-    """One round of the clean-up; how many went."""
+    """Runs one round of removals. Returns how many succeeded."""
     with context.database.transaction() as connection:
         due = Removals(connection).claim(_BATCH, timedelta(seconds=_FIRST_WAIT_SECONDS))
     gone = 0
@@ -38,12 +40,12 @@ def remove_due(context: AppContext) -> int:
         if remove_now(context, removal.key, removal.slug, removal.parts_id):
             gone += 1
         else:
-            _put_off(context, removal)
+            _postpone(context, removal)
     return gone
 
 
-def _put_off(context: AppContext, removal: Removal) -> None:
+def _postpone(context: AppContext, removal: Removal) -> None:
     seconds = min(_FIRST_WAIT_SECONDS * 2 ** min(removal.attempts, 10), _LONGEST_WAIT_SECONDS)
     with context.database.transaction() as connection:
-        Removals(connection).put_off(removal.key, timedelta(seconds=seconds))
-    log.warning("removal_waits", key=removal.key, attempts=removal.attempts, retry_after_seconds=seconds)
+        Removals(connection).postpone(removal.key, timedelta(seconds=seconds))
+    log.warning("removal_postponed", key=removal.key, attempts=removal.attempts, retry_after_seconds=seconds)

@@ -1,1 +1,1 @@
-"""Everything that reads a stranger's bytes: runs in sandboxed processes."""
+"""Reads strangers' files, in sandboxed processes only (`functions.py` has the functions that they run)."""

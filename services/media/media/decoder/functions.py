@@ -1,7 +1,6 @@
-"""What the confined processes do: the functions `AppContext.workshop` runs."""
+"""The functions that sandboxed processes run (`AppContext.sandbox_pool`)."""
 
-from media.decoder.films import inspect as inspect_film
-from media.decoder.pictures import inspect as inspect_picture
-from media.decoder.pictures import make_jpeg
+from media.decoder.images import inspect_image, make_jpeg
+from media.decoder.videos import inspect_video
 
-__all__ = ["inspect_film", "inspect_picture", "make_jpeg"]
+__all__ = ["inspect_image", "inspect_video", "make_jpeg"]

@@ -1,4 +1,4 @@
-"""Which posts have which media: said provisionally before a post is stored, for good by the event `post.media`."""
+"""Attaches media to posts: provisionally before a post is stored, and for good by the event `post.media`."""
 
 from contracts.caller import Caller
 from contracts.events import PostMedia
@@ -11,9 +11,9 @@ from media.store.files import Files
 
 
 def attach(context: AppContext, caller: Caller, request: AttachMedia) -> AttachedMedia:
-    """Hold the files for a post about to be stored; nobody deletes one meanwhile.
+    """Attaches files provisionally to a post that is about to be stored. Attached files cannot be deleted.
 
-    What the post had before stays until the event says otherwise: the caller may die before it stores the change.
+    The post's earlier files stay attached until the event arrives, since the caller may die before it stores the post.
     Raises NOT_FOUND with field media_ids.
     """
     with context.database.transaction() as connection:
@@ -43,15 +43,15 @@ def detach(context: AppContext, request: DetachMedia) -> Nothing:
             return Nothing()
         attachments.detach_earlier_tries(request.post_id)
         if request.revision > 1:
-            attachments.is_news(request.post_id, request.revision - 1)
+            attachments.record_revision(request.post_id, request.revision - 1)
         attachments.release(request.post_id, request.revision)
     return Nothing()
 
 
 def on_post_media(connection: Connection, account_id: str, word: PostMedia) -> None:
-    """Applies what a post says of its files. An older revision that arrives late changes nothing."""
+    """Applies the event of a post. An older revision that arrives late changes nothing."""
     files, attachments = Files(connection), Attachments(connection)
-    if not attachments.is_news(word.post_id, word.revision):
+    if not attachments.record_revision(word.post_id, word.revision):
         return
     attachments.detach_earlier_tries(word.post_id)
     held = [row.id for row in files.many(word.media_ids, lock=True).values() if row.account_id == account_id]

@@ -1,4 +1,4 @@
-"""Files for posts that are being sent: where their bytes are, and a JPEG where a platform takes nothing else."""
+"""Files for our own services: their URLs, and JPEG copies for platforms that accept nothing else."""
 
 import tempfile
 
@@ -7,12 +7,12 @@ from contracts.caller import Caller
 from contracts.errors import INVALID_FILE_CONTENT, NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
 from contracts.media import GetFiles, MediaFile, MediaFiles
 from contracts.platforms import JPEG, PLATFORMS
-from media.context import ADDRESS_LASTS, AppContext, reachable
+from media.context import URL_VALID_FOR, AppContext, reachable
 from media.inspection.uploaded_files import put_file
 from media.records import MediaRow
 from media.store.files import Files
 
-#: Of the JPEGs made: the platform that takes the least of those that are given one.
+#: The smallest limit of the platforms that get JPEG copies.
 MAX_JPEG_BYTES = min(
     limits.size_bytes[1]
     for platform in PLATFORMS.values()
@@ -22,7 +22,9 @@ MAX_JPEG_BYTES = min(
 
 
 def get_files(context: AppContext, caller: Caller, request: GetFiles) -> MediaFiles:
-    """In the order asked for. Raises NOT_FOUND with field media_ids, INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE."""
+    """Returns files in the requested order. Raises NOT_FOUND with field media_ids, INVALID_FILE_CONTENT,
+    SERVICE_UNAVAILABLE.
+    """
     with context.database.reading() as connection:
         found = Files(connection).many(request.media_ids)
     rows = [reachable(caller, found.get(media_id), "media_ids") for media_id in request.media_ids]
@@ -33,7 +35,7 @@ def _file(context: AppContext, row: MediaRow, *, jpeg: bool) -> MediaFile:
     name, mime_type, size_bytes = row.object_name, row.mime_type, row.size_bytes
     if jpeg and row.kind == "photo" and mime_type != JPEG:
         size_bytes = row.jpeg_size_bytes or 0
-        if not 0 < size_bytes <= MAX_JPEG_BYTES:  # none yet, or made when more was taken
+        if not 0 < size_bytes <= MAX_JPEG_BYTES:  # no copy yet, or one from when the limit was higher
             size_bytes = make_jpeg(context, row)
         name, mime_type = row.jpeg_name, JPEG
     return MediaFile(
@@ -41,7 +43,7 @@ def _file(context: AppContext, row: MediaRow, *, jpeg: bool) -> MediaFile:
         type=row.kind,
         mime_type=mime_type,
         size_bytes=size_bytes,
-        source_url=context.objects.get_address(name, mime_type, ADDRESS_LASTS),
+        source_url=context.bucket.get_url(name, mime_type, URL_VALID_FOR),
         public_url=context.public_url(name),
         width=row.width,
         height=row.height,
@@ -50,23 +52,23 @@ def _file(context: AppContext, row: MediaRow, *, jpeg: bool) -> MediaFile:
 
 
 def make_jpeg(context: AppContext, row: MediaRow) -> int:
-    """Store the picture's JPEG beside it; its size in bytes. Two at once make the same.
+    """Stores a JPEG copy beside the image and returns its size in bytes. Two at once store the same copy.
 
     Raises NOT_FOUND (deleted meanwhile), INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE.
     """
-    with context.look(), tempfile.TemporaryFile() as original, tempfile.TemporaryFile() as made:
-        context.objects.download(row.object_name, original)
+    with context.inspection_slot(), tempfile.TemporaryFile() as original, tempfile.TemporaryFile() as made:
+        context.bucket.download(row.object_name, original)
         argument = {"mime_type": row.mime_type, "max_bytes": MAX_JPEG_BYTES}
         try:
-            context.workshop.run("make_jpeg", argument, (original.fileno(), made.fileno()))
+            context.sandbox_pool.run("make_jpeg", argument, (original.fileno(), made.fileno()))
         except NotStarted as error:
             raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
         except WorkFailed as failure:
-            raise ApiError(INVALID_FILE_CONTENT, "The picture cannot be made a JPEG.") from failure
+            raise ApiError(INVALID_FILE_CONTENT, "The image cannot be converted to JPEG.") from failure
         size_bytes = put_file(context, row.jpeg_name, made, JPEG)
     with context.database.transaction() as connection:
         there = Files(connection).set_jpeg(row.id, size_bytes)
     if not there:
-        context.objects.remove_key(row.key)
+        context.bucket.remove_key(row.key)
         raise ApiError(NOT_FOUND, field="media_ids")
     return size_bytes

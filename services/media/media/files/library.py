@@ -1,4 +1,4 @@
-"""Media as clients and our own services see and delete it."""
+"""An account's media: list, show, delete, and locate by public address."""
 
 from chassis.cursor import decode_position, encode_position
 from chassis.runtime.loops import wake
@@ -16,14 +16,14 @@ from contracts.media import (
 )
 from contracts.plans import PLANS
 from media import names
-from media.context import ADDRESS_LASTS, AppContext, reachable
+from media.context import URL_VALID_FOR, AppContext, reachable
 from media.store.attachments import Attachments
 from media.store.files import Files
 from media.store.removals import Removals
 
 
 def show_list(context: AppContext, caller: Caller, request: ListMedia) -> MediaList:
-    """Newest first."""
+    """Returns a page of media, newest first."""
     with context.database.reading() as connection:
         found = Files(connection).newest(
             caller.account_id,
@@ -45,13 +45,16 @@ def show(context: AppContext, caller: Caller, request: MediaId) -> Media:
 
 
 def delete(context: AppContext, caller: Caller, request: MediaId) -> MediaDeleted:
-    """Gone at once; its objects follow. Raises NOT_FOUND, but for the operation that has deleted it; MEDIA_IN_USE."""
+    """Deletes the row at once and the objects in the background. The operation that deleted it may be repeated.
+
+    Raises NOT_FOUND, MEDIA_IN_USE.
+    """
     with context.database.transaction() as connection:
         files = Files(connection)
         try:
             row = reachable(caller, files.many([request.id], lock=True).get(request.id))
         except ApiError:
-            if files.deleted_by(caller.account_id, caller.operation_id) != request.id:
+            if files.deleted_by_operation(caller.account_id, caller.operation_id) != request.id:
                 raise
             return MediaDeleted(success=True, media_id=request.id)
         if post_id := Attachments(connection).holder(row.id):
@@ -71,11 +74,11 @@ def show_storage(context: AppContext, caller: Caller) -> StorageView:
 
 
 def locate(context: AppContext, request: LocateFile) -> LocatedFile:
-    """Public: whoever has the address may fetch the file. Raises NOT_FOUND."""
+    """Returns where a public file is stored, for anybody who has its address. Raises NOT_FOUND."""
     if not names.is_key(request.key):
         raise ApiError(NOT_FOUND)
     with context.database.reading() as connection:
-        row = Files(connection).of_key(request.key)
+        row = Files(connection).by_key(request.key)
     if row is not None and request.filename == row.slug:
         name, mime_type, size_bytes = row.object_name, row.mime_type, row.size_bytes
     elif row is not None and row.jpeg_size_bytes and request.filename == names.jpeg_slug(row.slug):
@@ -83,10 +86,10 @@ def locate(context: AppContext, request: LocateFile) -> LocatedFile:
     else:
         raise ApiError(NOT_FOUND)
     return LocatedFile(
-        source_url=context.objects.get_address(name, mime_type, ADDRESS_LASTS),
+        source_url=context.bucket.get_url(name, mime_type, URL_VALID_FOR),
         mime_type=mime_type,
         size_bytes=size_bytes,
-        # Nothing under a key ever changes: the key says it all.
+        # Content under a key never changes.
         etag=f'"{row.key}-{size_bytes}"',
         created_at=row.created_at,
     )

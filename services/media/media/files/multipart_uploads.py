@@ -1,4 +1,4 @@
-"""Large files that their owner puts into storage himself: in parts, at addresses that bind each part's size."""
+"""Multipart uploads: clients put large files into the storage themselves, at URLs that fix each part's size."""
 
 from datetime import timedelta
 
@@ -11,26 +11,18 @@ from media.records import MediaRow, Upload
 from media.storage.bucket import NoSuchUpload
 from media.store.uploads import Uploads
 
-#: S3 takes no part but the last below 5 MiB. Our choice.
+#: S3 refuses parts below 5 MiB, except for the last. Our choice.
 PART_BYTES = 8 * 2**20
 #: Our choice.
 RESERVED = timedelta(hours=24)
 
 
 def begin(context: AppContext, caller: Caller, request: BeginParts) -> UploadParts:
-    """Reserve storage, and an address for each part; the same operation again answers the same upload.
+    """Reserves storage and returns a URL for each part. A repeated operation returns the same upload.
 
-    Raises what `uploads.begin` does.
+    Raises what `uploads.begin` raises.
     """
-    upload = uploads.reserve(
-        context,
-        caller,
-        request.filename,
-        request.mime_type,
-        request.size_bytes,
-        RESERVED,
-        part_size_bytes=PART_BYTES,
-    )
+    upload = uploads.reserve(context, caller, request, RESERVED, part_size_bytes=PART_BYTES)
     parts_id = upload.parts_id or _parts_id(context, upload)
     return UploadParts(
         upload_id=upload.id,
@@ -38,7 +30,7 @@ def begin(context: AppContext, caller: Caller, request: BeginParts) -> UploadPar
         parts=tuple(
             Part(
                 number=number,
-                url=context.objects.part_address(upload.object_name, parts_id, number, size_bytes, RESERVED),
+                url=context.bucket.part_url(upload.object_name, parts_id, number, size_bytes, RESERVED),
             )
             for number, size_bytes in enumerate(_sizes(upload), 1)
         ),
@@ -47,22 +39,22 @@ def begin(context: AppContext, caller: Caller, request: BeginParts) -> UploadPar
 
 
 def _parts_id(context: AppContext, upload: Upload) -> str:
-    """The storage's own id of it, new and noted. Raises SERVICE_UNAVAILABLE."""
+    """Begins the upload in the storage and saves the storage's id. Raises SERVICE_UNAVAILABLE."""
     try:
-        parts_id = context.objects.begin_parts(upload.object_name, upload.mime_type)
+        parts_id = context.bucket.begin_parts(upload.object_name, upload.mime_type)
     except ApiError:
         uploads.remove(context, upload)
         raise
     with context.database.transaction() as connection:
         noted = Uploads(connection).set_parts(upload.id, parts_id)
     if not noted:
-        context.objects.abort_parts(upload.object_name, parts_id)
+        context.bucket.abort_parts(upload.object_name, parts_id)
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
     return parts_id
 
 
 def complete(context: AppContext, caller: Caller, request: CompleteParts) -> UploadedMedia:
-    """Put the parts together, then look at the file as at any other. The same again answers the same.
+    """Assembles the parts and inspects the file. A repeated call returns the same file.
 
     Raises NOT_FOUND, UPLOAD_ERROR (parts missing; they may still be put), INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE.
     """
@@ -70,35 +62,39 @@ def complete(context: AppContext, caller: Caller, request: CompleteParts) -> Upl
     if isinstance(upload, MediaRow):
         return uploads.uploaded(context, caller, upload)
     try:
-        _put_together(context, upload, request)
+        _assemble_parts(context, upload, request)
     except ApiError:
         uploads.release(context, upload)
         raise
-    return uploads.keep_or_remove(context, caller, upload, upload.size_bytes)
+    return uploads.inspect_and_keep(context, caller, upload, upload.size_bytes)
 
 
-def _put_together(context: AppContext, upload: Upload, request: CompleteParts) -> None:
-    """Looks before it asks the storage to: some forget the whole upload when one etag is wrong."""
+def _assemble_parts(context: AppContext, upload: Upload, request: CompleteParts) -> None:
+    """Checks the parts before it asks the storage to assemble them: some storages drop the whole upload for one wrong
+    etag.
+    """
     if upload.parts_id is None:
         raise ApiError(NOT_FOUND)
     name, tags = upload.object_name, {part.number: part.etag.strip('"') for part in request.parts}
     try:
-        there = context.objects.parts(name, upload.parts_id)
+        there = context.bucket.parts(name, upload.parts_id)
         wanted = {number: (tags.get(number), size) for number, size in enumerate(_sizes(upload), 1)}
         missing = [number for number, part in wanted.items() if there.get(number) != part]
         if missing or tags.keys() != wanted.keys():
             raise ApiError(
-                UPLOAD_ERROR, f"Of the parts 1 to {len(wanted)} some are missing.", missing=missing
+                UPLOAD_ERROR,
+                f"Some of the parts 1 to {len(wanted)} are missing or differ. Upload them again.",
+                missing=missing,
             )
-        context.objects.complete_parts(name, upload.parts_id, sorted(tags.items()))
+        context.bucket.complete_parts(name, upload.parts_id, sorted(tags.items()))
     except NoSuchUpload as error:
-        # Done before, by a call that did not come to its end?
-        if not upload.arrived(context.objects.size(name), upload.size_bytes):
-            raise ApiError(UPLOAD_ERROR, "The upload is gone; begin it again.") from error
+        # An earlier call may have assembled them and then died.
+        if not upload.arrived(context.bucket.size(name), upload.size_bytes):
+            raise ApiError(UPLOAD_ERROR, "The upload no longer exists. Start a new one.") from error
 
 
 def _sizes(upload: Upload) -> list[int]:
-    """Of each part, in bytes."""
+    """Returns the size of each part in bytes."""
     size = upload.part_size_bytes or PART_BYTES
     whole, rest = divmod(upload.size_bytes, size)
     return [size] * whole + ([rest] if rest else [])

@@ -1,6 +1,7 @@
-"""Uploads: storage is reserved, bytes arrive at a presigned address, the bytes are looked at, and become media or go.
+"""Uploads: storage is reserved, bytes arrive at a presigned URL and are inspected; the upload becomes media or is
+removed.
 
-A reservation ends in one of three ways: media, refusal, or its expiry (sweeps.py).
+A reservation ends as media, by refusal, or by its expiry (sweeps.py).
 """
 
 from datetime import timedelta
@@ -17,14 +18,14 @@ from contracts.errors import (
     SERVICE_UNAVAILABLE,
     ApiError,
 )
-from contracts.media import BeginUpload, CommitUpload, UploadedMedia, UploadId, UploadTicket
+from contracts.media import BeginParts, BeginUpload, CommitUpload, UploadedMedia, UploadId, UploadTicket
 from contracts.plans import PLANS
 from contracts.record import Nothing
 from media import names
 from media.cleanup.removals import remove_now
 from media.context import AppContext, reaches
-from media.inspection.uploaded_files import look
-from media.records import MediaRow, Seen, Upload
+from media.inspection.uploaded_files import inspect
+from media.records import FileProperties, MediaRow, Upload
 from media.store.files import Files
 from media.store.removals import Removals
 from media.store.uploads import Uploads
@@ -33,28 +34,20 @@ log = structlog.get_logger()
 
 #: A stream through the gateway takes minutes at most. Our choice.
 RESERVED = timedelta(minutes=15)
-#: A look at the largest file takes seconds; after this another may look. Our choice.
-_LOOK_LEASE = timedelta(minutes=3)
+#: Inspecting the largest file takes seconds; after this time another call may try. Our choice.
+_INSPECTION_LEASE = timedelta(minutes=3)
 
 
 def begin(context: AppContext, caller: Caller, request: BeginUpload) -> UploadTicket:
-    """Reserve storage and say where to put the bytes.
+    """Reserves storage and returns where to put the bytes.
 
     Raises UPLOAD_ERROR, INVALID_FILE_CONTENT (empty), FILE_TOO_LARGE, QUOTA_EXCEEDED.
     """
-    upload = reserve(
-        context,
-        caller,
-        request.filename,
-        request.mime_type,
-        request.size_bytes,
-        RESERVED,
-        generated=request.generated,
-    )
+    upload = reserve(context, caller, request, RESERVED)
     return UploadTicket(
         upload_id=upload.id,
-        url=context.objects.put_address(upload.object_name, RESERVED),
-        headers=context.objects.put_headers(upload.mime_type),
+        url=context.bucket.put_url(upload.object_name, RESERVED),
+        headers=context.bucket.put_headers(upload.mime_type),
         expires_at=upload.expires_at,
     )
 
@@ -62,25 +55,24 @@ def begin(context: AppContext, caller: Caller, request: BeginUpload) -> UploadTi
 def reserve(
     context: AppContext,
     caller: Caller,
-    filename: str,
-    mime_type: str,
-    size_bytes: int,
-    lasts: timedelta,
+    request: BeginUpload | BeginParts,
+    valid_for: timedelta,
     *,
-    generated: bool = False,
     part_size_bytes: int | None = None,
 ) -> Upload:
-    """Exact however many ask at once: accounts take turns. Raises what `begin` does.
+    """Reserves storage. The quota is exact for simultaneous calls, which take turns per account. Raises what `begin`
+    raises.
 
-    The same operation again: an upload in parts is the one that was begun, its owner may have put parts by now. Whoever
-    generates a file again does so because its maker is dead, or has lost its claim: what that one reserved is free.
+    A repeated operation returns the multipart upload that was begun, since the client may have put parts by now. A
+    repeated generation frees the earlier reservation: the worker that made it is dead or has lost its claim.
     """
     plan = PLANS[caller.tier]
-    declared = names.check_declared(filename, mime_type)
-    if size_bytes < 1:
+    declared = names.check_declared(request.filename, request.mime_type)
+    if request.size_bytes < 1:
         raise ApiError(INVALID_FILE_CONTENT, "The file is empty.")
-    if size_bytes > plan.max_file_bytes:
+    if request.size_bytes > plan.max_file_bytes:
         raise ApiError(FILE_TOO_LARGE, max_file_bytes=plan.max_file_bytes)
+    generated = isinstance(request, BeginUpload) and request.generated
     operation_id = caller.operation_id if generated or part_size_bytes else None
     values = {
         "id": new_id("upl"),
@@ -89,10 +81,10 @@ def reserve(
         "operation_id": operation_id,
         "generated": generated,
         "key": names.new_key(),
-        "filename": names.shown_name(filename),
-        "slug": names.slug(filename),
+        "filename": names.shown_name(request.filename),
+        "slug": names.slug(request.filename),
         "mime_type": declared,
-        "size_bytes": size_bytes,
+        "size_bytes": request.size_bytes,
         "part_size_bytes": part_size_bytes,
     }
     with context.database.transaction() as connection:
@@ -104,75 +96,82 @@ def reserve(
                 return begun
             Removals(connection).add(uploads.take_of_operation(caller.account_id, operation_id))
         quota = context.storage(connection, caller)
-        if size_bytes > quota.remaining_bytes:
+        if request.size_bytes > quota.remaining_bytes:
             raise ApiError(QUOTA_EXCEEDED, quota=quota)
-        return uploads.add(values, lasts)
+        return uploads.add(values, valid_for)
 
 
 def commit(context: AppContext, caller: Caller, request: CommitUpload) -> UploadedMedia:
-    """Look at the bytes; keep the file or remove it. The same again answers the same.
+    """Inspects the bytes, then keeps or removes the file. A repeated call returns the same result.
 
     Raises INVALID_FILE_CONTENT, UPLOAD_ERROR (bytes missing), NOT_FOUND, SERVICE_UNAVAILABLE.
     """
     upload = claim(context, caller, request.upload_id)
     if isinstance(upload, MediaRow):
         return uploaded(context, caller, upload)
-    return keep_or_remove(context, caller, upload, request.size_bytes)
+    return inspect_and_keep(context, caller, upload, request.size_bytes)
 
 
 def claim(context: AppContext, caller: Caller, upload_id: str) -> Upload | MediaRow:
-    """The upload, held for a look at it, or what it became. Raises NOT_FOUND, SERVICE_UNAVAILABLE (held already)."""
+    """Claims the upload for an inspection, or returns the media that it became.
+
+    Raises NOT_FOUND, SERVICE_UNAVAILABLE (claimed already).
+    """
     with context.database.transaction() as connection:
         uploads = Uploads(connection)
         upload = uploads.get(upload_id)
-        done = Files(connection).of_upload(upload_id) if upload is None else None
+        done = Files(connection).by_upload(upload_id) if upload is None else None
         found = upload or done
         if found is None or not reaches(caller, found):
-            raise ApiError(NOT_FOUND, "There is no such upload, or it has expired.")
+            raise ApiError(NOT_FOUND, "The upload does not exist or has expired. Start a new one.")
         if done is not None:
             return done
-        claimed = uploads.claim(upload_id, _LOOK_LEASE)
+        claimed = uploads.claim(upload_id, _INSPECTION_LEASE)
     if claimed is None:
-        raise ApiError(SERVICE_UNAVAILABLE, "The upload is being looked at.", retry_after_seconds=1)
+        raise ApiError(
+            SERVICE_UNAVAILABLE, "The upload is being checked. Try again in a moment.", retry_after_seconds=1
+        )
     return claimed
 
 
-def keep_or_remove(context: AppContext, caller: Caller, upload: Upload, size_bytes: int) -> UploadedMedia:
-    """The look, and what follows from it. Raises INVALID_FILE_CONTENT, UPLOAD_ERROR, SERVICE_UNAVAILABLE."""
+def inspect_and_keep(context: AppContext, caller: Caller, upload: Upload, size_bytes: int) -> UploadedMedia:
+    """Inspects the file and keeps or removes it. Raises INVALID_FILE_CONTENT, UPLOAD_ERROR, SERVICE_UNAVAILABLE."""
     try:
-        with context.look():
-            seen = look(context, upload, size_bytes)
-        kept = _keep(context, upload, seen)
+        with context.inspection_slot():
+            properties = inspect(context, upload, size_bytes)
+        kept = _keep(context, upload, properties)
     except Exception as error:
         if isinstance(error, ApiError) and error.row is not SERVICE_UNAVAILABLE:
             log.info("upload_refused", upload_id=upload.id, code=error.code, mime_type=upload.mime_type)
             remove(context, upload)
-        else:  # not the file's fault, or nobody knows whose
+        else:  # not the file's fault, or unknown whose
             release(context, upload)
         raise
     return uploaded(context, caller, kept)
 
 
-def _keep(context: AppContext, upload: Upload, seen: Seen) -> MediaRow:
-    """In one transaction the reservation becomes media. Of two for the same operation of AI's the first is kept."""
+def _keep(context: AppContext, upload: Upload, properties: FileProperties) -> MediaRow:
+    """Turns the reservation into media in one transaction. Of two files of one generation the first is kept."""
     with context.database.transaction() as connection:
         files = Files(connection)
         if not Uploads(connection).remove(upload.id):
-            kept = files.of_upload(upload.id)  # we were slow, and somebody else took over
+            kept = files.by_upload(upload.id)  # the claim lapsed, and another call kept the file
             if kept is None:
-                raise ApiError(NOT_FOUND, "The upload has expired.")
+                raise ApiError(NOT_FOUND, "The upload has expired. Start a new one.")
             return kept
-        if files.add(new_id("med"), upload, seen):
-            kept = files.of_upload(upload.id)
+        if files.add(new_id("med"), upload, properties):
+            kept = files.by_upload(upload.id)
         else:
             Removals(connection).add([upload])
-            kept = files.of_operation(upload.account_id, upload.operation_id)
+            kept = files.by_operation(upload.account_id, upload.operation_id)
     assert kept is not None
     return kept
 
 
 def abort(context: AppContext, caller: Caller, request: UploadId) -> Nothing:
-    """End the reservation and remove what arrived, if it has not ended. Raises NOT_FOUND for a stranger's."""
+    """Ends the reservation and removes what arrived, if it has not ended. Raises NOT_FOUND for another account's
+    upload.
+    """
     with context.database.reading() as connection:
         upload = Uploads(connection).get(request.upload_id)
     if upload is not None:
@@ -183,7 +182,7 @@ def abort(context: AppContext, caller: Caller, request: UploadId) -> Nothing:
 
 
 def remove(context: AppContext, upload: Upload) -> None:
-    """End the reservation and remove what arrived: now, or by the clean-up if the storage is away."""
+    """Ends the reservation and removes what arrived: now, or in the background if the storage is away."""
     with context.database.transaction() as connection:
         if not Uploads(connection).remove(upload.id):
             return
@@ -192,7 +191,7 @@ def remove(context: AppContext, upload: Upload) -> None:
 
 
 def release(context: AppContext, upload: Upload) -> None:
-    """Let another try look at it."""
+    """Frees the upload for another inspection."""
     with context.database.transaction() as connection:
         Uploads(connection).release(upload.id)
 

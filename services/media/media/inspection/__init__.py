@@ -1,1 +1,1 @@
-"""The service's side of checking an uploaded file; the bytes are read in a sandboxed process."""
+"""The service's side of inspecting uploaded files. A sandboxed process reads the bytes (`decoder/`)."""

@@ -16,13 +16,13 @@ log = structlog.get_logger()
 
 def check(settings: Settings) -> None:
     """Logs what holds on this kernel, in one line. Raises ConfigError when a required sandbox is not complete."""
-    workshop = SandboxPool("media.decoder.functions")
+    sandbox_pool = SandboxPool("media.decoder.functions")
     try:
-        held = workshop.confinement()
+        held = sandbox_pool.confinement()
     except NotStarted as error:
         raise ConfigError(f"no file can be decoded: {error}") from error
     finally:
-        workshop.close()
+        sandbox_pool.close()
     tell = log.warning if held.missing else log.info
     tell(
         "decoder_sandbox",
@@ -43,7 +43,7 @@ def report(context: AppContext, caller: Caller) -> SandboxReport:
     """What a decoder that starts now is confined by. Raises FORBIDDEN (not the operator), SERVICE_UNAVAILABLE."""
     caller.check_operator()
     try:
-        held = context.workshop.confinement()
+        held = context.sandbox_pool.confinement()
     except NotStarted as error:
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
     return _report(held, context.settings.sandbox_required)

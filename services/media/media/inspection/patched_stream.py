@@ -1,4 +1,4 @@
-"""Writing over ranges of a stream of bytes that passes by. Pure."""
+"""Overwrites ranges of a stream of bytes. Pure."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -7,7 +7,9 @@ from media.decoder.formats import Patch
 
 
 def patched(pieces: Iterable[bytes], patches: Iterable[Patch]) -> Iterator[bytes]:
-    """The same bytes, the patches written over them; as long as before. Where two meet the first one counts."""
+    """Yields the bytes with the patches applied, at the same total length. Where two patches overlap the first one
+    counts.
+    """
     waiting, at = deque(_apart(patches)), 0
     for piece in pieces:
         end, changed = at + len(piece), None
@@ -26,7 +28,7 @@ def patched(pieces: Iterable[bytes], patches: Iterable[Patch]) -> Iterator[bytes
 
 
 def _apart(patches: Iterable[Patch]) -> Iterator[Patch]:
-    """In order, none reaching into another."""
+    """Yields the patches in order, without overlaps."""
     at = 0
     for patch in sorted(patches, key=lambda patch: patch.offset):
         hidden = max(at - patch.offset, 0)

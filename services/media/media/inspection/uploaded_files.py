@@ -1,14 +1,12 @@
-"""The look at what arrived: is it the file that was announced, and of the type it was declared to be?
+"""Inspects an uploaded file: is it complete, and of the declared type? Removes metadata from what is stored.
 
-Whatever reads a stranger's bytes does it in a confined process. A picture goes there through a temporary file; of a
-film only the ranges go that are asked for.
+Only sandboxed processes read the bytes. They get an image as a temporary file, and of a video the ranges they ask for.
 """
 
 import socket
 import tempfile
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from functools import partial
 from typing import IO, Any
 
 import structlog
@@ -16,119 +14,101 @@ import structlog
 from chassis.sandbox.pool import NotStarted, WorkFailed
 from contracts.errors import INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE, UPLOAD_ERROR, ApiError
 from media.context import AppContext
-from media.decoder import films
+from media.decoder import videos
 from media.decoder.formats import Refused
+from media.decoder.range_channel import serve_ranges
 from media.inspection import ffprobe
+from media.inspection.channels import channel
 from media.inspection.patched_stream import patched
-from media.records import Seen, Upload
+from media.records import FileProperties, Upload
 from media.storage.bucket import PIECE_BYTES
 from media.store.uploads import Uploads
 
 log = structlog.get_logger()
 
-#: What a film is asked: its headers first, then ffprobe.
-_TOLD = ("width", "height", "duration_seconds")
+#: Read from a video's headers first, then by ffprobe.
+_PROPERTIES = ("width", "height", "duration_seconds")
 
 
-def look(context: AppContext, upload: Upload, said_bytes: int) -> Seen:
-    """What the file is; what is to go of it is gone from the storage.
+def inspect(context: AppContext, upload: Upload, announced_bytes: int) -> FileProperties:
+    """Returns the file's properties; its metadata is gone from the storage then.
 
     Raises UPLOAD_ERROR (not as announced), INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE.
     """
-    size_bytes = context.objects.size(upload.object_name)
-    if size_bytes is None or not upload.arrived(size_bytes, said_bytes):
+    size_bytes = context.bucket.size(upload.object_name)
+    if size_bytes is None or not upload.arrived(size_bytes, announced_bytes):
         arrived = "nothing" if size_bytes is None else f"{size_bytes} bytes"
-        raise ApiError(UPLOAD_ERROR, f"{said_bytes} bytes were announced, {arrived} arrived.")
+        raise ApiError(UPLOAD_ERROR, f"{announced_bytes} bytes were announced, {arrived} arrived.")
     if size_bytes == 0:
         raise ApiError(INVALID_FILE_CONTENT, "The file is empty.")
     try:
-        return _film(context, upload, size_bytes) if upload.kind == "video" else _picture(context, upload)
+        return _video(context, upload, size_bytes) if upload.kind == "video" else _image(context, upload)
     except Refused as refusal:
         raise ApiError(INVALID_FILE_CONTENT, str(refusal)) from refusal
 
 
-def _picture(context: AppContext, upload: Upload) -> Seen:
-    with tempfile.TemporaryFile() as uploaded, tempfile.TemporaryFile() as instead:
-        context.objects.download(upload.object_name, uploaded)
-        argument, files = {"mime_type": upload.mime_type}, (uploaded.fileno(), instead.fileno())
-        found = _inspect(context, "inspect_picture", argument, files)
-        kept = instead if found["changed"] else uploaded
+def _image(context: AppContext, upload: Upload) -> FileProperties:
+    with tempfile.TemporaryFile() as uploaded, tempfile.TemporaryFile() as replacement:
+        context.bucket.download(upload.object_name, uploaded)
+        argument, files = {"mime_type": upload.mime_type}, (uploaded.fileno(), replacement.fileno())
+        found = _inspect(context, "inspect_image", argument, files)
+        kept = replacement if found["changed"] else uploaded
         size_bytes = kept.seek(0, 2)
         if found["changed"]:
             with context.database.transaction() as connection:
                 Uploads(connection).note_replaced(upload.id, size_bytes)
             put_file(context, upload.object_name, kept, upload.mime_type)
-    return Seen(size_bytes, found["width"], found["height"])
+    return FileProperties(size_bytes, found["width"], found["height"])
 
 
-def _film(context: AppContext, upload: Upload, size_bytes: int) -> Seen:
+def _video(context: AppContext, upload: Upload, size_bytes: int) -> FileProperties:
     name, mime_type = upload.object_name, upload.mime_type
-    with _line_to(context, name) as line:
+    with channel(partial(_serve_ranges, context, name)) as descriptor:
         argument = {"mime_type": mime_type, "size_bytes": size_bytes}
-        found = _inspect(context, "inspect_film", argument, (line,))
-    shown = tuple(found[name] for name in _TOLD)
-    if None in shown:
-        told = ffprobe.probe(context, upload)
-        shown = tuple(
-            getattr(told, name) if it is None else it for name, it in zip(_TOLD, shown, strict=True)
+        found = _inspect(context, "inspect_video", argument, (descriptor,))
+    properties = tuple(found[name] for name in _PROPERTIES)
+    if None in properties:
+        probed = ffprobe.probe(context, upload)
+        properties = tuple(
+            getattr(probed, name) if it is None else it
+            for name, it in zip(_PROPERTIES, properties, strict=True)
         )
-    if patches := films.patches(found):
-        # S3 changes no byte in place: the object passes through, and replaces itself when all of it has.
-        context.objects.put(name, patched(context.objects.pieces(name), patches), size_bytes, mime_type)
-    return Seen(size_bytes, *shown)
+    if patches := videos.patches(found):
+        # S3 cannot change bytes in place, so the whole object is written anew.
+        context.bucket.put(name, patched(context.bucket.pieces(name), patches), size_bytes, mime_type)
+    return FileProperties(size_bytes, *properties)
 
 
 def _inspect(
     context: AppContext, function: str, argument: dict[str, Any], files: Sequence[int]
 ) -> dict[str, Any]:
-    """Raises Refused; SERVICE_UNAVAILABLE when there is no process to do it."""
+    """Raises Refused; SERVICE_UNAVAILABLE when no process could be started."""
     try:
-        found: dict[str, Any] = context.workshop.run(function, argument, files)
+        found: dict[str, Any] = context.sandbox_pool.run(function, argument, files)
     except NotStarted as error:
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
     except WorkFailed as failure:
-        log.warning("look_failed", function=function, problem=str(failure), **argument)
+        log.warning("inspection_failed", function=function, problem=str(failure), **argument)
         raise Refused("The file cannot be read.") from failure
     if "refused" in found:
         raise Refused(found["refused"])
     return found
 
 
-@contextmanager
-def _line_to(context: AppContext, name: str) -> Iterator[int]:
-    """A descriptor for the confined process, over which ranges of the object come.
-
-    Raises SERVICE_UNAVAILABLE, whatever the work made of it, when the storage went away meanwhile or was too slow.
-    """
-    ours, theirs = socket.socketpair()
-    outages: list[ApiError] = []
-
-    def serve() -> None:
-        with ours:
-            try:
-                films.answer(ours, lambda offset, length: context.objects.read(name, offset, length))
-            except ApiError as error:
-                outages.append(error)
-            except OSError:
-                # The work's time was over while it waited for a range: no fault of the film.
-                outages.append(ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5))
-
-    server = threading.Thread(target=serve, daemon=True)
-    server.start()
+def _serve_ranges(context: AppContext, name: str, end: socket.socket) -> None:
+    """Sends the ranges of the object that the sandboxed process asks for. Raises SERVICE_UNAVAILABLE."""
     try:
-        with theirs:
-            yield theirs.fileno()
-    finally:
-        server.join()
-        if outages:
-            raise outages[0]
+        serve_ranges(end, lambda offset, length: context.bucket.read(name, offset, length))
+    except OSError as error:
+        # The process reached its time limit while it waited for a range: not the video's fault.
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5) from error
 
 
 def put_file(context: AppContext, name: str, file: IO[bytes], mime_type: str) -> int:
-    """Store all of the file under the name; its size in bytes."""
+    """Stores the whole file under the name and returns its size in bytes."""
     size_bytes = file.seek(0, 2)
     file.seek(0)
-    context.objects.put(name, _pieces(file), size_bytes, mime_type)
+    context.bucket.put(name, _pieces(file), size_bytes, mime_type)
     return size_bytes
 
 

@@ -1,7 +1,6 @@
-"""The object storage: whatever speaks S3. No rules; what is away or broken is SERVICE_UNAVAILABLE.
+"""The S3 client. Any outage or failure of the storage is SERVICE_UNAVAILABLE.
 
-Whole files pass through in pieces, never at once. Files are put and fetched by presigned addresses, also by ourselves:
-that way no payload is hashed on the event loop.
+Files are transferred in chunks, and by presigned URLs: with them the client does not hash payloads on the event loop.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,25 +20,25 @@ from urllib3.exceptions import HTTPError
 from chassis.http.outbound import Limits, Outbound, with_system_authorities
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from media.config import Settings
-from media.storage.presigned_urls import Keys, presign_put
+from media.storage.presigned_urls import S3Keys, presign_put
 
 log = structlog.get_logger()
 
 PIECE_BYTES = 256 * 1024
-#: Nothing under a key ever changes once its address is known.
+#: Content under a key never changes once its address is known.
 FOREVER = "public, max-age=31536000, immutable"
-#: Silence of the storage before it counts as away (our choice); a file's length adds to the ceiling.
+#: After this silence the storage counts as unavailable (our choice). A file's length extends the time limit.
 _LIMITS = Limits(connect_seconds=3.0, silence_seconds=30.0, trusts_length=True)
 _HOUR = timedelta(hours=1)
-#: What the client library takes as parameters of an address; dict is invariant.
+#: The query parameters' type in the client library; dict is invariant.
 _Query = dict[str, str | list[str] | tuple[str]]
 
 
 class NoSuchUpload(Exception):
-    """The storage knows no such upload in parts (any more)."""
+    """The storage does not know this multipart upload any more."""
 
 
-class Objects:
+class Bucket:
     """One bucket."""
 
     def __init__(self, settings: Settings) -> None:
@@ -51,7 +50,7 @@ class Objects:
         )
         self._bucket = settings.bucket
         self._public_url = f"{settings.s3_public_url.rstrip('/')}/{settings.bucket}"
-        self._keys = Keys(
+        self._keys = S3Keys(
             access_key=settings.access_key, secret_key=settings.secret_key, region=settings.region
         )
         address = urlsplit(settings.s3_url)
@@ -64,21 +63,21 @@ class Objects:
             http_client=self._http,
         )
 
-    def put_address(self, name: str, lasts: timedelta) -> str:
-        return self._client.presigned_put_object(self._bucket, name, lasts)
+    def put_url(self, name: str, valid_for: timedelta) -> str:
+        return self._client.presigned_put_object(self._bucket, name, valid_for)
 
-    def get_address(self, name: str, mime_type: str, lasts: timedelta) -> str:
-        """For GET alone, Range included; the answer says `mime_type`, whatever the storage made of the name."""
+    def get_url(self, name: str, mime_type: str, valid_for: timedelta) -> str:
+        """Returns a URL for GET alone, ranges included. The response has `mime_type`, whatever the storage detected."""
         said: _Query = {"response-content-type": mime_type, "response-cache-control": FOREVER}
-        return self._client.presigned_get_object(self._bucket, name, lasts, response_headers=said)
+        return self._client.presigned_get_object(self._bucket, name, valid_for, response_headers=said)
 
     def put_headers(self, mime_type: str) -> dict[str, str]:
-        """What to send along when a file is put."""
+        """Returns the headers to send when a file is put."""
         return {"Content-Type": mime_type, "Cache-Control": FOREVER}
 
     def size(self, name: str) -> int | None:
-        """In bytes; None if there is no such object."""
-        with _outage():
+        """Returns the size in bytes; None if there is no such object."""
+        with _outages_as_unavailable():
             try:
                 return self._client.stat_object(self._bucket, name).size
             except S3Error as error:
@@ -87,8 +86,8 @@ class Objects:
                 raise
 
     def read(self, name: str, offset: int, length: int) -> bytes:
-        """A range of it, shorter at the end."""
-        with _outage():
+        """Returns a range, which is shorter at the object's end."""
+        with _outages_as_unavailable():
             response = self._client.get_object(self._bucket, name, offset=offset, length=length)
             try:
                 return response.read()
@@ -97,8 +96,8 @@ class Objects:
                 response.release_conn()
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """All of it, a piece at a time."""
-        with _outage():
+        """Yields the whole object in chunks."""
+        with _outages_as_unavailable():
             response = self._client.get_object(self._bucket, name)
             try:
                 yield from response.stream(PIECE_BYTES)
@@ -111,31 +110,31 @@ class Objects:
         to.flush()
 
     def put(self, name: str, pieces: Iterable[bytes], size_bytes: int, mime_type: str) -> None:
-        """Store `size_bytes` of pieces under the name, in place of what is there: all of it or nothing."""
+        """Stores `size_bytes` of chunks under the name, replacing what is there: all of it or nothing."""
         headers = self.put_headers(mime_type) | {"Content-Length": str(size_bytes)}
-        self._send("PUT", self.put_address(name, _HOUR), body=pieces, headers=headers, retries=False)
+        self._send("PUT", self.put_url(name, _HOUR), body=pieces, headers=headers, retries=False)
 
     def begin_parts(self, name: str, mime_type: str) -> str:
-        """The storage's id of an upload in parts."""
+        """Begins a multipart upload and returns the storage's id."""
         answer = self._send(
             "POST", self._presigned("POST", name, {"uploads": ""}), headers=self.put_headers(mime_type)
         )
         return _text(ElementTree.fromstring(answer.data), "UploadId")
 
-    def part_address(self, name: str, parts_id: str, number: int, size_bytes: int, lasts: timedelta) -> str:
-        """Where a stranger puts one part, of just this size."""
+    def part_url(self, name: str, parts_id: str, number: int, size_bytes: int, valid_for: timedelta) -> str:
+        """Returns the URL where a client puts one part of exactly this size."""
         return presign_put(
             f"{self._public_url}/{name}",
             {"partNumber": str(number), "uploadId": parts_id},
             size_bytes=size_bytes,
             keys=self._keys,
             at=datetime.now(UTC),
-            lasts_seconds=int(lasts.total_seconds()),
+            valid_seconds=int(valid_for.total_seconds()),
         )
 
     def parts(self, name: str, parts_id: str) -> dict[int, tuple[str, int]]:
-        """What has been put so far: number → etag without quotes, size in bytes. Raises NoSuchUpload."""
-        # A page holds 1,000; no upload of ours has more.
+        """Returns the uploaded parts: number → (etag without quotes, size in bytes). Raises NoSuchUpload."""
+        # A page holds 1,000 parts; no upload of ours has more.
         answer = self._send("GET", self._presigned("GET", name, {"uploadId": parts_id}), known=404)
         if answer.status == 404:
             raise NoSuchUpload
@@ -146,7 +145,7 @@ class Objects:
         }
 
     def complete_parts(self, name: str, parts_id: str, tags: Iterable[tuple[int, str]]) -> None:
-        """Put the parts together, in order of their numbers. Raises NoSuchUpload."""
+        """Assembles the parts in order of their numbers. Raises NoSuchUpload."""
         listed = "".join(
             f'<Part><PartNumber>{number}</PartNumber><ETag>"{escape(tag)}"</ETag></Part>'
             for number, tag in tags
@@ -154,24 +153,23 @@ class Objects:
         body = f"<CompleteMultipartUpload>{listed}</CompleteMultipartUpload>".encode()
         url = self._presigned("POST", name, {"uploadId": parts_id})
         answer = self._send("POST", url, body=body, known=404, retries=False)
-        if (
-            answer.status >= 400 or b"<Error>" in answer.data
-        ):  # it may say 200 first, and in the body that it failed
+        # S3 may send 200 first and report the failure in the body.
+        if answer.status >= 400 or b"<Error>" in answer.data:
             raise NoSuchUpload(answer.data[:500].decode(errors="replace"))
 
     def abort_parts(self, name: str, parts_id: str) -> None:
-        """Forget an upload in parts; nothing happens if there is none."""
+        """Aborts a multipart upload. Does nothing if there is none."""
         self._send("DELETE", self._presigned("DELETE", name, {"uploadId": parts_id}), known=404)
 
     def remove_key(self, key: str) -> None:
-        """Everything stored under a key; nothing happens if there is nothing."""
-        with _outage():
+        """Deletes everything under a key. Does nothing if there is nothing."""
+        with _outages_as_unavailable():
             for found in self._client.list_objects(self._bucket, prefix=f"{key}/", recursive=True):
                 self._client.remove_object(self._bucket, str(found.object_name))
 
     def names(self, after: str | None = None) -> Iterator[tuple[str, datetime]]:
-        """In order, the objects behind a name and when they were stored (real time), fetched in pages."""
-        with _outage():
+        """Yields the names after `after` in order, each with its time in the storage (real time), fetched in pages."""
+        with _outages_as_unavailable():
             for found in self._client.list_objects(self._bucket, recursive=True, start_after=after):
                 if found.object_name and found.last_modified:
                     yield found.object_name, found.last_modified
@@ -181,8 +179,8 @@ class Objects:
         return self._client.get_presigned_url(method, self._bucket, name, _HOUR, extra_query_params=said)
 
     def _send(self, method: str, url: str, *, known: int | None = None, **options: Any) -> BaseHTTPResponse:
-        """Raises SERVICE_UNAVAILABLE; an answer of the class of `known` (400 to 499) is given back."""
-        with _outage():
+        """Raises SERVICE_UNAVAILABLE. With `known`, answers of 400 to 499 are returned."""
+        with _outages_as_unavailable():
             answer = self._http.request(method, url, **options)
             if answer.status >= 500 or (answer.status >= 400 and known is None):
                 raise HTTPError(f"{method}: {answer.status} {answer.data[:500]!r}")
@@ -190,7 +188,7 @@ class Objects:
 
 
 @contextmanager
-def _outage() -> Iterator[None]:
+def _outages_as_unavailable() -> Iterator[None]:
     try:
         yield
     except (MinioException, HTTPError, OSError) as error:
@@ -199,12 +197,12 @@ def _outage() -> Iterator[None]:
 
 
 def _tag(element: ElementTree.Element) -> str:
-    """Its name, whatever its namespace."""
+    """Returns the name without its namespace."""
     return element.tag.rpartition("}")[2]
 
 
 def _text(within: ElementTree.Element, name: str) -> str:
-    """The text of the first element of that name."""
+    """Returns the text of the first element of that name."""
     for element in within.iter():
         if _tag(element) == name and element.text:
             return element.text

@@ -1,6 +1,6 @@
-"""Presigned addresses that bind the size of what is put (AWS Signature Version 4, query form). Pure.
+"""Presigned URLs that fix the size of an upload (AWS Signature Version 4, query form). Pure.
 
-minio's client signs the host alone; a stranger who puts parts himself is held to their size by the storage.
+The minio client signs the host alone; these also sign Content-Length, so that the storage enforces a client's size.
 """
 
 import hashlib
@@ -14,16 +14,18 @@ from contracts.record import Record
 _ALGORITHM = "AWS4-HMAC-SHA256"
 
 
-class Keys(Record):
+class S3Keys(Record):
     access_key: str
     secret_key: str
     region: str
 
 
 def presign_put(
-    url: str, query: Mapping[str, str], *, size_bytes: int, keys: Keys, at: datetime, lasts_seconds: int
+    url: str, query: Mapping[str, str], *, size_bytes: int, keys: S3Keys, at: datetime, valid_seconds: int
 ) -> str:
-    """An address that takes exactly `size_bytes` bytes. `url`: up to /bucket/object, unquoted; `at`: UTC, real."""
+    """Returns a URL that accepts exactly `size_bytes` bytes. `url`: up to /bucket/object, unquoted; `at`: UTC, real
+    time.
+    """
     parts = urlsplit(url)
     day, stamp = at.strftime("%Y%m%d"), at.strftime("%Y%m%dT%H%M%SZ")
     scope = f"{day}/{keys.region}/s3/aws4_request"
@@ -32,7 +34,7 @@ def presign_put(
         "X-Amz-Algorithm": _ALGORITHM,
         "X-Amz-Credential": f"{keys.access_key}/{scope}",
         "X-Amz-Date": stamp,
-        "X-Amz-Expires": str(lasts_seconds),
+        "X-Amz-Expires": str(valid_seconds),
         "X-Amz-SignedHeaders": "content-length;host",
     }
     path = quote(parts.path)

@@ -1,4 +1,4 @@
-"""All SQL of the media service, a file a noun. Stores are concrete classes over an open connection."""
+"""All SQL of the media service. A store is a concrete class over an open connection."""
 
 from sqlalchemy import Connection
 

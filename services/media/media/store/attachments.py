@@ -1,6 +1,7 @@
-"""What posts have of the media: statements.
+"""SQL of attachments.
 
-What is not confirmed is shown and counted for minutes, then only held: the post was never stored, or its word is late.
+A provisional attachment is shown and counted for minutes. After that it only keeps the file: either the post was never
+stored, or its event is late.
 """
 
 from collections.abc import Collection
@@ -14,9 +15,9 @@ from chassis.db.clock import clock_now
 from media.models import attachments, posts
 
 #: Publishing confirms within seconds, or died before it stored the post. Our choice.
-BELIEVED_FOR = timedelta(minutes=10)
+COUNTED_FOR = timedelta(minutes=10)
 
-#: By `now()`, which lets the index be used.
+#: Compares with `now()`, so that the index is used.
 _FORGET_POSTS = text(
     """
     WITH old AS (
@@ -29,9 +30,9 @@ _FORGET_POSTS = text(
 )
 
 
-def is_believed() -> Any:
-    """Of an attachment: its post is taken to be there."""
-    return or_(attachments.c.confirmed, attachments.c.created_at > clock_now() - BELIEVED_FOR)
+def is_counted() -> Any:
+    """Selects attachments whose post is assumed to exist."""
+    return or_(attachments.c.confirmed, attachments.c.created_at > clock_now() - COUNTED_FOR)
 
 
 class Attachments:
@@ -50,7 +51,9 @@ class Attachments:
         revision: int,
         operation_id: str | None = None,
     ) -> None:
-        """Attaches files for a revision of a post. A confirmed attachment stays confirmed; another one begins anew."""
+        """Attaches files for a revision of a post. A confirmed attachment stays confirmed; a provisional one begins
+        anew.
+        """
         if not media_ids:
             return
         statement = insert(attachments).values(
@@ -102,7 +105,9 @@ class Attachments:
         )
 
     def detach_earlier_tries(self, post_id: str) -> None:
-        """Of a post that is stored: what the operation that made it had attached to others, which never will be."""
+        """Detaches what earlier tries of the operation that made this post had attached to posts that will
+        never exist.
+        """
         made = attachments.alias()
         made_by = select(made.c.operation_id).where(made.c.post_id == post_id)
         self._connection.execute(
@@ -124,13 +129,13 @@ class Attachments:
         )
 
     def holder(self, media_id: str) -> str | None:
-        """The first post that has it, or may have."""
+        """Returns the first post that has the media, or may have it."""
         statement = select(attachments.c.post_id).where(attachments.c.media_id == media_id)
         statement = statement.order_by(attachments.c.created_at, attachments.c.post_id).limit(1)
         return self._connection.execute(statement).scalar()
 
     def drop_provisional(self, older_than: timedelta, limit: int) -> int:
-        """Those nobody confirmed."""
+        """Drops old attachments that were never confirmed. Returns how many."""
         old = (
             select(attachments.c.media_id, attachments.c.post_id)
             .where(~attachments.c.confirmed, attachments.c.created_at < clock_now() - older_than)
@@ -145,8 +150,8 @@ class Attachments:
         )
         return self._connection.execute(statement).rowcount
 
-    def is_news(self, post_id: str, revision: int) -> bool:
-        """Whether this word about the post is newer than all before it; it is the newest from now on."""
+    def record_revision(self, post_id: str, revision: int) -> bool:
+        """Records a post's revision. Returns False when a revision as new or newer is known."""
         statement = insert(posts).values(id=post_id, revision=revision, told_at=func.clock_timestamp())
         statement = statement.on_conflict_do_update(
             index_elements=["id"],
@@ -156,8 +161,9 @@ class Attachments:
         return self._connection.execute(statement).rowcount == 1
 
     def forget_posts(self, older_than: timedelta, limit: int) -> int:
-        """Looks at the posts last heard of longest ago: forgets those whose media nobody waits for; how many.
+        """Checks the posts without news for longest, and forgets those that hold no media. Returns how many.
 
-        Those that still hold media count as heard of now, so that they are not looked at again and again."""
+        The others are marked as seen now, so that they are not checked again and again.
+        """
         statement = _FORGET_POSTS.bindparams(older_than=older_than, limit=limit)
         return self._connection.execute(statement).rowcount

@@ -1,4 +1,4 @@
-"""Work that one replica does now and then: statements."""
+"""SQL of periodic work that one replica does at a time."""
 
 from datetime import timedelta
 
@@ -10,13 +10,13 @@ from media.models import chores
 
 
 class Chores:
-    """Chores over an open connection."""
+    """Periodic work over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def claim(self, name: str, every: timedelta) -> bool:
-        """Whether it is due, and ours; it is due again after `every`."""
+        """Claims the work if it is due. It is due again after `every`."""
         statement = insert(chores).values(name=name, due_at=clock_now() + every)
         statement = statement.on_conflict_do_update(
             index_elements=["name"],
@@ -26,13 +26,13 @@ class Chores:
         return self._connection.execute(statement).rowcount == 1
 
     def position(self, name: str) -> str | None:
-        """How far it had come; None: from the beginning."""
+        """Returns how far it has come; None: from the beginning."""
         return self._connection.execute(select(chores.c.position).where(chores.c.name == name)).scalar()
 
     def note(self, name: str, position: str | None) -> None:
-        """How far it has come; None: to its end."""
+        """Saves how far it has come; None: to its end."""
         self._connection.execute(update(chores).where(chores.c.name == name).values(position=position))
 
-    def go_on(self, name: str) -> None:
-        """There is more to do: it is due at once."""
+    def continue_now(self, name: str) -> None:
+        """Makes it due at once, because there is more to do."""
         self._connection.execute(update(chores).where(chores.c.name == name).values(due_at=clock_now()))

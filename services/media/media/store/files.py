@@ -1,4 +1,4 @@
-"""Media: statements."""
+"""SQL of media."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
@@ -11,12 +11,12 @@ from chassis.db.clock import clock_now
 from chassis.db.ranges import distinct_values
 from media.models import attachments, deletions, media
 from media.names import is_id
-from media.records import MediaRow, Seen, Upload
-from media.store.attachments import is_believed
+from media.records import FileProperties, MediaRow, Upload
+from media.store.attachments import is_counted
 
 _POST = (
     select(attachments.c.post_id)
-    .where(attachments.c.media_id == media.c.id, is_believed())
+    .where(attachments.c.media_id == media.c.id, is_counted())
     .order_by(attachments.c.created_at, attachments.c.post_id)
     .limit(1)
     .scalar_subquery()
@@ -26,8 +26,8 @@ _ALL = select(media, _POST)
 
 
 _RESTRICTED = "account_id = :account_id AND brand_ids <> '{}'"
-#: Ids, newest first: the heads of what was uploaded under each restriction that lies within the caller's. An account
-#: has as many of them as it has restricted tokens, however many files.
+#: Ids, newest first, under each brand restriction within the caller's reach. An account has one restriction per
+#: restricted token, however many files.
 _NEWEST_WITHIN = text(
     f"""
     WITH RECURSIVE {distinct_values("restrictions", "media", "brand_ids", _RESTRICTED)}
@@ -47,8 +47,10 @@ class Files:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def add(self, media_id: str, upload: Upload, seen: Seen) -> bool:
-        """The upload becomes media; false if this upload, or this generation's operation, has become media before."""
+    def add(self, media_id: str, upload: Upload, properties: FileProperties) -> bool:
+        """Turns the upload into media. Returns False if the upload, or its generation's operation, has media
+        already.
+        """
         copied = (
             "account_id",
             "brand_ids",
@@ -63,10 +65,10 @@ class Files:
             id=media_id,
             upload_id=upload.id,
             created_at=clock_now(),
-            size_bytes=seen.size_bytes,
-            width=seen.width,
-            height=seen.height,
-            duration_seconds=seen.duration_seconds,
+            size_bytes=properties.size_bytes,
+            width=properties.width,
+            height=properties.height,
+            duration_seconds=properties.duration_seconds,
             **{name: getattr(upload, name) for name in copied},
         )
         return self._connection.execute(statement.on_conflict_do_nothing()).rowcount == 1
@@ -76,22 +78,22 @@ class Files:
             return None
         return self._one(media.c.id == media_id)
 
-    def of_upload(self, upload_id: str) -> MediaRow | None:
+    def by_upload(self, upload_id: str) -> MediaRow | None:
         if not is_id(upload_id):
             return None
         return self._one(media.c.upload_id == upload_id)
 
-    def of_operation(self, account_id: str, operation_id: str | None) -> MediaRow | None:
-        """What AI made for this operation, if it did."""
+    def by_operation(self, account_id: str, operation_id: str | None) -> MediaRow | None:
+        """Returns what AI generated for this operation."""
         return self._one(
             media.c.account_id == account_id, media.c.operation_id == operation_id, media.c.generated
         )
 
-    def of_key(self, key: str) -> MediaRow | None:
+    def by_key(self, key: str) -> MediaRow | None:
         return self._one(media.c.key == key)
 
     def many(self, media_ids: Collection[str], *, lock: bool = False) -> dict[str, MediaRow]:
-        """By id; `lock` keeps them as they are, and there, until the transaction ends."""
+        """Returns media by id. `lock` prevents changes and deletions until the transaction ends."""
         media_ids = [media_id for media_id in media_ids if is_id(media_id)]
         if lock:
             chosen = select(media.c.id).where(media.c.id.in_(media_ids)).order_by(media.c.id)
@@ -107,7 +109,9 @@ class Files:
         after: tuple[datetime, str] | None,
         limit: int,
     ) -> list[MediaRow]:
-        """Newest first; `after` is the last row's (created_at, id), `brand_ids` what a caller may reach."""
+        """Returns media, newest first. `after`: (created_at, id) of the last row of the page before. `brand_ids`: the
+        caller's reach.
+        """
         if brand_ids is not None:
             before_at, before_id = after or (_LAST, "")
             values = {"account_id": account_id, "reach": list(brand_ids), "limit": limit}
@@ -130,8 +134,8 @@ class Files:
         statement = insert(deletions).values(**values, deleted_at=clock_now())
         self._connection.execute(statement.on_conflict_do_nothing())
 
-    def deleted_by(self, account_id: str, operation_id: str | None) -> str | None:
-        """The id of what this operation deleted."""
+    def deleted_by_operation(self, account_id: str, operation_id: str | None) -> str | None:
+        """Returns the id of what this operation deleted."""
         own = (deletions.c.account_id == account_id, deletions.c.operation_id == (operation_id or ""))
         return self._connection.execute(select(deletions.c.media_id).where(*own)).scalar()
 
@@ -141,7 +145,7 @@ class Files:
         return self._connection.execute(statement).rowcount
 
     def set_jpeg(self, media_id: str, size_bytes: int) -> bool:
-        """Note that its JPEG is stored; false if the media is gone."""
+        """Notes that the JPEG copy is stored. Returns False if the media is gone."""
         statement = update(media).where(media.c.id == media_id).values(jpeg_size_bytes=size_bytes)
         return self._connection.execute(statement).rowcount == 1
 
@@ -160,7 +164,7 @@ class Files:
         )
 
     def take_unused(self, older_than: timedelta, limit: int) -> list[MediaRow]:
-        """Remove generated files that no post ever had (spec "AI generation")."""
+        """Deletes generated files that no post ever used (spec "AI generation"), and returns them."""
         unused = (
             select(media.c.id)
             .where(
@@ -174,7 +178,7 @@ class Files:
             .with_for_update(skip_locked=True)
         )
         found = self.many(self._connection.execute(unused).scalars().all())
-        # Locked after it was chosen: an attachment made in between shows now.
+        # Locked after they were chosen: an attachment made in between is visible now.
         free = [row for row in found.values() if row.scheduled_post_id is None]
         self._connection.execute(delete(media).where(media.c.id.in_([row.id for row in free])))
         return free

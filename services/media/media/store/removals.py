@@ -1,4 +1,4 @@
-"""Objects that are to go from the storage: statements. Everything here is real time."""
+"""SQL of objects to delete from the storage. All times are real time."""
 
 from collections.abc import Collection
 from datetime import timedelta
@@ -17,7 +17,7 @@ class Removals:
         self._connection = connection
 
     def add(self, stored: Collection[Stored], *, lease: timedelta = timedelta()) -> None:
-        """They are to go; with a `lease` the caller tries first."""
+        """Adds removals. With a `lease` the caller itself tries first."""
         if not stored:
             return
         rows = [
@@ -32,7 +32,7 @@ class Removals:
         self._connection.execute(insert(removals).values(rows).on_conflict_do_nothing())
 
     def claim(self, limit: int, lease: timedelta) -> list[Removal]:
-        """Take those that are due; each comes again after the lease unless it is done by then."""
+        """Claims due removals. Each is due again after the lease unless it is done by then."""
         due = (
             select(removals.c.key)
             .where(removals.c.due_at <= func.clock_timestamp())
@@ -48,15 +48,15 @@ class Removals:
         )
         return [Removal.of(row) for row in self._connection.execute(statement).mappings()]
 
-    def put_off(self, key: str, wait: timedelta) -> None:
+    def postpone(self, key: str, wait: timedelta) -> None:
         statement = update(removals).where(removals.c.key == key)
         self._connection.execute(statement.values(due_at=func.clock_timestamp() + wait))
 
     def done(self, keys: Collection[str]) -> None:
         self._connection.execute(delete(removals).where(removals.c.key.in_(keys)))
 
-    def unknown_keys(self, keys: Collection[str]) -> set[str]:
-        """Those that stand for nothing: no upload, no media, no removal."""
+    def orphan_keys(self, keys: Collection[str]) -> set[str]:
+        """Returns the keys that belong to no upload, media or removal."""
         known = text(
             f"SELECT key FROM {uploads.name} WHERE key = ANY(:keys) UNION SELECT key FROM {media.name}"
             f" WHERE key = ANY(:keys) UNION SELECT key FROM {removals.name} WHERE key = ANY(:keys)"

@@ -1,4 +1,4 @@
-"""Uploads in progress, and the storage an account uses: statements."""
+"""SQL of uploads in progress, and of the storage that an account uses."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,17 +9,17 @@ from chassis.db.clock import clock_now
 from media.models import uploads
 from media.names import is_id
 from media.records import Upload
-from media.store.attachments import BELIEVED_FOR
+from media.store.attachments import COUNTED_FOR
 
 _LOCK_ACCOUNT = text("SELECT pg_advisory_xact_lock(hashtextextended(:account_id, 0))")
-#: Reservations, media that no post has published yet, and published ones that another post waits with.
+#: Reservations, media that no post has published yet, and published media that a pending post has.
 _USED = text(
     """
     SELECT coalesce((SELECT sum(size_bytes) FROM uploads WHERE account_id = :account_id), 0)
          + coalesce((SELECT sum(size_bytes) FROM media WHERE account_id = :account_id AND published_at IS NULL), 0)
          + coalesce((SELECT sum(size_bytes) FROM media WHERE published_at IS NOT NULL AND id IN
                         (SELECT media_id FROM attachments WHERE account_id = :account_id
-                            AND (confirmed OR created_at > clock_now() - :believed_for))), 0)
+                            AND (confirmed OR created_at > clock_now() - :counted_for))), 0)
     """
 )
 _REAL_NOW = func.clock_timestamp()
@@ -32,25 +32,27 @@ class Uploads:
         self._connection = connection
 
     def lock_account(self, account_id: str) -> None:
-        """Until the transaction ends nobody else reserves storage of this account, in any process."""
+        """Locks the account's storage quota until the transaction ends."""
         self._connection.execute(_LOCK_ACCOUNT, {"account_id": account_id})
 
     def used_bytes(self, account_id: str) -> int:
-        """What counts against the account's storage (spec "Storage rules"), reservations included."""
-        values = {"account_id": account_id, "believed_for": BELIEVED_FOR}
+        """Returns what counts against the account's quota (spec "Storage rules"), reservations included."""
+        values = {"account_id": account_id, "counted_for": COUNTED_FOR}
         return int(self._connection.execute(_USED, values).scalar_one())
 
-    def add(self, values: dict[str, Any], lasts: timedelta) -> Upload:
-        statement = insert(uploads).values(created_at=clock_now(), expires_at=clock_now() + lasts, **values)
+    def add(self, values: dict[str, Any], valid_for: timedelta) -> Upload:
+        statement = insert(uploads).values(
+            created_at=clock_now(), expires_at=clock_now() + valid_for, **values
+        )
         return Upload.of(self._connection.execute(statement.returning(uploads)).mappings().one())
 
     def set_parts(self, upload_id: str, parts_id: str) -> bool:
-        """Note the storage's id of an upload in parts; false if the upload is gone."""
+        """Saves the storage's id of a multipart upload. Returns False if the upload is gone."""
         statement = update(uploads).where(uploads.c.id == upload_id).values(parts_id=parts_id)
         return self._connection.execute(statement).rowcount == 1
 
     def note_replaced(self, upload_id: str, size_bytes: int) -> None:
-        """What lies in the storage is about to be replaced by so many bytes."""
+        """Notes the size of the object that is about to replace the stored one."""
         statement = update(uploads).where(uploads.c.id == upload_id).values(replaced_bytes=size_bytes)
         self._connection.execute(statement)
 
@@ -61,7 +63,7 @@ class Uploads:
         return Upload.of(row) if row else None
 
     def claim(self, upload_id: str, lease: timedelta) -> Upload | None:
-        """Take it for a look at its bytes; None if it is gone or somebody else has it."""
+        """Claims the upload for an inspection. Returns None if it is gone or claimed already."""
         statement = (
             update(uploads)
             .where(uploads.c.id == upload_id, _is_free())
@@ -72,15 +74,15 @@ class Uploads:
         return Upload.of(row) if row else None
 
     def release(self, upload_id: str) -> None:
-        """Give a claim back."""
+        """Releases a claim."""
         self._connection.execute(update(uploads).where(uploads.c.id == upload_id).values(lease_until=None))
 
     def remove(self, upload_id: str) -> bool:
-        """End the reservation; false if it had ended."""
+        """Ends the reservation. Returns False if it had ended."""
         return self._connection.execute(delete(uploads).where(uploads.c.id == upload_id)).rowcount == 1
 
     def begun_parts(self, account_id: str, operation_id: str) -> Upload | None:
-        """The operation's upload in parts, if the storage knows it."""
+        """Returns the operation's multipart upload, if the storage knows it."""
         statement = select(uploads).where(
             uploads.c.account_id == account_id,
             uploads.c.operation_id == operation_id,
@@ -91,14 +93,14 @@ class Uploads:
         return Upload.of(row) if row else None
 
     def take_of_operation(self, account_id: str, operation_id: str) -> list[Upload]:
-        """End what an earlier try of the operation reserved, unless somebody looks at its bytes."""
+        """Ends what an earlier try of the operation reserved, unless it is being inspected. Returns it."""
         statement = delete(uploads).where(
             uploads.c.account_id == account_id, uploads.c.operation_id == operation_id, _is_free()
         )
         return [Upload.of(row) for row in self._connection.execute(statement.returning(uploads)).mappings()]
 
     def take_expired(self, limit: int) -> list[Upload]:
-        """End reservations whose time is over and whose bytes nobody looks at."""
+        """Ends expired reservations that are not being inspected. Returns them."""
         expired = (
             select(uploads.c.id)
             .where(uploads.c.expires_at < clock_now(), _is_free())

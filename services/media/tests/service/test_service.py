@@ -2,8 +2,12 @@
 
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+from media_kit import samples
+from media_kit.running_media import RunningMedia
 from urllib3.exceptions import ProtocolError
 
 from contracts import media as api
@@ -13,8 +17,8 @@ from contracts.events import PostMedia
 from contracts.record import Nothing
 
 
-def test_a_picture_comes_back_as_it_was_also_in_part(storage, make):
-    data = make.picture()
+def test_an_image_is_returned_unchanged_in_whole_and_in_ranges(storage: RunningMedia) -> None:
+    data = samples.picture()
     media = storage.upload(data, "My Ünïcode photo.JPG", "image/jpeg")
     assert (media.width, media.height, media.type, media.tier) == (40, 30, "photo", "elite")
     assert media.url.endswith("/My-Unicode-photo.jpg")
@@ -26,28 +30,28 @@ def test_a_picture_comes_back_as_it_was_also_in_part(storage, make):
     assert part.headers["Content-Range"] == f"bytes 3-9/{len(data)}"
 
 
-def test_the_list_and_the_storage_know_it(storage, make):
+def test_list_and_quota_include_the_upload(storage: RunningMedia) -> None:
     caller = storage.caller("usr_list")
-    media = storage.upload(make.picture(), "a.jpg", "image/jpeg", caller)
+    media = storage.upload(samples.picture(), "a.jpg", "image/jpeg", caller)
     listed = storage.service.list_media(caller, api.ListMedia())
     assert [it.media_id for it in listed.media] == [media.media_id]
     assert listed.quota == media.quota == storage.service.get_storage(caller, Nothing()).quota
     assert storage.service.get_media(caller, api.MediaId(id=media.media_id)) == listed.media[0]
 
 
-def test_a_refusal_crosses_the_bus_with_what_it_says(storage, make):
+def test_a_refusal_crosses_the_bus_with_its_details(storage: RunningMedia) -> None:
     free = storage.caller("usr_free", tier="free")
     for _ in range(4):
         request = api.BeginUpload(filename="a.png", mime_type="image/png", size_bytes=25 * 2**20)
         storage.service.begin_upload(free, request)
     with pytest.raises(ApiError, match="QUOTA_EXCEEDED") as caught:
-        storage.upload(make.picture(), "a.jpg", "image/jpeg", free)
+        storage.upload(samples.picture(), "a.jpg", "image/jpeg", free)
     assert caught.value.extras["quota"]["remaining_bytes"] == 0
 
 
-def test_a_deleted_files_object_goes_soon_and_its_address_at_once(storage, make):
+def test_a_deleted_files_address_ends_at_once_and_its_object_soon(storage: RunningMedia) -> None:
     caller = storage.caller()
-    media = storage.upload(make.picture(), "a.jpg", "image/jpeg", caller)
+    media = storage.upload(samples.picture(), "a.jpg", "image/jpeg", caller)
     address = storage.service.get_files(caller, api.GetFiles(media_ids=(media.media_id,))).files[0].source_url
     assert storage.http.request("GET", address).status == 200
     assert storage.service.delete_media(caller, api.MediaId(id=media.media_id)).success
@@ -56,15 +60,15 @@ def test_a_deleted_files_object_goes_soon_and_its_address_at_once(storage, make)
     storage.until(lambda: is_gone(storage, address))
 
 
-def is_gone(storage, address):
+def is_gone(storage: RunningMedia, address: str):
     try:
         return storage.http.request("GET", address).status == 404
     except ProtocolError:  # deleted while it was read
         return False
 
 
-def test_others_are_served_while_a_hostile_film_burns_its_time(storage, make):
-    data = make.recording(extra=make.element(0xEC) * 300_000)
+def test_other_calls_are_served_while_a_hostile_video_uses_its_time(storage: RunningMedia) -> None:
+    data = samples.recording(extra=samples.element(0xEC) * 300_000)
     codes = []
 
     def upload() -> None:
@@ -84,9 +88,9 @@ def test_others_are_served_while_a_hostile_film_burns_its_time(storage, make):
     assert slowest < 2.0
 
 
-def test_a_word_of_the_post_arrives_over_the_bus(storage, make):
+def test_the_posts_event_arrives_over_the_bus(storage: RunningMedia) -> None:
     caller = storage.caller()
-    media = storage.upload(make.picture(), "a.jpg", "image/jpeg", caller)
+    media = storage.upload(samples.picture(), "a.jpg", "image/jpeg", caller)
     storage.service.attach_media(
         caller, api.AttachMedia(post_id="pst_bus", media_ids=(media.media_id,), revision=1)
     )
@@ -97,12 +101,12 @@ def test_a_word_of_the_post_arrives_over_the_bus(storage, make):
 
 
 def test_an_upload_cut_off_by_kill_9_leaves_neither_object_nor_reservation(
-    running_service, bucket, make, gateway_of
-):
+    running_service: Callable[..., Any], bucket: dict[str, str], gateway_of: Callable[[Any], RunningMedia]
+) -> None:
     storage = gateway_of(running_service("media", env=bucket))
     caller, data = (
         storage.caller(),
-        make.recording(extra=make.element(0xEC) * 300_000 + make.element(0x1941A469)),
+        samples.recording(extra=samples.element(0xEC) * 300_000 + samples.element(0x1941A469)),
     )
     ticket = storage.begin(data, "a.webm", "video/webm", caller)
     request = api.CommitUpload(upload_id=ticket.upload_id, size_bytes=len(data))
@@ -110,7 +114,7 @@ def test_an_upload_cut_off_by_kill_9_leaves_neither_object_nor_reservation(
     storage.until(lambda: storage.ask("SELECT 1 FROM uploads WHERE lease_until > clock_timestamp()"))
     storage.service.kill()
     storage.run("UPDATE clock_shift SET shift = interval '16 minutes'")
-    storage.run("UPDATE uploads SET lease_until = clock_timestamp()")  # three minutes later
+    storage.run("UPDATE uploads SET lease_until = clock_timestamp()")  # the lease has passed
     storage.service.restart()
     storage.until(lambda: not storage.ask("SELECT 1 FROM uploads UNION ALL SELECT 1 FROM removals"))
     assert storage.service.get_storage(caller, Nothing()).quota.used_bytes == 0
@@ -119,7 +123,7 @@ def test_an_upload_cut_off_by_kill_9_leaves_neither_object_nor_reservation(
         looking.result()
 
 
-def test_the_operator_is_told_what_confines_the_decoder(storage):
+def test_the_operator_sees_what_confines_the_decoder(storage: RunningMedia) -> None:
     report = storage.service.get_sandbox(operator(), Nothing())
     assert (report.landlock_abi == 0) == ("landlock" in report.missing)
     assert report.seccomp == ("seccomp" not in report.missing)

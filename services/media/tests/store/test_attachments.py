@@ -1,17 +1,19 @@
-"""Attachments: provisional until the post's own word, which alone counts; nobody deletes what a post has."""
+"""Attachments: provisional until the post's own event, which alone counts. Attached files cannot be deleted."""
 
 import pytest
+from media_kit.world import World, at_once
 
 from contracts import media as api
+from contracts.caller import Caller
 from contracts.errors import ApiError
 from media.files import attachments, library
 
 
-def delete(world, media, caller=None):
+def delete(world: World, media, caller: Caller | None = None):
     return library.delete(world.context, caller or world.caller(), api.MediaId(id=media.media_id))
 
 
-def test_a_delete_repeated_by_its_operation_is_answered_as_before_for_two_days(world):
+def test_a_delete_repeated_by_its_operation_is_answered_as_before_for_two_days(world: World) -> None:
     media, caller = world.media(), world.caller()
     done = delete(world, media, caller)
     world.shift(hours=25)
@@ -26,11 +28,11 @@ def test_a_delete_repeated_by_its_operation_is_answered_as_before_for_two_days(w
         delete(world, media, caller)
 
 
-def post_of(world, media):
+def post_of(world: World, media):
     return library.show(world.context, world.caller(), api.MediaId(id=media.media_id)).scheduled_post_id
 
 
-def test_an_attached_file_is_in_use_at_once_and_says_by_which_post(world):
+def test_an_attached_file_is_in_use_at_once_and_says_by_which_post(world: World) -> None:
     media = world.media()
     attached = world.attach("pst_1", media)
     assert attached.media[0].scheduled_post_id == "pst_1"
@@ -38,7 +40,7 @@ def test_an_attached_file_is_in_use_at_once_and_says_by_which_post(world):
         delete(world, media)
 
 
-def test_the_first_pending_post_is_named(world):
+def test_the_first_pending_post_is_named(world: World) -> None:
     media = world.media()
     world.tell("pst_2", "pending", 1, media)
     world.shift(seconds=1)
@@ -48,7 +50,7 @@ def test_the_first_pending_post_is_named(world):
     assert post_of(world, media) == "pst_1"
 
 
-def test_nobody_attaches_what_is_not_his_or_not_there(world):
+def test_another_accounts_or_missing_media_cannot_be_attached(world: World) -> None:
     mine, of_brand = world.media(), world.media(world.caller(brand_ids=("brd_b",)))
     gone = world.media()
     delete(world, gone)
@@ -69,13 +71,13 @@ def test_nobody_attaches_what_is_not_his_or_not_there(world):
     assert post_of(world, mine) is None
 
 
-def test_files_come_back_in_the_order_asked_for(world):
+def test_files_are_returned_in_the_requested_order(world: World) -> None:
     media = [world.media() for _ in range(3)]
     for order in (media, media[::-1], [media[1], media[1]]):
         assert [it.media_id for it in world.attach("pst_1", *order).media] == [it.media_id for it in order]
 
 
-def test_of_attach_and_delete_at_once_one_wins_wholly(world, at_once):
+def test_simultaneous_attach_and_delete_have_one_winner(world: World) -> None:
     for number in range(10):
         media = world.media()
         attached, deleted = at_once(
@@ -89,9 +91,9 @@ def test_of_attach_and_delete_at_once_one_wins_wholly(world, at_once):
 
 
 @pytest.mark.parametrize("is_heard", [True, False])
-def test_a_try_whose_post_was_never_stored_keeps_no_file_once_the_operations_post_has_let_it_go(
-    world, is_heard
-):
+def test_a_try_without_a_stored_post_keeps_no_file_once_the_operations_post_releases_it(
+    world: World, is_heard: bool
+) -> None:
     media, other, caller = world.media(), world.media(), world.caller()
     world.attach("pst_1", media, other, caller=caller)
     world.attach("pst_2", media, caller=caller)
@@ -103,7 +105,9 @@ def test_a_try_whose_post_was_never_stored_keeps_no_file_once_the_operations_pos
     assert post_of(world, other) == "pst_3"
 
 
-def test_a_repeat_that_is_given_back_leaves_the_file_to_the_post_it_was_first_attached_for(world):
+def test_a_replayed_call_leaves_the_file_with_its_first_post(
+    world: World,
+) -> None:
     media, caller = world.media(), world.caller()
     world.attach("pst_1", media, caller=caller)
     world.attach("pst_2", media, caller=caller)
@@ -111,7 +115,7 @@ def test_a_repeat_that_is_given_back_leaves_the_file_to_the_post_it_was_first_at
     assert post_of(world, media) == "pst_1"
 
 
-def test_an_unconfirmed_attachment_ends_after_ten_minutes_and_a_confirmed_one_does_not(world):
+def test_an_unconfirmed_attachment_ends_after_ten_minutes_and_a_confirmed_one_does_not(world: World) -> None:
     lost, kept = world.media(), world.media()
     world.attach("pst_1", lost)
     world.attach("pst_2", kept)
@@ -125,7 +129,7 @@ def test_an_unconfirmed_attachment_ends_after_ten_minutes_and_a_confirmed_one_do
     assert post_of(world, kept) == "pst_2"
 
 
-def test_nobody_deletes_a_file_while_the_word_of_its_post_may_only_be_late(world):
+def test_a_file_is_not_deleted_while_its_posts_event_may_be_late(world: World) -> None:
     media = world.media()
     world.attach("pst_1", media)
     for hours in (1, 22):
@@ -139,7 +143,7 @@ def test_nobody_deletes_a_file_while_the_word_of_its_post_may_only_be_late(world
     assert delete(world, media).success
 
 
-def test_an_attachment_that_is_made_again_begins_anew(world):
+def test_a_repeated_attachment_begins_anew(world: World) -> None:
     media = world.media()
     world.attach("pst_1", media)
     world.shift(hours=23)
@@ -150,7 +154,7 @@ def test_an_attachment_that_is_made_again_begins_anew(world):
         delete(world, media)
 
 
-def test_an_edit_keeps_the_old_files_until_the_post_says_it_has_the_new(world):
+def test_an_edit_keeps_the_old_files_until_the_post_confirms_the_new_ones(world: World) -> None:
     old, new = world.media(), world.media()
     world.attach("pst_1", old)
     world.tell("pst_1", "pending", 1, old)
@@ -161,14 +165,14 @@ def test_an_edit_keeps_the_old_files_until_the_post_says_it_has_the_new(world):
     assert post_of(world, new) == "pst_1"
 
 
-def test_another_attach_takes_the_place_of_one_that_came_to_nothing(world):
+def test_a_new_attach_replaces_one_without_a_stored_post(world: World) -> None:
     first, second = world.media(), world.media()
     world.attach("pst_1", first)
     world.attach("pst_1", second)
     assert post_of(world, first) is None
 
 
-def test_an_older_word_that_comes_late_changes_nothing(world):
+def test_an_older_event_that_arrives_late_changes_nothing(world: World) -> None:
     media = world.media()
     world.tell("pst_1", "released", 3, media)
     world.tell("pst_1", "pending", 2, media)
@@ -178,7 +182,7 @@ def test_an_older_word_that_comes_late_changes_nothing(world):
     assert post_of(world, media) == "pst_1"
 
 
-def test_an_event_that_arrives_late_leaves_what_was_attached_for_a_later_revision(world):
+def test_an_event_that_arrives_late_leaves_what_was_attached_for_a_later_revision(world: World) -> None:
     media, other = world.media(), world.media()
     world.tell("pst_1", "pending", 1, media)
     world.attach("pst_1", other, revision=3)
@@ -188,7 +192,7 @@ def test_an_event_that_arrives_late_leaves_what_was_attached_for_a_later_revisio
 
 
 @pytest.mark.parametrize("clock_is", ["ahead", "behind"])
-def test_a_retry_keeps_its_file_whatever_the_clocks_of_the_services_say(world, clock_is):
+def test_a_retry_keeps_its_file_whatever_the_services_clocks_show(world: World, clock_is) -> None:
     media = world.media()
     world.tell("pst_1", "pending", 1, media)
     world.attach("pst_1", media, revision=3)  # the retry of a post that failed as its revision 2
@@ -202,7 +206,9 @@ def test_a_retry_keeps_its_file_whatever_the_clocks_of_the_services_say(world, c
 
 
 @pytest.mark.parametrize("state", ["released", "pending"])
-def test_a_retry_that_never_stores_its_post_keeps_a_confirmed_file_for_a_day_only(world, state):
+def test_a_retry_that_never_stores_its_post_keeps_a_confirmed_file_for_a_day_only(
+    world: World, state
+) -> None:
     media, other = world.media(), world.media()
     world.tell("pst_1", "pending", 1, media)
     world.attach("pst_1", media, revision=3)
@@ -214,7 +220,7 @@ def test_a_retry_that_never_stores_its_post_keeps_a_confirmed_file_for_a_day_onl
     assert delete(world, media).success
 
 
-def test_what_an_edit_attached_is_given_up_when_the_post_ends_as_that_revision(world):
+def test_an_edits_files_are_released_when_the_post_ends_at_that_revision(world: World) -> None:
     old, new = world.media(), world.media()
     world.tell("pst_1", "pending", 1, old)
     world.attach("pst_1", new, revision=2)
@@ -222,7 +228,9 @@ def test_what_an_edit_attached_is_given_up_when_the_post_ends_as_that_revision(w
     assert delete(world, new).success
 
 
-def test_an_edit_begun_before_a_cancel_is_not_given_up_by_the_detach_of_an_earlier_revision(world):
+def test_the_detach_of_an_earlier_revision_keeps_a_later_edits_files(
+    world: World,
+) -> None:
     old, new = world.media(), world.media()
     world.tell("pst_1", "pending", 1, old)
     world.attach("pst_1", new, revision=3)
@@ -231,7 +239,7 @@ def test_an_edit_begun_before_a_cancel_is_not_given_up_by_the_detach_of_an_earli
     assert post_of(world, new) == "pst_1"
 
 
-def test_detaching_is_at_once_and_may_be_said_again(world):
+def test_detaching_is_immediate_and_repeatable(world: World) -> None:
     media = world.media()
     world.tell("pst_1", "pending", 1, media)
     for _ in range(2):
@@ -239,17 +247,17 @@ def test_detaching_is_at_once_and_may_be_said_again(world):
     assert delete(world, media).success
 
 
-def test_a_word_said_before_a_post_was_detached_changes_nothing_and_the_next_one_does(world):
+def test_an_event_from_before_a_detach_changes_nothing_and_the_next_one_does(world: World) -> None:
     media = world.media()
     world.attach("pst_1", media)
     attachments.detach(world.context, api.DetachMedia(post_id="pst_1", revision=2))
     world.tell("pst_1", "pending", 1, media)
     assert post_of(world, media) is None
     world.tell("pst_1", "published", 2, media)
-    assert world.used() == 0  # as of what has been published
+    assert world.used() == 0  # of what has been published
 
 
-def test_a_word_about_files_that_are_gone_or_anothers_is_taken_for_the_rest(world):
+def test_an_event_with_missing_or_foreign_files_applies_to_the_rest(world: World) -> None:
     mine, gone, strangers = world.media(), world.media(), world.media(world.caller("usr_b"))
     delete(world, gone)
     world.tell("pst_1", "pending", 1, gone, strangers, mine)

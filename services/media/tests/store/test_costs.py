@@ -1,4 +1,4 @@
-"""What a list of files reads goes by what it shows, however many files the account has."""
+"""The cost of listing files depends on what is shown, not on how many files the account has."""
 
 import pytest
 from sqlalchemy import text
@@ -6,7 +6,7 @@ from sqlalchemy import text
 from chassis.db.database import Database
 from media.store.files import Files
 
-#: Files of the account: half of them under restrictions, of every 1,000 one under the restriction that is asked for.
+#: Files of the account: half of them under restrictions, one per 1,000 under the restriction that is listed.
 HISTORY = 20_000
 _FILL = """
     INSERT INTO media (id, upload_id, account_id, brand_ids, generated, key, filename, slug, mime_type, size_bytes,

@@ -1,32 +1,35 @@
-"""Files for posts that go out, and the JPEG of those that are none."""
+"""Files for posts that are sent, and JPEG copies of other images."""
 
 import io
 
 import pytest
 import urllib3
+from media_kit import samples
+from media_kit.world import World, at_once
 from PIL import Image
 
 from chassis.sandbox.pool import SandboxPool
 from contracts import media as api
+from contracts.caller import Caller
 from contracts.errors import ApiError
 from media.files import downloads, library
 
 
-def upload(world, data, mime_type):
-    fields = {"filename": f"a.{world.make.ENDINGS[mime_type]}", "mime_type": mime_type}
+def upload(world: World, data: bytes, mime_type: str):
+    fields = {"filename": f"a.{samples.ENDINGS[mime_type]}", "mime_type": mime_type}
     return world.commit(world.put(data, **fields), len(data))
 
 
-def get(world, *media, caller=None, jpeg=False):
+def get(world: World, *media, caller: Caller | None = None, jpeg=False):
     request = api.GetFiles(media_ids=tuple(it.media_id for it in media), jpeg=jpeg)
     return downloads.get_files(world.context, caller or world.caller(), request).files
 
 
-def opened(address):
+def opened(address: str):
     return Image.open(io.BytesIO(urllib3.request("GET", address).data))
 
 
-def test_bytes_and_the_public_address_in_the_order_asked_for(world):
+def test_urls_are_returned_in_the_requested_order(world: World) -> None:
     first, second = world.media(), world.media()
     found = get(world, second, first)
     assert [it.media_id for it in found] == [second.media_id, first.media_id]
@@ -36,7 +39,7 @@ def test_bytes_and_the_public_address_in_the_order_asked_for(world):
         get(world, first, caller=world.caller("usr_b"))
 
 
-def test_a_see_through_picture_becomes_a_jpeg_on_white(world):
+def test_a_transparent_image_becomes_a_jpeg_on_white(world: World) -> None:
     file = io.BytesIO()
     Image.new("RGBA", (20, 10), (0, 0, 0, 0)).save(file, "PNG")
     (made,) = get(world, upload(world, file.getvalue(), "image/png"), jpeg=True)
@@ -46,16 +49,16 @@ def test_a_see_through_picture_becomes_a_jpeg_on_white(world):
 
 
 @pytest.mark.parametrize("mime_type", ["image/gif", "image/webp"])
-def test_an_animation_becomes_its_first_frame(world, mime_type):
-    (made,) = get(world, upload(world, world.make.animation(mime_type), mime_type), jpeg=True)
+def test_an_animation_becomes_its_first_frame(world: World, mime_type: str) -> None:
+    (made,) = get(world, upload(world, samples.animation(mime_type), mime_type), jpeg=True)
     with opened(made.source_url) as image:
         assert image.size == (20, 10)
         assert max(image.getpixel((5, 5))) < 20
 
 
 @pytest.mark.parametrize("mime_type", ["image/png", "image/webp"])
-def test_a_lying_picture_becomes_an_upright_jpeg(world, mime_type):
-    media = upload(world, world.make.placed(mime_type, 6), mime_type)
+def test_a_rotated_image_becomes_an_upright_jpeg(world: World, mime_type: str) -> None:
+    media = upload(world, samples.placed(mime_type, 6), mime_type)
     (made,) = get(world, media, jpeg=True)
     with opened(made.source_url) as image:
         assert image.size == (made.width, made.height) == (30, 40)
@@ -64,31 +67,31 @@ def test_a_lying_picture_becomes_an_upright_jpeg(world, mime_type):
         assert not image.getexif()
 
 
-def test_jpegs_and_films_stay_what_they_are(world):
-    photo = upload(world, world.make.picture(), "image/jpeg")
-    film = upload(world, world.make.film(), "video/mp4")
+def test_jpegs_and_videos_are_not_converted(world: World) -> None:
+    photo = upload(world, samples.picture(), "image/jpeg")
+    film = upload(world, samples.film(), "video/mp4")
     assert [it.mime_type for it in get(world, photo, film, jpeg=True)] == ["image/jpeg", "video/mp4"]
 
 
-def test_the_jpeg_is_made_once_is_public_does_not_count_and_goes_with_its_picture(world, at_once):
+def test_the_jpeg_copy_is_made_once_is_public_uncounted_and_deleted_with_its_image(world: World) -> None:
     media = world.media()
     results = at_once(4, lambda _: get(world, media, jpeg=True)[0])
     assert len({(it.public_url, it.size_bytes) for it in results}) == 1
-    assert len(world.objects()) == 2
+    assert len(world.object_names()) == 2
     assert world.used() == media.size_bytes
     key, filename = results[0].public_url.split("/")[-2:]
     located = library.locate(world.context, api.LocateFile(key=key, filename=filename))
     assert (located.mime_type, located.size_bytes) == ("image/jpeg", results[0].size_bytes)
-    world.context.workshop.close()
-    world.context.workshop = None  # nothing is made again
+    world.context.sandbox_pool.close()
+    world.context.sandbox_pool = None  # no copy is made again
     assert get(world, media, jpeg=True)[0].size_bytes == results[0].size_bytes
-    world.context.workshop = SandboxPool("media.decoder.functions")
+    world.context.sandbox_pool = SandboxPool("media.decoder.functions")
     library.delete(world.context, world.caller(), api.MediaId(id=media.media_id))
     world.sweep()
-    assert world.objects() == set()
+    assert world.object_names() == set()
 
 
-def test_a_jpeg_larger_than_every_platform_takes_is_made_anew(world):
+def test_a_jpeg_copy_over_the_platforms_limit_is_made_anew(world: World) -> None:
     media = world.media()
     (made,) = get(world, media, jpeg=True)
     for size in (downloads.MAX_JPEG_BYTES, downloads.MAX_JPEG_BYTES + 1):
@@ -98,22 +101,24 @@ def test_a_jpeg_larger_than_every_platform_takes_is_made_anew(world):
     assert world.ask("SELECT jpeg_size_bytes FROM media") == [(made.size_bytes,)]
 
 
-def test_a_picture_deleted_while_its_jpeg_is_made_leaves_nothing(world, monkeypatch):
+def test_an_image_deleted_during_its_conversion_leaves_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     media = world.media()
-    run = world.context.workshop.run
+    run = world.context.sandbox_pool.run
 
     def deleted_meanwhile(*arguments):
         library.delete(world.context, world.caller(), api.MediaId(id=media.media_id))
         world.sweep()
         return run(*arguments)
 
-    monkeypatch.setattr(world.context.workshop, "run", deleted_meanwhile)
+    monkeypatch.setattr(world.context.sandbox_pool, "run", deleted_meanwhile)
     with pytest.raises(ApiError, match="NOT_FOUND"):
         get(world, media, jpeg=True)
-    assert world.objects() == set()
+    assert world.object_names() == set()
 
 
-def test_an_address_is_found_by_its_whole_name_and_not_after_its_file_was_deleted(world):
+def test_an_address_is_found_by_its_whole_name_and_not_after_its_file_was_deleted(world: World) -> None:
     media = world.media()
     key, filename = media.url.split("/")[-2:]
     assert (

@@ -1,11 +1,15 @@
-"""What a film's headers leave open is asked of ffprobe: here a small one that tells what it was given."""
+"""ffprobe adds what a video's headers lack. Here a small script plays it and reports its input."""
 
 import os
 import stat
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
+from media_kit import samples
+from media_kit.world import World
 
 from chassis.sandbox.pool import Limits, SandboxPool
 from media.inspection import ffprobe
@@ -13,7 +17,7 @@ from media.inspection import ffprobe
 FILM = {"filename": "a.webm", "mime_type": "video/webm"}
 PACKETS = "".join(f"packet|pts_time={n / 10:.6f}|duration_time=0.100000\n" for n in range(9_000))
 STREAMS = "stream|width=640|height=480|side_data|rotation=-90\n\nstream|\n"
-#: Tells what it knows, eats the film, and answers. It may write nowhere else than to its output.
+#: Reports its arguments and environment, reads the video, and answers. It can write to its output alone.
 FAKE = """#!{python} -IS
 import os, sys
 film = sys.stdin.buffer.read() if {reads} else b""
@@ -26,21 +30,21 @@ sys.stdout.flush()
 
 
 @pytest.fixture
-def path(tmp_path):
+def path(tmp_path: Path):
     return tmp_path / "ffprobe"
 
 
 @pytest.fixture
-def ffprobe(world, path, monkeypatch):
-    """`ffprobe(answer)` makes one and has the house ask it; a list of what each run of it told first."""
+def fake_ffprobe(world: World, path: Path, monkeypatch: pytest.MonkeyPatch):
+    """`fake_ffprobe(answer)` creates one and configures it. Returns the list of what each run reported first."""
     told: list[str] = []
 
-    class Recorded(ffprobe.Output):
+    class Recorded(ffprobe.ProbeOutput):
         def read(self):
             told.append(self.head.decode("ascii", "replace"))
             return super().read()
 
-    monkeypatch.setattr(ffprobe, "Output", Recorded)
+    monkeypatch.setattr(ffprobe, "ProbeOutput", Recorded)
 
     def make(answer: str = PACKETS + STREAMS, *, reads: bool = True, then: str = "") -> list[str]:
         python = os.path.realpath(sys.executable)
@@ -52,20 +56,24 @@ def ffprobe(world, path, monkeypatch):
     return make
 
 
-def kept(world, data, **film):
+def kept(world: World, data: bytes, **film):
     film = film or FILM
     return world.commit(world.put(data, **film), len(data))
 
 
-def test_the_length_of_a_live_recording_is_what_ffprobe_says(world, make, ffprobe):
-    ffprobe()
-    media = kept(world, make.recording(live=True, timed=False))
+def test_a_live_recording_gets_its_duration_from_ffprobe(
+    world: World, fake_ffprobe: Callable[..., list[str]]
+) -> None:
+    fake_ffprobe()
+    media = kept(world, samples.recording(live=True, timed=False))
     assert (media.width, media.height, media.duration_seconds) == (64, 48, 900.0)
 
 
-def test_it_is_fed_the_film_and_knows_no_address_no_file_and_no_secret(world, make, ffprobe, monkeypatch):
+def test_ffprobe_gets_the_video_and_no_address_file_or_secret(
+    world: World, fake_ffprobe: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("S3_SECRET_KEY", "secret")
-    told, data = ffprobe(), make.recording(live=True, timed=False)
+    told, data = fake_ffprobe(), samples.recording(live=True, timed=False)
     kept(world, data)
     asked, *known = told[0][: told[0].index("packet|")].splitlines()
     read = known.pop()
@@ -78,15 +86,19 @@ def test_it_is_fed_the_film_and_knows_no_address_no_file_and_no_secret(world, ma
     assert int(read) == len(data)
 
 
-def test_what_the_headers_tell_is_asked_of_nobody(world, make, ffprobe):
-    told = ffprobe()
-    assert kept(world, make.recording()).duration_seconds == 2.5
+def test_ffprobe_is_not_run_when_the_headers_are_complete(
+    world: World, fake_ffprobe: Callable[..., list[str]]
+) -> None:
+    told = fake_ffprobe()
+    assert kept(world, samples.recording()).duration_seconds == 2.5
     assert not told
 
 
-def test_the_size_of_a_film_that_lies_is_as_it_is_shown(world, make, ffprobe):
-    ffprobe()
-    media = kept(world, make.film(size=(0, 0)), filename="a.mp4", mime_type="video/mp4")
+def test_the_size_of_a_rotated_video_is_as_displayed(
+    world: World, fake_ffprobe: Callable[..., list[str]]
+) -> None:
+    fake_ffprobe()
+    media = kept(world, samples.film(size=(0, 0)), filename="a.mp4", mime_type="video/mp4")
     assert (media.width, media.height, media.duration_seconds) == (480, 640, 2.5)
 
 
@@ -106,20 +118,24 @@ def test_the_size_of_a_film_that_lies_is_as_it_is_shown(world, make, ffprobe):
     ],
 )
 @pytest.mark.parametrize("reads", [True, False])
-def test_a_film_is_taken_whatever_ffprobe_makes_of_it(world, make, ffprobe, answer, then, reads):
-    ffprobe(answer, then=then, reads=reads)
-    media = kept(world, make.recording(live=True, timed=False))
+def test_a_video_is_accepted_whatever_ffprobe_answers(
+    world: World, fake_ffprobe: Callable[..., list[str]], answer: str, then: str, reads: bool
+) -> None:
+    fake_ffprobe(answer, then=then, reads=reads)
+    media = kept(world, samples.recording(live=True, timed=False))
     assert (media.width, media.height, media.duration_seconds) == (64, 48, None)
 
 
-def test_an_ffprobe_that_never_ends_is_ended(world, make, ffprobe):
-    world.context.workshop.close()
-    world.context.workshop = SandboxPool("media.decoder.functions", Limits(seconds=1))
-    ffprobe(then="while True: pass")
-    assert kept(world, make.recording(live=True, timed=False)).duration_seconds == 900.0
+def test_an_ffprobe_that_never_ends_is_killed(world: World, fake_ffprobe: Callable[..., list[str]]) -> None:
+    world.context.sandbox_pool.close()
+    world.context.sandbox_pool = SandboxPool("media.decoder.functions", Limits(seconds=1))
+    fake_ffprobe(then="while True: pass")
+    assert kept(world, samples.recording(live=True, timed=False)).duration_seconds == 900.0
 
 
-def test_one_that_is_gone_since_the_start_tells_nothing(world, make, ffprobe, path):
-    ffprobe()
+def test_a_removed_ffprobe_is_not_an_error(
+    world: World, fake_ffprobe: Callable[..., list[str]], path: Path
+) -> None:
+    fake_ffprobe()
     path.unlink()
-    assert kept(world, make.recording(live=True, timed=False)).duration_seconds is None
+    assert kept(world, samples.recording(live=True, timed=False)).duration_seconds is None

@@ -1,12 +1,14 @@
-"""Storage: reserved before the bytes come, exact however many come at once, given back when they go."""
+"""Storage quota: reserved before the bytes arrive, exact for simultaneous calls, released with the files."""
 
 import pytest
+from media_kit import samples
+from media_kit.world import World, at_once
 
 from contracts.errors import ApiError
 from contracts.plans import MB, PLANS
 
 
-def test_fifty_uploads_at_once_never_reserve_more_than_there_is(world, at_once):
+def test_fifty_simultaneous_uploads_never_exceed_the_quota(world: World) -> None:
     free = world.caller(tier="free")
     size = 3 * MB
     results = at_once(50, lambda _: world.begin(size, free))
@@ -17,12 +19,12 @@ def test_fifty_uploads_at_once_never_reserve_more_than_there_is(world, at_once):
     assert world.used() == room * size
 
 
-def test_accounts_do_not_share_storage(world):
+def test_accounts_do_not_share_storage(world: World) -> None:
     world.begin(20 * MB)
     assert world.used("usr_b") == 0
 
 
-def test_a_file_over_the_tiers_limit_is_refused_and_one_of_just_that_size_is_not(world):
+def test_a_file_over_the_tiers_limit_is_refused_and_one_of_just_that_size_is_not(world: World) -> None:
     free = world.caller(tier="free")
     with pytest.raises(ApiError, match="FILE_TOO_LARGE") as caught:
         world.begin(25 * MB + 1, free)
@@ -30,7 +32,7 @@ def test_a_file_over_the_tiers_limit_is_refused_and_one_of_just_that_size_is_not
     world.begin(25 * MB, free)
 
 
-def test_the_refusal_says_how_much_is_left(world):
+def test_the_refusal_says_how_much_is_left(world: World) -> None:
     free = world.caller(tier="free")
     for _ in range(4):
         world.begin(24 * MB, free)
@@ -39,7 +41,7 @@ def test_the_refusal_says_how_much_is_left(world):
     assert caught.value.extras["quota"].remaining_bytes == 4 * MB
 
 
-def test_an_empty_file_and_an_unknown_type_reserve_nothing(world):
+def test_an_empty_file_and_an_unknown_type_reserve_nothing(world: World) -> None:
     for fields, code in (
         ({"size_bytes": 0}, "INVALID_FILE_CONTENT"),
         ({"size_bytes": 1, "mime_type": "image/svg+xml"}, "UPLOAD_ERROR"),
@@ -50,7 +52,7 @@ def test_an_empty_file_and_an_unknown_type_reserve_nothing(world):
     assert world.used() == 0
 
 
-def test_a_file_counts_until_the_post_it_is_attached_to_is_out(world):
+def test_a_file_counts_until_the_post_it_is_attached_to_is_out(world: World) -> None:
     media = world.media()
     assert media.quota.used_bytes == media.size_bytes == world.used()
     world.attach("pst_1", media)
@@ -60,7 +62,7 @@ def test_a_file_counts_until_the_post_it_is_attached_to_is_out(world):
     assert world.used() == 0
 
 
-def test_a_file_that_another_post_waits_with_still_counts(world):
+def test_a_file_of_another_pending_post_still_counts(world: World) -> None:
     media = world.media()
     world.tell("pst_1", "pending", 1, media)
     world.tell("pst_2", "pending", 1, media)
@@ -70,7 +72,9 @@ def test_a_file_that_another_post_waits_with_still_counts(world):
     assert world.used() == 0
 
 
-def test_a_file_that_is_out_counts_no_longer_than_ten_minutes_for_a_post_that_was_never_stored(world):
+def test_a_published_file_counts_ten_minutes_at_most_for_a_post_that_was_never_stored(
+    world: World,
+) -> None:
     media = world.media()
     world.tell("pst_1", "published", 1, media)
     world.attach("pst_2", media)
@@ -82,21 +86,21 @@ def test_a_file_that_is_out_counts_no_longer_than_ten_minutes_for_a_post_that_wa
     assert world.used() == 0
 
 
-def test_a_cancelled_posts_file_counts_until_it_is_deleted(world):
+def test_a_cancelled_posts_file_counts_until_it_is_deleted(world: World) -> None:
     media = world.media()
     world.tell("pst_1", "pending", 1, media)
     world.tell("pst_1", "released", 2, media)
     assert world.used() == media.size_bytes
 
 
-def test_a_smaller_file_than_announced_counts_as_what_it_is(world):
-    data = world.make.placed("image/png")
+def test_a_file_smaller_than_announced_counts_its_own_size(world: World) -> None:
+    data = samples.placed("image/png")
     media = world.commit(world.put(data), len(data))
     assert media.size_bytes < len(data)
     assert world.used() == media.size_bytes
 
 
-def test_what_a_dead_worker_reserved_is_room_for_the_next_of_the_same_operation(world):
+def test_a_dead_workers_reservation_is_freed_for_the_same_operation(world: World) -> None:
     free, film = world.caller(tier="free"), {"filename": "a.mp4", "mime_type": "video/mp4", "generated": True}
     for _ in range(4):
         world.begin(24 * MB, free)
@@ -107,7 +111,7 @@ def test_what_a_dead_worker_reserved_is_room_for_the_next_of_the_same_operation(
     assert world.ask("SELECT key FROM removals") == [first]
 
 
-def test_what_is_being_looked_at_is_nobodys_room(world):
+def test_an_upload_under_inspection_keeps_its_reservation(world: World) -> None:
     free, film = world.caller(tier="free"), {"filename": "a.mp4", "mime_type": "video/mp4", "generated": True}
     for _ in range(4):
         world.begin(24 * MB, free)

@@ -12,7 +12,7 @@ from chassis.db.schema import metadata as chassis_metadata
 from media.models import metadata
 
 
-def test_times_come_in_utc_whatever_zone_the_server_has(database_for: Callable[[str], str]) -> None:
+def test_times_are_utc_in_any_server_time_zone(database_for: Callable[[str], str]) -> None:
     url = database_for("media")
     setting = Database(url)
     with setting.transaction() as connection:

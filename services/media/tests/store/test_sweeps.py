@@ -1,4 +1,4 @@
-"""Clean-up by the clock, which the tests move; and a storage that is away."""
+"""Clean-up by the clock, which the tests move, and with a storage that is away."""
 
 import itertools
 from datetime import timedelta
@@ -6,6 +6,8 @@ from unittest.mock import Mock
 
 import pytest
 import urllib3
+from media_kit import samples
+from media_kit.world import World, at_once
 from sqlalchemy import text
 
 from contracts import media as api
@@ -15,30 +17,30 @@ from media.files import library, multipart_uploads
 from media.store.attachments import Attachments
 
 
-def test_a_reservation_ends_after_fifteen_minutes_with_its_bytes(world):
-    world.put(world.make.picture("image/png"))
+def test_a_reservation_ends_after_fifteen_minutes_with_its_bytes(world: World) -> None:
+    world.put(samples.picture("image/png"))
     world.shift(minutes=14)
     world.sweep()
-    assert len(world.objects()) == 1
+    assert len(world.object_names()) == 1
     world.shift(minutes=2)
     world.sweep()
-    assert world.objects() == set()
+    assert world.object_names() == set()
     assert world.used() == 0
     assert world.ask("SELECT 1 FROM removals") == []
 
 
-def test_an_upload_that_is_being_looked_at_is_left_alone_until_its_lease_lapses(world):
-    world.put(world.make.picture("image/png"))
+def test_an_upload_under_inspection_stays_until_its_lease_lapses(world: World) -> None:
+    world.put(samples.picture("image/png"))
     world.run("UPDATE uploads SET lease_until = clock_timestamp() + interval '1 minute'")
     world.shift(hours=1)
     world.sweep()
-    assert len(world.objects()) == 1
+    assert len(world.object_names()) == 1
     world.run("UPDATE uploads SET lease_until = clock_timestamp()")
     world.sweep()
-    assert world.objects() == set()
+    assert world.object_names() == set()
 
 
-def test_bytes_that_arrive_after_their_reservation_ended_are_found_within_hours(world):
+def test_bytes_that_arrive_after_their_reservation_ended_are_found_within_hours(world: World) -> None:
     ticket = world.begin(100)
     world.shift(minutes=16)
     world.sweep()
@@ -46,57 +48,61 @@ def test_bytes_that_arrive_after_their_reservation_ended_are_found_within_hours(
     media = world.media()
     world.shift(hours=2)
     world.sweep()
-    assert world.objects() == {"/".join(media.url.split("/")[-2:])}
+    assert world.object_names() == {"/".join(media.url.split("/")[-2:])}
 
 
-def test_a_young_object_without_a_row_and_names_that_are_not_ours_are_left(world):
+def test_a_young_object_without_a_row_and_names_that_are_not_ours_are_left(world: World) -> None:
     key = "A" * 22
     for name in (f"{key}/x.png", "backup/x.png"):
-        world.context.objects.put(name, [b"x"], 1, "image/png")
+        world.context.bucket.put(name, [b"x"], 1, "image/png")
     world.sweep()
-    assert len(world.objects()) == 2
+    assert len(world.object_names()) == 2
     world.shift(hours=2)
     world.sweep()
-    assert world.objects() == {"backup/x.png"}
+    assert world.object_names() == {"backup/x.png"}
 
 
-def test_the_bucket_is_looked_through_once_an_hour_by_one_of_all(world, at_once):
+def test_the_bucket_is_searched_once_an_hour_by_one_replica(world: World) -> None:
     looked = []
-    names = world.context.objects.names
-    world.context.objects.names = lambda *after: looked.append(1) or names(*after)
+    names = world.context.bucket.names
+    world.context.bucket.names = lambda *after: looked.append(1) or names(*after)
     at_once(4, lambda _: sweeps.remove_orphans(world.context))
     assert len(looked) == 1
 
 
-def strangers(world, count):
-    """Objects that belong to nothing, and are old enough; their names in order."""
+def strangers(world: World, count):
+    """Puts old objects without a row. Returns their names in order."""
     names = [f"{letter * 22}/x.png" for letter in "ABCDEFGH"[:count]]
     for name in names:
-        world.context.objects.put(name, [b"x"], 1, "image/png")
+        world.context.bucket.put(name, [b"x"], 1, "image/png")
     world.shift(hours=2)
     return names
 
 
-def test_a_large_bucket_is_looked_through_a_stretch_at_a_time_without_a_pause(world, monkeypatch):
+def test_a_large_bucket_is_searched_in_parts_without_a_pause(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sweeps, "_PAGE", 2)
     monkeypatch.setattr(sweeps, "_PAGES", 1)
     names = strangers(world, 5)
     left = []
     while sweeps.remove_orphans(world.context):
-        left.append(len(world.objects()))
+        left.append(len(world.object_names()))
     assert left == [3, 1]
-    assert world.objects() == set()
-    for name in names:  # from its beginning again, the next time
-        world.context.objects.put(name, [b"x"], 1, "image/png")
+    assert world.object_names() == set()
+    for name in names:  # from the beginning again, the next time
+        world.context.bucket.put(name, [b"x"], 1, "image/png")
     world.shift(hours=2)
     world.sweep()
-    assert world.objects() == set()
+    assert world.object_names() == set()
 
 
-def test_a_look_through_the_bucket_that_is_cut_off_goes_on_where_it_was(world, monkeypatch):
+def test_an_interrupted_search_of_the_bucket_continues_where_it_was(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sweeps, "_PAGE", 2)
     strangers(world, 5)
-    listed, asked = world.context.objects.names, []
+    listed, asked = world.context.bucket.names, []
 
     def cut_off(after=None):
         asked.append(after)
@@ -104,19 +110,19 @@ def test_a_look_through_the_bucket_that_is_cut_off_goes_on_where_it_was(world, m
         raise ApiError(SERVICE_UNAVAILABLE)
 
     with monkeypatch.context() as patch:
-        patch.setattr(world.context.objects, "names", cut_off)
+        patch.setattr(world.context.bucket, "names", cut_off)
         for _ in range(2):
             world.shift(hours=2)
             with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
                 sweeps.remove_orphans(world.context)
     assert asked == [None, "B" * 22 + "/x.png"]
-    assert world.objects() == {"E" * 22 + "/x.png"}
+    assert world.object_names() == {"E" * 22 + "/x.png"}
     world.shift(hours=2)
     world.sweep()
-    assert world.objects() == set()
+    assert world.object_names() == set()
 
 
-def test_generated_files_that_no_post_had_go_after_a_day(world):
+def test_unused_generated_files_are_removed_after_a_day(world: World) -> None:
     unused = world.media(generated=True)
     attached = world.media(generated=True)
     cancelled = world.media(generated=True)
@@ -126,15 +132,15 @@ def test_generated_files_that_no_post_had_go_after_a_day(world):
     world.tell("pst_2", "released", 2, cancelled)
     world.shift(hours=23)
     world.sweep()
-    assert len(world.objects()) == 4
+    assert len(world.object_names()) == 4
     world.shift(hours=2)
     world.sweep()
     listed = library.show_list(world.context, world.caller(), api.ListMedia()).media
     assert {it.media_id for it in listed} == {attached.media_id, cancelled.media_id, uploaded.media_id}
-    assert not any(unused.url.endswith(name) for name in world.objects())
+    assert not any(unused.url.endswith(name) for name in world.object_names())
 
 
-def test_a_generated_file_about_to_be_attached_is_not_taken_away(world):
+def test_a_generated_file_about_to_be_attached_is_not_removed(world: World) -> None:
     media = world.media(generated=True)
     world.shift(hours=25)
     world.attach("pst_1", media)
@@ -144,7 +150,7 @@ def test_a_generated_file_about_to_be_attached_is_not_taken_away(world):
     )
 
 
-def test_a_generated_file_waits_for_the_late_word_of_its_post(world):
+def test_a_generated_file_waits_for_its_posts_late_event(world: World) -> None:
     media = world.media(generated=True)
     world.shift(hours=23, minutes=55)
     world.attach("pst_1", media)
@@ -156,39 +162,41 @@ def test_a_generated_file_waits_for_the_late_word_of_its_post(world):
     world.sweep()
     held = library.show(world.context, world.caller(), api.MediaId(id=media.media_id))
     assert held.scheduled_post_id == "pst_1"
-    assert len(world.objects()) == 1
+    assert len(world.object_names()) == 1
 
 
-def test_a_generated_file_of_a_post_that_was_never_stored_goes_a_day_later(world):
+def test_a_generated_file_of_a_post_that_was_never_stored_is_removed_a_day_later(world: World) -> None:
     media = world.media(generated=True)
     world.attach("pst_1", media)
     world.shift(hours=25)
     world.sweep()
-    assert world.objects() == set()
+    assert world.object_names() == set()
 
 
-def test_deleting_outlives_a_storage_that_is_away(world, monkeypatch):
+def test_deletion_is_retried_after_an_outage_of_the_storage(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     media = world.media()
 
     def away(*_):
         raise ApiError(SERVICE_UNAVAILABLE)
 
     with monkeypatch.context() as patch:
-        patch.setattr(world.context.objects, "remove_key", away)
+        patch.setattr(world.context.bucket, "remove_key", away)
         library.delete(world.context, world.caller(), api.MediaId(id=media.media_id))
         world.sweep()
         world.run("UPDATE removals SET due_at = clock_timestamp()")
         world.sweep()
     assert world.ask("SELECT attempts FROM removals") == [(2,)]
-    assert len(world.objects()) == 1
+    assert len(world.object_names()) == 1
     assert world.used() == 0
     world.run("UPDATE removals SET due_at = clock_timestamp()")
     world.sweep()
-    assert world.objects() == set()
+    assert world.object_names() == set()
     assert world.ask("SELECT 1 FROM removals") == []
 
 
-def test_half_an_upload_in_parts_is_aborted_after_a_day(world):
+def test_an_unfinished_multipart_upload_is_aborted_after_a_day(world: World) -> None:
     request = api.BeginParts(
         filename="a.mp4", mime_type="video/mp4", size_bytes=multipart_uploads.PART_BYTES + 5
     )
@@ -198,10 +206,10 @@ def test_half_an_upload_in_parts_is_aborted_after_a_day(world):
     world.sweep()
     assert world.used() == 0
     assert urllib3.request("PUT", begun.parts[1].url, body=b"12345").status == 404
-    assert world.objects() == set()
+    assert world.object_names() == set()
 
 
-def test_what_posts_said_long_ago_is_forgotten(world):
+def test_old_revisions_of_posts_are_forgotten(world: World) -> None:
     media = world.media()
     world.tell("pst_1", "published", 1, media)
     world.tell("pst_2", "pending", 1, media)
@@ -212,7 +220,7 @@ def test_what_posts_said_long_ago_is_forgotten(world):
     assert world.ask(looked_at) == [], "a post that waits for weeks is not looked at by every tick"
 
 
-def test_what_posts_said_long_ago_is_found_by_its_index(world):
+def test_old_revisions_of_posts_are_found_by_index(world: World) -> None:
     asked = Mock()
     Attachments(asked).forget_posts(timedelta(days=30), 100)
     with world.database.transaction() as connection:

@@ -1,24 +1,26 @@
-"""Uploads: kept or removed, once; a generation's file exists once however often it is kept."""
+"""Uploads: kept or removed, once. A generated file exists once, however often it is committed."""
 
 import threading
 
 import msgspec
 import pytest
+from media_kit import samples
+from media_kit.world import World, at_once
 from sqlalchemy.exc import IntegrityError
 
 from chassis.sandbox.pool import Limits, SandboxPool
 from contracts import media as api
 from contracts.errors import ApiError
 from media.files import library, uploads
-from media.storage.bucket import Objects
+from media.storage.bucket import Bucket
 
 
-def test_a_refused_file_leaves_nothing(world):
+def test_a_refused_file_leaves_nothing(world: World) -> None:
     data = b"<html></html>"
     ticket = world.put(data)
     with pytest.raises(ApiError, match="INVALID_FILE_CONTENT"):
         world.commit(ticket, len(data))
-    assert world.objects() == set()
+    assert world.object_names() == set()
     assert world.used() == 0
     assert world.ask("SELECT 1 FROM uploads UNION ALL SELECT 1 FROM removals") == []
     with pytest.raises(ApiError, match="NOT_FOUND"):
@@ -26,42 +28,44 @@ def test_a_refused_file_leaves_nothing(world):
 
 
 @pytest.mark.parametrize("arrived", [-1, 1])
-def test_what_is_not_as_long_as_announced_is_refused(world, arrived):
-    data = world.make.picture("image/png")
+def test_a_file_of_another_size_than_announced_is_refused(world: World, arrived) -> None:
+    data = samples.picture("image/png")
     ticket = world.put(data)
     with pytest.raises(ApiError, match="UPLOAD_ERROR"):
         world.commit(ticket, len(data) + arrived)
-    assert world.objects() == set()
+    assert world.object_names() == set()
 
 
-def test_a_file_larger_than_its_reservation_is_refused(world):
-    data = world.make.picture("image/png")
+def test_a_file_larger_than_its_reservation_is_refused(world: World) -> None:
+    data = samples.picture("image/png")
     ticket = world.begin(10)
-    world.context.objects.put(
+    world.context.bucket.put(
         "/".join(ticket.url.split("?")[0].split("/")[-2:]), [data], len(data), "image/png"
     )
     with pytest.raises(ApiError, match="UPLOAD_ERROR"):
         world.commit(ticket, len(data))
-    assert world.objects() == set()
+    assert world.object_names() == set()
 
 
-def test_nothing_arrived_is_refused(world):
+def test_nothing_arrived_is_refused(world: World) -> None:
     ticket = world.begin(100)
     with pytest.raises(ApiError, match="UPLOAD_ERROR"):
         world.commit(ticket, 100)
     assert world.used() == 0
 
 
-def test_the_same_commit_again_answers_the_same(world):
-    data = world.make.picture("image/png")
+def test_a_repeated_commit_returns_the_same(world: World) -> None:
+    data = samples.picture("image/png")
     ticket = world.put(data)
     first = world.commit(ticket, len(data))
     assert world.commit(ticket, len(data)) == first
     assert len(world.ask("SELECT 1 FROM media")) == 1
 
 
-def test_of_two_commits_at_once_one_keeps_the_file_and_the_other_hears_of_it_or_tries_again(world, at_once):
-    data = world.make.picture("image/png")
+def test_of_two_simultaneous_commits_one_keeps_the_file_and_the_other_learns_of_it_or_retries(
+    world: World,
+) -> None:
+    data = samples.picture("image/png")
     ticket = world.put(data)
     results = at_once(4, lambda _: world.commit(ticket, len(data)))
     kept = {it.media_id for it in results if isinstance(it, api.UploadedMedia)}
@@ -71,41 +75,41 @@ def test_of_two_commits_at_once_one_keeps_the_file_and_the_other_hears_of_it_or_
     assert len(world.ask("SELECT 1 FROM media")) == 1
 
 
-def test_one_operation_of_ai_makes_one_file(world):
+def test_one_operation_of_ai_makes_one_file(world: World) -> None:
     caller = world.caller()
     first = world.media(caller, generated=True)
     assert world.media(caller, generated=True).media_id == first.media_id
     world.sweep()
-    assert len(world.objects()) == 1
+    assert len(world.object_names()) == 1
     assert world.used() == first.size_bytes
 
 
-def test_uploads_of_one_operation_are_not_mixed_up(world):
+def test_uploads_of_one_operation_are_not_mixed_up(world: World) -> None:
     caller = world.caller()
     assert world.media(caller).media_id != world.media(caller).media_id
 
 
-def test_an_aborted_upload_leaves_nothing_and_may_be_aborted_again(world):
-    ticket, caller = world.put(world.make.picture("image/png")), world.caller()
+def test_an_aborted_upload_leaves_nothing_and_may_be_aborted_again(world: World) -> None:
+    ticket, caller = world.put(samples.picture("image/png")), world.caller()
     request = api.UploadId(upload_id=ticket.upload_id)
     with pytest.raises(ApiError, match="NOT_FOUND"):
         uploads.abort(world.context, world.caller("usr_b"), request)
     uploads.abort(world.context, caller, request)
     uploads.abort(world.context, caller, request)
-    assert world.objects() == set()
+    assert world.object_names() == set()
     assert world.used() == 0
 
 
-def test_a_strangers_upload_is_not_found(world):
-    data = world.make.picture("image/png")
+def test_another_accounts_upload_is_not_found(world: World) -> None:
+    data = samples.picture("image/png")
     ticket = world.put(data)
     with pytest.raises(ApiError, match="NOT_FOUND"):
         world.commit(ticket, len(data), world.caller("usr_b"))
     assert world.commit(ticket, len(data)).size_bytes == len(data)
 
 
-def test_an_upload_that_a_token_of_another_brand_began_is_not_found(world):
-    data, other = world.make.picture("image/png"), world.caller(brand_ids=("brd_b",))
+def test_an_upload_that_a_token_of_another_brand_began_is_not_found(world: World) -> None:
+    data, other = samples.picture("image/png"), world.caller(brand_ids=("brd_b",))
     ticket = world.put(data, world.caller(brand_ids=("brd_a",)))
     with pytest.raises(ApiError, match="NOT_FOUND"):
         world.commit(ticket, len(data), other)
@@ -118,7 +122,7 @@ def test_an_upload_that_a_token_of_another_brand_began_is_not_found(world):
 
 
 @pytest.mark.parametrize("made_up", ["", "upl_x", "a\0b", "é" * 300])
-def test_made_up_ids_are_not_found(world, made_up):
+def test_made_up_ids_are_not_found(world: World, made_up) -> None:
     caller = world.caller()
     for call in (
         lambda: uploads.commit(world.context, caller, api.CommitUpload(upload_id=made_up, size_bytes=1)),
@@ -130,24 +134,26 @@ def test_made_up_ids_are_not_found(world, made_up):
             call()
 
 
-def test_a_storage_that_is_away_refuses_nothing_for_good(world):
-    data = world.make.picture("image/png")
-    ticket, there = world.put(data), world.context.objects
+def test_a_storage_that_is_away_refuses_nothing_for_good(world: World) -> None:
+    data = samples.picture("image/png")
+    ticket, there = world.put(data), world.context.bucket
     nowhere = msgspec.structs.replace(world.context.settings, s3_url="http://127.0.0.1:9")
-    world.context.objects = Objects(nowhere)
+    world.context.bucket = Bucket(nowhere)
     with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
         world.commit(ticket, len(data))
     assert world.used() == len(data)
-    world.context.objects = there
+    world.context.bucket = there
     assert world.commit(ticket, len(data)).size_bytes == len(data)
 
 
 @pytest.mark.parametrize("generated", [False, True])
 @pytest.mark.parametrize("mime_type", ["image/jpeg", "image/png", "image/webp"])
-def test_a_commit_goes_on_after_the_picture_was_replaced_and_nobody_heard_of_it(world, mime_type, generated):
-    data, caller = world.make.placed(mime_type), world.caller()
+def test_a_commit_continues_after_an_unanswered_replacement_of_the_image(
+    world: World, mime_type: str, generated: bool
+) -> None:
+    data, caller = samples.placed(mime_type), world.caller()
     fields = {
-        "filename": f"a.{world.make.ENDINGS[mime_type]}",
+        "filename": f"a.{samples.ENDINGS[mime_type]}",
         "mime_type": mime_type,
         "generated": generated,
     }
@@ -157,29 +163,31 @@ def test_a_commit_goes_on_after_the_picture_was_replaced_and_nobody_heard_of_it(
     media = world.commit(ticket, len(data), caller)
     assert media.size_bytes < len(data)
     assert world.used() == media.size_bytes
-    (name,) = world.objects()
-    stored = b"".join(world.context.objects.pieces(name))
+    (name,) = world.object_names()
+    stored = b"".join(world.context.bucket.pieces(name))
     assert len(stored) == media.size_bytes
-    assert not world.make.tells_place(stored)
+    assert not samples.tells_place(stored)
 
 
-def test_a_shorter_file_that_nobody_wrote_down_is_refused_as_before(world):
-    data = world.make.placed("image/jpeg")
+def test_a_shorter_file_of_unknown_origin_is_refused_as_before(world: World) -> None:
+    data = samples.placed("image/jpeg")
     ticket = world.put(data, filename="a.jpg", mime_type="image/jpeg")
     name = "/".join(ticket.url.split("?")[0].split("/")[-2:])
     with world.unanswered(), pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
         world.commit(ticket, len(data))
-    other = world.make.picture()[:-5]
-    world.context.objects.put(name, [other], len(other), "image/jpeg")
+    other = samples.picture()[:-5]
+    world.context.bucket.put(name, [other], len(other), "image/jpeg")
     with pytest.raises(ApiError, match="UPLOAD_ERROR"):
         world.commit(ticket, len(data))
-    assert world.objects() == set()
+    assert world.object_names() == set()
 
 
-def test_a_film_that_a_slow_storage_takes_too_long_to_bring_is_not_refused_for_good(world, monkeypatch):
-    data, read = world.make.recording(live=True), world.context.objects.read
-    world.context.workshop.close()
-    world.context.workshop = SandboxPool("media.decoder.functions", Limits(seconds=1))
+def test_a_video_from_a_slow_storage_is_not_refused_for_good(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, read = samples.recording(live=True), world.context.bucket.read
+    world.context.sandbox_pool.close()
+    world.context.sandbox_pool = SandboxPool("media.decoder.functions", Limits(seconds=1))
 
     def slow(*arguments):
         threading.Event().wait(1.5)
@@ -187,14 +195,14 @@ def test_a_film_that_a_slow_storage_takes_too_long_to_bring_is_not_refused_for_g
 
     ticket = world.put(data, filename="a.webm", mime_type="video/webm")
     with monkeypatch.context() as patch:
-        patch.setattr(world.context.objects, "read", slow)
+        patch.setattr(world.context.bucket, "read", slow)
         with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
             world.commit(ticket, len(data))
     assert world.commit(ticket, len(data)).type == "video"
 
 
-def test_a_look_that_ends_in_a_way_nobody_foresaw_leaves_the_upload_to_the_next(world):
-    data = world.make.picture("image/png")
+def test_an_unexpected_error_of_an_inspection_releases_the_upload(world: World) -> None:
+    data = samples.picture("image/png")
     ticket = world.put(data)
     world.run("ALTER TABLE media ADD CONSTRAINT unforeseen CHECK (width < 10)")
     with pytest.raises(IntegrityError):
@@ -203,7 +211,7 @@ def test_a_look_that_ends_in_a_way_nobody_foresaw_leaves_the_upload_to_the_next(
     assert world.commit(ticket, len(data)).size_bytes == len(data) == world.used()
 
 
-def test_the_list_goes_newest_first_page_by_page(world):
+def test_files_are_listed_newest_first_in_pages(world: World) -> None:
     made = [world.media().media_id for _ in range(5)]
     seen, cursor = [], None
     while True:
@@ -218,7 +226,7 @@ def test_the_list_goes_newest_first_page_by_page(world):
             library.show_list(world.context, world.caller(), api.ListMedia(cursor=cursor))
 
 
-def test_a_token_of_brands_sees_only_what_its_brands_made(world):
+def test_a_token_of_brands_sees_only_what_its_brands_made(world: World) -> None:
     of_both, of_a = world.caller(brand_ids=("brd_a", "brd_b")), world.caller(brand_ids=("brd_a",))
     from_both, from_a, from_all = world.media(of_both), world.media(of_a), world.media()
 

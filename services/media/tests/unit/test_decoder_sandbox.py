@@ -1,4 +1,4 @@
-"""What the service says of its sandbox at start, and when it does not start."""
+"""What the service logs about its sandbox at start, and when it refuses to start."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ REQUIRED = replace(SETTINGS, sandbox_required=True)
 COMPLETE = Confinement(landlock_abi=1, seccomp=True)
 
 
-def test_one_line_says_what_holds_here():
+def test_one_log_line_says_which_parts_of_the_sandbox_apply() -> None:
     with structlog.testing.capture_logs() as lines:
         decoder_sandbox.check(SETTINGS)
     [line] = lines
@@ -46,8 +46,8 @@ def test_one_line_says_what_holds_here():
     ],
 )
 def test_a_required_sandbox_has_landlock_and_seccomp_or_the_service_does_not_start(
-    monkeypatch, held, missing
-):
+    monkeypatch: pytest.MonkeyPatch, held: Confinement, missing: tuple[str, ...]
+) -> None:
     monkeypatch.setattr(SandboxPool, "confinement", lambda _: held)
     decoder_sandbox.check(SETTINGS)
     if not missing:
@@ -57,12 +57,12 @@ def test_a_required_sandbox_has_landlock_and_seccomp_or_the_service_does_not_sta
         decoder_sandbox.check(REQUIRED)
 
 
-def test_the_report_is_for_the_operator():
+def test_the_report_is_for_the_operator() -> None:
     with pytest.raises(ApiError, match="MISSING_SCOPE"):
         decoder_sandbox.report(None, Caller(account_id="usr_a", user_id="usr_a"))
 
 
-#: landlock_create_ruleset fails with EOPNOTSUPP from here on, as on a kernel without Landlock.
+#: From here on landlock_create_ruleset fails with EOPNOTSUPP, as on a kernel without Landlock.
 WITHOUT_LANDLOCK = """
 import ctypes, struct
 from chassis.sandbox import seccomp
@@ -81,7 +81,7 @@ except ConfigError as error:
 
 
 @pytest.mark.parametrize("required", ["true", "false"])
-def test_on_a_kernel_without_landlock_the_service_starts_only_where_none_is_required(required):
+def test_on_a_kernel_without_landlock_the_service_starts_only_where_none_is_required(required: str) -> None:
     env = {
         "S3_URL": "http://s3.test", "S3_ACCESS_KEY": "a", "S3_SECRET_KEY": "b", "MEDIA_SANDBOX_REQUIRED": required,
         "PYTHONPATH": os.pathsep.join(sys.path),

@@ -1,4 +1,4 @@
-"""Names: what is shown, what stands in addresses, which endings are taken."""
+"""File names: as displayed, in addresses, and which extensions are accepted."""
 
 import pytest
 
@@ -20,19 +20,21 @@ from media import names
         ("%2e%2e%2fx?.png", "%2e%2e%2fx?.png", "2e-2e-2fx.png"),
     ],
 )
-def test_a_name_is_shown_as_it_is_and_readable_in_the_address(filename, shown, slug):
+def test_a_name_is_displayed_unchanged_and_readable_in_the_address(
+    filename: str, shown: str, slug: str
+) -> None:
     assert names.shown_name(filename) == shown
     assert names.slug(filename) == slug
 
 
-def test_long_names_are_cut_and_keep_their_ending():
+def test_long_names_are_cut_and_keep_their_extension() -> None:
     long = "é" * 400 + ".jpeg"
     assert len(names.shown_name(long)) == 255
     assert names.shown_name(long).endswith(".jpeg")
     assert len(names.slug(long).encode()) <= 110
 
 
-def test_keys_are_unguessable_and_known_as_keys():
+def test_keys_are_unguessable_and_known_as_keys() -> None:
     made = {names.new_key() for _ in range(1000)}
     assert len(made) == 1000
     assert all(names.is_key(key) for key in made)
@@ -40,7 +42,7 @@ def test_keys_are_unguessable_and_known_as_keys():
 
 
 @pytest.mark.parametrize("mime_type", MIME_TYPES)
-def test_each_type_takes_its_endings_and_no_other(mime_type):
+def test_each_type_accepts_its_extensions_and_no_other(mime_type: str) -> None:
     for other, endings in MIME_TYPES.items():
         for ending in endings:
             if other == mime_type:
@@ -55,7 +57,7 @@ def test_each_type_takes_its_endings_and_no_other(mime_type):
 @pytest.mark.parametrize(
     "name", ["x.svg", "x.html", "x.pdf", "x.zip", "x.swf", "x", "", ".jpg", "x.jpg.", "x.jpg/"]
 )
-def test_other_endings_are_refused(name):
+def test_other_extensions_are_refused(name: str) -> None:
     with pytest.raises(ApiError, match="UPLOAD_ERROR"):
         names.check_declared(name, "image/jpeg")
 
@@ -63,6 +65,6 @@ def test_other_endings_are_refused(name):
 @pytest.mark.parametrize(
     "mime_type", ["image/svg+xml", "text/html", "application/pdf", "", "image/*", "a" * 5000]
 )
-def test_other_types_are_refused(mime_type):
+def test_other_types_are_refused(mime_type: str) -> None:
     with pytest.raises(ApiError, match="UPLOAD_ERROR"):
         names.check_declared("x.jpg", mime_type)

@@ -1,11 +1,11 @@
-"""What is done behind the client's back goes on with the trace of his request, by way of the job's row; and credits
-are counted once."""
+"""Background work continues the trace of its request, stored in the job's row; and credits are counted once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from ai_kit.world import World
 
 from ai import measures
 from ai.context import AppContext
@@ -16,8 +16,6 @@ from chassis.telemetry import tracing
 from contracts import ai as api
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from testkit.collector import Collector
-
-from .conftest import World
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 RECORDED, UNRECORDED = f"00-{TRACE}-{SPAN}-01", f"00-{TRACE}-{SPAN}-00"
@@ -35,7 +33,7 @@ def told_by(world: World) -> list[str | None]:
 
 
 @pytest.mark.parametrize("ends", ["ai.job.completed", "ai.job.failed"])
-def test_each_step_of_a_video_goes_on_with_its_request_and_its_event_with_the_last_step(
+def test_each_video_step_continues_the_requests_trace_and_the_event_the_last_steps(
     world: World, recording: Collector, ends: str
 ) -> None:
     if ends == "ai.job.failed":
@@ -53,14 +51,12 @@ def test_each_step_of_a_video_goes_on_with_its_request_and_its_event_with_the_la
         assert step.links == ((TRACE, request.span_id),)
     assert {cause.split("-")[2] for cause in asked} == set(
         steps
-    )  # what the provider is asked is under a step
+    )  # calls to the provider are traced under a step
     assert world.events() == [ends]
     assert told_by(world) == [f"00-{TRACE}-{list(steps)[-1]}-01"]
 
 
-def test_a_job_that_nobody_was_left_for_is_told_of_in_its_requests_trace(
-    world: World, recording: Collector
-) -> None:
+def test_the_event_of_a_lost_job_continues_its_requests_trace(world: World, recording: Collector) -> None:
     ask(world, RECORDED)
     world.shift(3_600)
     world.work()
@@ -71,7 +67,7 @@ def test_a_job_that_nobody_was_left_for_is_told_of_in_its_requests_trace(
 
 
 @pytest.mark.usefixtures("recording")
-def test_what_is_not_recorded_is_handed_on_all_the_same(world: World) -> None:
+def test_an_unrecorded_trace_is_passed_on_too(world: World) -> None:
     ask(world, UNRECORDED)
     world.work()
     assert told_by(world) == [UNRECORDED]
@@ -84,7 +80,7 @@ def test_untraced_a_job_has_no_trace(world: World) -> None:
 
 
 class Refusing:
-    """A database that goes away before it has committed the transactions with these numbers."""
+    """A database that goes away before it commits the transactions with these numbers."""
 
     def __init__(self, database: Any, *refused: int) -> None:
         self._database, self._refused, self._count = database, refused, 0
@@ -99,7 +95,7 @@ class Refusing:
                 raise ApiError(SERVICE_UNAVAILABLE)
 
 
-def house_refusing(world: World, *refused: int) -> AppContext:
+def context_refusing(world: World, *refused: int) -> AppContext:
     context = world.context()
     context.database = Refusing(world.database, *refused)  # type: ignore[assignment]
     return context
@@ -109,7 +105,7 @@ def house_refusing(world: World, *refused: int) -> AppContext:
 def test_credits_are_counted_once_and_only_when_they_are_in_the_ledger(world: World) -> None:
     key = (("action", "image"),)
     with pytest.raises(ApiError):
-        images.generate(house_refusing(world, 1), world.caller(), BOAT)
+        images.generate(context_refusing(world, 1), world.caller(), BOAT)
     assert (world.spent(), measures.SPENT.sums) == (0, {})
     caller = world.caller()
     for _ in range(2):
@@ -118,6 +114,6 @@ def test_credits_are_counted_once_and_only_when_they_are_in_the_ledger(world: Wo
     world.provider.script["image"] = [GenerationFailed("Declined.")]
     with pytest.raises(
         ApiError
-    ):  # charged by the first transaction; the second, its refund, has to be written again
-        images.generate(house_refusing(world, 2), world.caller(), BOAT)
+    ):  # the first transaction charges; the second, the refund, must be written again
+        images.generate(context_refusing(world, 2), world.caller(), BOAT)
     assert (world.spent(), measures.SPENT.sums, measures.REFUNDED.sums) == (10, {key: 20}, {key: 10})

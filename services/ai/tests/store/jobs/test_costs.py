@@ -1,4 +1,4 @@
-"""What a list of jobs reads goes by what it shows, however many jobs the account has."""
+"""The cost of listing jobs depends on what is shown, not on how many jobs the account has."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from sqlalchemy import text
 from ai.store.jobs import Jobs
 from chassis.db.database import Database
 
-#: Jobs of the account: pictures by everybody, and of every 1,000 a video that a restricted token made.
+#: Jobs of the account: images by everybody, and one video by a restricted token per 1,000.
 HISTORY = 20_000
 _FILL = """
     INSERT INTO jobs (id, operation_id, account_id, user_id, tier, token_brand_ids, kind, state, prompt, brief, model,
@@ -36,10 +36,10 @@ def test_a_list_reads_what_it_shows(
     given: dict[str, Any] = {"kind": kind, "brand_ids": brand_ids}
     with database.transaction() as connection:
         before = connection.execute(_FETCHED).scalar_one()
-        shown = Jobs(connection).listed("usr_a", before=None, limit=20, **given)
+        shown = Jobs(connection).newest("usr_a", before=None, limit=20, **given)
         read = connection.execute(_FETCHED).scalar_one() - before
         rest = (
-            Jobs(connection).listed("usr_a", before=(shown[4].created_at, shown[4].id), limit=15, **given)
+            Jobs(connection).newest("usr_a", before=(shown[4].created_at, shown[4].id), limit=15, **given)
             if shown
             else []
         )

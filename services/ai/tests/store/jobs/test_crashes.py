@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ai_kit.mortal_process import Life, ProcessDied
+from ai_kit.world import World
 
 from ai.jobs import captions, generated_files, images, lifecycle, lost_jobs, video_steps, videos
 from ai.store.jobs import Jobs
@@ -16,8 +18,6 @@ from contracts import ai as api
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.media import BeginUpload
 
-from .conftest import Killed, Life, World
-
 IMAGE = api.GenerateImage(prompt="A boat")
 VIDEO = api.GenerateVideo(prompt="Waves")
 CAPTION = api.WriteCaption(brand_id="brd_a", brand_name="Boats", instruction="Write about boats")
@@ -25,7 +25,7 @@ COSTS = {images.generate: 10, captions.write: 1, videos.generate: 90}
 
 
 def consistent(world: World, operation: str, cost: int) -> str:
-    """The one way the operation ended; fails the test when there is more than one, or none."""
+    """Returns how the operation ended. Fails when it ended in more than one way, or in none."""
     job = world.job(operation)
     if job is None:
         assert (world.entries("charge"), world.media.kept) == (0, {})
@@ -35,7 +35,7 @@ def consistent(world: World, operation: str, cost: int) -> str:
     assert world.spent() == (cost if completed else 0) == job.credits_charged
     assert (world.entries("charge"), world.entries("refund")) == (1, 0 if completed else 1)
     made = [job.media["media_id"]] if completed and job.kind != "caption" else []
-    assert list(world.media.kept) == made  # who is paid back has no file either
+    assert list(world.media.kept) == made  # a refunded customer has no file either
     told = {"completed": ["ai.job.completed"], "failed": ["ai.job.failed"]}[job.state]
     assert world.events() == (told if job.kind == "video" else [])
     return str(job.state)
@@ -54,7 +54,7 @@ def test_a_call_that_dies_anywhere_is_completed_or_refunded(
         try:
             make(world.context(Life(last)), caller, request_)
             died = False
-        except Killed:
+        except ProcessDied:
             died = True
         world.work()
         outcome = consistent(world, operation, COSTS[make])
@@ -72,7 +72,7 @@ def test_a_call_that_dies_anywhere_is_completed_or_refunded(
 
 
 def commits_unheard(world: World) -> Callable[[], None]:
-    """media keeps the file, and its answer never comes; the way back to how it was."""
+    """Media keeps the file, and its answer is lost. Returns a function that undoes this."""
     heard = world.media.commit_upload
 
     def unheard(*args: Any, **options: Any) -> None:
@@ -86,7 +86,7 @@ def commits_unheard(world: World) -> Callable[[], None]:
     return heard_again
 
 
-def test_a_picture_that_media_may_have_kept_is_not_refunded(world: World) -> None:
+def test_an_image_that_media_may_have_kept_is_not_refunded(world: World) -> None:
     operation = new_id("op")
     heard_again = commits_unheard(world)
     for code in ("SERVICE_UNAVAILABLE", "IDEMPOTENCY_IN_PROGRESS"):
@@ -101,8 +101,8 @@ def test_a_picture_that_media_may_have_kept_is_not_refunded(world: World) -> Non
     ]
 
 
-def test_a_picture_of_a_job_that_was_given_up_is_not_committed(world: World) -> None:
-    """An answer that is lost would leave the file with who was paid back."""
+def test_an_image_of_a_failed_job_is_not_committed(world: World) -> None:
+    """If its answer were lost, the customer would have both the file and the refund."""
     operation = new_id("op")
     commits_unheard(world)
 
@@ -126,7 +126,7 @@ def test_a_video_whose_workers_die_anywhere_is_completed_or_refunded(database: D
         try:
             world.work(context)
             died = False
-        except Killed:
+        except ProcessDied:
             died = True
         world.work()
         outcomes.append(consistent(world, operation, 90))
@@ -143,7 +143,7 @@ def test_a_video_whose_every_worker_dies_is_refunded_in_time(database: Database)
     videos.generate(world.context(), world.caller(operation), VIDEO)
     for last in range(12):
         world.lapse()
-        with pytest.raises(Killed):
+        with pytest.raises(ProcessDied):
             video_steps.make_videos(world.context(Life(last % 7)))
     world.shift(1_800)
     assert lost_jobs.fail_lost(world.context()) == 1
@@ -151,17 +151,17 @@ def test_a_video_whose_every_worker_dies_is_refunded_in_time(database: Database)
 
 
 def test_a_start_that_dies_twice_is_refunded(database: Database) -> None:
-    """Nobody can say what the provider made of it; it is not asked a third time."""
+    """Nobody knows what the provider did, and it is not asked a third time."""
     world, operation = World(database), new_id("op")
     videos.generate(world.context(), world.caller(operation), VIDEO)
 
     def dies() -> None:
-        raise Killed
+        raise ProcessDied
 
     world.provider.before = dies
     for _ in range(2):
         world.lapse()
-        with pytest.raises(Killed):
+        with pytest.raises(ProcessDied):
             video_steps.make_videos(world.context())
     world.provider.before = lambda: None
     world.work()
@@ -191,7 +191,7 @@ def test_of_a_completion_and_a_refund_at_the_same_moment_one_happens(database: D
 
 
 def test_a_completion_that_is_written_twice_is_one(database: Database) -> None:
-    """The commit happened, and its answer was lost: the outcome is written again."""
+    """The commit succeeded and its answer was lost, so the outcome is written again."""
     world, operation = World(database), new_id("op")
     videos.generate(world.context(), world.caller(operation), VIDEO)
     [job] = _claimed(world)
@@ -203,7 +203,7 @@ def test_a_completion_that_is_written_twice_is_one(database: Database) -> None:
 
 
 def _complete(context: Any, job: Any, media: Any) -> Any:
-    """As a worker does; the file goes when it came too late."""
+    """Completes the job as a worker does, and deletes the file if it is too late."""
     done = lifecycle.complete(context, job.claim, media=media)
     return done or generated_files.discard(context, job, media)
 

@@ -1,4 +1,4 @@
-"""Pictures while the client waits: charged once, made once, kept or refunded."""
+"""Images while the client waits: charged once, generated once, stored or refunded."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -7,11 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ai_kit.world import World
 from msgspec.structs import replace
 
 from ai.jobs import generated_files, images, lost_jobs, references, views
 from ai.providers.base import GenerationFailed, Picture
-from ai.storage import StorageFailed
+from ai.storage import StorageError
 from chassis.ids import new_id
 from contracts import ai as api
 from contracts.errors import (
@@ -31,7 +32,7 @@ def refused(call: Any, *args: Any) -> ApiError:
     return refusal.value
 
 
-def test_a_picture_is_charged_made_and_kept(world: Any) -> None:
+def test_an_image_is_charged_generated_and_stored(world: World) -> None:
     caller = world.caller()
     request = api.GenerateImage(prompt="A red boat", aspect_ratio="16:9", guidelines="Only blue.")
     result = images.generate(world.context(), caller, request)
@@ -46,7 +47,7 @@ def test_a_picture_is_charged_made_and_kept(world: Any) -> None:
     assert world.events() == []
 
 
-def test_the_same_operation_gets_the_same_picture_and_pays_once(world: Any) -> None:
+def test_the_same_operation_gets_the_same_image_and_pays_once(world: World) -> None:
     caller, context = world.caller(), world.context()
     first = images.generate(context, caller, BOAT)
     images.generate(context, world.caller(), BOAT)
@@ -56,7 +57,7 @@ def test_the_same_operation_gets_the_same_picture_and_pays_once(world: Any) -> N
     assert (world.spent(), world.provider.count("image")) == (20, 2)
 
 
-def test_while_it_runs_the_same_operation_is_asked_to_come_again(world: Any) -> None:
+def test_a_repeated_call_during_the_first_is_asked_to_retry(world: World) -> None:
     caller, context = world.caller(), world.context()
     codes: list[str] = []
     world.provider.before = lambda: codes.append(refused(images.generate, world.context(), caller, BOAT).code)
@@ -71,15 +72,13 @@ def test_while_it_runs_the_same_operation_is_asked_to_come_again(world: Any) -> 
         ("provider", GenerationFailed("Declined."), "AI_GENERATION_FAILED"),
         ("provider", ZeroDivisionError(), "AI_GENERATION_FAILED"),
         ("provider", Picture(b"GIF89a", "image/gif"), "AI_GENERATION_FAILED"),
-        ("storage", StorageFailed("away"), "AI_GENERATION_FAILED"),
+        ("storage", StorageError("away"), "AI_GENERATION_FAILED"),
         ("begin_upload", ApiError(QUOTA_EXCEEDED), "QUOTA_EXCEEDED"),
         ("begin_upload", ApiError(FILE_TOO_LARGE), "QUOTA_EXCEEDED"),
         ("commit_upload", ApiError(INVALID_FILE_CONTENT), "AI_GENERATION_FAILED"),
     ],
 )
-def test_whatever_fails_is_refunded_and_stays_refused(
-    world: Any, where: str, problem: Any, code: str
-) -> None:
+def test_any_failure_is_refunded_and_stays_refused(world: World, where: str, problem: Any, code: str) -> None:
     caller, context = world.caller(), world.context()
     if where == "provider":
         world.provider.script["image"] = [problem]
@@ -98,13 +97,13 @@ def test_whatever_fails_is_refunded_and_stays_refused(
     assert world.entries("charge") == 1
 
 
-def test_a_commit_whose_answer_is_lost_is_asked_for_again(world: Any) -> None:
+def test_a_commit_without_an_answer_is_repeated(world: World) -> None:
     world.media.script["commit_upload"] = [ApiError(SERVICE_UNAVAILABLE)]
     assert images.generate(world.context(), world.caller(), BOAT).job.status == "completed"
 
 
 @pytest.mark.parametrize("tier", ["free", "developer", "pro"])
-def test_the_pro_model_is_for_elite(world: Any, tier: str) -> None:
+def test_the_pro_model_is_for_elite(world: World, tier: str) -> None:
     request = api.GenerateImage(prompt="A boat", model="pro")
     error = refused(images.generate, world.context(), world.caller(tier=tier), request)
     assert (error.code, error.extras["upgrade_url"]) == ("PLAN_REQUIRED", "https://posthaste.example/pricing")
@@ -113,20 +112,20 @@ def test_the_pro_model_is_for_elite(world: Any, tier: str) -> None:
     assert (world.entries("charge"), world.provider.made) == (0, [])
 
 
-def test_without_a_provider_nothing_is_charged(world: Any) -> None:
+def test_without_a_provider_nothing_is_charged(world: World) -> None:
     context = world.context(configured=False)
     assert refused(images.generate, context, world.caller(), BOAT).code == "AI_NOT_CONFIGURED"
     assert world.entries("charge") == 0
 
 
-def test_without_room_nothing_is_charged(world: Any) -> None:
+def test_without_free_storage_nothing_is_charged(world: World) -> None:
     world.media.room_bytes = 1_000
     error = refused(images.generate, world.context(), world.caller(), BOAT)
     assert (error.code, error.extras["quota"]["remaining_bytes"]) == ("QUOTA_EXCEEDED", 1_000)
     assert (world.entries("charge"), world.provider.made) == (0, [])
 
 
-def test_without_credits_nothing_is_made(world: Any) -> None:
+def test_without_credits_nothing_is_generated(world: World) -> None:
     context = world.context()
     for _ in range(3):
         images.generate(context, world.caller(tier="free"), BOAT)
@@ -141,7 +140,7 @@ def test_without_credits_nothing_is_made(world: Any) -> None:
     assert world.job(caller.operation_id) is None
 
 
-def test_forty_at_once_with_credits_for_three_make_three(world: Any) -> None:
+def test_forty_at_once_with_credits_for_three_make_three(world: World) -> None:
     context = world.context()
 
     def make(_: int) -> str:
@@ -157,12 +156,12 @@ def test_forty_at_once_with_credits_for_three_make_three(world: Any) -> None:
 
 
 @pytest.mark.parametrize("sources", [{}, {"image_url": "https://example.com/a.png", "media_id": "med_1"}])
-def test_an_edit_has_exactly_one_picture(world: Any, sources: dict[str, str]) -> None:
+def test_an_edit_needs_exactly_one_image(world: World, sources: dict[str, str]) -> None:
     request = api.EditImage(prompt="Make it blue", **sources)
     assert refused(images.edit, world.context(), world.caller(), request).code == "VALIDATION_ERROR"
 
 
-def test_a_picture_of_ones_own_is_edited(world: Any) -> None:
+def test_an_own_image_is_edited(world: World) -> None:
     context = world.context()
     made = images.generate(context, world.caller(), BOAT)
     request = api.EditImage(prompt="Make it blue", media_id=made.job.media_id)
@@ -172,7 +171,7 @@ def test_a_picture_of_ones_own_is_edited(world: Any) -> None:
         "completed",
         None,
     )
-    assert world.provider.count("edit") == 1
+    assert world.provider.count("image") == 2
 
 
 @pytest.mark.parametrize(
@@ -186,14 +185,14 @@ def test_a_picture_of_ones_own_is_edited(world: Any) -> None:
         "javascript:1",
     ],
 )
-def test_a_reference_that_is_no_public_address_is_refused(world: Any, url: str) -> None:
+def test_a_reference_without_a_public_address_is_refused(world: World, url: str) -> None:
     request = api.GenerateImage(prompt="A boat", reference_image_urls=(url,))
     error = refused(images.generate, world.context(), world.caller(), request)
     assert (error.code, error.extras["reference"]) == ("INVALID_REFERENCE_MEDIA", url)
     assert world.entries("charge") == 0
 
 
-def test_a_reference_that_is_not_ones_own_picture_is_refused(world: Any) -> None:
+def test_a_media_id_that_is_not_an_own_image_is_refused(world: World) -> None:
     context = world.context()
     request = api.GenerateImage(prompt="A boat", reference_media_ids=("med_strange",))
     assert refused(images.generate, context, world.caller(), request).code == "INVALID_REFERENCE_MEDIA"
@@ -203,7 +202,7 @@ def test_a_reference_that_is_not_ones_own_picture_is_refused(world: Any) -> None
     assert refused(images.generate, context, world.caller(), request).code == "INVALID_REFERENCE_MEDIA"
 
 
-def test_a_gif_of_ones_own_goes_as_a_jpeg_and_a_film_is_none(world: Any) -> None:
+def test_an_own_gif_is_sent_as_a_jpeg_and_a_video_is_refused(world: World) -> None:
     context = world.context()
     made = images.generate(context, world.caller(), BOAT).job.media_id
     request = api.GenerateImage(prompt="A boat", reference_media_ids=(made,))
@@ -214,7 +213,7 @@ def test_a_gif_of_ones_own_goes_as_a_jpeg_and_a_film_is_none(world: Any) -> None
     assert refused(images.generate, context, world.caller(), request).code == "INVALID_REFERENCE_MEDIA"
 
 
-def test_three_references_in_all_are_taken_and_no_more(world: Any) -> None:
+def test_three_references_in_total_are_accepted_and_no_more(world: World) -> None:
     ids = tuple(images.generate(world.context(), world.caller(), BOAT).job.media_id for _ in range(3))
     context = world.context()
     assert images.generate(
@@ -227,9 +226,9 @@ def test_three_references_in_all_are_taken_and_no_more(world: Any) -> None:
     assert world.entries("charge") == 4
 
 
-def test_references_wait_for_memory_and_are_refused_when_none_comes_free(world: Any) -> None:
+def test_references_wait_for_memory_and_are_refused_if_none_is_freed(world: World) -> None:
     made = images.generate(world.context(), world.caller(), BOAT).job
-    context = world.context(reference_room_bytes=made.size_bytes, reference_seconds=0.05)
+    context = world.context(reference_memory_bytes=made.size_bytes, reference_seconds=0.05)
     request = api.GenerateImage(prompt="A boat", reference_media_ids=(made.media_id,))
     meanwhile: list[Any] = []
 
@@ -245,37 +244,43 @@ def test_references_wait_for_memory_and_are_refused_when_none_comes_free(world: 
     assert world.entries("charge") == 4
 
 
-def test_references_that_are_smaller_than_feared_leave_room_for_others(world: Any) -> None:
+def test_references_smaller_than_reserved_free_the_rest(world: World) -> None:
     made = images.generate(world.context(), world.caller(), BOAT).job
     world.media.kept[made.media_id] = replace(world.media.kept[made.media_id], size_bytes=100)
-    context = world.context(reference_room_bytes=100, reference_seconds=0.05)
+    context = world.context(reference_memory_bytes=100, reference_seconds=0.05)
     left = 100 - len(world.storage.file)
 
     def others() -> None:
-        with context.room("usr_b", left):
-            assert refused(lambda: context.room("usr_c", 1).__enter__()).code == "SERVICE_UNAVAILABLE"
+        with context.reference_memory.reserve("usr_b", left):
+            assert (
+                refused(lambda: context.reference_memory.reserve("usr_c", 1).__enter__()).code
+                == "SERVICE_UNAVAILABLE"
+            )
 
     world.provider.before = others
     request = api.GenerateImage(prompt="A boat", reference_media_ids=(made.media_id,))
     assert images.generate(context, world.caller(), request).job.status == "completed"
-    with context.room("usr_b", 100):
+    with context.reference_memory.reserve("usr_b", 100):
         pass
 
 
-def test_references_larger_than_all_the_room_there_is_have_it_alone(world: Any) -> None:
+def test_references_larger_than_the_budget_run_alone(world: World) -> None:
     made = images.generate(world.context(), world.caller(), BOAT).job
-    context = world.context(reference_room_bytes=1, reference_seconds=0.05)
+    context = world.context(reference_memory_bytes=1, reference_seconds=0.05)
     request = api.GenerateImage(prompt="A boat", reference_media_ids=(made.media_id,))
     assert images.generate(context, world.caller(), request).job.status == "completed"
 
 
-def test_an_account_has_half_of_the_room_or_one_call(world: Any) -> None:
-    context = world.context(reference_room_bytes=100, reference_seconds=0.05)
-    with context.room("usr_a", 20), context.room("usr_a", 30):
-        assert refused(lambda: context.room("usr_a", 1).__enter__()).code == "SERVICE_UNAVAILABLE"
-        with context.room("usr_b", 50):
+def test_an_account_gets_half_of_the_budget_or_one_call(world: World) -> None:
+    context = world.context(reference_memory_bytes=100, reference_seconds=0.05)
+    with context.reference_memory.reserve("usr_a", 20), context.reference_memory.reserve("usr_a", 30):
+        assert (
+            refused(lambda: context.reference_memory.reserve("usr_a", 1).__enter__()).code
+            == "SERVICE_UNAVAILABLE"
+        )
+        with context.reference_memory.reserve("usr_b", 50):
             pass
-    with context.room("usr_a", 100):
+    with context.reference_memory.reserve("usr_a", 100):
         pass
 
 
@@ -285,11 +290,11 @@ def announced(url: str, **_: Any) -> Iterator[Any]:
     yield SimpleNamespace(status=200, length_bytes=len(body), chunks=iter([body]))
 
 
-def test_references_take_the_room_that_their_servers_say_they_need(
-    world: Any, monkeypatch: pytest.MonkeyPatch
+def test_references_reserve_the_sizes_that_their_servers_announce(
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(references, "stream", announced)
-    context = world.context(reference_room_bytes=32, max_reference_bytes=16, reference_seconds=0.05)
+    context = world.context(reference_memory_bytes=32, max_reference_bytes=16, reference_seconds=0.05)
     another = replace(world.caller(), account_id="usr_b")
     request = api.GenerateImage(prompt="A boat", reference_image_urls=("https://a.example/b.png",) * 2)
     meanwhile: list[str] = []
@@ -304,7 +309,7 @@ def test_references_take_the_room_that_their_servers_say_they_need(
 
 
 def test_a_reference_that_is_longer_than_announced_is_refused(
-    world: Any, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with announced("") as answer:
         answer.length_bytes -= 1
@@ -313,8 +318,8 @@ def test_a_reference_that_is_longer_than_announced_is_refused(
     assert refused(images.edit, world.context(), world.caller(), request).code == "INVALID_REFERENCE_MEDIA"
 
 
-def test_who_has_no_credits_has_nothing_fetched(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(references, "stream", None)  # whoever calls it fails
+def test_without_credits_no_reference_is_fetched(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(references, "stream", None)  # a call fails the test
     caller, url = world.caller(tier="free"), "https://a.example/b.png"
     for _ in range(3):
         images.generate(world.context(), world.caller(tier="free"), BOAT)
@@ -325,14 +330,14 @@ def test_who_has_no_credits_has_nothing_fetched(world: Any, monkeypatch: pytest.
         assert refused(call, world.context(), caller, request).code == "INSUFFICIENT_CREDITS"
 
 
-def test_a_brand_out_of_reach_is_refused(world: Any) -> None:
+def test_a_brand_out_of_reach_is_refused(world: World) -> None:
     request = api.GenerateImage(prompt="A boat", brand_id="brd_b")
     error = refused(images.generate, world.context(), world.caller(brand_ids=("brd_a",)), request)
     assert error.code == "BRAND_NOT_AUTHORIZED"
 
 
-def test_a_picture_that_comes_after_its_job_was_given_up_is_removed_and_not_charged(world: Any) -> None:
-    """The provider answers, but the claim has lapsed and the sweep was there first."""
+def test_an_image_that_arrives_after_its_job_failed_is_deleted_and_not_charged(world: World) -> None:
+    """The provider answers after the claim has lapsed and the sweep has run."""
 
     def swept() -> None:
         world.lapse()
@@ -344,7 +349,7 @@ def test_a_picture_that_comes_after_its_job_was_given_up_is_removed_and_not_char
     assert (world.job(caller.operation_id).state, world.spent(), world.media.kept) == ("failed", 0, {})
 
 
-def test_a_claim_that_is_renewed_is_not_swept(world: Any) -> None:
+def test_a_claim_that_is_renewed_is_not_swept(world: World) -> None:
     def looked() -> None:
         assert lost_jobs.fail_lost(world.context()) == 0
 
@@ -352,25 +357,25 @@ def test_a_claim_that_is_renewed_is_not_swept(world: Any) -> None:
     assert images.generate(world.context(), world.caller(), BOAT).job.status == "completed"
 
 
-def test_a_picture_whose_later_try_was_refused_is_neither_made_nor_charged(
-    world: Any, monkeypatch: pytest.MonkeyPatch
+def test_an_image_whose_later_try_was_refused_is_neither_generated_nor_charged(
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first try looks at its references for so long that the next one runs, and is refused for another reason."""
-    caller, check = world.caller(), generated_files.check_room
+    """The first try reads its references for so long that the next try runs, and is refused for another reason."""
+    caller, check = world.caller(), generated_files.check_quota
 
     def overtaken(*arguments: Any) -> None:
-        monkeypatch.setattr(generated_files, "check_room", check)
+        monkeypatch.setattr(generated_files, "check_quota", check)
         later = replace(caller, try_number=2, brand_ids=())
         refusal = refused(images.generate, world.context(), later, replace(BOAT, brand_id="brd_x"))
         assert refusal.code == "BRAND_NOT_AUTHORIZED"
         check(*arguments)
 
-    monkeypatch.setattr(generated_files, "check_room", overtaken)
+    monkeypatch.setattr(generated_files, "check_quota", overtaken)
     assert refused(images.generate, world.context(), caller, BOAT).code == "IDEMPOTENCY_IN_PROGRESS"
     assert (world.entries("charge"), world.provider.made) == (0, [])
 
 
-def test_an_operation_of_another_account_gives_nothing_away(world: Any) -> None:
+def test_another_accounts_operation_reveals_nothing(world: World) -> None:
     operation = new_id("op")
     images.generate(world.context(), world.caller(operation), BOAT)
     stranger = world.caller(operation)

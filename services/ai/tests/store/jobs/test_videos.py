@@ -1,9 +1,10 @@
-"""Videos behind the client's back: begun once, looked at, kept, told of; or refunded and told of."""
+"""Videos in the background: started once, polled, stored, completed; or refunded; with an event."""
 
 from typing import Any
 
 import msgspec
 import pytest
+from ai_kit.world import World
 
 from ai.jobs import images, lost_jobs, video_steps, videos, views
 from ai.providers.base import GenerationFailed
@@ -13,7 +14,7 @@ from contracts.errors import QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, ApiError
 WAVES = api.GenerateVideo(prompt="Waves", aspect_ratio="9:16", brand_id="brd_a")
 
 
-def ask(world: Any) -> Any:
+def ask(world: World) -> Any:
     caller = world.caller()
     accepted = videos.generate(world.context(), caller, WAVES)
     assert (accepted.job.status, accepted.job.url, accepted.media) == ("processing", None, None)
@@ -21,11 +22,11 @@ def ask(world: Any) -> Any:
     return caller
 
 
-def shown(world: Any, caller: Any) -> api.AiResult:
+def shown(world: World, caller: Any) -> api.AiResult:
     return views.show(world.context(), caller, api.JobId(id=world.job(caller.operation_id).id))
 
 
-def test_a_video_is_made_and_told_of(world: Any) -> None:
+def test_a_video_is_generated_with_an_event(world: World) -> None:
     caller = ask(world)
     world.provider.script["poll_video"] = [None, None]
     world.work()
@@ -48,7 +49,7 @@ def test_a_video_is_made_and_told_of(world: Any) -> None:
 
 
 @pytest.mark.parametrize("brands", [None, ("brd_a", "brd_b")])
-def test_what_is_told_of_a_video_says_who_may_see_it(brands: tuple[str, ...] | None, world: Any) -> None:
+def test_the_event_of_a_video_says_who_may_see_it(brands: tuple[str, ...] | None, world: World) -> None:
     videos.generate(
         world.context(), world.caller(brand_ids=brands), msgspec.structs.replace(WAVES, brand_id=None)
     )
@@ -57,14 +58,14 @@ def test_what_is_told_of_a_video_says_who_may_see_it(brands: tuple[str, ...] | N
     assert (row.body["brand_id"], row.body["made_within"]) == (None, brands and list(brands))
 
 
-def test_a_video_of_unknown_size_goes_by_way_of_a_file(world: Any) -> None:
+def test_a_video_of_unknown_size_is_measured_through_a_file(world: World) -> None:
     world.provider.clip_size_known = False
     caller = ask(world)
     world.work()
     assert shown(world, caller).job.status == "completed"
 
 
-def test_a_video_that_is_too_large_is_refunded(world: Any) -> None:
+def test_a_video_that_is_too_large_is_refunded(world: World) -> None:
     for known in (True, False):
         world.provider.clip_size_known = known
         caller = ask(world)
@@ -74,7 +75,7 @@ def test_a_video_that_is_too_large_is_refunded(world: Any) -> None:
 
 
 @pytest.mark.parametrize("method", ["start_video", "poll_video"])
-def test_a_refusal_is_refunded_and_told_of(world: Any, method: str) -> None:
+def test_a_refusal_is_refunded_with_an_event(world: World, method: str) -> None:
     caller = ask(world)
     world.provider.script[method] = [GenerationFailed("Declined.")]
     world.work()
@@ -83,7 +84,7 @@ def test_a_refusal_is_refunded_and_told_of(world: Any, method: str) -> None:
     assert (world.spent(), world.events()) == (0, ["ai.job.failed"])
 
 
-def test_a_start_that_fails_is_not_repeated_and_one_that_is_put_off_is(world: Any) -> None:
+def test_a_failed_start_is_not_repeated_and_a_deferred_one_is(world: World) -> None:
     caller = ask(world)
     world.provider.script["start_video"] = [GenerationFailed("Busy.", wait_seconds=30)] * 5
     world.work()
@@ -103,7 +104,7 @@ def test_a_start_that_fails_is_not_repeated_and_one_that_is_put_off_is(world: An
         ("commit_upload", ApiError(SERVICE_UNAVAILABLE)),
     ],
 )
-def test_what_passes_is_tried_again(world: Any, method: str, problem: Exception) -> None:
+def test_transient_failures_are_retried(world: World, method: str, problem: Exception) -> None:
     caller = ask(world)
     (world.media if "upload" in method else world.provider).script[method] = [problem, problem, problem]
     world.work()
@@ -111,14 +112,14 @@ def test_what_passes_is_tried_again(world: Any, method: str, problem: Exception)
     assert (world.provider.count("start_video"), len(world.media.kept)) == (1, 1)
 
 
-def test_no_room_for_the_video_is_refunded(world: Any) -> None:
+def test_a_video_over_the_storage_quota_is_refunded(world: World) -> None:
     caller = ask(world)
     world.media.script["begin_upload"] = [ApiError(QUOTA_EXCEEDED)]
     world.work()
     assert (shown(world, caller).job.status, world.spent()) == ("failed", 0)
 
 
-def test_nothing_is_processing_for_thirty_minutes(world: Any) -> None:
+def test_nothing_is_processing_for_thirty_minutes(world: World) -> None:
     caller = ask(world)
     context = world.context()
     world.provider.script["poll_video"] = [None] * 100
@@ -130,12 +131,12 @@ def test_nothing_is_processing_for_thirty_minutes(world: Any) -> None:
     world.shift(90)
     assert lost_jobs.fail_lost(context) == 1
     job = shown(world, caller).job
-    assert (job.status, job.error, job.credits_charged) == ("failed", "It was not finished in time.", 0)
+    assert (job.status, job.error, job.credits_charged) == ("failed", "The job did not finish in time.", 0)
     assert (world.spent(), world.events()) == (0, ["ai.job.failed"])
     assert video_steps.make_videos(context) == 0
 
 
-def test_a_video_that_was_given_up_while_it_came_in_leaves_no_file(world: Any) -> None:
+def test_a_video_whose_job_fails_during_the_transfer_leaves_no_file(world: World) -> None:
     caller = ask(world)
     video_steps.make_videos(world.context())
 
@@ -153,8 +154,8 @@ def test_a_video_that_was_given_up_while_it_came_in_leaves_no_file(world: Any) -
     )
 
 
-def test_two_workers_of_one_video_keep_one_file(world: Any) -> None:
-    """The first was slow: its claim lapsed, another worker took over and finished."""
+def test_two_workers_of_one_video_keep_one_file(world: World) -> None:
+    """The first was slow: its claim lapsed, and another worker took over and finished."""
     caller = ask(world)
     video_steps.make_videos(world.context())
     slow = [True]
@@ -179,7 +180,7 @@ def test_two_workers_of_one_video_keep_one_file(world: Any) -> None:
     assert (list(world.media.kept), world.events()) == ([result.job.media_id], ["ai.job.completed"])
 
 
-def test_an_image_is_animated_and_fetched_when_it_is_needed(world: Any) -> None:
+def test_an_image_is_animated_and_fetched_when_it_is_needed(world: World) -> None:
     picture = images.generate(world.context(), world.caller(), api.GenerateImage(prompt="Boat"))
     caller = world.caller()
     accepted = videos.generate(
@@ -191,14 +192,14 @@ def test_an_image_is_animated_and_fetched_when_it_is_needed(world: Any) -> None:
     assert shown(world, caller).job.status == "failed"
 
 
-def test_videos_are_for_elite(world: Any) -> None:
+def test_videos_are_for_elite(world: World) -> None:
     with pytest.raises(ApiError) as refusal:
         videos.generate(world.context(), world.caller(tier="pro"), WAVES)
     assert refusal.value.code == "PLAN_REQUIRED"
     assert world.entries("charge") == 0
 
 
-def test_the_same_operation_gets_the_same_job_at_any_time(world: Any) -> None:
+def test_the_same_operation_gets_the_same_job_at_any_time(world: World) -> None:
     caller = ask(world)
     ids = {videos.generate(world.context(), caller, WAVES).job.job_id}
     world.work()

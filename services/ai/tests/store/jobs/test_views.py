@@ -3,22 +3,23 @@
 from typing import Any
 
 import pytest
+from ai_kit.world import World
 
 from ai.jobs import images, videos, views
 from contracts import ai as api
 from contracts.errors import ApiError
 
 
-def image(world: Any, prompt: str = "Boat", **reach: Any) -> api.AiJob:
+def image(world: World, prompt: str = "Boat", **reach: Any) -> api.AiJob:
     return images.generate(world.context(), world.caller(**reach), api.GenerateImage(prompt=prompt)).job
 
 
-def listed(world: Any, request: api.ListJobs | None = None, **reach: Any) -> list[str]:
+def newest(world: World, request: api.ListJobs | None = None, **reach: Any) -> list[str]:
     found = views.show_list(world.context(), world.caller(**reach), request or api.ListJobs())
     return [job.job_id for job in found.jobs]
 
 
-def test_jobs_come_newest_first_page_by_page(world: Any) -> None:
+def test_jobs_are_listed_newest_first_in_pages(world: World) -> None:
     made = [image(world).job_id for _ in range(5)][::-1]
     seen: list[str] = []
     cursor = None
@@ -31,49 +32,49 @@ def test_jobs_come_newest_first_page_by_page(world: Any) -> None:
     assert (seen, cursor) == (made, None)
 
 
-def test_jobs_are_listed_by_kind(world: Any) -> None:
+def test_jobs_are_listed_by_kind(world: World) -> None:
     image(world)
     video = videos.generate(world.context(), world.caller(), api.GenerateVideo(prompt="Waves")).job
-    assert listed(world, api.ListJobs(kind="video")) == [video.job_id]
-    assert listed(world, api.ListJobs(kind="image_edit")) == []
-    assert len(listed(world)) == 2
+    assert newest(world, api.ListJobs(kind="video")) == [video.job_id]
+    assert newest(world, api.ListJobs(kind="image_edit")) == []
+    assert len(newest(world)) == 2
 
 
 @pytest.mark.parametrize("cursor", ["x", "WyJhIiwiYiJd", "WyIyMDI2LTAxLTAxVDAwOjAwOjAwIiwiYiJd"])
-def test_a_made_up_cursor_is_refused(world: Any, cursor: str) -> None:
+def test_a_made_up_cursor_is_refused(world: World, cursor: str) -> None:
     with pytest.raises(ApiError, match="VALIDATION_ERROR"):
-        listed(world, api.ListJobs(cursor=cursor))
+        newest(world, api.ListJobs(cursor=cursor))
 
 
-def test_a_restricted_token_sees_what_tokens_within_its_reach_made(world: Any) -> None:
+def test_a_restricted_token_sees_what_tokens_within_its_reach_made(world: World) -> None:
     free = image(world)
     first = image(world, brand_ids=("brd_a",))
     both = image(world, brand_ids=("brd_a", "brd_b"))
-    assert listed(world) == [both.job_id, first.job_id, free.job_id]
-    assert listed(world, brand_ids=("brd_a",)) == [first.job_id]
-    assert listed(world, brand_ids=("brd_a", "brd_b")) == [both.job_id, first.job_id]
-    assert listed(world, brand_ids=("brd_b",)) == []
+    assert newest(world) == [both.job_id, first.job_id, free.job_id]
+    assert newest(world, brand_ids=("brd_a",)) == [first.job_id]
+    assert newest(world, brand_ids=("brd_a", "brd_b")) == [both.job_id, first.job_id]
+    assert newest(world, brand_ids=("brd_b",)) == []
     for hidden in (free, both):
         with pytest.raises(ApiError, match="NOT_FOUND"):
             views.show(world.context(), world.caller(brand_ids=("brd_a",)), api.JobId(id=hidden.job_id))
 
 
-def test_another_accounts_job_is_not_found(world: Any) -> None:
+def test_another_accounts_job_is_not_found(world: World) -> None:
     job = image(world)
     stranger = type(world)(world.database)
-    assert listed(stranger) == []
+    assert newest(stranger) == []
     with pytest.raises(ApiError, match="NOT_FOUND"):
         views.show(stranger.context(), stranger.caller(), api.JobId(id=job.job_id))
 
 
-def test_media_that_is_gone_is_null_and_the_job_stays(world: Any) -> None:
+def test_deleted_media_is_null_and_the_job_stays(world: World) -> None:
     job = image(world)
     world.media.kept.clear()
     result = views.show(world.context(), world.caller(), api.JobId(id=job.job_id))
     assert (result.media, result.job.status, result.job.media_id) == (None, "completed", job.media_id)
 
 
-def test_with_every_place_taken_a_call_is_refused_before_it_is_charged(world: Any) -> None:
+def test_without_a_free_slot_a_call_is_refused_before_it_is_charged(world: World) -> None:
     context = world.context(live_calls=1)
     with (
         context.live_call(),

@@ -1,11 +1,11 @@
-"""The seven formats, read by their structure alone: what a file is, what it holds besides, where it tells a place.
+"""Parsers of the seven formats, by structure alone: the type, the metadata, and what is hidden. Pure.
 
-Pure: bytes in, findings out. Pixels are `media.pictures`' business, and that only in a confined process.
+`decoder/images.py` decodes pixels.
 """
 
 from dataclasses import dataclass, field
 
-#: Of all formats: a canvas, and one frame of it. 100 megapixels; a decoded bomb fits the confined memory. Our choice.
+#: For the canvas and each frame of any format: 100 megapixels fit the sandbox's memory. Our choice.
 MAX_PIXELS = 100_000_000
 #: Frames of an animation, and their pixels together. Our choice.
 MAX_FRAMES, MAX_ANIMATION_PIXELS = 2_000, 2_000_000_000
@@ -14,34 +14,34 @@ Bytes = bytes | memoryview
 
 
 class Refused(Exception):
-    """The bytes are not what they are said to be; the text tells the client why."""
+    """The file is not what it is declared to be. The text tells the client why."""
 
 
 def check_pixels(width: int, height: int) -> None:
-    """Raises Refused for a bomb, and for nothing."""
+    """Raises Refused for an empty image or one with too many pixels."""
     if not width * height:
-        raise Refused("The picture has no size.")
+        raise Refused("The image has no width or height.")
     if width * height > MAX_PIXELS:
-        raise Refused(f"The picture has more than {MAX_PIXELS // 1_000_000} megapixels.")
+        raise Refused(f"The image has more than {MAX_PIXELS // 1_000_000} megapixels.")
 
 
 @dataclass
-class Picture:
-    """A picture taken apart."""
+class ParsedImage:
+    """The parts of an image file."""
 
-    #: As stored, before any rotation the file asks for.
+    #: As stored, before the rotation that EXIF asks for.
     width: int = 0
     height: int = 0
-    #: EXIF's: 1 upright, 5 to 8 lying.
+    #: EXIF: 1 upright, 5 to 8 rotated by 90 degrees.
     orientation: int = 1
     frames: int = 1
-    #: The file anew: without places, comments, thumbnails and whatever else is no picture.
+    #: The parts of the stored file: without locations, comments, thumbnails and anything that is not image data.
     kept: list[Bytes] = field(default_factory=list)
-    #: Of what is kept: what is no pixels (colour profiles, palettes), to be looked through as well.
-    besides: list[Bytes] = field(default_factory=list)
-    #: What is not kept, to be looked through for pages and programs.
+    #: The part of `kept` that is not pixels (colour profiles, palettes); searched for embedded content.
+    kept_metadata: list[Bytes] = field(default_factory=list)
+    #: The parts that are left out; searched for embedded content as well.
     dropped: list[Bytes] = field(default_factory=list)
-    #: Something was put in place of what was there.
+    #: Something was replaced by a shorter form.
     replaced: bool = False
 
     @property
@@ -53,7 +53,7 @@ class Picture:
         return (self.height, self.width) if self.orientation >= 5 else (self.width, self.height)
 
     def check_size(self) -> None:
-        """Raises Refused for a bomb."""
+        """Raises Refused for a decompression bomb."""
         check_pixels(self.width, self.height)
         pixels = self.width * self.height
         if self.frames > MAX_FRAMES or (self.frames > 1 and pixels * self.frames > MAX_ANIMATION_PIXELS):
@@ -62,7 +62,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Patch:
-    """Bytes to write over in a video: `head`, then zeros up to `length`."""
+    """Bytes to overwrite in a video: `head`, then zeros up to `length`."""
 
     offset: int
     length: int
@@ -70,12 +70,12 @@ class Patch:
 
 
 @dataclass
-class Video:
-    """A video's headers."""
+class ParsedVideo:
+    """What a video's headers tell."""
 
-    #: As shown; None where it does not tell.
+    #: As displayed; None where the headers do not tell.
     width: int | None = None
     height: int | None = None
     duration_seconds: float | None = None
-    #: Writing these over takes away places and other metadata; nothing moves.
+    #: Overwrites locations and other metadata; no byte moves.
     patches: list[Patch] = field(default_factory=list)

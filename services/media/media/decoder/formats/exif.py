@@ -1,4 +1,4 @@
-"""EXIF: reading which way up a picture is, and writing nothing but that."""
+"""EXIF: reads an image's orientation, and writes a block with the orientation alone."""
 
 import struct
 
@@ -7,7 +7,7 @@ _SHORT = 3
 
 
 def orientation(tiff: bytes) -> int:
-    """1 to 8; 1 for what is malformed or says nothing. `tiff` begins with its byte order."""
+    """Returns 1 to 8; 1 for a malformed block or one without orientation. `tiff` begins with its byte order."""
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(tiff[:4])
     if order is None or len(tiff) < 8:
         return 1
@@ -22,6 +22,6 @@ def orientation(tiff: bytes) -> int:
     return 1
 
 
-def only(value: int) -> bytes:
-    """The smallest TIFF block that says which way up."""
+def orientation_block(value: int) -> bytes:
+    """Returns the smallest TIFF block with an orientation."""
     return b"MM\0*" + struct.pack(">IHHHIHHI", 8, 1, ORIENTATION, _SHORT, 1, value, 0, 0)

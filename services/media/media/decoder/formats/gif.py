@@ -1,19 +1,19 @@
-"""GIF: blocks. Kept: frames, their timing, how often they repeat, the colour profile."""
+"""GIF: blocks. Kept: frames, their timing, repetitions, the colour profile."""
 
 import struct
 
-from media.decoder.formats import Picture, Refused, check_pixels
+from media.decoder.formats import ParsedImage, Refused, check_pixels
 
 _EXTENSION, _IMAGE, _TRAILER = 0x21, 0x2C, 0x3B
 _CONTROL, _APPLICATION = 0xF9, 0xFF
 _KEPT_APPLICATIONS = (b"NETSCAPE2.0", b"ANIMEXTS1.0", b"ICCRGBG1012")
 
 
-def look(data: memoryview) -> Picture:
+def parse(data: memoryview) -> ParsedImage:
     """Raises Refused."""
     if len(data) < 14:
-        raise Refused("The picture is cut off.")
-    picture = Picture(frames=0)
+        raise Refused("The image is incomplete.")
+    picture = ParsedImage(frames=0)
     picture.width, picture.height = struct.unpack_from("<HH", data, 6)
     at = 13 + _table_bytes(data[10])
     picture.kept.append(data[:at])
@@ -31,35 +31,35 @@ def look(data: memoryview) -> Picture:
             )
             (picture.kept if known else picture.dropped).append(data[start:at])
             if known:
-                picture.besides.append(data[start:at])
+                picture.kept_metadata.append(data[start:at])
         else:
-            raise Refused("The picture is malformed.")
+            raise Refused("The image is malformed.")
     if not picture.frames:
-        raise Refused("The picture is empty.")
+        raise Refused("The image is empty.")
     picture.kept.append(data[at : at + 1])
     tail = data[at + 1 :]
     if any(tail):
-        raise Refused("Something else follows the picture.")
+        raise Refused("The file has other data after the image.")
     if tail:
         picture.dropped.append(tail)
     return picture
 
 
 def _check_frame(head: memoryview) -> None:
-    """A frame may reach beyond the canvas, but not be a bomb of its own."""
+    """A frame may be larger than the canvas, but not a decompression bomb."""
     if len(head) < 10:
-        raise Refused("The picture is cut off.")
+        raise Refused("The image is incomplete.")
     check_pixels(*struct.unpack_from("<HH", head, 5))
 
 
 def _byte(data: memoryview, at: int) -> int:
     if at >= len(data):
-        raise Refused("The picture is cut off.")
+        raise Refused("The image is incomplete.")
     return data[at]
 
 
 def _table_bytes(flags: int) -> int:
-    """Of the colour table that the flags announce."""
+    """Returns the size of the colour table that the flags announce."""
     return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
 
 

@@ -1,35 +1,35 @@
-"""A file that lies elsewhere, read by ranges, a few blocks of it remembered. No whole file is ever held."""
+"""Reads ranges of a remote file and caches a few blocks. No whole file is in memory."""
 
 from collections import OrderedDict
 from collections.abc import Callable
 
 from media.decoder.formats import Refused
 
-#: Headers are small and lie together; 4 MiB of them are remembered. Our choice.
+#: Headers are small and near each other; 4 MiB of them are cached. Our choice.
 _BLOCK_BYTES, _BLOCKS = 64 * 1024, 64
-#: What is read in a row comes in ever larger ranges, of 2 MiB at last: each costs the way to the storage. Our choice.
-_MOST_AHEAD = 32
+#: Sequential reads fetch ever larger ranges, up to 2 MiB, because each fetch is a request to the storage. Our choice.
+_MAX_AHEAD = 32
 
 
-class Ranges:
-    """`fetch(offset, length)` brings a range."""
+class RangeReader:
+    """`fetch(offset, length)` returns a range."""
 
     def __init__(self, fetch: Callable[[int, int], bytes], size: int) -> None:
         self._fetch, self.size = fetch, size
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
-        #: The block behind the last range, and how many that range had.
+        #: The block after the last range, and how many blocks that range had.
         self._next, self._ahead = 0, 1
 
     def read(self, offset: int, length: int) -> bytes:
-        """Exactly that range. Raises Refused when the file ends before."""
+        """Returns exactly that range. Raises Refused when the file ends before."""
         if offset < 0 or offset + length > self.size:
-            raise Refused("The file is cut off.")
+            raise Refused("The file is incomplete.")
         first, last = offset // _BLOCK_BYTES, (offset + max(length, 1) - 1) // _BLOCK_BYTES
         whole = b"".join(self._block(number) for number in range(first, last + 1))
         return whole[offset - first * _BLOCK_BYTES :][:length]
 
     def tail(self, length: int) -> bytes:
-        """Its last bytes, or all of it."""
+        """Returns the last bytes, or the whole file."""
         length = min(length, self.size)
         return self.read(self.size - length, length)
 
@@ -41,9 +41,9 @@ class Ranges:
         return self._blocks[number]
 
     def _bring(self, number: int) -> None:
-        """The block, and more behind it where the last ones were asked for in a row, or nearly so."""
+        """Fetches the block, and further ones if the last blocks were read nearly in sequence."""
         in_a_row = 0 <= number - self._next <= self._ahead
-        self._ahead = min(2 * self._ahead, _MOST_AHEAD) if in_a_row else 1
+        self._ahead = min(2 * self._ahead, _MAX_AHEAD) if in_a_row else 1
         self._next = number + self._ahead
         start = number * _BLOCK_BYTES
         brought = self._fetch(start, min(self._ahead * _BLOCK_BYTES, self.size - start))

@@ -1,4 +1,4 @@
-"""The tracks of an MP4 or QuickTime film: what each shows, and where its samples lie."""
+"""The tracks of an MP4 or QuickTime video: what each contains, and where its samples are."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from media.decoder.formats import Refused
 from media.decoder.formats.boxes import Box, Boxes
 
 PICTURE, SOUND = b"vide", b"soun"
-#: A track that is to go has a sample a second or so; more than this is refused. Our choice.
+#: A track to remove has about a sample per second; more than this is refused. Our choice.
 _MAX_SAMPLES = 50_000
 
 
 @dataclass(frozen=True)
 class Track:
     box: Box
-    #: What its samples are: PICTURE, SOUND, and whatever cameras add.
+    #: The kind of its samples: PICTURE, SOUND, or others that cameras add.
     handler: bytes
     width: int = 0
     height: int = 0
@@ -22,12 +22,12 @@ class Track:
 
 
 def read_track(boxes: Boxes, box: Box) -> Track:
-    """Raises Refused: malformed, or its samples lie at another address."""
+    """Raises Refused for a malformed track, or one whose samples are in another file."""
     media = boxes.find(box, b"mdia")
     handler = boxes.find(media, b"hdlr")
     information = boxes.find(media, b"minf")
     if handler is None or information is None:
-        raise Refused("The film is malformed.")
+        raise Refused("The video is malformed.")
     kind = boxes.file.read(handler.body + 8, 4)
     _check_references(boxes, boxes.find(information, b"dinf", b"dref"))
     width, height = _shown_size(boxes, box, information) if kind == PICTURE else (0, 0)
@@ -35,7 +35,7 @@ def read_track(boxes: Boxes, box: Box) -> Track:
 
 
 def duration_seconds(boxes: Boxes, header: Box | None) -> float | None:
-    """Of a movie or media header; None where it does not tell."""
+    """Reads a movie or media header. Returns None where it does not tell."""
     if header is None:
         return None
     if boxes.read(header, 0, ">B")[0]:
@@ -48,7 +48,7 @@ def duration_seconds(boxes: Boxes, header: Box | None) -> float | None:
 
 
 def fragments_seconds(boxes: Boxes, movie: Box) -> float | None:
-    """How long the fragments that follow are together; None where the movie does not tell."""
+    """Returns the duration of all fragments; None where the movie does not tell."""
     header, extent = boxes.find(movie, b"mvhd"), boxes.find(movie, b"mvex", b"mehd")
     if header is None or extent is None:
         return None
@@ -58,7 +58,7 @@ def fragments_seconds(boxes: Boxes, movie: Box) -> float | None:
 
 
 def sample_ranges(boxes: Boxes, track: Track) -> Iterator[tuple[int, int]]:
-    """Where its samples lie: (offset, length) of each chunk. Raises Refused."""
+    """Yields (offset, length) of each chunk of samples. Raises Refused."""
     tables = boxes.find(track.box, b"mdia", b"minf", b"stbl")
     sizes, places, runs = (_find_any(boxes, tables, *kinds) for kinds in _TABLES)
     if sizes is None or places is None or runs is None:
@@ -67,7 +67,7 @@ def sample_ranges(boxes: Boxes, track: Track) -> Iterator[tuple[int, int]]:
     (chunks,) = boxes.read(places, 4, ">I")
     (run_count,) = boxes.read(runs, 4, ">I")
     if max(count, chunks, run_count) > _MAX_SAMPLES:
-        raise Refused("The film has too many samples that are neither picture nor sound.")
+        raise Refused("The video has too many samples that are neither video nor audio.")
     lengths = [each] * count if each else list(boxes.read(sizes, 12, f">{count}I"))
     offsets = boxes.read(places, 8, f">{chunks}{'Q' if places.kind == b'co64' else 'I'}")
     table = boxes.read(runs, 8, f">{3 * run_count}I")
@@ -90,18 +90,20 @@ def _find_any(boxes: Boxes, box: Box | None, *kinds: bytes) -> Box | None:
 
 
 def _check_references(boxes: Boxes, references: Box | None) -> None:
-    """Each says that the samples are in this very file."""
+    """Checks that the samples are in this very file."""
     for entry in boxes.inside(references, skip=8) if references else ():
         if not boxes.read(entry, 3, ">B")[0] & 1:
-            raise Refused("The film is not in the file itself.")
+            raise Refused("The video's data is in another file.")
 
 
 def _shown_size(boxes: Boxes, box: Box, information: Box) -> tuple[int, int]:
-    """Pixels as shown: of the track's header, turned as it says, else of the first sample description."""
+    """Returns the displayed size in pixels: of the track's header with its rotation, else of the first sample
+    description.
+    """
     header, described = boxes.find(box, b"tkhd"), boxes.find(information, b"stbl", b"stsd")
     entry = next(boxes.inside(described, skip=8), None) if described else None
     if header is None or entry is None:
-        raise Refused("The film is malformed.")
+        raise Refused("The video is malformed.")
     version = boxes.read(header, 0, ">B")[0]
     a, b, _, c, d, *_, width, height = boxes.read(header, 52 if version else 40, ">11i")
     width, height = width >> 16, height >> 16

@@ -1,15 +1,15 @@
-"""WebM: the tree of EBML elements. Tags, and tracks that are neither picture nor sound, become void
-elements; attachments are refused.
+"""WebM: the tree of EBML elements. Tags and tracks other than video and audio become void elements; attachments are
+refused.
 
-Clusters and segments may be of unknown size (a browser's recording): their blocks are walked, not decoded.
+Clusters and segments may be of unknown size (a browser's recording). Their blocks are skipped one by one, not decoded.
 """
 
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from media.decoder.formats import Patch, Refused, Video
-from media.decoder.formats.ranges import Ranges
+from media.decoder.formats import ParsedVideo, Patch, Refused
+from media.decoder.formats.ranges import RangeReader
 
 #: A long recording of unknown size has tens of blocks a second. Our choice.
 _MAX_ELEMENTS = 500_000
@@ -26,7 +26,7 @@ _ENTRY, _TRACK_TYPE, _VIDEO = 0xAE, 0x83, 0xE0
 _PICTURE, _SOUND = 1, 2
 _WIDTH, _HEIGHT, _SHOWN_WIDTH, _SHOWN_HEIGHT = 0xB0, 0xBA, 0x54B0, 0x54BA
 _UNKNOWN = -1
-#: Pixels: what MP4 and QuickTime can say at most, where WebM takes eight bytes. Our choice.
+#: Pixels: the most that MP4 and QuickTime can express, where WebM allows eight bytes. Our choice.
 _MAX_SIDE = 65_535
 _MAX_VALUE_BYTES = 4096
 
@@ -43,25 +43,25 @@ class Element:
 
 @dataclass
 class _Recording:
-    file: Ranges
-    video: Video
+    file: RangeReader
+    video: ParsedVideo
     elements: int = 0
     tracks: bool = False
     clusters: bool = False
 
 
-def look(file: Ranges) -> Video:
+def parse(file: RangeReader) -> ParsedVideo:
     """Raises Refused."""
-    recording = _Recording(file, Video())
+    recording = _Recording(file, ParsedVideo())
     elements = _elements(recording, 0, file.size)
     header = next(elements, None)
     if header is None or header.kind != _EBML or not header.known:
-        raise Refused("The bytes are not video/webm.")
+        raise Refused("The file is not video/webm.")
     doctype = [
         _value(file, it) for it in _elements(recording, header.body, header.end) if it.kind == _DOCTYPE
     ]
     if doctype != [b"webm"]:
-        raise Refused("The bytes are not video/webm.")
+        raise Refused("The file is not video/webm.")
     segments = 0
     for element in elements:
         if element.kind == _SEGMENT and not segments:
@@ -70,37 +70,37 @@ def look(file: Ranges) -> Video:
         elif element.kind == _VOID and element.known:
             _void(recording, element)
         else:
-            raise Refused("Something else follows the film.")
+            raise Refused("The file has other data after the video.")
     if not recording.tracks or not recording.clusters:
-        raise Refused("The film is cut off.")
+        raise Refused("The video is incomplete.")
     return recording.video
 
 
 def _elements(recording: _Recording, start: int, end: int) -> Iterator[Element]:
-    """The elements between two places, which they have to fill."""
+    """Yields the elements between two offsets, which they must fill."""
     file = recording.file
     while start < end:
         recording.elements += 1
         if recording.elements > _MAX_ELEMENTS:
-            raise Refused("The film is malformed.")
+            raise Refused("The video is malformed.")
         head = file.read(start, min(12, end - start))
         kind, kind_bytes = _number(head, keep_marker=True)
         size, size_bytes = _number(head[kind_bytes:])
         body = start + kind_bytes + size_bytes
         stop = end if size == _UNKNOWN else body + size
         if stop > end:
-            raise Refused("The film is cut off.")
+            raise Refused("The video is incomplete.")
         yield Element(kind, start, body, stop, size != _UNKNOWN)
         start = stop
 
 
 def _number(head: bytes, *, keep_marker: bool = False) -> tuple[int, int]:
-    """An EBML number and the bytes it takes."""
+    """Returns an EBML number and its length in bytes."""
     if not head or not head[0]:
-        raise Refused("The film is malformed.")
+        raise Refused("The video is malformed.")
     length = 9 - head[0].bit_length()
     if length > len(head):
-        raise Refused("The film is cut off.")
+        raise Refused("The video is incomplete.")
     value = int.from_bytes(head[:length], "big")
     if keep_marker:
         return value, length
@@ -108,11 +108,11 @@ def _number(head: bytes, *, keep_marker: bool = False) -> tuple[int, int]:
     return (_UNKNOWN if value == (1 << 7 * length) - 1 else value), length
 
 
-def _value(file: Ranges, element: Element) -> bytes:
+def _value(file: RangeReader, element: Element) -> bytes:
     return file.read(element.body, min(element.end - element.body, _MAX_VALUE_BYTES))
 
 
-def _whole(file: Ranges, element: Element) -> int:
+def _whole(file: RangeReader, element: Element) -> int:
     return int.from_bytes(_value(file, element)[:8], "big")
 
 
@@ -121,7 +121,7 @@ def _segment(recording: _Recording, segment: Element) -> None:
     while start < segment.end:
         element = next(_elements(recording, start, segment.end))
         if element.kind not in _IN_SEGMENT or (not element.known and element.kind != _CLUSTER):
-            raise Refused("Something else is hidden in the file.")
+            raise Refused("The file contains data that is not part of the video.")
         start = element.end
         if element.kind == _CLUSTER:
             recording.clusters = True
@@ -138,14 +138,14 @@ def _segment(recording: _Recording, segment: Element) -> None:
 
 
 def _open_cluster_end(recording: _Recording, cluster: Element) -> int:
-    """Where the first element stands that does not belong in a cluster."""
+    """Returns the offset of the first element that does not belong in a cluster."""
     start = cluster.body
     while start < cluster.end:
         element = next(_elements(recording, start, cluster.end))
         if element.kind not in _IN_CLUSTER:
             break
         if not element.known:
-            raise Refused("The film is malformed.")
+            raise Refused("The video is malformed.")
         start = element.end
     return start
 
@@ -178,12 +178,12 @@ def _tracks(recording: _Recording, tracks: Element) -> None:
             for name, kinds in (("width", (_SHOWN_WIDTH, _WIDTH)), ("height", (_SHOWN_HEIGHT, _HEIGHT))):
                 found = next((_whole(recording.file, sizes[kind]) for kind in kinds if kind in sizes), 0)
                 if found > _MAX_SIDE:
-                    raise Refused("The film is malformed.")
+                    raise Refused("The video is malformed.")
                 setattr(recording.video, name, found or None)
 
 
 def _as_void(element: Element) -> Patch:
-    """The same length, meaning nothing."""
+    """Returns a patch that makes the element void, at the same length."""
     length = element.end - element.start
     if length >= 9:
         head = b"\xec\x01" + (length - 9).to_bytes(7, "big")
@@ -193,6 +193,6 @@ def _as_void(element: Element) -> Patch:
 
 
 def _void(recording: _Recording, element: Element) -> None:
-    """Nothing may stand in a void."""
+    """Empties a void element."""
     if element.end > element.body:
         recording.video.patches.append(Patch(element.body, element.end - element.body))

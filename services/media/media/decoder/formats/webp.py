@@ -1,26 +1,26 @@
-"""WebP: RIFF chunks. Kept: frames, transparency, the colour profile; of EXIF which way up."""
+"""WebP: RIFF chunks. Kept: frames, transparency, the colour profile; of EXIF the orientation."""
 
 import struct
 
-from media.decoder.formats import Bytes, Picture, Refused, exif
+from media.decoder.formats import Bytes, ParsedImage, Refused, exif
 
 _KEPT = frozenset((b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF", b"ICCP"))
 _EXIF_FLAG, _XMP_FLAG = 0x08, 0x04
 
 
-def look(data: memoryview) -> Picture:
+def parse(data: memoryview) -> ParsedImage:
     """Raises Refused."""
-    picture, at = Picture(frames=0), 12
+    picture, at = ParsedImage(frames=0), 12
     end = 8 + int.from_bytes(data[4:8], "little")
     if end > len(data):
-        raise Refused("The picture is cut off.")
+        raise Refused("The image is incomplete.")
     if any(data[end:]):
-        raise Refused("Something else follows the picture.")
+        raise Refused("The file has other data after the image.")
     chunks: list[Bytes] = []
     while at < end:
         kind, length = bytes(data[at : at + 4]), int.from_bytes(data[at + 4 : at + 8], "little")
         if at + 8 + length > end:
-            raise Refused("The picture is cut off.")
+            raise Refused("The image is incomplete.")
         chunk = data[at : at + 8 + length + (length & 1)]
         at += len(chunk)
         if not chunks:
@@ -29,14 +29,14 @@ def look(data: memoryview) -> Picture:
             chunks.append(chunk)
             picture.frames += kind == b"ANMF"
             if kind == b"ICCP":
-                picture.besides.append(chunk)
+                picture.kept_metadata.append(chunk)
         elif kind == b"EXIF" and picture.orientation == 1 and bytes(chunks[0][:4]) == b"VP8X":
             picture.orientation = exif.orientation(bytes(chunk[8:]).removeprefix(b"Exif\0\0"))
             _keep_orientation(chunk, chunks, picture)
         else:
             picture.dropped.append(chunk)
     if not chunks:
-        raise Refused("The picture is empty.")
+        raise Refused("The image is empty.")
     picture.frames = max(picture.frames, 1)
     if data[end:]:
         picture.dropped.append(data[end:])
@@ -44,8 +44,8 @@ def look(data: memoryview) -> Picture:
     return picture
 
 
-def _keep_orientation(chunk: memoryview, chunks: list[Bytes], picture: Picture) -> None:
-    block = exif.only(picture.orientation)
+def _keep_orientation(chunk: memoryview, chunks: list[Bytes], picture: ParsedImage) -> None:
+    block = exif.orientation_block(picture.orientation)
     wanted = b"EXIF" + struct.pack("<I", len(block)) + block
     if picture.orientation != 1:
         chunks.append(wanted)
@@ -54,7 +54,7 @@ def _keep_orientation(chunk: memoryview, chunks: list[Bytes], picture: Picture) 
 
 
 def _size(kind: bytes, body: memoryview) -> tuple[int, int]:
-    """Of the first chunk: the canvas, or the only frame."""
+    """Returns the size in the first chunk: of the canvas, or of the only frame."""
     if kind == b"VP8X" and len(body) >= 10:
         return int.from_bytes(body[4:7], "little") + 1, int.from_bytes(body[7:10], "little") + 1
     if kind == b"VP8 " and len(body) >= 10 and bytes(body[3:6]) == b"\x9d\x01\x2a":
@@ -63,11 +63,11 @@ def _size(kind: bytes, body: memoryview) -> tuple[int, int]:
     if kind == b"VP8L" and len(body) >= 5 and body[0] == 0x2F:
         bits = int.from_bytes(body[1:5], "little")
         return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-    raise Refused("The picture is malformed.")
+    raise Refused("The image is malformed.")
 
 
-def _assemble(data: memoryview, chunks: list[Bytes], picture: Picture) -> None:
-    """The file anew, its flags and length as they are now."""
+def _assemble(data: memoryview, chunks: list[Bytes], picture: ParsedImage) -> None:
+    """Assembles the file with new flags and length."""
     first = bytes(chunks[0][:9])
     if first[:4] == b"VP8X":
         flags = first[8] & ~(_EXIF_FLAG | _XMP_FLAG) | (_EXIF_FLAG if picture.orientation != 1 else 0)

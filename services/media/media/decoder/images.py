@@ -1,6 +1,6 @@
-"""Strangers' pictures, decoded: runs in a confined process alone (`chassis.sandbox.pool`), one picture each.
+"""Inspects or converts one image, in a sandboxed process.
 
-Files come as open descriptors: what was uploaded, and an empty one for what is to be stored instead.
+Files are open descriptors: the uploaded file, and an empty one for its replacement.
 """
 
 import itertools
@@ -12,20 +12,21 @@ from typing import Any
 from PIL import Image
 
 from media.decoder import embedded_content
-from media.decoder.formats import MAX_PIXELS, Picture, Refused, exif, gif, jpeg, png, webp
+from media.decoder.formats import MAX_PIXELS, ParsedImage, Refused, exif, gif, jpeg, png, webp
 
 Image.MAX_IMAGE_PIXELS = MAX_PIXELS
 Image.init()
 
-_LOOKS: dict[str, tuple[str, Callable[[memoryview], Picture]]] = {
-    "image/jpeg": ("JPEG", jpeg.look),
-    "image/png": ("PNG", png.look),
-    "image/gif": ("GIF", gif.look),
-    "image/webp": ("WEBP", webp.look),
+_PARSERS: dict[str, tuple[str, Callable[[memoryview], ParsedImage]]] = {
+    "image/jpeg": ("JPEG", jpeg.parse),
+    "image/png": ("PNG", png.parse),
+    "image/gif": ("GIF", gif.parse),
+    "image/webp": ("WEBP", webp.parse),
 }
-#: Of a JPEG that is made; smaller ones are for what fits in no quality. Instagram shows 1,440 pixels. Our choice.
+#: The longest side of a JPEG copy. The smaller ones are for images that are too large at every quality. Instagram shows
+#: 1,440 pixels. Our choice.
 _JPEG_SIDES = (4096, 2048, 1024)
-#: EXIF's orientation -> what sets it upright.
+#: EXIF orientation -> the transposition that turns the image upright.
 _UPRIGHT = dict(
     enumerate(
         (
@@ -43,15 +44,15 @@ _UPRIGHT = dict(
 _QUALITIES = (92, 85, 75, 60, 40)
 
 
-def inspect(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
-    """Is it the picture it is said to be? Its size as shown, and whether the second file replaces it; or `refused`."""
-    uploaded, instead = files
+def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
+    """Returns the size as displayed, and whether the replacement must be stored; or `refused`."""
+    uploaded, replacement = files
     try:
-        picture = _take_apart(uploaded, argument["mime_type"])
+        picture = _parse(uploaded, argument["mime_type"])
         if picture.changed:
-            _write(instead, picture)
-            embedded_content.check_metadata(_edges_of(instead))
-        _decode(instead if picture.changed else uploaded, argument["mime_type"], picture)
+            _write(replacement, picture)
+            embedded_content.check_metadata(_edges_of(replacement))
+        _decode(replacement if picture.changed else uploaded, argument["mime_type"], picture)
     except Refused as refusal:
         return {"refused": str(refusal)}
     width, height = picture.shown_size
@@ -59,13 +60,13 @@ def inspect(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
 
 
 def make_jpeg(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
-    """The first frame as JPEG of at most `max_bytes`, upright, on white; into the second file."""
-    name, _ = _LOOKS[argument["mime_type"]]
+    """Writes the first frame as a JPEG of at most `max_bytes`, upright, on white, into the second file."""
+    name, _ = _PARSERS[argument["mime_type"]]
     with os.fdopen(os.dup(files[0]), "rb") as original, Image.open(original, formats=[name]) as opened:
         profile = opened.info.get("icc_profile") if opened.mode in ("RGB", "RGBA") else None
         turned = opened.getexif().get(exif.ORIENTATION, 1)
-        flat = _plain(opened)
-        # Small first: three copies of the largest picture taken would not fit the memory.
+        flat = _as_rgb(opened)
+        # Shrunk first: three copies of the largest accepted image would not fit the memory.
         flat.thumbnail((_JPEG_SIDES[0], _JPEG_SIDES[0]))
         flat = _on_white(flat)
         if turned in _UPRIGHT:
@@ -81,51 +82,51 @@ def make_jpeg(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
         return {"size_bytes": to.tell()}
 
 
-def _take_apart(descriptor: int, mime_type: str) -> Picture:
-    _, look = _LOOKS[mime_type]
-    # Ends with the process.
+def _parse(descriptor: int, mime_type: str) -> ParsedImage:
+    _, parse = _PARSERS[mime_type]
+    # Unmapped when the process ends.
     data = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
     embedded_content.check_type(bytes(data[:16]), mime_type)
-    picture = look(data)
+    picture = parse(data)
     picture.check_size()
     edges = data[: embedded_content.EDGE_BYTES], data[-embedded_content.EDGE_BYTES :]
-    embedded_content.check_metadata([*edges, *picture.dropped, *picture.besides])
+    embedded_content.check_metadata([*edges, *picture.dropped, *picture.kept_metadata])
     embedded_content.check_tail(bytes(data[-embedded_content.ZIP_TAIL_BYTES :]))
     return picture
 
 
 def _edges_of(descriptor: int) -> tuple[bytes, bytes]:
-    """What stands at the edges once the rest is left out."""
+    """Returns the file's first and last bytes."""
     size, edge = os.fstat(descriptor).st_size, embedded_content.EDGE_BYTES
     return os.pread(descriptor, edge, 0), os.pread(descriptor, edge, max(size - edge, 0))
 
 
-def _write(descriptor: int, picture: Picture) -> None:
+def _write(descriptor: int, picture: ParsedImage) -> None:
     with os.fdopen(os.dup(descriptor), "wb") as to:
         for piece in picture.kept:
             to.write(piece)
 
 
-def _decode(descriptor: int, mime_type: str, picture: Picture) -> None:
-    """Every pixel of the first frame, the way a viewer would. Raises Refused."""
-    name, _ = _LOOKS[mime_type]
+def _decode(descriptor: int, mime_type: str, picture: ParsedImage) -> None:
+    """Decodes every pixel of the first frame, as a viewer would. Raises Refused."""
+    name, _ = _PARSERS[mime_type]
     try:
         os.lseek(descriptor, 0, os.SEEK_SET)
         with os.fdopen(os.dup(descriptor), "rb") as file, Image.open(file, formats=[name]) as image:
             size = image.size
-            image.draft(None, (1, 1))  # JPEG: an eighth of the size, from all of the bytes
+            image.draft(None, (1, 1))  # JPEG: decodes all bytes to an eighth of the size
             image.load()
     except MemoryError:
         raise
     except Exception as error:
-        raise Refused("The picture cannot be read.") from error
+        raise Refused("The image cannot be read.") from error
     if size != (picture.width, picture.height):
-        raise Refused("The picture is malformed.")
+        raise Refused("The image is malformed.")
 
 
-def _plain(image: Image.Image) -> Image.Image:
-    """RGB or RGBA; the very same picture, if it is that already."""
-    if image.mode.startswith("I"):  # 16 bits of grey
+def _as_rgb(image: Image.Image) -> Image.Image:
+    """Returns the image as RGB or RGBA; the same object if it is that already."""
+    if image.mode.startswith("I"):  # 16-bit grey
         image = image.point(lambda value: value / 256).convert("L")
     mode = "RGBA" if image.has_transparency_data else "RGB"
     return image if image.mode == mode else image.convert(mode)

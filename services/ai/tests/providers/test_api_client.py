@@ -1,51 +1,50 @@
-"""Calls to a provider: deadlines, retries it asks for, sizes, redirects, and whom the key is told."""
+"""Calls to a provider: deadlines, retries that it asks for, sizes, redirects, and who gets the key."""
 
 import socket
 import time
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
-from typing import Any
 
 import msgspec
 import pytest
+from ai_kit.scripted_server import ScriptedServer, replying
 
+from ai.providers.api_client import MAX_ANSWER_BYTES, ApiClient
 from ai.providers.base import GenerationFailed
-from ai.providers.wire import MAX_ANSWER_BYTES, Wire
 
 
 class Word(msgspec.Struct):
     word: str
 
 
-def explain(status: int, body: bytes) -> GenerationFailed:
+def error_of(status: int, body: bytes) -> GenerationFailed:
     return GenerationFailed(f"HTTP {status}", transient=status >= 500)
 
 
 @pytest.fixture
-def wire(server: Any) -> Wire:
-    return Wire(server.url, {"x-key": "secret"}, explain)
+def wire(server: ScriptedServer) -> ApiClient:
+    return ApiClient(server.url, {"x-key": "secret"}, error_of)
 
 
 def soon(seconds: float = 5.0) -> float:
     return time.monotonic() + seconds
 
 
-def hello(wire: Wire, seconds: float = 5.0) -> str:
+def hello(wire: ApiClient, seconds: float = 5.0) -> str:
     return wire.post("/say", b"{}", Word, deadline=soon(seconds)).word
 
 
-def test_an_answer_is_read_and_the_key_is_sent(wire: Wire, server: Any, reply: Callable[..., Any]) -> None:
-    server.script = [reply(200, b'{"word": "hello", "new": 1}')]
+def test_an_answer_is_read_and_the_key_is_sent(wire: ApiClient, server: ScriptedServer) -> None:
+    server.script = [replying(200, b'{"word": "hello", "new": 1}')]
     assert hello(wire) == "hello"
     method, path, headers, body = server.asked[0]
     assert (method, path, body, headers["x-key"]) == ("POST", "/say", b"{}", "secret")
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_call_is_sent_again_when_the_provider_says_when(
-    wire: Wire, server: Any, reply: Callable[..., Any], status: int
+def test_a_call_is_repeated_when_the_provider_says_when(
+    wire: ApiClient, server: ScriptedServer, status: int
 ) -> None:
-    server.script = [reply(status, retry_after="0"), reply(200, b'{"word": "hello"}')]
+    server.script = [replying(status, retry_after="0"), replying(200, b'{"word": "hello"}')]
     assert hello(wire) == "hello"
     assert len(server.asked) == 2
 
@@ -53,28 +52,26 @@ def test_a_call_is_sent_again_when_the_provider_says_when(
 @pytest.mark.parametrize(
     ("status", "headers"), [(429, {}), (500, {"retry_after": "0"}), (400, {}), (502, {})]
 )
-def test_nothing_else_is_sent_again(
-    wire: Wire, server: Any, reply: Callable[..., Any], status: int, headers: dict[str, str]
+def test_nothing_else_is_repeated(
+    wire: ApiClient, server: ScriptedServer, status: int, headers: dict[str, str]
 ) -> None:
-    server.script = [reply(status, **headers), reply(200, b'{"word": "hello"}')]
+    server.script = [replying(status, **headers), replying(200, b'{"word": "hello"}')]
     with pytest.raises(GenerationFailed, match=f"HTTP {status}"):
         hello(wire)
     assert len(server.asked) == 1
 
 
-def test_a_provider_that_stays_busy_is_given_up_after_three_tries(
-    wire: Wire, server: Any, reply: Callable[..., Any]
-) -> None:
-    server.script = [reply(429, retry_after="0")]
+def test_a_busy_provider_is_tried_three_times(wire: ApiClient, server: ScriptedServer) -> None:
+    server.script = [replying(429, retry_after="0")]
     with pytest.raises(GenerationFailed):
         hello(wire)
     assert len(server.asked) == 3
 
 
-def test_a_wait_beyond_the_deadline_is_told_not_waited_for(
-    wire: Wire, server: Any, reply: Callable[..., Any]
+def test_a_wait_beyond_the_deadline_is_reported_not_waited_for(
+    wire: ApiClient, server: ScriptedServer
 ) -> None:
-    server.script = [reply(429, retry_after="600")]
+    server.script = [replying(429, retry_after="600")]
     began = time.monotonic()
     with pytest.raises(GenerationFailed) as failure:
         hello(wire)
@@ -82,7 +79,7 @@ def test_a_wait_beyond_the_deadline_is_told_not_waited_for(
     assert time.monotonic() - began < 2
 
 
-def test_a_lost_connection_is_not_tried_again(wire: Wire, server: Any) -> None:
+def test_a_lost_connection_is_not_tried_again(wire: ApiClient, server: ScriptedServer) -> None:
     server.script = [lambda handler: handler.connection.shutdown(socket.SHUT_RDWR)]
     with pytest.raises(GenerationFailed, match="could not be reached") as failure:
         hello(wire)
@@ -90,13 +87,13 @@ def test_a_lost_connection_is_not_tried_again(wire: Wire, server: Any) -> None:
     assert len(server.asked) == 1
 
 
-def test_silence_ends_at_the_deadline(wire: Wire, server: Any) -> None:
+def test_silence_ends_at_the_deadline(wire: ApiClient, server: ScriptedServer) -> None:
     server.script = [lambda handler: handler.rfile.read(1)]
     with pytest.raises(GenerationFailed, match="took too long"):
         hello(wire, 0.3)
 
 
-def test_a_byte_now_and_then_ends_at_the_deadline(wire: Wire, server: Any) -> None:
+def test_a_byte_now_and_then_ends_at_the_deadline(wire: ApiClient, server: ScriptedServer) -> None:
     def trickle(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
         handler.send_header("Content-Length", "1000")
@@ -116,7 +113,7 @@ def test_a_byte_now_and_then_ends_at_the_deadline(wire: Wire, server: Any) -> No
     assert time.monotonic() - began < 2
 
 
-def test_an_answer_without_end_is_not_held(wire: Wire, server: Any) -> None:
+def test_an_endless_answer_is_not_kept_in_memory(wire: ApiClient, server: ScriptedServer) -> None:
     def flood(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
         handler.send_header("Content-Length", str(10 * MAX_ANSWER_BYTES))
@@ -134,21 +131,19 @@ def test_an_answer_without_end_is_not_held(wire: Wire, server: Any) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"word": 5}', b'{"word": "\\ud83d"}', b"\xff"])
 def test_an_answer_that_cannot_be_read_is_a_failure(
-    wire: Wire, server: Any, reply: Callable[..., Any], body: bytes
+    wire: ApiClient, server: ScriptedServer, body: bytes
 ) -> None:
-    server.script = [reply(200, body)]
+    server.script = [replying(200, body)]
     with pytest.raises(GenerationFailed, match="could not be read"):
         hello(wire)
 
 
-def test_a_file_is_followed_through_redirects_and_the_key_stays_at_home(
-    wire: Wire, server: Any, reply: Callable[..., Any]
-) -> None:
+def test_a_file_is_fetched_through_redirects_without_the_key(wire: ApiClient, server: ScriptedServer) -> None:
     elsewhere = server.url.replace("127.0.0.1", "localhost")
     server.script = [
-        reply(302, location="/moved"),
-        reply(307, location=f"{elsewhere}/far"),
-        reply(200, b"x" * 700_000),
+        replying(302, location="/moved"),
+        replying(307, location=f"{elsewhere}/far"),
+        replying(200, b"x" * 700_000),
     ]
     with wire.stream(f"{server.url}/file", deadline=soon()) as clip:
         assert clip.size_bytes == 700_000
@@ -157,19 +152,19 @@ def test_a_file_is_followed_through_redirects_and_the_key_stays_at_home(
     assert [headers.get("x-key") for _, _, headers, _ in server.asked] == ["secret", "secret", None]
 
 
-def test_redirects_without_end_are_given_up(wire: Wire, server: Any, reply: Callable[..., Any]) -> None:
-    server.script = [reply(302, location="/again")]
+def test_endless_redirects_are_a_failure(wire: ApiClient, server: ScriptedServer) -> None:
+    server.script = [replying(302, location="/again")]
     with (
-        pytest.raises(GenerationFailed, match="redirected too often"),
+        pytest.raises(GenerationFailed, match="redirected too many times"),
         wire.stream(f"{server.url}/file", deadline=soon()),
     ):
         pytest.fail("there is no file")
     assert len(server.asked) == 4
 
 
-def test_a_connection_is_used_again(wire: Wire, server: Any, reply: Callable[..., Any]) -> None:
+def test_a_connection_is_used_again(wire: ApiClient, server: ScriptedServer) -> None:
     ports: list[int] = []
-    answer = reply(200, b'{"word": "hello"}')
+    answer = replying(200, b'{"word": "hello"}')
 
     def note(handler: BaseHTTPRequestHandler) -> None:
         ports.append(handler.client_address[1])

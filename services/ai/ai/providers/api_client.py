@@ -1,7 +1,4 @@
-"""Calls to a provider's API: one pool of connections, a deadline for everything together, retries it asks for itself.
-
-What an answer means is the provider's module.
-"""
+"""HTTP calls to a provider's API: a pool of connections, a deadline per call, retries that the provider asks for."""
 
 import math
 import time
@@ -23,32 +20,32 @@ from chassis.telemetry import tracing
 T = TypeVar("T")
 log = structlog.get_logger()
 
-#: Our choice, all below.
+#: Connections kept open. Our choice, as are all figures below.
 _POOL_SIZE = 64
-#: A provider may think about a picture as long as its call's deadline allows.
+#: A provider may be silent for as long as the call's deadline allows.
 _LIMITS = Limits(connect_seconds=5.0, silence_seconds=math.inf)
 _CHUNK_BYTES = 256 * 1024
-#: The largest answer: a picture of 20 MB in base64, and some words.
+#: The largest answer: an image of 20 MB in base64, and some text.
 MAX_ANSWER_BYTES = 28 * 2**20
-#: From here on reading an answer takes long enough to be done beside the event loop.
+#: Larger answers take long enough to decode that a real thread does it, beside the event loop.
 _LARGE_BYTES = 64 * 1024
-_MOST_TRIES = 3
-#: A 503 that does not say when to come again.
+_MAX_TRIES = 3
+#: How long to wait after a 503 without Retry-After.
 _BUSY_SECONDS = 1.0
-_MOST_REDIRECTS = 3
+_MAX_REDIRECTS = 3
 _REDIRECTS = (301, 302, 303, 307, 308)
 
-#: (status, body) -> what it means; `wait_seconds` where the body says when to come again.
+#: Turns status and body of an error answer into the error; `wait_seconds` where the body says when to retry.
 Explain = Callable[[int, bytes], GenerationFailed]
 
 
-class Wire:
-    """One API behind one base address."""
+class ApiClient:
+    """One API at one base address."""
 
-    def __init__(self, base_url: str, headers: Mapping[str, str], explain: Explain) -> None:
+    def __init__(self, base_url: str, headers: Mapping[str, str], error_of: Explain) -> None:
         self.base_url = base_url.rstrip("/")
         self._headers = dict(headers)
-        self._explain = explain
+        self._explain = error_of
         self._pool = Outbound(_LIMITS, connections=_POOL_SIZE)
 
     def post(
@@ -60,10 +57,10 @@ class Wire:
         deadline: float,
         content_type: str = "application/json",
     ) -> T:
-        """Asks for something to be made. Sent again only when the provider says when: 429 with a time, 503."""
-        for tries_left in range(_MOST_TRIES - 1, -1, -1):
+        """Asks for something to be generated. Sent again only after 429 with a time to wait, or 503."""
+        for tries_left in range(_MAX_TRIES - 1, -1, -1):
             try:
-                return self._ask("POST", path, answer, deadline, body, {"Content-Type": content_type})
+                return self._call("POST", path, answer, deadline, body, {"Content-Type": content_type})
             except GenerationFailed as error:
                 wait = error.wait_seconds
                 if wait is None or not tries_left or not time.monotonic() + wait < deadline:
@@ -73,26 +70,26 @@ class Wire:
         raise AssertionError  # the last try returns or raises
 
     def get(self, path: str, answer: type[T], *, deadline: float) -> T:
-        """Asks how something stands."""
-        return self._ask("GET", path, answer, deadline, None, {})
+        """Reads a state."""
+        return self._call("GET", path, answer, deadline, None, {})
 
     @contextmanager
     def stream(self, url: str, *, deadline: float) -> Iterator[Clip]:
-        """A file, piece by piece, redirects followed. Our key goes to the API's own host alone."""
-        for _ in range(_MOST_REDIRECTS + 1):
-            with self._answer("GET", url, deadline, None, {}) as response:
+        """Yields a file in chunks and follows redirects. Our key is sent to the API's own host alone."""
+        for _ in range(_MAX_REDIRECTS + 1):
+            with self._request("GET", url, deadline, None, {}) as response:
                 target = response.headers.get("Location")
                 if response.status in _REDIRECTS and target:
                     url = urljoin(url, target)
                     continue
                 if response.status != 200:
-                    raise self._failure(response, deadline)
+                    raise self._refusal(response, deadline)
                 length = response.headers.get("Content-Length", "")
                 yield Clip(int(length) if length.isdigit() else None, _chunks(response, deadline))
                 return
-        raise GenerationFailed("The AI provider's file is redirected too often.")
+        raise GenerationFailed("The AI provider's file is redirected too many times.")
 
-    def _ask(
+    def _call(
         self,
         method: str,
         path: str,
@@ -101,10 +98,10 @@ class Wire:
         body: bytes | None,
         headers: dict[str, str],
     ) -> T:
-        with self._answer(method, f"{self.base_url}{path}", deadline, body, headers) as response:
+        with self._request(method, f"{self.base_url}{path}", deadline, body, headers) as response:
             if response.status != 200:
-                raise self._failure(response, deadline)
-            raw = _whole(response, deadline)
+                raise self._refusal(response, deadline)
+            raw = _read_all(response, deadline)
         try:
             return _decoded(raw, answer)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -112,12 +109,12 @@ class Wire:
             raise GenerationFailed("The AI provider's answer could not be read.", transient=True) from error
 
     @contextmanager
-    def _answer(
+    def _request(
         self, method: str, url: str, deadline: float, body: bytes | None, headers: dict[str, str]
     ) -> Iterator[urllib3.BaseHTTPResponse]:
         left = deadline - time.monotonic()
         if left <= 0:
-            raise _too_slow()
+            raise _timeout_error()
         ours = self._headers if _origin(url) == _origin(self.base_url) else {}
         try:
             with tracing.outbound(method, urlsplit(url).hostname or "") as traced:
@@ -132,16 +129,16 @@ class Wire:
                 )
                 traced.got(response.status)
         except (HTTPError, OSError) as error:
-            raise _no_answer(error) from error
+            raise _connection_error(error) from error
         try:
             yield response
         except (HTTPError, OSError) as error:
-            raise _no_answer(error) from error
+            raise _connection_error(error) from error
         finally:
-            response.close()  # one that was read to its end has given its connection back already
+            response.close()  # a response that was read to its end has returned its connection already
 
-    def _failure(self, response: urllib3.BaseHTTPResponse, deadline: float) -> GenerationFailed:
-        body = _whole(response, deadline, 64 * 1024)
+    def _refusal(self, response: urllib3.BaseHTTPResponse, deadline: float) -> GenerationFailed:
+        body = _read_all(response, deadline, 64 * 1024)
         failure = self._explain(response.status, body)
         if failure.wait_seconds is None and response.status in (429, 503):
             failure.wait_seconds = _seconds(response.headers.get("Retry-After"))
@@ -156,8 +153,8 @@ class Wire:
         return failure
 
 
-def encoded(value: Any) -> bytes:
-    """A request as JSON, bytes in base64, made beside the event loop."""
+def to_json(value: Any) -> bytes:
+    """Encodes a request as JSON (bytes in base64), in a real thread."""
     return bytes(offload(msgspec.json.encode, value))
 
 
@@ -168,7 +165,7 @@ def _decoded(raw: bytes, answer: type[T]) -> T:
     return decoded
 
 
-def _whole(response: urllib3.BaseHTTPResponse, deadline: float, most: int = MAX_ANSWER_BYTES) -> bytes:
+def _read_all(response: urllib3.BaseHTTPResponse, deadline: float, most: int = MAX_ANSWER_BYTES) -> bytes:
     body = bytearray()
     for chunk in _chunks(response, deadline):
         body += chunk
@@ -181,30 +178,32 @@ def _whole(response: urllib3.BaseHTTPResponse, deadline: float, most: int = MAX_
 
 
 def _chunks(response: urllib3.BaseHTTPResponse, deadline: float) -> Iterator[bytes]:
-    """Whatever has come, each time; a server that sends a byte now and then gets no further than the deadline."""
+    """Yields what has arrived until the deadline, so that a server which sends a byte now and then cannot go on for
+    ever.
+    """
     while True:
         try:
             chunk = response.read1(_CHUNK_BYTES)
         except (HTTPError, OSError) as error:
-            raise _no_answer(error) from error
+            raise _connection_error(error) from error
         if not chunk:
             return
         if time.monotonic() > deadline:
             response.close()
-            raise _too_slow()
+            raise _timeout_error()
         yield chunk
 
 
-def _no_answer(error: Exception) -> GenerationFailed:
+def _connection_error(error: Exception) -> GenerationFailed:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, (TimeoutError, urllib3.exceptions.TimeoutError)):
-            return _too_slow()
+            return _timeout_error()
         cause = cause.__cause__ or cause.__context__
     return GenerationFailed("The AI provider could not be reached.", transient=True)
 
 
-def _too_slow() -> GenerationFailed:
+def _timeout_error() -> GenerationFailed:
     return GenerationFailed("The AI provider took too long.", transient=True)
 
 
@@ -214,5 +213,5 @@ def _origin(url: str) -> tuple[str, str]:
 
 
 def _seconds(value: str | None) -> float | None:
-    """Retry-After in seconds; its form as a date is not used by these APIs."""
+    """Reads Retry-After in seconds. These APIs do not send it as a date."""
     return float(value) if value and value.isdecimal() else None

@@ -1,0 +1,46 @@
+"""Ends a process on a database at any statement."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import event
+
+from chassis.db.database import Database
+
+
+class Killed(Exception):
+    """The process ended here."""
+
+
+class Fuse:
+    """Ends the process before the n-th statement, commit or call."""
+
+    def __init__(self, database: Database) -> None:
+        self.left: int | None = None
+        #: Whether the last block ran to its end.
+        self.finished = True
+        event.listen(database.engine, "before_cursor_execute", self._see)
+
+    def _see(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement != "ROLLBACK":  # after a kill the server rolls back
+            self.burn()
+
+    def burn(self) -> None:
+        if self.left is not None:
+            if self.left == 0:
+                self.left = None
+                raise Killed
+            self.left -= 1
+
+    @contextmanager
+    def lit(self, length: int | None) -> Iterator[None]:
+        """Runs a block that may end early; what was committed stays."""
+        self.left, self.finished = length, False
+        try:
+            yield
+            self.finished = True
+        except Killed:
+            pass
+        finally:
+            self.left = None
