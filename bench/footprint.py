@@ -10,11 +10,13 @@ from pathlib import Path
 from bench.stack import Stack
 from bench.table import Row
 
-_READY = "from pathlib import Path; from local.stack import Stack; Stack(Path({run!r}), usual_ports=False)"
+_READY = (
+    "from pathlib import Path; from local.stack.stack import Stack; Stack(Path({run!r}), usual_ports=False)"
+)
 
 
 def memory_megabytes(stack: Stack) -> float:
-    from local.watch import status
+    from local.processes.watch import status
 
     return sum(int(str(row["memory_bytes"])) for row in status(stack.run)) / 2**20
 

@@ -17,7 +17,7 @@ from contracts.publishing import LinkPage, SchedulePost
 from contracts.record import Record
 from contracts.services import SERVICES
 from local.environment import values_of
-from local.stack import message_secret
+from local.stack.stack import message_secret
 from testkit.any_sender import AnySender
 
 #: A tenant may send 300 requests a minute (Elite): this many carry 36,000.

@@ -17,8 +17,8 @@ from bench.load import Load, Variant, run
 from bench.requests_per_second import _schedules
 from bench.stack import Stack, Tenant
 from bench.table import Row
-from local.processes import supervisor_pid
-from local.stack import Stack as LocalStack
+from local.processes.table import supervisor_pid
+from local.stack.stack import Stack as LocalStack
 
 #: Each stack is measured so often in a sitting, for so long; the machine's moods come out in the median of the pairs.
 _ROUNDS, _SECONDS = 3, 4.0

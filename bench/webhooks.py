@@ -18,7 +18,7 @@ from chassis.ids import new_id
 from contracts.accounts import CreateUser
 from contracts.caller import Caller, operator
 from contracts.webhooks import CreateSubscription, SubscriptionId
-from local.processes import read_state
+from local.processes.table import read_state
 
 #: Deliveries that are timed, and how often: the floor is measured before and after each.
 _FAST, _ROUNDS = 3_000, 3

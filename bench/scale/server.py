@@ -10,8 +10,8 @@ import psycopg2
 
 from chassis.db.database import Database
 from chassis.migrate import migrate
-from local import postgres
-from local.processes import start_supervisor, stop_supervisor, wait_ready, write_table
+from local.processes.table import start_supervisor, stop_supervisor, wait_ready, write_table
+from local.servers import postgres
 
 SERVICES = ("publishing", "quota", "webhooks")
 SETS = ("small", "full")

@@ -19,8 +19,8 @@ from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
 
 from chassis.ids import new_id
-from local import rabbitmq
 from local.paths import ROOT
+from local.servers import rabbitmq
 
 #: Longest time for one step of an image, on a busy machine and with nothing in pip's cache.
 STEP_SECONDS = 300

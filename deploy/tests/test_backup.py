@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 import requests
 
-from local import account, compact, house, postgres, watch
 from local.environment import read_env
 from local.paths import ROOT
-from local.processes import read_state
-from local.stack import Stack
+from local.processes import watch
+from local.processes.table import read_state
+from local.servers import postgres
+from local.stack import account, compact, units
+from local.stack.stack import Stack
 from testkit.collector import Collector
 
 #: Of `./dev up --compact`, simulator and all: PSS, as `./dev status` has it.
@@ -83,7 +85,7 @@ def test_the_small_stack_fits_and_comes_back_from_a_backup(
     stack.up(lambda _line: None)
     taken = sum(int(str(row["memory_bytes"])) for row in watch.status(stack.run)) / 2**20
     assert taken <= MEGABYTES
-    assert not set(house.SERVICES) & read_state(stack.run).keys()
+    assert not set(units.SERVICES) & read_state(stack.run).keys()
     client = Client(stack)
     photo = requests.get(f"{client.env['SIMULATOR_URL']}/media/photo-1080x1080.jpg", timeout=30).content
     url = client.upload(photo)
@@ -149,7 +151,7 @@ def databases_alone(stack: Stack) -> Iterator[None]:
     """An empty PostgreSQL with the stack's databases in it, and nothing else."""
     postgres.prepare(stack.run, durable=False, sizes=compact.POSTGRES)
     told = read_env(stack.run)
-    urls = {name: told[f"DATABASE_URL_{name.upper()}"] for name in house.DATABASES}
+    urls = {name: told[f"DATABASE_URL_{name.upper()}"] for name in units.DATABASES}
     server, databases = postgres.processes(stack.run, urls)
     process = subprocess.Popen(server.argv, cwd="/")
     try:

@@ -7,8 +7,8 @@ import yaml
 from kustomized import FOLDER, UNITS, Resource, build, containers, of_kind, selected, volumes
 
 from chassis.telemetry import metrics
-from local.observability import prometheus_names, series_in
 from local.paths import ROOT
+from local.testing.observability import prometheus_names, series_in
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
 ADAPTER = yaml.safe_load((FOLDER / "components/metrics-adapter/values.yaml").read_text())

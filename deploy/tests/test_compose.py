@@ -16,16 +16,17 @@ import yaml
 
 from gateway.config import Config
 from gateway.routes import ENDPOINTS
-from local import compact, house, packages, postgres
 from local.environment import values_of
 from local.paths import ROOT
-from local.processes import NotReady
+from local.processes.table import NotReady
+from local.servers import packages, postgres
+from local.stack import compact, units
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, Any] = COMPOSE["services"]
 OURS = {name: row for name, row in SERVICES.items() if "posthaste" in row["image"]}
 #: Container → the services in it.
-PROCESSES = {name: (name,) for name in (*house.SERVICES, "gateway")} | {"services": compact.SERVICES}
+PROCESSES = {name: (name,) for name in (*units.SERVICES, "gateway")} | {"services": compact.SERVICES}
 MIGRATIONS = {name: row for name, row in SERVICES.items() if name.startswith("migrate-")}
 #: What Dockerfile sets in every image.
 OF_IMAGE = {"HEALTH_HOST", "HEALTH_PORT", "HOST", "PORT"}
@@ -288,7 +289,7 @@ def test_dumps_are_made_and_restored_where_the_databases_are() -> None:
     told = {name: value for name, value in row["environment"].items() if name.startswith("DATABASE_URL_")}
     assert told == {
         f"DATABASE_URL_{name.upper()}": f"postgresql://{postgres.role(name)}@/{name}"
-        for name in house.DATABASES
+        for name in units.DATABASES
     }
     assert "./deploy/backup:/scripts:ro" in row["volumes"]
 
@@ -315,8 +316,8 @@ def test_an_operator_may_name_another_place_for_every_image_of_others() -> None:
 def test_every_service_gets_a_role_and_a_database_with_the_password_that_it_is_told() -> None:
     job = SERVICES["databases"]
     assert job["command"][:3] == ["python", "-m", "chassis.database_roles"]
-    assert sorted(job["command"][3:]) == sorted(house.DATABASES)
-    for name in house.DATABASES:
+    assert sorted(job["command"][3:]) == sorted(units.DATABASES)
+    for name in units.DATABASES:
         suffix = name.upper()
         made, told = job["environment"], SERVICES[name]["environment"]
         assert made[f"DATABASE_URL_{suffix}"] == told["DATABASE_URL"]

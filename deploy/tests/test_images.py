@@ -50,8 +50,8 @@ from contracts.publishing import ListPages
 from contracts.record import Nothing
 from contracts.services import SERVICES
 from contracts.webhooks import ListSubscriptions
-from local import lock, sbom
 from local.paths import ROOT
+from local.supply_chain import lock, sbom
 from testkit.any_sender import AnySender
 from testkit.fixtures import SECRETS, keys_for_tests, own_bucket, own_virtual_host, signed_event
 

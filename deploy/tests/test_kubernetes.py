@@ -29,8 +29,8 @@ from kustomized import (
 from chassis.runtime.loops import Loop
 from gateway.config import Config as GatewayConfig
 from gateway.routes import ENDPOINTS
-from local import house
 from local.paths import ROOT
+from local.stack import units
 
 #: The oldest that is still maintained when this was written, and the newest that the schemas know.
 KUBERNETES = ("1.34.1", "1.37.0")
@@ -261,9 +261,9 @@ def test_a_job_makes_the_role_and_the_database_that_each_service_is_told(name: s
     [container] = containers(job)
     assert container["image"] == f"posthaste/gateway:{VERSION}"
     assert container["args"][:3] == ["python", "-m", "chassis.database_roles"]
-    assert sorted(container["args"][3:]) == sorted(house.DATABASES)
+    assert sorted(container["args"][3:]) == sorted(units.DATABASES)
     sources = {it["name"]: it["valueFrom"]["secretKeyRef"] for it in container["env"] if "valueFrom" in it}
-    for unit in house.DATABASES:
+    for unit in units.DATABASES:
         assert sources.pop(f"DATABASE_URL_{unit.upper()}") == {
             "name": f"posthaste-{unit}",
             "key": "DATABASE_URL",
@@ -358,8 +358,8 @@ def test_a_pod_waits_for_the_broker_longer_than_a_back_off_remembers(overlay: li
 def test_every_database_is_migrated_by_a_job_of_this_release(name: str) -> None:
     jobs = of_kind(build(FOLDER / "overlays" / name / "migrations"), "Job")
     release = VERSION.replace(".", "-")
-    assert jobs.keys() == {f"{unit}-migration-{release}" for unit in house.DATABASES}
-    for unit in house.DATABASES:
+    assert jobs.keys() == {f"{unit}-migration-{release}" for unit in units.DATABASES}
+    for unit in units.DATABASES:
         [container] = containers(jobs[f"{unit}-migration-{release}"])
         assert container["image"] == f"posthaste/{unit}:{VERSION}"
         assert container["args"] == COMPOSE[f"migrate-{unit}"]["command"]

@@ -129,8 +129,9 @@ WHAT_IS_THERE = """
     from contracts.publishing import EditPost, PostContent, SchedulePost
     from gateway.openapi import describe
     from gateway.routes import ENDPOINTS
-    from local import apps, house
-    from local.stack import Stack
+    from local.stack import apps
+    from local.stack import units
+    from local.stack.stack import Stack
     from publishing import content
     from publishing.config import Settings
     from publishing.platforms.base import Account, Checkpoint, Content
@@ -147,7 +148,7 @@ WHAT_IS_THERE = """
     post = msgspec.convert(asked, SchedulePost)
     told = describe(ENDPOINTS)
     simulator = create_app(Simulation()).test_client()
-    _, rows = Stack(Path("."), usual_ports=False).plan({name: at for at, name in enumerate(house.PORTS, 1)})
+    _, rows = Stack(Path("."), usual_ports=False).plan({name: at for at, name in enumerate(units.PORTS, 1)})
     env = {row.name: row.env for row in rows}
     published = Registry(settings.platforms).connector("ZD").publish(
         Account("z1", "t"), Content("hi", settings=post.zed_settings), Checkpoint()

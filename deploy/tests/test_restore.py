@@ -9,8 +9,9 @@ import pytest
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.pool import NullPool
 
-from local import house, postgres
 from local.paths import ROOT
+from local.servers import postgres
+from local.stack import units
 
 #: Restored in the middle: others come before it and after it.
 MIDDLE = "quota"
@@ -53,7 +54,7 @@ class House:
 @pytest.fixture
 def kept(database_for: Callable[[str], str], tmp_path: Path) -> House:
     """With a backup of it in `tmp_path`."""
-    kept = House({service: database_for(service) for service in house.DATABASES})
+    kept = House({service: database_for(service) for service in units.DATABASES})
     done = kept.script("dump.sh", tmp_path)
     assert done.returncode == 0, done.stderr
     kept.write("after the backup")

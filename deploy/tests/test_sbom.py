@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from local import sbom
 from local.paths import ROOT
+from local.supply_chain import sbom
 
 OS_RELEASE = 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nID=debian\nVERSION_ID="12"\n'
 STATUS = """\

@@ -25,9 +25,9 @@ from chassis.bus.link import Link
 from chassis.db.database import Database
 from contracts.caller import Caller
 from contracts.errors import ApiError
-from local import certificates, packages, ports, postgres, rabbitmq
 from local.paths import ROOT
-from local.processes import NotReady, start_supervisor, stop_supervisor, wait_ready, write_table
+from local.processes.table import NotReady, start_supervisor, stop_supervisor, wait_ready, write_table
+from local.servers import certificates, packages, ports, postgres, rabbitmq
 from testkit.faulty_link import FaultyLink
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")

@@ -28,7 +28,7 @@ from contracts.accounts import ChangeTier, CreateBrand, CreateToken, CreateUser
 from contracts.caller import operator
 from contracts.publishing import LinkPage, PostId
 from contracts.services import SERVICES
-from local.listener import Listener
+from local.demo.listener import Listener
 from local.paths import ROOT
 from testkit.any_sender import AnySender
 from testkit.fixtures import SECRETS, keys_for_tests, own_bucket, own_virtual_host

@@ -9,11 +9,14 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from local import audit, demo, images, lock, sbom, servers, trial, watch
+from local.demo import journey
 from local.environment import operator_env, read_env
 from local.paths import ROOT, RUN, RUN_TEST
-from local.processes import NotReady, stop_supervisor, supervisor_pid
-from local.stack import Stack
+from local.processes import watch
+from local.processes.table import NotReady, stop_supervisor, supervisor_pid
+from local.stack.stack import Stack
+from local.supply_chain import audit, images, lock, sbom
+from local.testing import runs, servers
 
 #: Programs of .venv.
 LINT = (
@@ -77,7 +80,7 @@ def down(arguments: Sequence[str]) -> int:
 
 def run_demo(arguments: Sequence[str]) -> int:
     """the main journey against the running stack, step by step"""
-    return demo.main(RUN)
+    return journey.main(RUN)
 
 
 def ctl(arguments: Sequence[str]) -> int:
@@ -141,12 +144,12 @@ def run_servers(arguments: Sequence[str]) -> int:
 
 def test(arguments: Sequence[str]) -> int:
     """[--slow] [--faults [--core]] [pytest arguments]: every test, on a stack of its own that is gone afterwards"""
-    return trial.test(arguments, tell)
+    return runs.test(arguments, tell)
 
 
 def bench(arguments: Sequence[str]) -> int:
     """[name]: the benchmarks, on a stack of their own"""
-    return trial.bench(arguments, tell)
+    return runs.bench(arguments, tell)
 
 
 def run_lock(arguments: Sequence[str]) -> int:

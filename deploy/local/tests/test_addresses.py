@@ -8,9 +8,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from local import ports, postgres, stack
 from local.environment import read_env, write_env
-from local.trial import needs_stack
+from local.servers import ports, postgres
+from local.stack import stack
+from local.testing.runs import needs_stack
 
 
 def test_the_usual_port_is_taken_when_it_is_free(tmp_path: Path, free_port: int) -> None:

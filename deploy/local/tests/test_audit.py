@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from local import audit
-from local.audit import NPM, PYPI, Advisory, Affected, Package, Pin, Range
 from local.paths import ROOT
-from local.processes import NotReady
+from local.processes.table import NotReady
+from local.supply_chain import audit
+from local.supply_chain.audit import NPM, PYPI, Advisory, Affected, Package, Pin, Range
 
 TODAY = date(2026, 11, 22)
 CLICK = Pin(PYPI, "click", "8.5.1", ("services/gateway", "libs/ctl"))

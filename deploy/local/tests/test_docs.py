@@ -8,8 +8,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from local import lock
 from local.paths import ROOT
+from local.supply_chain import lock
 
 DOCS = sorted(
     path

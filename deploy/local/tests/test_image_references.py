@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from local import images
 from local.paths import ROOT
-from local.processes import NotReady
+from local.processes.table import NotReady
+from local.supply_chain import images
 
 OLD, NEW = f"sha256:{'a' * 64}", f"sha256:{'b' * 64}"
 COMPOSE = """

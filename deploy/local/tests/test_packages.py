@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from local import browser, packages
-from local.processes import NotReady
+from local.processes.table import NotReady
+from local.servers import browser, packages
 
 
 def ignore(line: str) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from local import sbom
-from local.processes import NotReady
+from local.processes.table import NotReady
+from local.supply_chain import sbom
 
 VALID = {
     "bomFormat": "CycloneDX",

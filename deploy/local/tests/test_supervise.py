@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from local.processes import (
+from local.processes.table import (
     NotReady,
     Process,
     read_state,
@@ -159,7 +159,7 @@ def test_everything_stops_when_the_owner_is_gone(run: Path) -> None:
 def test_a_second_supervisor_leaves_the_first_alone(run: Path) -> None:
     start(run, Process("sleeper", SLEEPER))
     before = pid(run, "sleeper"), supervisor_pid(run)
-    done = subprocess.run([sys.executable, "-m", "local.supervise", str(run)], capture_output=True)
+    done = subprocess.run([sys.executable, "-m", "local.processes.supervisor", str(run)], capture_output=True)
     assert done.returncode == 1
     assert (pid(run, "sleeper"), supervisor_pid(run)) == before
 

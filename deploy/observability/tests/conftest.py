@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from local import prometheus
-from local.processes import NotReady
+from local.processes.table import NotReady
+from local.servers import prometheus
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from contracts.services import SERVICES
-from local.observability import FOLDER, rules
+from local.testing.observability import FOLDER, rules
 
 ALERTS = {rule["alert"]: rule for rule in rules() if "alert" in rule}
 HOUR = 60

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from chassis.telemetry import metrics
-from local.observability import (
+from local.paths import ROOT
+from local.testing.observability import (
     FOLDER,
     all_queries,
     labels_in,
@@ -19,7 +20,6 @@ from local.observability import (
     rules,
     series_in,
 )
-from local.paths import ROOT
 
 PAGE = ROOT / "docs" / "observability.md"
 OPERATIONS = ROOT / "docs" / "operations.md"

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import yaml
 
-from local.observability import FOLDER, queries_of_dashboards, rules
-from local.processes import bound_to_parent
-from local.prometheus import Prometheus
+from local.processes.table import bound_to_parent
+from local.servers.prometheus import Prometheus
+from local.testing.observability import FOLDER, queries_of_dashboards, rules
 
 START_SECONDS = 30.0
 #: Nobody is there, and nothing is sent: no alert is raised within a test.

@@ -13,7 +13,7 @@ from typing import Any
 import requests
 
 from e2e_kit.waiting import until
-from local.browser import Browser
+from local.servers.browser import Browser
 
 _FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from e2e_kit import secrecy
 from e2e_kit.stack import Stack
-from local.stack import Stack as LocalStack
+from local.stack.stack import Stack as LocalStack
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
-from local.observability import all_queries, labels_in, prometheus_names, series_in
+from local.testing.observability import all_queries, labels_in, prometheus_names, series_in
 from testkit.collector import Collector, Seen
 
 #: Spans are dropped when the collector is away (libs/chassis, test_telemetry).

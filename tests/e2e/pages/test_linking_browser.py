@@ -11,8 +11,8 @@ from e2e_kit.linking import NAMES, Linking, begin, linked
 from e2e_kit.operator import Account, Accounts
 from e2e_kit.simulator import Simulator
 
-from local import browser
-from local.processes import NotReady
+from local.processes.table import NotReady
+from local.servers import browser
 
 TITLES = {
     "FB": "Facebook",

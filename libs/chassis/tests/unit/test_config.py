@@ -8,7 +8,7 @@ import pytest
 from chassis import config
 from chassis.bus import amqp
 from chassis.config import ConfigError
-from local import certificates
+from local.servers import certificates
 
 #: The subject of our authority, as Python names it.
 AUTHORITY = ((("commonName", "Posthaste"),),)

@@ -12,13 +12,14 @@ from pathlib import Path
 from e2e_kit.stack import Stack
 
 from fault_kit.links import Links
-from local import house, postgres
-from local.processes import Process, read_table
-from local.stack import Stack as LocalStack
+from local.processes.table import Process, read_table
+from local.servers import postgres
+from local.stack import units
+from local.stack.stack import Stack as LocalStack
 
 _SKEW = Path(__file__).with_name("skew")
 #: Processes that may get a wrong clock: all of ours.
-WORKERS = (*house.SERVICES, "gateway")
+WORKERS = (*units.SERVICES, "gateway")
 #: Servers by the name that links to them end in: `publishing→database`.
 SERVERS = ("database", "amqp", "simulator", "s3")
 

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from typing import NamedTuple
 
-from local import packages
+from local.servers import packages
 
 #: Debian's, then those that other systems bring along.
 BROWSERS = ("chromium", "google-chrome", "google-chrome-stable")

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from local.processes import NotReady
+from local.processes.table import NotReady
 
 #: Where deploy/images/Dockerfile puts it.
 IN_IMAGE = "/usr/share/sbom/posthaste.cdx.json"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import psutil
 
-from local import servers
 from local.paths import ROOT, RUN_TEST
-from local.processes import bound_to_parent, supervisor_pid
-from local.stack import Stack, Tell
+from local.processes.table import bound_to_parent, supervisor_pid
+from local.stack.stack import Stack, Tell
+from local.testing import servers
 
 PYTEST = [sys.executable, "-m", "pytest"]
 #: A file on one process, files in the order of collection (conftest.py: the longest first).

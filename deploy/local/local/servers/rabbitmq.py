@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from chassis.broker_access import definitions
-from local import packages
-from local.processes import Process
+from local.processes.table import Process
+from local.servers import packages
 
 SERVER_SCRIPTS = (
     "/usr/lib/rabbitmq/bin/rabbitmq-server",  # Debian, Ubuntu, Fedora

@@ -7,9 +7,10 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from local import apps, storage
-from local import compact as small
-from local.processes import Process
+from local.processes.table import Process
+from local.servers import storage
+from local.stack import apps
+from local.stack import compact as small
 
 #: Started as `python -m chassis.run <name>`; the value is what only this service is told.
 SERVICES: dict[str, tuple[str, ...]] = {

@@ -3,7 +3,7 @@
 Listens on a Unix socket only. The server refuses to run as root, so root starts it as `nobody`; no account is
 made and no folder on the way is opened up: the process may pass closed folders instead (CAP_DAC_OVERRIDE).
 Each service has a role and a database, made by `chassis.database_roles`.
-Also `python -m local.postgres ADMIN_URL`: waits until the server answers.
+Also `python -m local.servers.postgres ADMIN_URL`: waits until the server answers.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
-from local.processes import NotReady, Process
+from local.processes.table import NotReady, Process
 
 VERSION_FOLDER = "pginstall18"
 USER = "posthaste"
@@ -159,7 +159,7 @@ def processes(run: Path, databases: Mapping[str, str]) -> list[Process]:
     env |= {f"DATABASE_URL_{name.upper()}": address for name, address in databases.items()}
     argv = [sys.executable, "-m", "chassis.database_roles", *databases]
     if not databases:
-        argv = [sys.executable, "-m", "local.postgres", url(run, "postgres")]
+        argv = [sys.executable, "-m", "local.servers.postgres", url(run, "postgres")]
     return [server, Process("databases", argv, env, depends=["postgres"], once=True)]
 
 

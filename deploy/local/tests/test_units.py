@@ -8,13 +8,14 @@ import pytest
 
 from chassis.http.addresses import is_allowed
 from contracts.platforms import PLATFORMS
-from local import account, compact, house, rabbitmq
 from local.environment import read_env
-from local.processes import NotReady, Process
-from local.stack import Stack
+from local.processes.table import NotReady, Process
+from local.servers import rabbitmq
+from local.stack import account, compact, units
+from local.stack.stack import Stack
 from webhooks import private_receivers
 
-PORT = {name: number for number, name in enumerate(house.PORTS, 1)}
+PORT = {name: number for number, name in enumerate(units.PORTS, 1)}
 
 
 def ignore(_line: str) -> None:
@@ -28,7 +29,7 @@ def table(run: Path, *, strict: bool = False, payments: bool = False) -> dict[st
 
 @pytest.fixture(autouse=True)
 def no_servers_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AMQP_URL", "POSTHASTE_RUN", *(f"DATABASE_URL_{name.upper()}" for name in house.DATABASES)):
+    for name in ("AMQP_URL", "POSTHASTE_RUN", *(f"DATABASE_URL_{name.upper()}" for name in units.DATABASES)):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -39,8 +40,8 @@ def test_whatever_a_process_depends_on_is_in_the_table(tmp_path: Path) -> None:
 
 def test_every_service_migrates_first_and_has_its_own_database(tmp_path: Path) -> None:
     rows = table(tmp_path)
-    urls = {name: rows[name].env["DATABASE_URL"] for name in house.DATABASES}
-    assert len(set(urls.values())) == len(house.DATABASES)
+    urls = {name: rows[name].env["DATABASE_URL"] for name in units.DATABASES}
+    assert len(set(urls.values())) == len(units.DATABASES)
     for name, url in urls.items():
         assert f"migrate-{name}" in rows[name].depends
         assert rows[f"migrate-{name}"].env["DATABASE_URL"] == url
@@ -50,7 +51,7 @@ def test_every_service_reaches_its_database_with_a_role_and_a_password_that_no_o
     tmp_path: Path,
 ) -> None:
     rows = table(tmp_path)
-    for name in house.DATABASES:
+    for name in units.DATABASES:
         address = urlsplit(rows[name].env["DATABASE_URL"])
         assert address.username == f"posthaste_{name}"
         assert address.password
@@ -76,13 +77,13 @@ def test_a_secret_is_told_to_the_service_that_needs_it_and_to_no_other(tmp_path:
 def test_each_process_is_a_user_of_its_own_at_the_broker_and_signs_with_its_own_keys(tmp_path: Path) -> None:
     env, _ = Stack(tmp_path).plan(PORT)
     rows = table(tmp_path)
-    units = {name: rows[name].env for name in (*house.SERVICES, "gateway")} | {"ctl": env}
-    assert {name: urlsplit(told["AMQP_URL"]).username for name, told in units.items()} == {
-        name: name for name in units
+    env_of = {name: rows[name].env for name in (*units.SERVICES, "gateway")} | {"ctl": env}
+    assert {name: urlsplit(told["AMQP_URL"]).username for name, told in env_of.items()} == {
+        name: name for name in env_of
     }
     for secret in ("AMQP_URL", "MESSAGE_KEYS"):
-        assert len({told[secret] for told in units.values()}) == len(units)
-    for name, told in units.items():
+        assert len({told[secret] for told in env_of.values()}) == len(env_of)
+    for name, told in env_of.items():
         senders = {entry.partition("=")[0].partition(":")[0] for entry in told["MESSAGE_KEYS"].split(",")}
         assert senders == {name}
 
@@ -96,10 +97,10 @@ def test_secrets_stay_the_same_and_are_private(tmp_path: Path) -> None:
 def test_loopback_webhooks_are_allowed_unless_strict_but_not_to_the_stacks_own_servers(
     tmp_path: Path,
 ) -> None:
-    _, rows = Stack(tmp_path).plan(house.PORTS)
+    _, rows = Stack(tmp_path).plan(units.PORTS)
     told = next(row.env["WEBHOOK_ALLOWED_CIDRS"] for row in rows if row.name == "webhooks")
     allowed = private_receivers.parse(told.split(",")).of("usr_any")
-    own = set(house.PORTS.values())
+    own = set(units.PORTS.values())
     beside = {port + step for port in own for step in (-1, 1)} - own
     assert [port for port in own if is_allowed("127.0.0.1", port, allowed)] == []
     assert all(is_allowed("127.0.0.1", port, allowed) for port in beside | {1, 9_000, 40_000, 65_535})
@@ -125,7 +126,7 @@ def test_a_server_brought_along_is_told_to_everybody_and_not_started(
     assert "rabbitmq" not in rows
     assert rows["quota"].env["AMQP_URL"] == "amqp://elsewhere/"
     assert rows["quota"].env["DATABASE_URL"] == "postgresql://elsewhere/quota"
-    others = [name for name in house.DATABASES if name != "quota"]
+    others = [name for name in units.DATABASES if name != "quota"]
     assert rows["databases"].argv[-len(others) :] == others
     assert "quota" not in rows["databases"].argv
 
@@ -134,8 +135,8 @@ def test_compact_all_services_share_a_process_and_keep_a_database_each(tmp_path:
     _, plan = Stack(tmp_path, compact=True).plan(PORT)
     rows, full = {row.name: row for row in plan}, table(tmp_path)
     services = rows[compact.NAME]
-    assert full.keys() - rows.keys() == set(house.SERVICES) == set(services.argv[3:])
-    for name in house.SERVICES:
+    assert full.keys() - rows.keys() == set(units.SERVICES) == set(services.argv[3:])
+    for name in units.SERVICES:
         assert services.env[f"DATABASE_URL_{name.upper()}"] == full[name].env["DATABASE_URL"]
         told = {key: value for key, value in full[name].env.items() if key not in compact.SETTINGS}
         assert told.keys() - services.env.keys() == {"DATABASE_URL"}

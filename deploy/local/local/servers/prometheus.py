@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Callable
 from typing import NamedTuple
 
-from local import packages
 from local.paths import RUN_TEST
+from local.servers import packages
 
 FOLDER = RUN_TEST / "packages" / "prometheus"
 MISSING = """\

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from local.processes import read_state, supervisor_pid
+from local.processes.table import read_state, supervisor_pid
 
 
 def follow(run: Path, names: list[str], *, from_end: bool = False) -> Iterator[str]:

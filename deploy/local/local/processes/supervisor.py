@@ -3,7 +3,7 @@
 A process that dies is started again after a short wait; one whose HTTP check fails for a while is killed and
 started again, unless something it depends on is away (a restart would not help). If the supervisor itself is
 killed, the kernel tells its children to end.
-Run as `python -m local.supervise RUN_DIRECTORY [OWNER_PID]`; how to start and ask it is in `processes.py`.
+Run as `python -m local.processes.supervisor RUN_DIRECTORY [OWNER_PID]`; how to start and ask it is in `processes.py`.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from local.processes import Process, bound_to_parent, read_table
+from local.processes.table import Process, bound_to_parent, read_table
 
 # All figures: our choice.
 FIRST_RETRY_SECONDS = 0.2

@@ -20,9 +20,8 @@ from pathlib import Path
 from chassis.broker_access import UNITS
 from chassis.message_keys import all_message_keys
 from contracts.senders import CTL
-from local import account, compact, house, ports, postgres, rabbitmq, storage
 from local.environment import SOURCED, read_env, write_env
-from local.processes import (
+from local.processes.table import (
     NotReady,
     Process,
     start_supervisor,
@@ -31,6 +30,8 @@ from local.processes import (
     wait_ready,
     write_table,
 )
+from local.servers import ports, postgres, rabbitmq, storage
+from local.stack import account, compact, units
 
 #: Until every process answers; a slow machine's first start takes longer than the 20 s that is the goal.
 READY_SECONDS = 120.0
@@ -106,7 +107,7 @@ class Stack:
     def plan(self, port: Mapping[str, int]) -> tuple[dict[str, str], list[Process]]:
         """What `env` says and which processes run; servers given in the environment are not started."""
         own_broker = given("AMQP_URL") is None
-        given_urls = {name: given(f"DATABASE_URL_{name.upper()}") for name in house.DATABASES}
+        given_urls = {name: given(f"DATABASE_URL_{name.upper()}") for name in units.DATABASES}
         own = {name: self.database_url(name) for name, url in given_urls.items() if url is None}
         urls = own | {name: url for name, url in given_urls.items() if url is not None}
         table: list[Process] = []
@@ -116,7 +117,7 @@ class Stack:
             table += rabbitmq.processes(self.run, port, compact.ERLANG if self.compact else rabbitmq.ERLANG)
         table += storage.processes(self.run, port["s3"], self.secrets())
         servers = [row.name for row in table if row.name in ("databases", "rabbitmq", "s3")]
-        told = house.settings(
+        told = units.settings(
             port,
             secrets=self.secrets(),
             strict=self.strict,
@@ -124,7 +125,7 @@ class Stack:
             slow=self.slow,
         )
         bus = self.bus(port["amqp"])
-        table += house.processes(port, told, urls, servers, compact=self.compact, bus=bus)
+        table += units.processes(port, told, urls, servers, compact=self.compact, bus=bus)
         env = {
             SOURCED: str(self.run),
             "BASE_URL": f"http://127.0.0.1:{port['gateway']}/api/v1",
@@ -134,33 +135,33 @@ class Stack:
             **bus[CTL],
             "AMQP_ADMIN_URL": given("AMQP_URL") or rabbitmq.url(port["amqp"]),
             **{f"DATABASE_URL_{name.upper()}": url for name, url in urls.items()},
-            **house.SAMPLES,
+            **units.SAMPLES,
         }
         return env, table
 
     def database_url(self, service: str) -> str:
-        password = self.secrets(house.DATABASE_PASSWORDS)[f"DATABASE_PASSWORD_{service.upper()}"]
+        password = self.secrets(units.DATABASE_PASSWORDS)[f"DATABASE_PASSWORD_{service.upper()}"]
         return postgres.service_url(self.run, service, password)
 
     def choose_ports(self) -> dict[str, int]:
-        return ports.choose(self.run, house.PORTS if self.usual_ports else dict.fromkeys(house.PORTS))
+        return ports.choose(self.run, units.PORTS if self.usual_ports else dict.fromkeys(units.PORTS))
 
-    def secrets(self, names: Sequence[str] = (*house.SECRETS, *storage.SECRETS)) -> dict[str, str]:
+    def secrets(self, names: Sequence[str] = (*units.SECRETS, *storage.SECRETS)) -> dict[str, str]:
         """Keys of this stack: made once, readable by the owner alone."""
         path = self.run / "secrets"
         path.touch(mode=0o600)
         there = dict(line.split("=", 1) for line in path.read_text().splitlines())
         if missing := [name for name in names if name not in there]:
-            make = {name: _fernet_key if name in house.SECRETS else secrets.token_hex for name in missing}
+            make = {name: _fernet_key if name in units.SECRETS else secrets.token_hex for name in missing}
             there |= {name: make[name]() for name in missing}
             path.write_text("".join(f"{name}={value}\n" for name, value in there.items()))
         return {name: there[name] for name in names}
 
     def bus(self, port: int) -> dict[str, dict[str, str]]:
         """Unit → as whom it comes to the broker, and what it signs messages by."""
-        made = self.secrets([message_secret(name) for name in house.SERVICES])
+        made = self.secrets([message_secret(name) for name in units.SERVICES])
         passwords = self.amqp_passwords()
-        keys = all_message_keys({name: made[message_secret(name)] for name in house.SERVICES})
+        keys = all_message_keys({name: made[message_secret(name)] for name in units.SERVICES})
         return {
             unit: {
                 "AMQP_URL": given("AMQP_URL") or rabbitmq.unit_url(port, unit, passwords[unit]),

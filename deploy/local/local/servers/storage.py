@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from local.processes import Process
+from local.processes.table import Process
 
 #: Made by the stack; minio's client wants 8 characters or more.
 SECRETS = ("S3_ACCESS_KEY", "S3_SECRET_KEY")

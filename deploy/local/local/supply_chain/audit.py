@@ -19,9 +19,9 @@ import yaml
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from local import lock
 from local.paths import ROOT
-from local.processes import NotReady
+from local.processes.table import NotReady
+from local.supply_chain import lock
 
 #: Names the database where --audit does not.
 VARIABLE = "ADVISORY_DATABASE"

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from local.processes import NotReady
+from local.processes.table import NotReady
 
 #: A package starts its service when installed, unless a policy says no; one that is there is respected. Whoever else of
 #: us installs something meanwhile is waited for (tests run on two processes), and so is another apt.

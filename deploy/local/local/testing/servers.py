@@ -5,10 +5,10 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
-from local import ports, postgres, rabbitmq, storage
 from local.environment import SOURCED, read_env, write_env
 from local.paths import RUN_TEST
-from local.processes import start_supervisor, supervisor_pid, wait_ready, write_table
+from local.processes.table import start_supervisor, supervisor_pid, wait_ready, write_table
+from local.servers import ports, postgres, rabbitmq, storage
 
 #: Of `./dev servers`; what to tell the tests is in `.run-test/env`.
 SHARED = RUN_TEST / "servers"

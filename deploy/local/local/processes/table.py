@@ -89,7 +89,7 @@ def start_supervisor(run: Path, *, owner_pid: int | None = None) -> None:
     """Start the supervisor in the background; with an owner it stops everything when the owner is gone."""
     (run / "logs").mkdir(exist_ok=True)
     (run / "state.json").unlink(missing_ok=True)
-    argv = [sys.executable, "-m", "local.supervise", str(run)]
+    argv = [sys.executable, "-m", "local.processes.supervisor", str(run)]
     if owner_pid is not None:
         argv.append(str(owner_pid))
     log = run / "logs" / "supervisor.log"

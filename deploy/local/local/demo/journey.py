@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 import requests
 
-from local import account
+from local.demo.listener import Listener
 from local.environment import read_env
-from local.listener import Listener
-from local.processes import NotReady, read_table, supervisor_pid
+from local.processes.table import NotReady, read_table, supervisor_pid
+from local.stack import account
 from posthaste import webhooks
 
 #: A scheduled post goes out within seconds of its time; comments are polled every 5 s (local-stack.md).

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local.paths import ROOT
-from local.processes import NotReady
+from local.processes.table import NotReady
 
 #: The files of a checkout that name images.
 FILES = ("docker-compose.yml", "deploy/**/*.yaml", "deploy/**/*.yml", "deploy/images/Dockerfile")

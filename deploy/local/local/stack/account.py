@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from local import apps
 from local.environment import operator_env, read_env, write_env
 from local.paths import ROOT
-from local.processes import NotReady
+from local.processes.table import NotReady
+from local.stack import apps
 
 EMAIL = "demo@posthaste.test"
 BRANDS = {"BRAND_ID": "Harbour Bakery", "SECOND_BRAND_ID": "Night Market"}

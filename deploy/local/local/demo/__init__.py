@@ -1,0 +1,1 @@
+"""`./dev demo`: the main journey."""

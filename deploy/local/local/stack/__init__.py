@@ -1,0 +1,1 @@
+"""One stack: our processes as data, and its life."""

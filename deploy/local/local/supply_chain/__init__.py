@@ -1,0 +1,1 @@
+"""Locks, advisories, digests of images, bills of materials."""

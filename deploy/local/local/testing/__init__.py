@@ -1,0 +1,1 @@
+"""`./dev test` and `./dev bench`: servers or a stack for one run."""
