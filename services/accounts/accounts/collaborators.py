@@ -1,10 +1,11 @@
 """Collaborators of a brand. Their role decides over the tokens they issued (spec "Token validity")."""
 
-from accounts import access, fields, tokens
+from accounts import access, fields
 from accounts.store import Connection
 from accounts.store.audit import AuditStore
 from accounts.store.collaborators import CollaboratorStore
 from accounts.store.tokens import TokenStore
+from accounts.tokens import tokens
 from contracts.accounts import Collaborator, RemoveCollaborator, SetCollaborator
 from contracts.caller import Caller
 from contracts.errors import invalid

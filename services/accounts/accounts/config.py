@@ -28,7 +28,7 @@ class SmtpConfig(Record):
 
 
 class AccountsConfig(Record):
-    #: Key from which sandbox tokens, and the tokens of a repeatable operation, are derived (see minting.py).
+    #: Key from which sandbox tokens, and the tokens of a repeatable operation, are derived (see derived_secrets.py).
     token_secret: str
     #: Prefix of older live tokens that are still accepted (spec "Authentication" 3).
     legacy_token_prefix: str

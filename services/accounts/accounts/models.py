@@ -65,7 +65,7 @@ invites = Table(
     "invites",
     metadata,
     Column("email", Text, primary_key=True),
-    #: The code is derived from it (`minting.py`).
+    #: The code is derived from it (`derived_secrets.py`).
     Column("id", Text, nullable=False),
     Column("expires_at", Moment, nullable=False),
     Column("operation_id", Text),

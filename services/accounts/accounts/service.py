@@ -4,19 +4,10 @@ from typing import Any
 
 from nameko.extensions import DependencyProvider
 
-from accounts import (
-    audit,
-    authentication,
-    brands,
-    collaborators,
-    invites,
-    sign_up,
-    tokens,
-    users,
-    verification,
-    verification_mails,
-)
+from accounts import audit, brands, collaborators
 from accounts.config import AccountsConfig
+from accounts.tokens import authentication, tokens
+from accounts.users import invites, sign_up, users, verification, verification_mails
 from chassis.service import DatabaseProvider, loop, on_event, rpc, wake
 from contracts import accounts as contract
 from contracts.accounts import AccountsApi

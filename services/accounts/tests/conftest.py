@@ -15,8 +15,10 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import text
 
-from accounts import audit, authentication, brands, collaborators, sign_up, tokens, users
+from accounts import audit, brands, collaborators
 from accounts.config import AccountsConfig
+from accounts.tokens import authentication, tokens
+from accounts.users import sign_up, users
 from chassis.db import clock
 from chassis.db.database import Database
 from chassis.tokens import hash_token

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import text
 
-from accounts import invites
+from accounts.users import invites
 from contracts.accounts import Invite, InviteUser
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from accounts import authentication, tokens
+from accounts.tokens import authentication, tokens
 from chassis.db import clock
 from contracts.accounts import RecordUse, SetTokenUse, TokenId, TokenUse
 from contracts.caller import operator

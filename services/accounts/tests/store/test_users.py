@@ -8,8 +8,9 @@ from argon2 import PasswordHasher
 from msgspec.structs import replace
 from sqlalchemy import text
 
-from accounts import tokens, users
-from accounts.scopes import SANDBOX_SCOPES
+from accounts.tokens import tokens
+from accounts.tokens.scopes import SANDBOX_SCOPES
+from accounts.users import users
 from contracts.accounts import ChangeTier, GetUser, ListTokens
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError

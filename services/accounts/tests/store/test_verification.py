@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import text
 
-from accounts import collaborators, minting, users, verification
+from accounts import collaborators, derived_secrets
+from accounts.users import users, verification
 from contracts.accounts import (
     ChangeTier,
     ConfirmVerification,
@@ -36,7 +37,7 @@ def eve(accounts: Any) -> CreatedUser:
 
 
 def link(accounts: Any, created: CreatedUser) -> VerificationLink:
-    code = minting.verification_code(accounts.config, created.user.id)
+    code = derived_secrets.verification_code(accounts.config, created.user.id)
     return VerificationLink(user_id=created.user.id, code=code)
 
 

@@ -9,8 +9,9 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import text
 
-from accounts import minting, smtp, verification_mails
+from accounts import derived_secrets
 from accounts.config import SmtpConfig
+from accounts.users import smtp, verification_mails
 from contracts.accounts import CreatedUser
 from contracts.caller import Caller, operator
 
@@ -61,7 +62,7 @@ def test_a_sign_up_gets_one_mail_with_its_link(with_mail: Any) -> None:
     assert [send_next(with_mail, post) for _ in range(2)] == [1, 0]
     [mail] = post.mails
     assert (mail["To"], mail["From"]) == ("ann@example.com", SMTP.sender)
-    code = minting.verification_code(with_mail.config, created.user.id)
+    code = derived_secrets.verification_code(with_mail.config, created.user.id)
     assert f"https://api.posthaste.test/auth/verify/{created.user.id}/{code}\n" in mail.get_content()
 
 

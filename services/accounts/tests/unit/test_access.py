@@ -4,8 +4,8 @@ import pytest
 from argon2 import PasswordHasher
 
 from accounts.config import AccountsConfig
-from accounts.passwords import hash_password
-from accounts.scopes import SANDBOX_SCOPES, SCOPES, check_scopes
+from accounts.tokens.scopes import SANDBOX_SCOPES, SCOPES, check_scopes
+from accounts.users.passwords import hash_password
 from chassis.config import ConfigError
 from contracts.errors import ApiError
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from accounts.authentication import judge
 from accounts.store.tokens import Credential
+from accounts.tokens.authentication import judge
 from contracts.accounts import Token, User
 from contracts.errors import ApiError
 

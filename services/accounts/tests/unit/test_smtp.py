@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from accounts import smtp
 from accounts.config import SmtpConfig
+from accounts.users import smtp
 
 
 def config(server: Any, **changes: Any) -> SmtpConfig:

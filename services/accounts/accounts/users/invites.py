@@ -4,7 +4,7 @@ Who comes with the code has it from the operator, who answers for the person as 
 verified at once.
 """
 
-from accounts import fields, minting
+from accounts import derived_secrets, fields
 from accounts.config import AccountsConfig
 from accounts.store import Connection
 from accounts.store.invites import InviteRow, InviteStore
@@ -34,13 +34,13 @@ def invite_user(
     put = store.put(email=email, id=new_id("inv"), days=DAYS, operation_id=caller.operation_id)
     made = put or store.find(email)
     assert made is not None, "an expired one is replaced"
-    return Invite(email=email, code=minting.invite_code(config, made.id), expires_at=made.expires_at)
+    return Invite(email=email, code=derived_secrets.invite_code(config, made.id), expires_at=made.expires_at)
 
 
 def check(connection: Connection, config: AccountsConfig, email: str, code: str) -> InviteRow:
     """Raises INVITE_REQUIRED unless the code is the address's and can still be used."""
     found = InviteStore(connection).find(email)
-    if found is None or not minting.is_code(minting.invite_code(config, found.id), code):
+    if found is None or not derived_secrets.is_code(derived_secrets.invite_code(config, found.id), code):
         raise ApiError(INVITE_REQUIRED)
     return found
 

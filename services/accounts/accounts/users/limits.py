@@ -1,6 +1,6 @@
 """How often something that needs no token may be tried: counted in the database, for all processes together."""
 
-from accounts import minting
+from accounts import derived_secrets
 from accounts.config import AccountsConfig
 from accounts.store import Connection
 from accounts.store.sign_up_tries import TryStore
@@ -20,9 +20,9 @@ def count_sign_up(connection: Connection, config: AccountsConfig, asker: str | N
     Raises RATE_LIMITED, whether the address has an account or not.
     """
     if asker is not None and config.signups_per_hour > 0:
-        subject = minting.pseudonym(config, "asker", asker)
+        subject = derived_secrets.pseudonym(config, "asker", asker)
         _take(connection, subject, config.signups_per_hour, _HOUR_SECONDS)
-    _take(connection, minting.pseudonym(config, "email", email), SIGN_UPS_PER_ADDRESS, _DAY_SECONDS)
+    _take(connection, derived_secrets.pseudonym(config, "email", email), SIGN_UPS_PER_ADDRESS, _DAY_SECONDS)
 
 
 def count_password(connection: Connection, user_id: str) -> None:

@@ -4,11 +4,12 @@ A sign-up without an invite answers whether its address has an account (409 EMAI
 anything is looked up (limits.py).
 """
 
-from accounts import fields, invites, limits, users
+from accounts import fields
 from accounts.config import AccountsConfig
 from accounts.store import Connection
 from accounts.store.users import UserStore
 from accounts.store.verification_mails import VerificationMailStore
+from accounts.users import invites, limits, users
 from chassis.db.database import Database
 from contracts.accounts import CreatedUser, SignUp, User
 from contracts.caller import Caller

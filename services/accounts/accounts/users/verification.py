@@ -6,7 +6,7 @@ the link alone the owner of a mailbox could verify the account of a stranger who
 
 import structlog
 
-from accounts import access, fields, limits, minting, passwords
+from accounts import access, derived_secrets, fields
 from accounts.config import AccountsConfig
 from accounts.store import Connection
 from accounts.store.invites import InviteStore
@@ -14,6 +14,7 @@ from accounts.store.sign_up_tries import TryStore
 from accounts.store.tokens import TokenStore
 from accounts.store.users import UserStore
 from accounts.store.verification_mails import VerificationMailStore
+from accounts.users import limits, passwords
 from chassis.db.database import Database
 from contracts.accounts import ConfirmVerification, User, UserId, UserList, Verification, VerificationLink
 from contracts.caller import Caller
@@ -96,7 +97,7 @@ def forget(connection: Connection) -> int:
 
 def _linked(connection: Connection, config: AccountsConfig, link: VerificationLink) -> User:
     user_id = fields.known_id(link.user_id)
-    if not minting.is_code(minting.verification_code(config, user_id), link.code):
+    if not derived_secrets.is_code(derived_secrets.verification_code(config, user_id), link.code):
         raise fields.not_found()
     user = UserStore(connection).find(user_id)
     if user is None:

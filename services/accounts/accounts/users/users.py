@@ -5,12 +5,13 @@ Who may open which account is decided by `create_user` here, for the operator, a
 
 from collections.abc import Callable
 
-from accounts import access, fields, minting, passwords, verification
+from accounts import access, derived_secrets, fields
 from accounts.config import AccountsConfig
-from accounts.scopes import SANDBOX_SCOPES
 from accounts.store import Connection
 from accounts.store.tokens import TokenStore
 from accounts.store.users import UserStore
+from accounts.tokens.scopes import SANDBOX_SCOPES
+from accounts.users import passwords, verification
 from chassis.db.database import Database
 from chassis.ids import new_id
 from chassis.tokens import SHOWN_LENGTH, hash_token
@@ -66,7 +67,7 @@ def open_account(
                 on_opened(connection, user)
     return CreatedUser(
         user=user,
-        sandbox_api_token=minting.sandbox_token(config, user.id),
+        sandbox_api_token=derived_secrets.sandbox_token(config, user.id),
         voided_user_id=None if voided is None else voided.id,
     )
 
@@ -114,7 +115,7 @@ def _add(
 
 
 def _add_sandbox_token(connection: Connection, config: AccountsConfig, user: User) -> None:
-    plain = minting.sandbox_token(config, user.id)
+    plain = derived_secrets.sandbox_token(config, user.id)
     TokenStore(connection).add(
         id=new_id("tok"),
         account_id=user.id,

@@ -4,14 +4,14 @@ Every change holds the account's row, so the active-key limit is exact and a col
 cannot slip in one last token. How a presented token is judged is in authentication.py.
 """
 
-from accounts import access, fields, minting
+from accounts import access, derived_secrets, fields
 from accounts.config import AccountsConfig
-from accounts.scopes import check_scopes
 from accounts.store import Connection
 from accounts.store.audit import AuditStore
 from accounts.store.brands import BrandStore
 from accounts.store.collaborators import CollaboratorStore
 from accounts.store.tokens import OwnedToken, TokenStore
+from accounts.tokens.scopes import check_scopes
 from chassis.db import clock
 from chassis.ids import new_id
 from chassis.tokens import SHOWN_LENGTH, hash_token
@@ -194,7 +194,7 @@ def _repeated(
         return None
     if made.account_id != account_id:
         raise ApiError(IDEMPOTENCY_KEY_MISMATCH)
-    plain = minting.live_token(config, caller.operation_id, legacy=legacy)
+    plain = derived_secrets.live_token(config, caller.operation_id, legacy=legacy)
     return CreatedToken(token=made.token, api_token=plain)
 
 
@@ -207,7 +207,7 @@ def _issue(
     *,
     legacy: bool = False,
 ) -> CreatedToken:
-    plain = minting.live_token(config, caller.operation_id, legacy=legacy)
+    plain = derived_secrets.live_token(config, caller.operation_id, legacy=legacy)
     token = TokenStore(connection).add(
         **values,
         id=new_id("tok"),

@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from accounts import minting, smtp
+from accounts import derived_secrets
 from accounts.config import AccountsConfig, SmtpConfig
 from accounts.store.verification_mails import DueMail, VerificationMailStore
-from accounts.verification import UNVERIFIED_DAYS
+from accounts.users import smtp
+from accounts.users.verification import UNVERIFIED_DAYS
 from chassis.db.database import Database
 
 log = structlog.get_logger()
@@ -63,7 +64,7 @@ def send_next(
 def message(config: AccountsConfig, server: SmtpConfig, mail: DueMail) -> EmailMessage:
     """Plain text, without a word that the person who signed up could choose: we send no stranger's advertisements."""
     host = urlsplit(config.public_url).hostname or ""
-    code = minting.verification_code(config, mail.user_id)
+    code = derived_secrets.verification_code(config, mail.user_id)
     made = EmailMessage()
     made["From"] = server.sender
     made["To"] = mail.email

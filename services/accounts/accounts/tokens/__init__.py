@@ -1,0 +1,1 @@
+"""API tokens: issued, rotated, revoked and checked."""

@@ -1,0 +1,1 @@
+"""Accounts and how they come to be: sign-up, invites, verification of the e-mail address, passwords."""
