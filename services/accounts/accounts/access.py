@@ -1,4 +1,4 @@
-"""What most use cases begin and end with: finding an account, telling of its changes."""
+"""Shared steps of the use cases: find an account or a brand, announce a change of it."""
 
 from accounts import fields
 from accounts.store import Connection
@@ -11,17 +11,17 @@ from contracts.events import AccessRevoked, AccountChanged, CallerChanged
 
 
 def account(connection: Connection, user_id: str) -> User:
-    """Raises NOT_FOUND naming `user_id`."""
+    """Returns the account. Raises NOT_FOUND naming `user_id`."""
     return _found(UserStore(connection).find(fields.known_id(user_id, field="user_id")))
 
 
 def lock_account(connection: Connection, user_id: str) -> User:
-    """The account, held until commit. Raises NOT_FOUND naming `user_id`."""
+    """Returns the account, locked until commit. Raises NOT_FOUND naming `user_id`."""
     return _found(UserStore(connection).lock(fields.known_id(user_id, field="user_id")))
 
 
 def check_verified(user: User) -> User:
-    """Raises EMAIL_NOT_VERIFIED: an unverified account can be given nothing (decisions "Verified accounts")."""
+    """Returns the user. Raises EMAIL_NOT_VERIFIED for an unverified account (decisions "Verified accounts")."""
     if not user.verified:
         raise ApiError(EMAIL_NOT_VERIFIED)
     return user
@@ -34,7 +34,7 @@ def _found(user: User | None) -> User:
 
 
 def brand(connection: Connection, brand_id: str, *, field: str | None = "brand_id") -> BrandOwner:
-    """Any account's brand, for the operator. Raises NOT_FOUND naming `field`."""
+    """Returns a brand of any account. Raises NOT_FOUND naming `field`."""
     found = BrandStore(connection).find(fields.known_id(brand_id, field=field))
     if found is None:
         raise fields.not_found(field)
@@ -48,11 +48,11 @@ def tell_caller_changed(connection: Connection, account_id: str, *, token_ids: t
 
 
 def tell_access_revoked(connection: Connection, account_id: str, revoked: AccessRevoked) -> None:
-    """Has publishing hold the queued posts, and webhooks disable the subscriptions, of who lost access."""
+    """Makes publishing hold the posts, and webhooks disable the subscriptions, of a maker who lost access."""
     outbox.stage(connection, "access.revoked", revoked, account_id=account_id)
 
 
 def tell_account_changed(connection: Connection, user: User) -> None:
-    """Tells those who keep an account's tier."""
+    """Announces the account's tier to the services that keep a copy of it."""
     changed = AccountChanged(account_id=user.id, tier=user.tier)
     outbox.stage(connection, "account.changed", changed, account_id=user.id)

@@ -1,4 +1,4 @@
-"""The audit log of a brand: its collaborators, their tokens, and the operator's acts."""
+"""The audit log of a brand: changes of its collaborators and their tokens, and what the operator did."""
 
 import msgspec
 
@@ -13,7 +13,7 @@ from contracts.maker import Maker
 
 #: Entries shown, newest first. Our choice.
 MAX_ENTRIES = 1_000
-#: The actor of what follows from a removal without anybody's call.
+#: The actor of automatic consequences, such as posts held after a removal.
 SYSTEM = "system"
 
 
@@ -25,7 +25,7 @@ def list_audit(connection: Connection, caller: Caller, request: ListAudit) -> Au
 
 
 def record_audit(connection: Connection, caller: Caller, request: RecordAudit) -> AuditEntry:
-    """An act of the operator that another service carries out; once per operation."""
+    """Records an act of the operator that another service carries out, once per operation."""
     caller.check_operator()
     access.brand(connection, request.brand_id)
     store = AuditStore(connection)
@@ -40,7 +40,7 @@ def record_audit(connection: Connection, caller: Caller, request: RecordAudit) -
 
 
 def note_posts_held(connection: Connection, event: Event) -> None:
-    """publishing has held posts of a brand because their maker lost access."""
+    """Records that publishing held posts of a brand because their maker lost access."""
     held = msgspec.convert(event.data, PostsHeld)
     details: dict[str, object] = {
         "reason": held.reason,
@@ -51,8 +51,10 @@ def note_posts_held(connection: Connection, event: Event) -> None:
 
 
 def note_webhooks_disabled(connection: Connection, event: Event) -> None:
-    """webhooks has disabled subscriptions because their maker lost access: noted for each brand they were made for,
-    which is every brand of the account where their token was not limited."""
+    """Records that webhooks disabled subscriptions because their maker lost access.
+
+    Writes one entry per brand of the maker's token: all brands of the account if the token was not limited.
+    """
     disabled = msgspec.convert(event.data, WebhooksDisabled)
     details: dict[str, object] = {
         "reason": disabled.reason,
@@ -69,7 +71,7 @@ def _note(
     maker: Maker,
     details: dict[str, object],
 ) -> None:
-    """An entry for each of these brands of the account; for all of its brands without any."""
+    """Adds an entry to each of these brands of the account; None means all of its brands."""
     for brand_id in BrandStore(connection).ids_of(account_id, brand_ids):
         AuditStore(connection).add(
             brand_id=brand_id,

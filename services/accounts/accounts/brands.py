@@ -1,4 +1,4 @@
-"""Brands: made by the operator for an account, read by callers within their reach."""
+"""Brands: the operator creates them for an account; callers read the brands within their reach."""
 
 from accounts import access, fields
 from accounts.store import Connection
@@ -13,7 +13,7 @@ MAX_LIMIT = 100  # spec "Request field limits"
 
 
 def create_brand(connection: Connection, caller: Caller, request: CreateBrand) -> Brand:
-    """Raises NOT_FOUND for an unknown user, EMAIL_NOT_VERIFIED, VALIDATION_ERROR for a field out of its rule."""
+    """Raises NOT_FOUND for an unknown user, EMAIL_NOT_VERIFIED, VALIDATION_ERROR for an invalid field."""
     caller.check_operator()
     values = {
         "name": fields.name("name", request.name),
@@ -29,16 +29,16 @@ def create_brand(connection: Connection, caller: Caller, request: CreateBrand) -
     account = access.check_verified(access.lock_account(connection, request.user_id))
     store = BrandStore(connection)
     made = store.add(id=new_id("brd"), account_id=account.id, operation_id=caller.operation_id, **values)
-    if made is None and caller.operation_id:  # this very operation ran before
+    if made is None and caller.operation_id:  # the same operation ran before
         made = store.find_by_operation(caller.operation_id)
-    assert made is not None, "only the operation id can be there already"
+    assert made is not None, "only the operation id can conflict"
     if made.account_id != account.id:
         raise ApiError(IDEMPOTENCY_KEY_MISMATCH)
     return made.brand
 
 
 def list_brands(connection: Connection, caller: Caller, request: ListBrands) -> BrandList:
-    """Within the caller's reach, newest first; the operator names the account."""
+    """Returns the brands within the caller's reach, newest first; the operator names the account."""
     if not 1 <= request.limit <= MAX_LIMIT:
         raise invalid("limit", f"must be between 1 and {MAX_LIMIT}")
     found = BrandStore(connection).list_newest_first(
@@ -64,7 +64,7 @@ def _account_of(connection: Connection, caller: Caller, request: ListBrands) -> 
 
 
 def get_brand(connection: Connection, caller: Caller, request: GetBrand) -> Brand:
-    """Raises NOT_FOUND for another account's brand, BRAND_NOT_AUTHORIZED for one out of the token's reach."""
+    """Raises NOT_FOUND for another account's brand, BRAND_NOT_AUTHORIZED for a brand outside the token's reach."""
     found = access.brand(connection, request.brand_id, field=request.field)
     if not caller.is_operator:
         caller.check_reach(found.account_id, found.brand.id, field=request.field)

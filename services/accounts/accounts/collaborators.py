@@ -1,4 +1,4 @@
-"""Collaborators of a brand. Their role decides over the tokens they issued (spec "Token validity")."""
+"""Collaborators of a brand. The tokens they issued work only while they have full access (spec "Token validity")."""
 
 from accounts import access, fields
 from accounts.store import Connection
@@ -12,12 +12,12 @@ from contracts.errors import invalid
 from contracts.events import AccessRevoked
 from contracts.record import Nothing
 
-#: The owner is not a collaborator: he needs no role, and cannot lose it.
+#: The owner is not a collaborator and has no role.
 ROLES = ("full", "limited")
 
 
 def set_collaborator(connection: Connection, caller: Caller, request: SetCollaborator) -> Collaborator:
-    """Adds one or changes the role. Without full access the live tokens answer COLLABORATOR_INSUFFICIENT."""
+    """Adds a collaborator or changes the role. Without full access, their tokens answer COLLABORATOR_INSUFFICIENT."""
     caller.check_operator()
     if request.role not in ROLES:
         raise invalid("role", f"must be one of {', '.join(ROLES)}")
@@ -40,10 +40,12 @@ def set_collaborator(connection: Connection, caller: Caller, request: SetCollabo
 
 
 def remove_collaborator(connection: Connection, caller: Caller, request: RemoveCollaborator) -> Nothing:
-    """Revokes every token they issued for the brand, at once. Unless `keep` is set, their subscriptions of the brand
-    are disabled and their queued posts held. The same operation again changes nothing.
+    """Removes a collaborator and revokes every token they issued for the brand.
 
-    Raises NOT_FOUND for a user who is no collaborator of the brand.
+    Unless `keep` is set, their subscriptions for the brand are disabled and their queued posts held. Repeating the
+    operation changes nothing.
+
+    Raises NOT_FOUND for a user who is not a collaborator of the brand.
     """
     caller.check_operator()
     account_id = access.brand(connection, request.brand_id).account_id

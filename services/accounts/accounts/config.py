@@ -1,15 +1,15 @@
-"""The settings of the accounts service: the only reader of its environment."""
+"""Settings of the accounts service; the only module that reads its environment."""
 
 from urllib.parse import urlsplit
 
 from chassis import config, tokens
 from contracts.record import Record
 
-#: Shorter secrets could be guessed from a token. Our choice.
+#: A shorter secret could be brute-forced from one known token.
 MIN_SECRET_LENGTH = 32
-#: open: anybody signs up and verifies the address by mail. invite: with the operator's code alone. off: nobody.
+#: open: anybody may sign up and verifies the address by mail. invite: only with a code from the operator. off: nobody.
 SIGNUPS = ("open", "invite", "off")
-#: How the connection to the mail server is protected, with the usual port (RFC 8314, RFC 6409).
+#: How the connection to the mail server is encrypted, and the default port (RFC 8314, RFC 6409).
 SMTP_PORTS = {"starttls": 587, "tls": 465, "none": 25}
 
 
@@ -20,10 +20,10 @@ class SmtpConfig(Record):
     port: int
     #: starttls, tls or none
     security: str
-    #: "": no login.
+    #: Empty: no login.
     username: str
     password: str
-    #: The address in From, perhaps with a name: `Posthaste <no-reply@example.com>`.
+    #: The From address, optionally with a name: `Posthaste <no-reply@example.com>`.
     sender: str
 
 
@@ -34,12 +34,12 @@ class AccountsConfig(Record):
     legacy_token_prefix: str
     #: open, invite or off
     signups: str = "invite"
-    #: Sign-ups that one network may try in an hour; 0: no limit. Our choice: enough for a small office behind one
-    #: address, too few to try a list of addresses.
+    #: Sign-up attempts per network and hour; 0: no limit. 10 is enough for an office behind one address, and too few
+    #: to test a list of e-mail addresses.
     signups_per_hour: int = 10
-    #: The address clients see, without a slash at its end: links in mails lead there.
+    #: The public address, without a trailing slash. Links in mails lead there.
     public_url: str = "http://localhost:8000"
-    #: None: no mails are sent, and the operator confirms addresses.
+    #: None: no mail is sent; the operator verifies addresses.
     smtp: SmtpConfig | None = None
 
     @classmethod
@@ -78,9 +78,13 @@ def _smtp() -> SmtpConfig | None:
     if not smtp.host:
         return None
     if not smtp.sender:
-        raise config.ConfigError("MAIL_FROM is not set: mail servers want to know who sends")
+        raise config.ConfigError(
+            "SMTP_HOST is set but MAIL_FROM is not: set MAIL_FROM to the sender's address"
+        )
     if smtp.username and security == "none":
-        raise config.ConfigError("SMTP_SECURITY=none would send SMTP_PASSWORD in clear: use starttls or tls")
+        raise config.ConfigError(
+            "SMTP_SECURITY=none would send SMTP_PASSWORD unencrypted: use starttls or tls"
+        )
     return smtp
 
 

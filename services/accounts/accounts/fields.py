@@ -1,4 +1,4 @@
-"""Pure rules of single fields: each returns the value to store or raises ApiError before PostgreSQL can."""
+"""Validates single fields (pure): each function returns the value to store or raises ApiError."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ from zoneinfo import available_timezones
 from contracts.errors import INVALID_DATE, NOT_FOUND, ApiError, invalid
 from contracts.plans import MAX_TOKEN_LIFETIME_DAYS, TIERS
 
-# Our choice, all of these lengths but those of an address (RFC 5321).
+# Our choice, except the lengths of an e-mail address (RFC 5321).
 MAX_EMAIL_LENGTH = 254
 MAX_LOCAL_PART_LENGTH = 64
 MIN_PASSWORD_LENGTH = 8
@@ -28,13 +28,13 @@ MAX_ALLOWLIST_ENTRIES = 50
 _EMAIL = re.compile(r"[^\s@<>()\[\],;:\\\"]+@[^\s@<>()\[\],;:\\\".]+(\.[^\s@<>()\[\],;:\\\".]+)+")
 _ID = re.compile(r"[a-z]{3}_[0-9a-z]{26}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-#: In the zone database, but not places.
+#: Entries of the zone database that are not time zones.
 _NOT_ZONES = frozenset({"Factory", "localtime", "posixrules"})
 _MAPPED_IPV4 = IPv6Network("::ffff:0:0/96")
 
 
 def text(field: str, value: str, *, max_length: int, min_length: int = 0) -> str:
-    """A text PostgreSQL can hold: no NUL, no lone surrogate, its length (in characters) within bounds."""
+    """Accepts text that PostgreSQL can store (no NUL, no lone surrogate) with a length in characters within bounds."""
     if "\0" in value:
         raise invalid(field, "must not contain NUL characters")
     if any("\ud800" <= character <= "\udfff" for character in value):
@@ -49,12 +49,12 @@ def optional_text(field: str, value: str | None, *, max_length: int) -> str | No
 
 
 def name(field: str, value: str) -> str:
-    """A required name; blanks around it do not count."""
+    """Accepts a required name; strips surrounding blanks."""
     return text(field, value.strip(), min_length=1, max_length=MAX_NAME_LENGTH)
 
 
 def email(value: str) -> str:
-    """The address in lower case, so that `Ann@Example.com` and `ann@example.com` are one account."""
+    """Returns the address in lower case, so that `Ann@Example.com` and `ann@example.com` are one account."""
     address = unicodedata.normalize("NFC", text("email", value.strip(), max_length=MAX_EMAIL_LENGTH)).lower()
     local_part = address.partition("@")[0]
     if not _EMAIL.fullmatch(address) or not address.isprintable() or len(local_part) > MAX_LOCAL_PART_LENGTH:
@@ -77,7 +77,7 @@ def is_id(value: str) -> bool:
 
 
 def known_id(value: str, *, field: str | None = None) -> str:
-    """An id as we make them; any other cannot exist. Raises NOT_FOUND with `field` when it came in a body."""
+    """Accepts an id of our format. Raises NOT_FOUND for any other, naming `field` if given."""
     if not is_id(value):
         raise not_found(field)
     return value
@@ -92,7 +92,7 @@ def is_sha256(value: str) -> bool:
 
 
 def brand_ids(ids: Sequence[str]) -> tuple[str, ...]:
-    """Ids without repetitions. Raises NOT_FOUND for what cannot be one."""
+    """Returns the distinct ids. Raises NOT_FOUND for a malformed one."""
     distinct = tuple(dict.fromkeys(known_id(brand_id, field="brand_ids") for brand_id in ids))
     if len(distinct) > MAX_TOKEN_BRANDS:
         raise invalid("brand_ids", f"must name at most {MAX_TOKEN_BRANDS} brands")
@@ -100,7 +100,7 @@ def brand_ids(ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def timezone(value: str) -> str:
-    """An IANA zone name, spelled as IANA does."""
+    """Accepts an IANA zone name in its exact spelling."""
     if value not in _zones():
         raise invalid("timezone", "is not an IANA time zone name such as Europe/Berlin")
     return value
@@ -112,7 +112,7 @@ def _zones() -> frozenset[str]:
 
 
 def url(field: str, value: str | None) -> str | None:
-    """An http(s) address that browsers may show; the service itself never opens it."""
+    """Accepts an http(s) URL for browsers to show; the service itself never opens it."""
     if value is None:
         return None
     text(field, value, max_length=MAX_URL_LENGTH)
@@ -127,7 +127,7 @@ def url(field: str, value: str | None) -> str | None:
 
 
 def ip_allowlist(entries: Sequence[str]) -> tuple[str, ...]:
-    """Addresses and CIDR blocks in canonical form without repetitions; IPv4-mapped ones as IPv4."""
+    """Returns distinct addresses and CIDR blocks in canonical form; IPv4-mapped ones as IPv4."""
     if len(entries) > MAX_ALLOWLIST_ENTRIES:
         raise invalid("ip_allowlist", f"must have at most {MAX_ALLOWLIST_ENTRIES} entries")
     return tuple(dict.fromkeys(_network(entry) for entry in entries))
@@ -137,7 +137,7 @@ def _network(entry: str) -> str:
     try:
         network: IPv4Network | IPv6Network = ip_network(entry.strip(), strict=False)
         if "%" in entry:
-            raise ValueError("a zone means something on one machine only")
+            raise ValueError("a zone index is valid on one machine only")
     except ValueError:
         raise invalid("ip_allowlist", f"{entry[:60]!r} is not an IP address or CIDR block") from None
     if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED_IPV4):
@@ -148,7 +148,7 @@ def _network(entry: str) -> str:
 
 
 def expires_at(value: datetime | None, now: datetime) -> datetime | None:
-    """In the future and at most 2 years away (spec "Limits"), in whole milliseconds; None never expires."""
+    """Accepts a time in the future, at most 2 years away (spec "Limits"), in whole milliseconds; None never expires."""
     if value is None:
         return None
     if value.tzinfo is None:

@@ -1,4 +1,4 @@
-"""The tables of the accounts database. Their making is in migrations/; a test holds the two together."""
+"""The tables of the accounts database. A test checks that they match migrations/."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -23,7 +23,7 @@ metadata = MetaData()
 
 
 class Moment(TypeDecorator[datetime]):
-    """A point in time that comes back in UTC, whatever the session's zone."""
+    """A point in time, returned in UTC whatever the session's time zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -38,25 +38,25 @@ users = Table(
     Column("id", Text, primary_key=True),
     #: In lower case.
     Column("email", Text, nullable=False, unique=True),
-    #: None for a user the operator made without a password.
+    #: None for a user whom the operator created without a password.
     Column("password_hash", Text),
     Column("firstname", Text, nullable=False),
     Column("lastname", Text, nullable=False),
     Column("tier", Text, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("operation_id", Text, unique=True),
-    #: The address is. The default is for the rows of releases that did not verify.
+    #: Whether the e-mail address is verified. The default is for rows of releases before verification.
     Column("verified", Boolean, nullable=False, server_default=text("true")),
     Index("users_unverified", "created_at", postgresql_where=text("NOT verified")),
 )
 
-#: Mails to unverified accounts that the mail server has not taken yet.
+#: Mails to unverified accounts that the mail server has not accepted yet.
 verification_mails = Table(
     "verification_mails",
     metadata,
     Column("user_id", Text, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
-    #: Real time. Set ahead when an attempt begins: a process that is killed during it leaves the mail to the next one.
+    #: Real time. Set before an attempt begins, so that another process retries if this one is killed.
     Column("next_attempt_at", Moment, nullable=False),
 )
 
@@ -71,7 +71,7 @@ invites = Table(
     Column("operation_id", Text),
 )
 
-#: How often sign-up was tried in a window of time, by network and by address; both as pseudonyms.
+#: Sign-up attempts per time window, by network and by address; both as pseudonyms.
 sign_up_tries = Table(
     "sign_up_tries",
     metadata,
@@ -98,7 +98,7 @@ brands = Table(
     Index("brands_of_account", "account_id", "created_at", "id"),
 )
 
-#: Everyone but the owner who works on a brand.
+#: The people who work on a brand, except its owner.
 collaborators = Table(
     "collaborators",
     metadata,
@@ -113,7 +113,7 @@ tokens = Table(
     "tokens",
     metadata,
     Column("id", Text, primary_key=True),
-    #: Whose things, limits and active keys: the brand owner's for a collaborator's token.
+    #: The account whose data and limits the token uses: the brand owner's for a collaborator's token.
     Column("account_id", Text, ForeignKey("users.id"), nullable=False),
     Column("token_sha256", Text, nullable=False, unique=True),
     Column("name", Text, nullable=False),
@@ -133,7 +133,7 @@ tokens = Table(
     #: The user id of the collaborator who issued it.
     Column("issued_by_collaborator_id", Text, ForeignKey("users.id")),
     Column("operation_id", Text, unique=True),
-    #: Of a token made by rotation: the one that the rotations began with.
+    #: For a token made by rotation: the first token of the chain.
     Column("first_token_id", Text),
     Index("tokens_of_account", "account_id", "created_at", "id"),
     Index(
@@ -149,13 +149,13 @@ audit_entries = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("brand_id", Text, ForeignKey("brands.id"), nullable=False),
-    #: A user id, `operator`, or `system` for what follows from a removal.
+    #: A user id, `operator`, or `system` for automatic consequences.
     Column("actor_id", Text, nullable=False),
     Column("action", Text, nullable=False),
     Column("subject_id", Text, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("details", JSONB, nullable=False),
-    #: Of the call it was written by; one may write several.
+    #: The operation that wrote it; one operation may write several entries.
     Column("operation_id", Text),
     Index("audit_of_brand", "brand_id", "created_at", "id"),
 )

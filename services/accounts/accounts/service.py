@@ -1,4 +1,4 @@
-"""The accounts service on the bus: opens the transaction, delegates."""
+"""The RPC methods, loops and event handlers of the accounts service: each opens a transaction and delegates."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from contracts.record import Nothing
 
 
 class Settings(DependencyProvider):
-    """Gives the service `self.config`; a missing setting stops the start."""
+    """Provides `self.config`; the service does not start when a setting is missing."""
 
     def setup(self) -> None:
         self.config = AccountsConfig.from_env()

@@ -1,9 +1,8 @@
-"""Admission: every request passes here once, and webhook deliveries take their units here.
+"""Admission: decides once per API request, and takes the month units of webhook deliveries.
 
-Lock the counters rows of all that ask, decide in Python by the pure rule, write what changed: two round
-trips for as many as come in one call. The row locks make it exact over any number of callers and replicas.
-A row that another transaction holds for longer than a moment is left out: its account's requests get no decision,
-and everybody else's are decided without it.
+Locks the counter rows of all requests of a call, decides in Python by the pure rule and writes the changes: two round
+trips per call. The row locks make the counts exact over any number of callers and replicas. If another transaction
+holds a row for longer than a moment, that account's requests get no decision; the others are decided without it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,15 +21,15 @@ from quota.store import Locked, Store
 
 log = structlog.get_logger()
 
-#: How long a call waits for a row that another transaction holds before it decides without it: a row is held for
-#: about a millisecond, and everybody in the call waits.
+#: How long a call waits for a locked row before it decides without it. A row is normally locked for about a
+#: millisecond, and every request of the call waits.
 MOMENT_SECONDS = 0.05
-#: How long a call waits whose sender does not ask again.
+#: How long a call waits for a locked row if its sender does not ask again.
 PATIENCE_SECONDS = 1.0
 
 
 class Admissions:
-    """The door that the gateway's and webhooks' calls pass."""
+    """Decides the admissions that the gateway and webhooks ask for."""
 
     def __init__(self, database: Database, config: QuotaConfig) -> None:
         self._database = database
@@ -39,9 +38,9 @@ class Admissions:
     def admit_all(
         self, arrivals: Iterable[Arrival], *, may_defer: bool = False
     ) -> tuple[Admitted | None, ...]:
-        """Lets requests through that come together, or says which limit each hit: one after the other, in order.
+        """Admits the requests of one call in order, or names the limit that each one hit.
 
-        `may_defer`: those whose account's row is held get None. Raises ApiError VALIDATION_ERROR, SERVICE_UNAVAILABLE.
+        `may_defer`: requests whose account is locked get None. Raises ApiError VALIDATION_ERROR, SERVICE_UNAVAILABLE.
         """
         demands = [demand_of(one.caller, one.meter) for one in arrivals]
         decisions = self._decide_together(demands, may_defer=may_defer)
@@ -62,9 +61,9 @@ class Admissions:
     def charge_units(
         self, requests: Iterable[ChargeUnit], *, may_defer: bool = False
     ) -> tuple[bool | None, ...]:
-        """Takes one unit of a month bucket each, outside a request; the same operation never takes a second one.
+        """Takes one unit of a month bucket per charge, outside a request; an operation never takes a second one.
 
-        `may_defer` and errors: as of `admit_all`.
+        `may_defer` and errors: as in `admit_all`.
         """
         demands = [_demand_of_unit(request) for request in requests]
         decisions = self._decide_together(demands, may_defer=may_defer)
@@ -94,7 +93,7 @@ class Admissions:
                 Store(connection).add(subjects, wait_seconds=wait_seconds)
 
     def _decide_free(self, demands: list[Demand]) -> list[Decision | None]:
-        """Decides for the accounts whose rows nobody holds or is adding."""
+        """Decides for the accounts whose rows no other transaction holds or is adding."""
         subjects = {demand.subject for demand in demands}
         self._add_free(subjects)
         with self._database.transaction() as connection:
@@ -106,7 +105,7 @@ class Admissions:
         return [next(decisions, None) if demand.subject in free else None for demand in demands]
 
     def _add_free(self, subjects: set[str]) -> None:
-        """Adds the rows that are missing, but those that another transaction is adding."""
+        """Adds the missing rows, except those that another transaction is adding."""
         with self._database.reading() as connection:
             store = Store(connection)
             try:
@@ -135,7 +134,7 @@ def _demand_of_unit(request: ChargeUnit) -> Demand:
 
 
 def _decide(store: Store, locked: Locked, demands: list[Demand]) -> list[Decision]:
-    """Decides and writes what changed; the transaction is over with it."""
+    """Decides, writes the changes and commits."""
     decisions = decide_all(locked.counters, demands, locked.charges, locked.now)
     _warn(store, zip(demands, decisions, strict=True))
     after = {decision.counters.subject: decision.counters for decision in decisions}
@@ -145,7 +144,7 @@ def _decide(store: Store, locked: Locked, demands: list[Demand]) -> list[Decisio
 
 
 def _warn(store: Store, decided: Iterable[tuple[Demand, Decision]]) -> None:
-    """Stages the warnings of those that crossed the line."""
+    """Stages a warning for each account that reached 80 % of a limit."""
     for demand, decision in decided:
         if not decision.warns:
             continue

@@ -1,7 +1,7 @@
-"""The month unit that an operation holds, and which of its tries it is held for.
+"""The month unit that an operation holds, and for which of its tries (pure).
 
-Pure. Charges and returns of one operation may come late, twice and in any order: a unit is held if and only if the
-last try that was charged has not been returned.
+Charges and returns of one operation may arrive late, twice and in any order: a unit is held if and only if the last
+charged try has not been returned.
 """
 
 import msgspec
@@ -10,16 +10,16 @@ from contracts.record import Record
 
 
 class UnitCharge(Record):
-    """One operation's month unit; made by its first charge, or by a return that overtook that charge."""
+    """One operation's month unit. Created by its first charge, or by a return that arrives before that charge."""
 
     operation_id: str
     account_id: str
-    #: The month and bucket that the unit was taken of; "" while none was.
+    #: The month and bucket of the unit; empty before one was taken.
     year_month: str = ""
     bucket: str = ""
-    #: The highest try that was charged; 0 before the first charge.
+    #: The highest charged try; 0 before the first charge.
     try_number: int = 0
-    #: Tries up to this one are over: they hold no unit, and a charge by one of them that comes late takes none.
+    #: Tries up to this one are over: they hold no unit, and a late charge by one of them takes none.
     returned_to_try: int = 0
 
     @property
@@ -27,11 +27,11 @@ class UnitCharge(Record):
         return self.try_number > self.returned_to_try
 
     def takes_unit(self, try_number: int) -> bool:
-        """Whether a charge by this try takes a unit: it is not over, and no other try has taken one for it."""
+        """Whether a charge by this try takes a unit: the try is not over, and no other try holds one."""
         return not self.is_held and try_number > self.returned_to_try
 
     def charged(self, try_number: int, bucket: str, year_month: str) -> "UnitCharge":
-        """As it is after a charge by this try."""
+        """Returns the state after a charge by this try."""
         if self.takes_unit(try_number):
             return msgspec.structs.replace(self, try_number=try_number, bucket=bucket, year_month=year_month)
         if self.is_held and try_number > self.try_number:
@@ -39,7 +39,7 @@ class UnitCharge(Record):
         return self
 
     def returned(self, to_try: int) -> "UnitCharge":
-        """As it is once the tries up to `to_try` are known to have made nothing."""
+        """Returns the state once the tries up to `to_try` are known to have had no effect."""
         if to_try <= self.returned_to_try:
             return self
         return msgspec.structs.replace(self, returned_to_try=to_try)

@@ -1,4 +1,4 @@
-"""The quota service's own settings; the only reader of its environment."""
+"""Settings of the quota service; the only module that reads its environment."""
 
 from datetime import timedelta
 
@@ -7,12 +7,12 @@ from contracts.record import Record
 
 
 class QuotaConfig(Record):
-    """Settings beyond those every service shares."""
+    """Settings besides those that every service has."""
 
-    #: Where an exhausted sandbox token sends its owner. Our choice.
+    #: The `upgrade_url` in SANDBOX_EXHAUSTED.
     upgrade_url: str
-    #: How old a charge is before publishing is asked what its call has made: three times the longest time that the
-    #: gateway waits for an answer (60 s). A call that stores its post later than that is refused, and may be repeated.
+    #: The age of a charge at which publishing is asked about its effect: three times the gateway's longest deadline
+    #: (60 s). A call that tries to store its post later is refused and may be repeated.
     unconfirmed_after: timedelta = timedelta(minutes=3)
 
     @classmethod

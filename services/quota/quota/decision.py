@@ -1,7 +1,6 @@
-"""The rule: given the counters of an account or sandbox token, may this demand go on?
+"""The rule: decides demands by the counters of an account or sandbox token (pure).
 
-Pure: counters, demand and moment in, decision out. What it says of a batch is what it says of its demands
-one after the other; a refused demand changes nothing.
+A batch is decided like its demands one after another. A refused demand changes nothing.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,13 +18,13 @@ from quota.charges import UnitCharge
 
 
 class Limits(Record):
-    """How much one account or sandbox token may do."""
+    """The limits of one account or sandbox token."""
 
     per_minute: int
     per_day: int
-    #: By month bucket; a bucket that is not here is counted without a limit.
+    #: By month bucket; a missing bucket is counted without a limit.
     monthly: dict[str, int] = msgspec.field(default_factory=dict)
-    #: Requests a sandbox token may make in its life; None for accounts.
+    #: Total requests of a sandbox token; None for accounts.
     lifetime: int | None = None
 
 
@@ -54,22 +53,22 @@ _ALSO_COUNTS: dict[str, tuple[str, ...]] = {
 
 
 class Demand(Record):
-    """One thing that asks to be let through."""
+    """One request or unit to decide on."""
 
-    #: The account, or the sandbox token, that is counted.
+    #: The account or sandbox token whose counters apply.
     subject: str
     limits: Limits
-    #: The month counter it takes a unit of, or "" for none.
+    #: The month bucket it takes a unit from; empty for none.
     bucket: str = ""
     #: False for units taken outside a request: they use neither minute nor day and do not count in `total`.
     is_request: bool = True
     operation_id: str | None = None
-    #: Which try of the operation asks.
+    #: The try of the operation.
     try_number: int = 1
 
 
 class Counters(Record):
-    """What a subject has used of its windows. A window that is over stays until the next use."""
+    """What a subject has used in its windows. A past window stays until the next use."""
 
     subject: str
     minute_at: datetime = datetime(1970, 1, 1, tzinfo=UTC)
@@ -91,20 +90,20 @@ class Counters(Record):
 class Decision(Record):
     """The answer to a demand."""
 
-    #: As they are after it.
+    #: The counters after the decision.
     counters: Counters
     now: datetime
     window: RateWindow
     refused: ErrorRow | None = None
     extras: dict[str, object] = msgspec.field(default_factory=dict)
-    #: What its operation holds after it; None without an operation, and where nothing changed.
+    #: The operation's charge after the decision; None without an operation or a change.
     charge: UnitCharge | None = None
-    #: The bucket crossed the warning line with this demand.
+    #: Whether this demand crossed the warning line of its bucket.
     warns: bool = False
 
 
 def demand_of(caller: Caller, meter: str) -> Demand:
-    """A request's demand. A sandbox token is counted by itself and uses no month (spec "Authentication" 7).
+    """Returns a request's demand. A sandbox token has its own counters and no month (spec "Authentication" 7).
 
     Raises ApiError VALIDATION_ERROR for an unknown meter.
     """
@@ -122,7 +121,7 @@ def demand_of(caller: Caller, meter: str) -> Demand:
 
 
 def roll(counters: Counters, now: datetime) -> Counters:
-    """The counters as they stand now: windows that are over begin anew at zero."""
+    """Returns the counters as of now: past windows restart at zero."""
     changes: dict[str, object] = {}
     if counters.minute_at != (minute := windows.minute_of(now)):
         changes.update(minute_at=minute, minute_count=0)
@@ -135,7 +134,7 @@ def roll(counters: Counters, now: datetime) -> Counters:
 
 
 def decide(before: Counters, demand: Demand, charge: UnitCharge | None, now: datetime) -> Decision:
-    """Whether `demand` may go on. `charge`: what its operation holds; None without an operation."""
+    """Decides one demand. `charge`: of its operation; None without an operation."""
     counters, limits = roll(before, now), demand.limits
     takes_unit = bool(demand.bucket) and (charge is None or charge.takes_unit(demand.try_number))
     refusal = _refusal(counters, demand, now, takes_unit=takes_unit)
@@ -174,7 +173,7 @@ def decide_all(
     charges: Mapping[str, UnitCharge],
     now: datetime,
 ) -> list[Decision]:
-    """Decides demands in their order, each seeing what those before it used. `charges`: by operation id."""
+    """Decides demands in order; each sees what the earlier ones used. `charges`: by operation id."""
     counters, charges = dict(counters), dict(charges)
     decisions = []
     for demand in demands:
@@ -196,7 +195,7 @@ def _charge_of(demand: Demand, charges: Mapping[str, UnitCharge]) -> UnitCharge 
 def _refusal(
     counters: Counters, demand: Demand, now: datetime, *, takes_unit: bool
 ) -> tuple[ErrorRow, dict[str, object]] | None:
-    """The first limit that is hit: lifetime, minute, day, month (decisions "Sandbox order")."""
+    """Returns the first limit hit: lifetime, minute, day, month (decisions "Sandbox order")."""
     limits = demand.limits
     if demand.is_request:
         if limits.lifetime is not None and counters.lifetime >= limits.lifetime:
@@ -223,7 +222,7 @@ def _window(counters: Counters, limits: Limits, now: datetime) -> RateWindow:
 
 
 def _crosses_warning_line(counters: Counters, demand: Demand, changes: Mapping[str, int]) -> bool:
-    """Once per bucket and month (spec "Events"): units given back and taken again do not warn anew."""
+    """Whether to warn: once per bucket and month (spec "Events"), also if units are refunded and taken again."""
     limit = demand.limits.monthly.get(demand.bucket)
     if limit is None or counters.warned & _warned_bit(demand.bucket):
         return False

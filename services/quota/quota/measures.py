@@ -1,10 +1,10 @@
-"""What the service measures of its own work. Names and labels: docs/observability.md."""
+"""The metrics of the quota service. Names and labels: docs/observability.md."""
 
 from chassis.telemetry.metrics import Counter
 from quota.decision import Decision
 
 REFUSALS = Counter(
-    "posthaste.quota.refusals", "{request}", "Requests and units that were refused, by error code and bucket."
+    "posthaste.quota.refusals", "{request}", "Refused requests and units, by error code and bucket."
 )
 
 

@@ -1,10 +1,10 @@
-"""The quota service's tables, as its statements see them; the migrations make them."""
+"""The tables of the quota database, as the statements use them; migrations/ creates them."""
 
 from sqlalchemy import Column, Date, DateTime, Integer, MetaData, String, Table
 
 metadata = MetaData()
 
-#: One row per account or sandbox token: what it used of its current windows.
+#: One row per account or sandbox token: its use in the current windows.
 counters = Table(
     "counters",
     metadata,
@@ -22,7 +22,7 @@ counters = Table(
     Column("total", Integer),
     #: Bit n: the month's warning about `contracts.plans.BUCKETS[n]` was sent.
     Column("warned", Integer),
-    #: Requests a sandbox token made in its life.
+    #: Total requests of a sandbox token.
     Column("lifetime", Integer),
 )
 
@@ -36,7 +36,7 @@ unit_charges = Table(
     Column("bucket", String),
     Column("try_number", Integer),
     Column("returned_to_try", Integer),
-    #: Of the last charge, or the return that came before any; real time, like the age of the call behind it.
+    #: Real time of the last charge, or of a return that came before any charge.
     Column("created_at", DateTime(timezone=True)),
 )
 

@@ -25,28 +25,28 @@ from quota.models import confirmation, counters, unit_charges
 
 
 class Asked(NamedTuple):
-    """A place in the order of charges."""
+    """A position in the order of charges."""
 
     created_at: datetime
     operation_id: str
 
 
 class Locked(Record):
-    """Counters rows that are ours until the transaction ends, and the time at which they became so."""
+    """Counter rows locked until the transaction ends, and the time at which they were locked."""
 
     counters: dict[str, Counters]
     now: datetime
-    #: What the operations asked about hold, by operation id.
+    #: The charges of the operations, by operation id.
     charges: dict[str, UnitCharge] = {}
 
 
 _NAMES = Counters.__struct_fields__
 _COLUMNS = ", ".join(_NAMES)
-#: Counters that a crash of the database loses are under a second's worth: no commit waits for the disk. See
+#: Commits do not wait for the disk: a crash of the database loses less than a second of counts. See
 #: `Store.wait_for_disk`.
 _WITHOUT_DISK = "set_config('synchronous_commit', 'off', true)"
-#: The time is read once the rows are locked: a row's windows never go back, whichever replica comes first.
-#: Evaluated before the first row is locked: 2 µs, where a statement of its own (SET LOCAL) slows admissions by some
+#: The time is read after the rows are locked, so that a row's windows never move backwards between replicas.
+#: The setting is evaluated before the first row is locked: 2 µs, while a separate SET LOCAL slows admissions by some
 #: per cent (measured).
 _WAIT_AT_MOST = "(SELECT set_config('lock_timeout', %(patience)s, true)) <> ''"
 _LOCK = Prepared(
@@ -57,8 +57,8 @@ _LOCK = Prepared(
     ) SELECT {_COLUMNS}, clock_now(), {_WITHOUT_DISK} FROM locked
     """
 )
-#: For those that bring operations: what these hold is read after the locks, by a statement of its own. It says nothing
-#: when a row was not there to be locked: one that came in between is not ours.
+#: Reads the charges of the operations in a separate statement after the locks. Returns nothing if a row was missing
+#: and could not be locked: a row added in between is not locked by us.
 _LOCK_FIRST = Prepared(
     f"""
     SELECT set_config('quota.locked', count(*)::text, true), {_WITHOUT_DISK}
@@ -80,7 +80,7 @@ _ADD = Prepared(
     WHERE {_WAIT_AT_MOST} ORDER BY subject ON CONFLICT DO NOTHING
     """
 )
-#: Those that no other transaction has locked.
+#: The rows that no other transaction has locked.
 _LOCK_FREE = Prepared(
     "SELECT subject FROM counters WHERE subject = ANY(%(subjects)s) ORDER BY subject FOR UPDATE SKIP LOCKED"
 )
@@ -102,7 +102,7 @@ _HOLD = Prepared(
 )
 
 
-#: In the order of ids, as charges are written.
+#: In the order of ids, like the writes of charges.
 _ASK_AGAIN = """
     WITH again AS (
         SELECT operation_id FROM unnest(%(ids)s::text[], %(numbers)s::integer[]) AS asked (id, number)
@@ -149,7 +149,7 @@ class Store:
             "count": len(subjects),
             "patience": _patience(wait_seconds),
         }
-        if operation_ids:  # one round trip: every request passes here
+        if operation_ids:  # one round trip, because every request runs this
             both = f"{_LOCK_FIRST.on(self._connection)}; {_READ_WITH_CHARGES.on(self._connection)}"
             rows = fetch(self._connection, both, values)
         else:
@@ -164,11 +164,11 @@ class Store:
         )
 
     def lock_free(self, subjects: Collection[str]) -> set[str]:
-        """Locks the rows that no other transaction holds, without waiting; returns their subjects."""
+        """Locks the rows that no other transaction holds, without waiting. Returns their subjects."""
         return {row[0] for row in _LOCK_FREE.fetch(self._connection, {"subjects": list(subjects)})}
 
     def wait_for_disk(self) -> None:
-        """Makes this transaction's commit durable: for events, which unlike counts must not be lost."""
+        """Makes this transaction's commit durable, for events: unlike counts, they must not be lost."""
         self._connection.execute(text("SET LOCAL synchronous_commit TO on"))
 
     def stage_warning(self, warning: QuotaWarning) -> None:
@@ -177,7 +177,7 @@ class Store:
         outbox.stage(self._connection, "account.quota.warning", warning, account_id=warning.user_id)
 
     def add(self, subjects: Collection[str], *, wait_seconds: float = 1.0) -> None:
-        """Adds empty rows for those that have none; in a transaction that holds no other lock.
+        """Adds empty rows for subjects without one. The transaction must hold no other lock.
 
         Raises LockTimeout when another transaction that adds one of them lasts for longer than `wait_seconds`.
         """
@@ -191,7 +191,7 @@ class Store:
         *,
         commit: bool = False,
     ) -> None:
-        """Writes what changed of locked rows, and what operations hold now, in one round trip; on request commits."""
+        """Writes changed counters and charges in one round trip, and commits if asked to."""
         changed = [new for new in after if new != before[new.subject]]
         statements: list[str] = []
         values: dict[str, Any] = {}
@@ -205,19 +205,19 @@ class Store:
             (end_with if commit else fetch)(self._connection, "; ".join(statements), values)
 
     def usage(self, subject: str) -> tuple[Counters, datetime]:
-        """A subject's counters without locking them, and the time."""
+        """Returns a subject's counters, not locked, and the time."""
         time = select(clock.clock_now().label("now")).subquery()
         joined = time.outerjoin(counters, counters.c.subject == subject)
         row = self._connection.execute(select(counters, time.c.now).select_from(joined)).one()
         return (_counters(row) if row.subject else Counters(subject=subject)), row.now.astimezone(UTC)
 
     def lock_confirmation(self) -> Asked | None:
-        """Up to where publishing has been asked about charges; None while another replica asks."""
+        """Locks and returns the position up to which publishing was asked; None while another replica asks."""
         row = self._connection.execute(select(confirmation).with_for_update(skip_locked=True)).one_or_none()
         return Asked(row.created_at, row.operation_id) if row else None
 
     def unconfirmed(self, after: Asked, older_than: timedelta, limit: int) -> list[tuple[UnitCharge, Asked]]:
-        """The charges that follow `after` and are older than `older_than`, oldest first, and where each stands."""
+        """Returns the charges after `after` that are older than `older_than`, oldest first, each with its position."""
         columns = [unit_charges.c[name] for name in _CHARGE_NAMES]
         place = tuple_(unit_charges.c.created_at, unit_charges.c.operation_id)
         statement = (
@@ -235,7 +235,7 @@ class Store:
         ]
 
     def ask(self, charges: Sequence[UnitCharge], to: Asked) -> None:
-        """Stages the question about these charges; those up to `to` are not asked about again."""
+        """Stages the event that asks about these charges, and moves the position to `to`."""
         if charges:
             question = UnitsUnconfirmed(
                 charges=tuple(
@@ -249,7 +249,7 @@ class Store:
         self._connection.execute(update(confirmation).values(**to._asdict()))
 
     def ask_again(self, charges: Sequence[tuple[str, int]]) -> None:
-        """Puts charges (operation id, try number) at the end of the order in which they are asked about, and commits.
+        """Moves charges (operation id, try number) to the end of the order, so that they are asked about again, and commits.
 
         Raises LockTimeout at once when another transaction holds one of them.
         """
@@ -257,7 +257,7 @@ class Store:
         end_with(self._connection, _ASK_AGAIN, {"ids": list(ids), "numbers": list(numbers)})
 
     def forget_counters(self, before_month: str, limit: int) -> int:
-        """Removes rows of accounts last used before this month, at most `limit`; returns how many."""
+        """Deletes at most `limit` rows of accounts last used before this month. Returns how many."""
         idle = (
             select(counters.c.subject)
             .where(counters.c.year_month < before_month, counters.c.lifetime == 0)
@@ -268,7 +268,7 @@ class Store:
         return self._connection.execute(delete(counters).where(counters.c.subject.in_(idle))).rowcount
 
     def forget_charges(self, older_than: timedelta, limit: int) -> int:
-        """Removes charges older than `older_than`, at most `limit`; returns how many."""
+        """Deletes at most `limit` charges older than `older_than`. Returns how many."""
         old = (
             select(unit_charges.c.operation_id)
             .where(unit_charges.c.created_at < func.now() - older_than)
@@ -281,7 +281,7 @@ class Store:
         ).rowcount
 
     def set_lifetime(self, subject: str, count: int) -> None:
-        """Sets how many requests a sandbox token has made in its life."""
+        """Sets the total requests of a sandbox token."""
         self._connection.execute(
             insert(counters)
             .values(subject=subject, lifetime=count)
@@ -290,12 +290,12 @@ class Store:
 
 
 def _patience(seconds: float) -> str:
-    """As PostgreSQL's `lock_timeout` takes it."""
+    """Formats a time for PostgreSQL's `lock_timeout`."""
     return f"{round(seconds * 1000)}ms"
 
 
 def _columns(records: Iterable[Record], names: Sequence[str], prefix: str = "") -> dict[str, list[Any]]:
-    """The records' fields as arrays; the prefix keeps apart what two statements of one message are told."""
+    """Returns the records' fields as arrays. The prefix separates the parameters of two statements in one message."""
     return {f"{prefix}{name}": [getattr(record, name) for record in records] for name in names}
 
 

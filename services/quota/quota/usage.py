@@ -1,4 +1,4 @@
-"""What was used: the month's counters, units given back, a sandbox token's use."""
+"""Usage: the month's counters, refunds, unconfirmed units and a sandbox token's use."""
 
 from datetime import datetime, timedelta
 
@@ -13,21 +13,21 @@ from quota.charges import UnitCharge
 from quota.decision import TIER_LIMITS, roll
 from quota.store import Store
 
-#: How long an operation's unit can be given back and is not taken again. An idempotency key lives a day
-#: (spec "Authentication" 10), an unknown outcome is settled sooner; the rest is room for outages. Our choice.
+#: How long charges are kept, so that a unit can be refunded and is not taken twice. An idempotency key lives a day
+#: (spec "Authentication" 10) and an unknown outcome is settled sooner; the rest is a margin for outages.
 CHARGES_KEPT = timedelta(days=3)
-#: Rows forgotten in one transaction. Our choice.
+#: Rows deleted in one transaction.
 FORGET_BATCH = 500
-#: Charges asked about in one event, some 50 KB of the 256 KiB that a message may have. Our choice.
+#: Charges per event: about 50 KB of the 256 KiB that a message may have.
 ASK_BATCH = 500
-#: The buckets whose calls publishing knows of.
+#: The buckets that publishing can confirm.
 _CONFIRMED = ("publishes", "replies")
-#: What the column holds.
+#: The largest value of the column.
 _MAX_COUNT = 2**31 - 1
 
 
 def get_usage(store: Store, caller: Caller) -> Usage:
-    """The account's counters of this month, also for a sandbox token of it."""
+    """Returns the account's counters of this month, also for its sandbox token."""
     counters, now = store.usage(caller.account_id)
     counters, limits = roll(counters, now), TIER_LIMITS[caller.tier]
 
@@ -48,24 +48,24 @@ def get_usage(store: Store, caller: Caller) -> Usage:
 
 
 def refund(store: Store, account_id: str, operation_id: str | None, try_number: int) -> None:
-    """Gives back the unit of a call that was refused, unless a later try of its operation has been charged."""
+    """Refunds the unit of a refused call, unless a later try of its operation has been charged."""
     if operation_id is not None:
         _give_back(store, account_id, operation_id, try_number)
 
 
 def return_unit(store: Store, account_id: str, operation_id: str, to_try: int) -> None:
-    """Gives back the unit of tries that, as is known only now, published nothing."""
+    """Refunds the unit of tries that turned out to have published nothing."""
     _give_back(store, account_id, operation_id, to_try)
-    store.wait_for_disk()  # an event that was acknowledged does not come again
+    store.wait_for_disk()  # an acknowledged event is not delivered again
 
 
 def _give_back(store: Store, account_id: str, operation_id: str, to_try: int) -> None:
-    """Also notes that these tries are over, for charges that come later. A unit of a past month has gone with it."""
+    """Refunds the unit and marks these tries as over, so that a late charge takes none. Past months stay."""
     locked = store.lock([account_id], [operation_id])
     if locked is None:
         store.add([account_id])
         locked = store.lock([account_id], [operation_id])
-    assert locked is not None, "the row was there, or was added by this transaction"
+    assert locked is not None, "the row existed, or this transaction added it"
     before = locked.charges.get(operation_id) or UnitCharge(operation_id=operation_id, account_id=account_id)
     after = before.returned(to_try)
     if before.account_id != account_id or after is before:
@@ -79,10 +79,10 @@ def _give_back(store: Store, account_id: str, operation_id: str, to_try: int) ->
 
 
 def ask_about_charges(store: Store, older_than: timedelta) -> int:
-    """Asks publishing about one batch of units that are still held; returns how many charges there were.
+    """Asks publishing about one batch of units that are still held. Returns how many charges it passed.
 
-    Each charge is passed once, in the order of their times: the event and the place reached are committed together.
-    A charge commits within seconds of its time, so none can appear behind the place.
+    Passes each charge once, in order of time: the event and the new position are committed together. A charge commits
+    within seconds of its time, so none can appear behind the position.
     """
     reached = store.lock_confirmation()
     found = store.unconfirmed(reached, older_than, ASK_BATCH) if reached is not None else []
@@ -93,29 +93,29 @@ def ask_about_charges(store: Store, older_than: timedelta) -> int:
 
 
 def ask_again(store: Store, undecided: UnitsUndecided) -> None:
-    """Has these charges asked about again, once they are as old as any other; the transaction is over with it.
+    """Schedules these charges to be asked about again at the usual age, and commits.
 
-    Raises ApiError SERVICE_UNAVAILABLE when another transaction holds one of them: the event comes again.
+    Raises ApiError SERVICE_UNAVAILABLE if another transaction holds one of them: the event is delivered again.
     """
     store.ask_again([(one.operation_id, one.try_number) for one in undecided.charges])
 
 
 def forget_charges(store: Store) -> int:
-    """One small batch of charges too old to be given back, on a connection in autocommit; returns how many."""
+    """Deletes one batch of charges too old for a refund, on an autocommit connection. Returns how many."""
     return store.forget_charges(CHARGES_KEPT, FORGET_BATCH)
 
 
 def forget_counters(store: Store, now: datetime) -> int:
-    """One small batch of accounts that did nothing in this month and the last; returns how many there were.
+    """Deletes one batch of counters that were unused in this month and the last. Returns how many.
 
-    Without a row all windows are at zero, as they are with one whose month is over.
+    A missing row means zero, as does a row of a past month.
     """
     last_month = windows.month_of(now.replace(day=1) - timedelta(days=1))
     return store.forget_counters(last_month, FORGET_BATCH)
 
 
 def set_sandbox_use(store: Store, caller: Caller, request: SetSandboxUse) -> None:
-    """Sets a sandbox token's lifetime use. For the operator alone: no token, `*` included, holds that scope.
+    """Sets a sandbox token's lifetime use. Only the operator may; no token holds that scope, not even `*`.
 
     Raises ApiError MISSING_SCOPE, VALIDATION_ERROR.
     """

@@ -1,13 +1,13 @@
-"""The windows limits count in: the UTC minute, day and month a moment lies in, and when each ends.
+"""The UTC minute, day and month of a moment, and when each ends (pure).
 
-Pure: the moment is passed in. Windows are fixed, aligned to UTC (decisions "Minute window"; spec "Limits").
+Windows are fixed and aligned to UTC (decisions "Minute window"; spec "Limits").
 """
 
 from datetime import UTC, date, datetime, timedelta
 
 
 def minute_of(now: datetime) -> datetime:
-    """The start of the minute."""
+    """Returns the start of the minute."""
     return now.astimezone(UTC).replace(second=0, microsecond=0)
 
 
@@ -24,9 +24,9 @@ def day_ends_at(now: datetime) -> datetime:
 
 
 def month_of(now: datetime) -> str:
-    """The month as the API writes it: YYYY-MM."""
+    """Returns the month as YYYY-MM."""
     in_utc = now.astimezone(UTC)
-    return f"{in_utc.year:04}-{in_utc.month:02}"  # every request asks: strftime takes five times as long
+    return f"{in_utc.year:04}-{in_utc.month:02}"  # on every request: strftime takes five times as long
 
 
 def month_ends_at(now: datetime) -> datetime:
@@ -35,5 +35,5 @@ def month_ends_at(now: datetime) -> datetime:
 
 
 def seconds_until(moment: datetime, now: datetime) -> int:
-    """Whole seconds to wait, rounded up, so that a caller who waits them is not too early. At least 1."""
+    """Returns the whole seconds until the moment, rounded up, so that a retry then succeeds. At least 1."""
     return max(1, -((now - moment) // timedelta(seconds=1)))

@@ -39,7 +39,7 @@ class AuditStore:
     def find_by_operation(
         self, operation_id: str | None, *, brand_id: str, action: str, subject_id: str
     ) -> AuditEntry | None:
-        """What this operation wrote of it."""
+        """Returns the entry that this operation wrote before, if any."""
         if operation_id is None:
             return None
         written = audit_entries.c.operation_id == operation_id

@@ -20,7 +20,7 @@ class BrandStore:
         self.connection = connection
 
     def add(self, **values: object) -> BrandOwner | None:
-        """None when the operation id is already there."""
+        """Adds a brand. Returns None if the operation id exists already."""
         statement = insert(brands).values(created_at=clock_now(), **values).on_conflict_do_nothing()
         return self._one(statement.returning(*_OWNED))
 
@@ -31,12 +31,12 @@ class BrandStore:
         return self._one(select(*_OWNED).where(brands.c.operation_id == operation_id))
 
     def count_of(self, account_id: str, brand_ids: Collection[str]) -> int:
-        """How many of these (distinct) brands are the account's."""
+        """Counts how many of these (distinct) brands belong to the account."""
         mine = (brands.c.account_id == account_id) & brands.c.id.in_(brand_ids)
         return self.connection.execute(select(func.count()).select_from(brands).where(mine)).scalar_one()
 
     def ids_of(self, account_id: str, brand_ids: Collection[str] | None) -> list[str]:
-        """Those of these brands that are the account's; None: all of them."""
+        """Returns which of these brands belong to the account; None means all of its brands."""
         statement = select(brands.c.id).where(brands.c.account_id == account_id)
         if brand_ids is not None:
             statement = statement.where(brands.c.id.in_(brand_ids))
@@ -50,7 +50,7 @@ class BrandStore:
         limit: int,
         before: tuple[datetime, str] | None,
     ) -> list[Brand]:
-        """`brand_ids` narrows to some; `before` is the time and id of the last brand already seen."""
+        """Returns brands, optionally only `brand_ids`. `before`: time and id of the previous page's last brand."""
         statement = select(*_COLUMNS).where(brands.c.account_id == account_id)
         if brand_ids is not None:
             statement = statement.where(brands.c.id.in_(brand_ids))

@@ -26,7 +26,7 @@ class InviteStore:
         self.connection = connection
 
     def put(self, *, email: str, id: str, days: int, operation_id: str | None) -> InviteRow | None:  # noqa: A002
-        """Replaces the address's invite. None when this very operation made the one that is there, still good."""
+        """Replaces the invite of an address. Returns None if this operation created the current, unexpired invite."""
         new = {"id": id, "expires_at": clock_now() + timedelta(days=days), "operation_id": operation_id}
         statement = (
             insert(invites)
@@ -40,11 +40,11 @@ class InviteStore:
         return self._one(statement.returning(*_COLUMNS))
 
     def find(self, email: str) -> InviteRow | None:
-        """One that has not expired."""
+        """Returns the unexpired invite of an address."""
         return self._one(select(*_COLUMNS).where(invites.c.email == email, _LIVE))
 
     def use(self, email: str, invite_id: str) -> bool:
-        """Deletes it; False when it is used or replaced already, or has expired."""
+        """Deletes the invite. Returns False if it was used or replaced before, or has expired."""
         statement = delete(invites).where(invites.c.email == email, invites.c.id == invite_id, _LIVE)
         return self.connection.execute(statement).rowcount > 0
 

@@ -1,4 +1,4 @@
-"""Rows of `sign_up_tries`: counters of fixed windows, exact over all processes."""
+"""Rows of `sign_up_tries`: counters of fixed windows, exact across processes."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from chassis.db.clock import clock_now
 
 
 class Tries(NamedTuple):
-    """How many in the present window, this one included, and how many seconds the window still lasts."""
+    """Tries in the current window, this one included, and how many seconds of the window are left."""
 
     made: int
     seconds_left: int
@@ -28,12 +28,12 @@ class TryStore:
         self.connection = connection
 
     def take(self, subject: str, window_seconds: int) -> Tries:
-        """Counts one try. Windows are aligned to the epoch, so that all processes have the same."""
+        """Counts one try. Windows are aligned to the epoch, so that all processes use the same ones."""
         asked = {"subject": subject, "window": window_seconds}
         return Tries(*self.connection.execute(_TAKE, asked).one())
 
     def delete_old(self) -> int:
-        """Deletes the counts of windows that are over."""
+        """Deletes the counts of past windows."""
         return self.connection.execute(
             delete(sign_up_tries).where(sign_up_tries.c.ends_at <= clock_now())
         ).rowcount

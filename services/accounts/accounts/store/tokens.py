@@ -33,7 +33,7 @@ _LIVE = and_(
     tokens.c.expires_at.is_(None) | (tokens.c.expires_at > clock_now()),
 )
 
-#: Rows are locked in the order of their ids: batches of several gateways cannot deadlock.
+#: Locks rows in the order of their ids, so that batches of several gateways cannot deadlock.
 _RECORD_USE = text("""
     UPDATE tokens SET request_count = request_count + batch.uses,
                       last_used_at = greatest(last_used_at, batch.used_at)
@@ -52,16 +52,16 @@ class OwnedToken(Record):
 
     account_id: str
     token: Token
-    #: The token that its rotations began with: itself if it replaced none.
+    #: The first token of its rotation chain: the token itself if it replaced none.
     first_id: str
 
 
 class Credential(Record):
-    """All that authentication asks of the database. `role` is the issuing collaborator's, None for others."""
+    """All that authentication needs from the database. `role`: of the issuing collaborator, None for other tokens."""
 
     account_id: str
     tier: str
-    #: Whether the account's address is.
+    #: Whether the account's e-mail address is verified.
     verified: bool
     token: Token
     user: User
@@ -89,12 +89,12 @@ class TokenStore:
         return [_token(row) for row in rows]
 
     def count_active(self, account_id: str) -> int:
-        """Neither revoked nor expired, without the sandbox token (decisions "Who sees and pays what")."""
+        """Counts tokens, except revoked, expired and sandbox ones (decisions "Who sees and pays what")."""
         statement = select(func.count()).select_from(tokens).where(tokens.c.account_id == account_id, _LIVE)
         return self.connection.execute(statement).scalar_one()
 
     def revoke(self, token_id: str) -> Token | None:
-        """None when it was revoked before."""
+        """Revokes a token. Returns None if it was revoked before."""
         statement = update(tokens).where(tokens.c.id == token_id, tokens.c.revoked_at.is_(None))
         return self._updated(statement.values(revoked_at=clock_now()))
 
@@ -103,7 +103,7 @@ class TokenStore:
         self.connection.execute(delete(tokens).where(tokens.c.account_id == account_id))
 
     def rotations_of(self, owned: OwnedToken) -> tuple[str, ...]:
-        """The token and all that rotations connect with it, oldest first."""
+        """Returns the ids of all tokens of the rotation chain, oldest first."""
         statement = select(tokens.c.id).where(
             tokens.c.account_id == owned.account_id,
             (tokens.c.id == owned.first_id) | (tokens.c.first_token_id == owned.first_id),
@@ -111,14 +111,14 @@ class TokenStore:
         return tuple(self.connection.execute(statement.order_by(tokens.c.id)).scalars())
 
     def ids_of_collaborator(self, brand_id: str, user_id: str) -> tuple[str, ...]:
-        """All tokens that a collaborator has issued for a brand, revoked ones included, oldest first."""
+        """Returns all tokens that a collaborator issued for a brand, including revoked ones, oldest first."""
         statement = select(tokens.c.id).where(
             tokens.c.on_behalf_of_brand_id == brand_id, tokens.c.issued_by_collaborator_id == user_id
         )
         return tuple(self.connection.execute(statement.order_by(tokens.c.id)).scalars())
 
     def unrevoked_of_collaborator(self, brand_id: str, user_id: str) -> list[OwnedToken]:
-        """The tokens a collaborator issued for a brand, but the revoked ones, in the order of their ids."""
+        """Returns the unrevoked tokens that a collaborator issued for a brand, in the order of their ids."""
         statement = select(*_OWNED).where(
             tokens.c.on_behalf_of_brand_id == brand_id,
             tokens.c.issued_by_collaborator_id == user_id,
@@ -131,7 +131,7 @@ class TokenStore:
         return self._updated(statement)
 
     def record_use(self, uses: Sequence[TokenUse]) -> None:
-        """Adds a batch; tokens that do not exist are passed over."""
+        """Adds a batch of uses; unknown tokens are ignored."""
         self.connection.execute(
             _RECORD_USE,
             {
@@ -142,7 +142,7 @@ class TokenStore:
         )
 
     def credential(self, token_sha256: str) -> Credential | None:
-        """One statement, one round trip."""
+        """Returns all that authentication needs, in one round trip."""
         row = self.connection.execute(_CREDENTIAL, {"token_sha256": token_sha256}).one_or_none()
         return None if row is None else _credential(row)
 
@@ -156,7 +156,7 @@ class TokenStore:
 
 
 def _credential_statement() -> Select[Any]:
-    """The token, who acts by it, whose account it is, the collaborator's role and the time."""
+    """Selects the token, its user, its account, the collaborator's role and the time."""
     owner, actor = users.alias("owner"), users.alias("actor")
     issued_by = tokens.c.issued_by_collaborator_id
     brand_id = tokens.c.on_behalf_of_brand_id

@@ -18,7 +18,7 @@ class UserStore:
         self.connection = connection
 
     def add(self, **values: object) -> User | None:
-        """None when the address or the operation id is already there."""
+        """Adds a user. Returns None if the address or the operation id exists already."""
         statement = insert(users).values(created_at=clock_now(), **values).on_conflict_do_nothing()
         return self._one(statement.returning(*_COLUMNS))
 
@@ -32,23 +32,23 @@ class UserStore:
         return self._one(select(*_COLUMNS).where(users.c.operation_id == operation_id))
 
     def lock(self, user_id: str) -> User | None:
-        """The account, held until commit: changes of its tokens and collaborators go one after another."""
+        """Returns the account, locked until commit: changes of its tokens and collaborators run one after another."""
         return self._one(select(*_COLUMNS).where(users.c.id == user_id).with_for_update(key_share=True))
 
     def lock_unverified(self, email: str) -> User | None:
-        """The unverified account with this address, held until commit. None for a verified one."""
+        """Returns the unverified account with this address, locked until commit. None for a verified one."""
         held = (users.c.email == email) & ~users.c.verified
         return self._one(select(*_COLUMNS).where(held).with_for_update())
 
     def lock_lapsed(self, days: int, *, limit: int) -> list[User]:
-        """Unverified accounts that are older, oldest first, held until commit; those in use are left out."""
+        """Returns older unverified accounts, oldest first, locked until commit; skips rows locked by others."""
         lapsed = ~users.c.verified & (users.c.created_at < clock_now() - timedelta(days=days))
         statement = select(*_COLUMNS).where(lapsed).order_by(users.c.created_at).limit(limit)
         rows = self.connection.execute(statement.with_for_update(skip_locked=True))
         return [User(**row._mapping) for row in rows]
 
     def list_unverified(self, *, limit: int) -> list[User]:
-        """Newest first."""
+        """Returns unverified accounts, newest first."""
         statement = select(*_COLUMNS).where(~users.c.verified)
         statement = statement.order_by(users.c.created_at.desc(), users.c.id.desc()).limit(limit)
         return [User(**row._mapping) for row in self.connection.execute(statement)]
@@ -57,12 +57,12 @@ class UserStore:
         return self.connection.execute(select(users.c.password_hash).where(users.c.id == user_id)).scalar()
 
     def set_verified(self, user_id: str) -> User | None:
-        """None when there is no such account, or it was verified before."""
+        """Marks the address as verified. Returns None if there is no such account or it was verified before."""
         unverified = (users.c.id == user_id) & ~users.c.verified
         return self._one(update(users).where(unverified).values(verified=True).returning(*_COLUMNS))
 
     def delete(self, user_id: str) -> None:
-        """Deletes the account and its pending mail. Its tokens must be gone."""
+        """Deletes the account and its pending mail. Its tokens must be deleted first."""
         self.connection.execute(delete(users).where(users.c.id == user_id))
 
     def set_tier(self, user_id: str, tier: str) -> User | None:

@@ -1,4 +1,4 @@
-"""Rows of `verification_mails`, a queue that any process may work on."""
+"""Rows of `verification_mails`, a queue for all processes."""
 
 from sqlalchemy import Connection, delete, func, text
 from sqlalchemy.dialects.postgresql import insert
@@ -10,12 +10,12 @@ from contracts.record import Record
 class DueMail(Record):
     user_id: str
     email: str
-    #: This one included.
+    #: Including this one.
     attempts: int
 
 
-#: The next attempt is set before this one begins: after it has failed, or its process was killed, nothing is left to
-#: do. Waits double from the first one to an hour (our choice).
+#: Sets the time of the next attempt before this one begins, so that a failure or a kill needs no clean-up. Waits double
+#: up to an hour (our choice).
 _CLAIM = text("""
     UPDATE verification_mails AS mail
     SET attempts = mail.attempts + 1,
@@ -37,10 +37,10 @@ class VerificationMailStore:
         self.connection.execute(insert(verification_mails).values(values))
 
     def claim(self, first_wait_seconds: float) -> DueMail | None:
-        """The mail that has been due for longest; nobody else gets it before the wait is over."""
+        """Claims the mail that has been due for longest; no other process gets it before the wait is over."""
         row = self.connection.execute(_CLAIM, {"first_wait": first_wait_seconds}).one_or_none()
         return None if row is None else DueMail(**row._mapping)
 
     def delete(self, user_id: str) -> None:
-        """Sent, or no longer needed."""
+        """Removes a mail that was sent or is no longer needed."""
         self.connection.execute(delete(verification_mails).where(verification_mails.c.user_id == user_id))

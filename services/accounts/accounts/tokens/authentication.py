@@ -1,4 +1,4 @@
-"""From a token's hash to its caller: the hot path, one statement; and the count of uses, in batches."""
+"""Resolves a token's hash to its caller in one statement (the hot path), and records token use in batches."""
 
 from accounts import fields
 from accounts.store import Connection
@@ -19,7 +19,12 @@ def authenticate(connection: Connection, request: Authenticate) -> Authenticated
 
 
 def judge(found: Credential) -> Authenticated:
-    """Pure. A collaborator's token acts on the owner's account, on the owner's tier, as the collaborator."""
+    """Returns the caller of a token (pure).
+
+    A collaborator's token acts on the owner's account and tier, as the collaborator.
+
+    Raises TOKEN_REVOKED, TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT.
+    """
     token = found.token
     if token.revoked_at is not None:
         raise ApiError(TOKEN_REVOKED)
@@ -41,7 +46,7 @@ def judge(found: Credential) -> Authenticated:
 
 
 def record_use(connection: Connection, request: RecordUse) -> Nothing:
-    """Adds a gateway's batch of uses; malformed ids and unknown tokens are passed over."""
+    """Adds a gateway's batch of uses; malformed ids and unknown tokens are ignored."""
     uses = [use for use in request.uses if fields.is_id(use.token_id) and use.last_used_at.tzinfo]
     if uses:
         TokenStore(connection).record_use(uses)

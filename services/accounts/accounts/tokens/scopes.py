@@ -1,4 +1,4 @@
-"""What a token may be allowed (spec "Authentication" 4)."""
+"""The scopes of tokens (spec "Authentication" 4)."""
 
 from collections.abc import Sequence
 
@@ -25,10 +25,12 @@ SANDBOX_SCOPES = ("read:account", "read:brands", "read:pages", "read:posts", "re
 
 
 def check_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
-    """The scopes as given, without repetitions. Raises VALIDATION_ERROR for none or an unknown one."""
+    """Returns the distinct scopes. Raises VALIDATION_ERROR for an empty list or an unknown scope."""
     if not scopes:
         raise invalid("scopes", "must name at least one scope")
     for scope in scopes:
         if scope != EVERY_SCOPE and scope not in SCOPES:
-            raise invalid("scopes", f"there is no scope {scope[:40]!r}; choose from {', '.join(SCOPES)} or *")
+            raise invalid(
+                "scopes", f"has an unknown scope {scope[:40]!r}; choose from {', '.join(SCOPES)} or *"
+            )
     return tuple(dict.fromkeys(scopes))

@@ -1,7 +1,7 @@
-"""API tokens of an account: created, rotated and revoked; those of collaborators leave an audit trail.
+"""API tokens of an account: created, rotated and revoked, with audit entries for collaborators' tokens.
 
-Every change holds the account's row, so the active-key limit is exact and a collaborator who is being removed
-cannot slip in one last token. How a presented token is judged is in authentication.py.
+Every change locks the account's row, so that the active-key limit is exact and a collaborator who is being removed
+cannot create one more token. Checking a presented token is in authentication.py.
 """
 
 from accounts import access, derived_secrets, fields
@@ -39,7 +39,7 @@ from contracts.errors import (
 from contracts.events import AccessRevoked
 from contracts.plans import PLANS
 
-#: What JSON readers of every language hold exactly; no token is used this often. Our choice.
+#: The largest integer that JSON parsers of all languages represent exactly.
 _MAX_COUNT = 2**53
 
 _KEPT_BY_ROTATION = (
@@ -72,15 +72,18 @@ def create_token(
         values["on_behalf_of_brand_id"] = request.brand_ids[0]
         values["issued_by_collaborator_id"] = request.issued_by
         _require_full_access(connection, request.brand_ids[0], request.issued_by)
-    _require_free_place(connection, account)
+    _check_token_limit(connection, account)
     created = _issue(connection, config, caller, account.id, values, legacy=request.legacy)
     _audit(connection, request.issued_by or caller.user_id, created.token, "token.created")
     return created
 
 
 def revoke_token(connection: Connection, caller: Caller, request: RevokeToken) -> Token:
-    """From the next request on the token answers TOKEN_REVOKED. Unless `keep` is set, its subscriptions are disabled
-    and its queued posts held, those of the tokens it has replaced as well. Revoking it again changes nothing."""
+    """Revokes a token: its next request answers TOKEN_REVOKED.
+
+    Unless `keep` is set, the subscriptions made with it (or with the tokens it replaced) are disabled and the queued
+    posts held. Revoking it again changes nothing.
+    """
     caller.check_operator()
     owned = _locked(connection, request.token_id)
     details = {"kept": True} if request.keep else {}
@@ -90,9 +93,9 @@ def revoke_token(connection: Connection, caller: Caller, request: RevokeToken) -
 def revoke(
     connection: Connection, caller: Caller, owned: OwnedToken, *, keep: bool = False, **details: object
 ) -> Token | None:
-    """Inside a transaction that holds the account. None when it was revoked before.
+    """Revokes a token in a transaction that holds its account. Returns None if it was revoked before.
 
-    `keep`: nobody is told to stop what was made with the token.
+    `keep`: posts and subscriptions made with the token go on.
     """
     store = TokenStore(connection)
     revoked = store.revoke(owned.token.id)
@@ -109,9 +112,9 @@ def revoke(
 def rotate_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: TokenId
 ) -> CreatedToken:
-    """A new token with the same rights and expiry; the old one is revoked at once.
+    """Creates a token with the same rights and expiry, and revokes the old one at once.
 
-    Raises TOKEN_REVOKED, TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT when the old one is no longer good.
+    Raises TOKEN_REVOKED, TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT if the old one is no longer valid.
     """
     caller.check_operator()
     owned = _locked(connection, request.token_id)
@@ -120,7 +123,9 @@ def rotate_token(
     if repeated is not None:
         return repeated
     if old.sandbox:
-        raise invalid("token_id", "is a sandbox token: its lifetime of requests belongs to it")
+        raise invalid(
+            "token_id", "is a sandbox token, which cannot be rotated: its 100 requests belong to it"
+        )
     if old.revoked_at is not None:
         raise ApiError(TOKEN_REVOKED)
     if old.expires_at is not None and old.expires_at <= clock.now(connection):
@@ -142,14 +147,14 @@ def get_token(connection: Connection, caller: Caller, request: TokenId) -> Token
 
 
 def list_tokens(connection: Connection, caller: Caller, request: ListTokens) -> TokenList:
-    """All of an account, newest first: revoked ones, the sandbox token and collaborators' included."""
+    """Returns all tokens of an account, newest first, including revoked ones and collaborators' tokens."""
     caller.check_operator()
     account = access.account(connection, request.user_id)
     return TokenList(tokens=tuple(TokenStore(connection).list_newest_first(account.id)))
 
 
 def set_token_use(connection: Connection, caller: Caller, request: SetTokenUse) -> Token:
-    """Sets the request count that the token's metadata shows; limits are the quota service's."""
+    """Sets the request count in the token's metadata. The limits themselves are in the quota service."""
     caller.check_operator()
     if not 0 <= request.count <= _MAX_COUNT:
         raise invalid("count", f"must be between 0 and {_MAX_COUNT}")
@@ -159,7 +164,7 @@ def set_token_use(connection: Connection, caller: Caller, request: SetTokenUse) 
 
 
 def _account_of(connection: Connection, request: CreateToken) -> str:
-    """Whose key it will be: for a collaborator's the brand owner's, whichever of the two is named."""
+    """Returns the id of the account that will own the token: the brand owner's for a collaborator's token."""
     if request.issued_by is None:
         return request.user_id
     if len(request.brand_ids) != 1:
@@ -179,7 +184,7 @@ def _require_full_access(connection: Connection, brand_id: str, user_id: str) ->
         raise ApiError(COLLABORATOR_INSUFFICIENT)
 
 
-def _require_free_place(connection: Connection, account: User) -> None:
+def _check_token_limit(connection: Connection, account: User) -> None:
     limit = PLANS[account.tier].active_tokens
     if TokenStore(connection).count_active(account.id) >= limit:
         raise ApiError(LIMIT_REACHED, f"The account already has {limit} active tokens.", limit=limit)
@@ -188,7 +193,7 @@ def _require_free_place(connection: Connection, account: User) -> None:
 def _repeated(
     connection: Connection, config: AccountsConfig, caller: Caller, account_id: str, *, legacy: bool = False
 ) -> CreatedToken | None:
-    """What this very operation answered before."""
+    """Returns the answer of an earlier try of the same operation, if any."""
     made = TokenStore(connection).find_by_operation(caller.operation_id) if caller.operation_id else None
     if made is None:
         return None
@@ -228,13 +233,13 @@ def _find(connection: Connection, token_id: str) -> OwnedToken:
 
 
 def _locked(connection: Connection, token_id: str) -> OwnedToken:
-    """The token as it is while its account is held."""
+    """Locks the token's account and returns the token."""
     access.lock_account(connection, _find(connection, token_id).account_id)
     return _find(connection, token_id)
 
 
 def _audit(connection: Connection, actor_id: str, token: Token, action: str, **details: object) -> None:
-    """Tokens of collaborators alone (spec "Authentication" 8)."""
+    """Adds an audit entry for a collaborator's token; other tokens have none (spec "Authentication" 8)."""
     if token.on_behalf_of_brand_id is not None:
         AuditStore(connection).add(
             brand_id=token.on_behalf_of_brand_id,

@@ -1,7 +1,6 @@
-"""Invites: the operator's permission for one sign-up with one address.
+"""Invites: single-use codes from the operator, each for one sign-up with one address.
 
-Who comes with the code has it from the operator, who answers for the person as `user verify` does: the account is
-verified at once.
+The operator vouches for the invited person, as with `user verify`: the account is verified at once.
 """
 
 from accounts import derived_secrets, fields
@@ -14,14 +13,14 @@ from contracts.accounts import Invite, InviteUser
 from contracts.caller import Caller
 from contracts.errors import EMAIL_TAKEN, INVITE_REQUIRED, ApiError
 
-#: How long a code is good. Our choice: a week, as long as an unverified account waits.
+#: How long a code is valid: as long as an unverified account waits.
 DAYS = 7
 
 
 def invite_user(
     connection: Connection, config: AccountsConfig, caller: Caller, request: InviteUser
 ) -> Invite:
-    """A code for this address; an earlier one ends. The same operation again answers the same.
+    """Returns a new code for this address; an earlier one becomes invalid. Repeated, it returns the same code.
 
     Raises EMAIL_TAKEN when a verified account has the address.
     """
@@ -33,12 +32,12 @@ def invite_user(
     store = InviteStore(connection)
     put = store.put(email=email, id=new_id("inv"), days=DAYS, operation_id=caller.operation_id)
     made = put or store.find(email)
-    assert made is not None, "an expired one is replaced"
+    assert made is not None, "an expired invite is replaced"
     return Invite(email=email, code=derived_secrets.invite_code(config, made.id), expires_at=made.expires_at)
 
 
 def check(connection: Connection, config: AccountsConfig, email: str, code: str) -> InviteRow:
-    """Raises INVITE_REQUIRED unless the code is the address's and can still be used."""
+    """Returns the invite. Raises INVITE_REQUIRED unless the code belongs to the address and is still valid."""
     found = InviteStore(connection).find(email)
     if found is None or not derived_secrets.is_code(derived_secrets.invite_code(config, found.id), code):
         raise ApiError(INVITE_REQUIRED)
@@ -46,6 +45,6 @@ def check(connection: Connection, config: AccountsConfig, email: str, code: str)
 
 
 def use(connection: Connection, config: AccountsConfig, email: str, code: str) -> None:
-    """In the transaction of the sign-up, so that a code opens one account. Raises INVITE_REQUIRED."""
+    """Consumes the code in the transaction of the sign-up, so that it opens one account. Raises INVITE_REQUIRED."""
     if not InviteStore(connection).use(email, check(connection, config, email, code).id):
         raise ApiError(INVITE_REQUIRED)

@@ -1,4 +1,4 @@
-"""How often something that needs no token may be tried: counted in the database, for all processes together."""
+"""Rate limits for calls without a token, counted in the database for all processes together."""
 
 from accounts import derived_secrets
 from accounts.config import AccountsConfig
@@ -8,16 +8,16 @@ from contracts.errors import RATE_LIMITED, ApiError
 
 _HOUR_SECONDS = 3_600
 _DAY_SECONDS = 86_400
-#: Sign-ups with one address in a day, from wherever they come. Our choice: a person needs one or two.
+#: Sign-ups per address and day, from any network: a person needs one or two.
 SIGN_UPS_PER_ADDRESS = 5
-#: Passwords tried in a day with one verification link. Our choice: for a person who mistypes.
+#: Passwords tried per verification link and day: enough for a person who mistypes.
 PASSWORDS_PER_LINK = 10
 
 
 def count_sign_up(connection: Connection, config: AccountsConfig, asker: str | None, email: str) -> None:
-    """Counts the network first: one that is over its limit cannot use up the tries of an address.
+    """Counts a sign-up, the network first: a network over its limit cannot use up the tries of an address.
 
-    Raises RATE_LIMITED, whether the address has an account or not.
+    Raises RATE_LIMITED, whether or not the address has an account.
     """
     if asker is not None and config.signups_per_hour > 0:
         subject = derived_secrets.pseudonym(config, "asker", asker)
@@ -26,7 +26,7 @@ def count_sign_up(connection: Connection, config: AccountsConfig, asker: str | N
 
 
 def count_password(connection: Connection, user_id: str) -> None:
-    """Raises RATE_LIMITED."""
+    """Counts one password tried with a verification link. Raises RATE_LIMITED."""
     _take(connection, f"verification:{user_id}", PASSWORDS_PER_LINK, _DAY_SECONDS)
 
 
@@ -34,5 +34,7 @@ def _take(connection: Connection, subject: str, limit: int, window_seconds: int)
     tries = TryStore(connection).take(subject, window_seconds)
     if tries.made > limit:
         raise ApiError(
-            RATE_LIMITED, "This was tried too often.", retry_after_seconds=max(tries.seconds_left, 1)
+            RATE_LIMITED,
+            "Too many attempts. Try again later.",
+            retry_after_seconds=max(tries.seconds_left, 1),
         )

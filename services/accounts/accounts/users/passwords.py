@@ -1,4 +1,4 @@
-"""Password hashes: argon2id, off the event loop, a few at a time."""
+"""Hashes passwords with argon2id in real threads, two at a time."""
 
 import threading
 from collections.abc import Callable
@@ -13,19 +13,19 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 #: 19 MiB, 2 passes, 1 lane: the OWASP Password Storage Cheat Sheet's parameters for argon2id.
 _HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 
-#: Hashes at once: bounds the memory a burst of sign-ups can take to 38 MiB. Our choice.
+#: Two hashes at once bound the memory of a burst of sign-ups to 38 MiB.
 _SLOTS = threading.BoundedSemaphore(2)
-#: After this wait for a slot the caller is better told to come back. Our choice.
+#: How long a call waits for a slot before it is told to retry; half of a request's deadline of 10 s.
 _PATIENCE_SECONDS = 5.0
 
 
 def hash_password(password: str) -> str:
-    """The hash with its parameters and salt. Raises SERVICE_UNAVAILABLE when too many are waiting."""
+    """Returns the hash with its parameters and salt. Raises SERVICE_UNAVAILABLE when too many calls wait."""
     return str(_in_turn(_HASHER.hash, password))
 
 
 def matches(password_hash: str, password: str) -> bool:
-    """Whether the hash was made of this password. Raises SERVICE_UNAVAILABLE when too many are waiting."""
+    """Whether the password matches the hash. Raises SERVICE_UNAVAILABLE when too many calls wait."""
     try:
         return bool(_in_turn(_HASHER.verify, password_hash, password))
     except VerifyMismatchError:

@@ -1,7 +1,7 @@
-"""Sign-up: who may open an account without the operator.
+"""Sign-up: opening an account without the operator.
 
-A sign-up without an invite answers whether its address has an account (409 EMAIL_TAKEN). So each try is counted before
-anything is looked up (limits.py).
+A sign-up without an invite reveals whether its address has an account (409 EMAIL_TAKEN). So each attempt is counted
+before any lookup (limits.py).
 """
 
 from accounts import fields
@@ -17,9 +17,9 @@ from contracts.errors import INVITE_REQUIRED, SIGNUPS_CLOSED, ApiError
 
 
 def sign_up(database: Database, config: AccountsConfig, caller: Caller, request: SignUp) -> CreatedUser:
-    """Anybody's own account, on the free tier: verified with an invite, else unverified with a mail on its way.
+    """Opens an account on the free tier: verified with an invite, otherwise unverified with a verification mail queued.
 
-    Raises SIGNUPS_CLOSED, INVITE_REQUIRED, RATE_LIMITED (each says nothing of the address), EMAIL_TAKEN.
+    Raises SIGNUPS_CLOSED, INVITE_REQUIRED or RATE_LIMITED, which reveal nothing about the address, and EMAIL_TAKEN.
     """
     if config.signups == "off":
         raise ApiError(SIGNUPS_CLOSED)

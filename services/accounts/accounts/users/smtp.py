@@ -1,4 +1,4 @@
-"""Handing one mail to the operator's mail server. Who calls it bounds the whole; here each wait is bounded."""
+"""Sends one mail through the operator's mail server. Bounds each wait; the caller bounds the whole attempt."""
 
 import smtplib
 from contextlib import suppress
@@ -8,18 +8,18 @@ from email.utils import parseaddr
 from accounts.config import SmtpConfig
 from chassis.http.outbound import with_system_authorities
 
-#: For connecting and for each answer. Our choice: RFC 5321 (4.5.3.2) grants minutes, a mail may as well be tried again.
+#: For connecting and for each answer. RFC 5321 (4.5.3.2) grants minutes, but a mail can simply be retried.
 _WAIT_SECONDS = 15.0
-#: Answers from here on are final (RFC 5321 4.2.1).
+#: Status codes from here on are permanent failures (RFC 5321 4.2.1).
 _PERMANENT = 500
 
 
 class MailDelayed(Exception):
-    """The mail was not taken now; another attempt may succeed."""
+    """The mail was not accepted now; another attempt may succeed."""
 
 
 class MailRefused(Exception):
-    """The mail server will not deliver to this address, whenever it is asked."""
+    """The mail server permanently refuses this address."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -27,7 +27,7 @@ class MailRefused(Exception):
 
 
 def send(server: SmtpConfig, message: EmailMessage) -> None:
-    """Returns when the mail server has taken the mail. Raises MailDelayed, MailRefused."""
+    """Returns when the mail server has accepted the mail. Raises MailDelayed, MailRefused."""
     try:
         _send(server, message)
     except smtplib.SMTPRecipientsRefused as error:
@@ -37,14 +37,14 @@ def send(server: SmtpConfig, message: EmailMessage) -> None:
         raise MailDelayed(f"SMTP {status}") from None
     except smtplib.SMTPResponseException as error:
         raise MailDelayed(f"SMTP {error.smtp_code}") from None
-    # ValueError: an address that smtplib cannot write down. Only the kind of error is told: its words may quote that.
+    # ValueError: an address that smtplib cannot encode. Its text may quote the address: not reported.
     except (smtplib.SMTPException, OSError, ValueError) as error:
         raise MailDelayed(type(error).__name__) from None
 
 
 def _send(server: SmtpConfig, message: EmailMessage) -> None:
     context = with_system_authorities()
-    # Without a name of ours smtplib looks it up, in C, where every green thread waits.
+    # Without a name, smtplib resolves one in C, which blocks every green thread.
     if server.security == "tls":
         connection: smtplib.SMTP = smtplib.SMTP_SSL(
             server.host, server.port, _own_name(server), timeout=_WAIT_SECONDS, context=context
@@ -57,12 +57,12 @@ def _send(server: SmtpConfig, message: EmailMessage) -> None:
         if server.username:
             connection.login(server.username, server.password)
         connection.send_message(message)
-        with suppress(smtplib.SMTPException, OSError):  # the mail is taken, whatever is answered now
+        with suppress(smtplib.SMTPException, OSError):  # the mail is accepted, whatever is answered now
             connection.quit()
     finally:
         connection.close()
 
 
 def _own_name(server: SmtpConfig) -> str:
-    """What EHLO says: the domain that the mails are from."""
+    """Returns the name for EHLO: the domain of the sender."""
     return parseaddr(server.sender)[1].rpartition("@")[2] or "localhost"

@@ -1,6 +1,6 @@
-"""Users: opening an account with its sandbox token, and the plan of an account.
+"""Users: opening an account with its sandbox token, and changing its plan.
 
-Who may open which account is decided by `create_user` here, for the operator, and in sign_up.py for everybody else.
+The operator opens accounts with `create_user`; everybody else with sign_up.py.
 """
 
 from collections.abc import Callable
@@ -19,16 +19,16 @@ from contracts.accounts import ChangeTier, CreatedUser, CreateUser, GetUser, Sig
 from contracts.caller import Caller
 from contracts.errors import EMAIL_TAKEN, IDEMPOTENCY_KEY_MISMATCH, SERVICE_UNAVAILABLE, ApiError
 
-#: How often an address is looked at again because its account was deleted in that moment. Our choice.
+#: How often an address is checked again because its account was deleted at that moment.
 _TRIES = 3
 
 
 def create_user(
     database: Database, config: AccountsConfig, caller: Caller, request: CreateUser
 ) -> CreatedUser:
-    """The operator's: verified, of any tier, and perhaps without a password.
+    """Opens a verified account of any tier for the operator; a password is optional.
 
-    An unverified account with the same address is deleted. Raises EMAIL_TAKEN for a verified one.
+    Deletes an unverified account with the same address. Raises EMAIL_TAKEN for a verified one.
     """
     caller.check_operator()
     return open_account(database, config, caller, request, tier=fields.tier(request.tier), verified=True)
@@ -44,10 +44,10 @@ def open_account(
     verified: bool,
     on_opened: Callable[[Connection, User], None] | None = None,
 ) -> CreatedUser:
-    """Makes the account and its sandbox token; the same operation again answers the same.
+    """Creates the account and its sandbox token; repeating the operation returns the same answer.
 
-    A verified account takes the place of an unverified one with its address, under a new id: nothing that belongs to
-    the old id can reach it. `on_opened` runs in the same transaction. Raises EMAIL_TAKEN.
+    A verified account replaces an unverified one with its address, under a new id, so that it inherits nothing from
+    the old one. `on_opened` runs in the same transaction. Raises EMAIL_TAKEN.
     """
     profile = {
         "email": fields.email(request.email),
@@ -55,7 +55,7 @@ def open_account(
         "lastname": fields.text("lastname", request.lastname.strip(), max_length=fields.MAX_NAME_LENGTH),
     }
     password = None if request.password is None else fields.password(request.password)
-    with database.reading() as connection:  # before the costly hash; decided for good by the insert below
+    with database.reading() as connection:  # before the costly hash; the insert below decides
         user = _repeated(UserStore(connection), caller, profile["email"], takes_over=verified)
     voided: User | None = None
     if user is None:
@@ -73,8 +73,8 @@ def open_account(
 
 
 def _repeated(store: UserStore, caller: Caller, email: str, *, takes_over: bool) -> User | None:
-    """The user this very operation has made already; None when there is none and the address may be taken."""
-    holder = store.find_by_email(email)  # first: else a twin that commits in between takes it
+    """Returns the user that this operation created before; None if there is none and the address is free."""
+    holder = store.find_by_email(email)  # first, or a concurrent try that commits in between would be missed
     made = made_by(store, caller)
     if made is None and holder is not None and not (takes_over and not holder.verified):
         raise ApiError(EMAIL_TAKEN)
@@ -84,7 +84,7 @@ def _repeated(store: UserStore, caller: Caller, email: str, *, takes_over: bool)
 
 
 def made_by(store: UserStore, caller: Caller) -> User | None:
-    """The user that this operation has made before."""
+    """Returns the user that this operation created before."""
     return store.find_by_operation(caller.operation_id) if caller.operation_id else None
 
 
@@ -96,7 +96,7 @@ def _add(
     *,
     verified: bool,
 ) -> tuple[User, User | None, bool]:
-    """The user, the unverified one that had its address, and whether the user is new."""
+    """Returns the user, the unverified user it replaced, and whether the user is new."""
     store, email = UserStore(connection), str(values["email"])
     voided: User | None = None
     for _ in range(_TRIES):
@@ -130,9 +130,9 @@ def _add_sandbox_token(connection: Connection, config: AccountsConfig, user: Use
 
 
 def get_user(connection: Connection, caller: Caller, request: GetUser) -> User:
-    """The caller himself or the account he acts on; anyone for the operator.
+    """Returns the caller's own user or the owner of their account; any user for the operator.
 
-    Raises NOT_FOUND, EMAIL_NOT_VERIFIED where a verified account is asked for.
+    Raises NOT_FOUND, and EMAIL_NOT_VERIFIED if the request demands a verified account.
     """
     if not caller.is_operator and request.user_id not in (caller.user_id, caller.account_id):
         raise fields.not_found()
@@ -143,7 +143,7 @@ def get_user(connection: Connection, caller: Caller, request: GetUser) -> User:
 
 
 def change_tier(connection: Connection, caller: Caller, request: ChangeTier) -> User:
-    """Holds from the next request on. Active keys above a lower tier's limit live on; no new one is made.
+    """Changes the tier from the next request on. Active keys above a lower limit stay; no new one can be created.
 
     Raises NOT_FOUND, EMAIL_NOT_VERIFIED.
     """

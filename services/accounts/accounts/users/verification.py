@@ -1,7 +1,7 @@
-"""Verifying the address of an account that somebody signed up for, and deleting accounts that stay unverified.
+"""Verifies the e-mail address of a new account, and deletes accounts that stay unverified.
 
-The mail's link proves that its reader has the mailbox, the password that the reader is the person who signed up. With
-the link alone the owner of a mailbox could verify the account of a stranger who has signed up with that address.
+The link in the mail proves ownership of the mailbox; the password proves that the reader is the person who signed up.
+With the link alone, the owner of a mailbox could verify a stranger's account for that address.
 """
 
 import structlog
@@ -22,23 +22,23 @@ from contracts.errors import invalid
 
 log = structlog.get_logger()
 
-#: How long an account may stay unverified: then it is deleted, and its address is free again. Our choice.
+#: How long an account may stay unverified before it is deleted and its address is free again. Our choice.
 UNVERIFIED_DAYS = 7
-#: Accounts deleted in one transaction. Our choice.
+#: Accounts deleted in one transaction.
 _BATCH = 100
 #: Unverified accounts shown. Our choice.
 _MAX_LISTED = 1_000
 
 
 def view(connection: Connection, config: AccountsConfig, request: VerificationLink) -> Verification:
-    """Whose address the link is for. Changes nothing. Raises NOT_FOUND for a link that is none of ours."""
+    """Returns the address that the link verifies. Changes nothing. Raises NOT_FOUND for an invalid link."""
     return _verification(_linked(connection, config, request))
 
 
 def confirm(database: Database, config: AccountsConfig, request: ConfirmVerification) -> Verification:
-    """Verifies the address; repeated, it changes nothing.
+    """Verifies the address; repeating it changes nothing.
 
-    Raises NOT_FOUND, VALIDATION_ERROR for another password than the sign-up's, RATE_LIMITED after too many of them.
+    Raises NOT_FOUND, VALIDATION_ERROR for a wrong password, RATE_LIMITED after too many of them.
     """
     with database.reading() as connection:
         user = _linked(connection, config, request)
@@ -47,15 +47,15 @@ def confirm(database: Database, config: AccountsConfig, request: ConfirmVerifica
         limits.count_password(connection, user.id)
         password_hash = UserStore(connection).password_hash(user.id)
     if password_hash is None or not passwords.matches(password_hash, request.password):
-        raise invalid("password", "is not the one that was given at sign-up")
+        raise invalid("password", "is not the password from the sign-up")
     with database.transaction() as connection:
         return _verification(_verify(connection, user.id))
 
 
 def refuse(connection: Connection, config: AccountsConfig, request: VerificationLink) -> Verification:
-    """Deletes the account: the owner of the mailbox did not sign up. A verified account stays.
+    """Deletes the account because the owner of the mailbox did not sign up. A verified account stays.
 
-    Raises NOT_FOUND, also when it is deleted already.
+    Raises NOT_FOUND, also if it was deleted before.
     """
     user = _linked(connection, config, request)
     held = UserStore(connection).lock_unverified(user.email)
@@ -66,19 +66,19 @@ def refuse(connection: Connection, config: AccountsConfig, request: Verification
 
 
 def verify_user(connection: Connection, caller: Caller, request: UserId) -> User:
-    """The operator's: answers for the person. A verified account stays as it is. Raises NOT_FOUND."""
+    """Verifies an address on the operator's word. A verified account stays as it is. Raises NOT_FOUND."""
     caller.check_operator()
     return _verify(connection, fields.known_id(request.user_id, field="user_id"))
 
 
 def list_unverified(connection: Connection, caller: Caller) -> UserList:
-    """For the operator, newest first."""
+    """Returns unverified accounts for the operator, newest first."""
     caller.check_operator()
     return UserList(users=tuple(UserStore(connection).list_unverified(limit=_MAX_LISTED)))
 
 
 def void(connection: Connection, user: User, *, reason: str) -> None:
-    """Deletes an unverified account that is held: its profile, its sandbox token, its pending mail. It has no more."""
+    """Deletes a locked unverified account with its sandbox token and its pending mail; it owns nothing else."""
     TokenStore(connection).delete_of(user.id)
     UserStore(connection).delete(user.id)
     access.tell_caller_changed(connection, user.id)
@@ -86,7 +86,7 @@ def void(connection: Connection, user: User, *, reason: str) -> None:
 
 
 def forget(connection: Connection) -> int:
-    """Deletes what is over: accounts that stayed unverified, invites, counts of tries. Returns how many accounts."""
+    """Deletes lapsed unverified accounts, expired invites and old counts. Returns the number of accounts."""
     InviteStore(connection).delete_expired()
     TryStore(connection).delete_old()
     lapsed = UserStore(connection).lock_lapsed(UNVERIFIED_DAYS, limit=_BATCH)

@@ -1,7 +1,7 @@
-"""The mails with verification links: their words, and sending those that are due.
+"""Writes the verification mails and sends the due ones.
 
-Claim, send, delete: no transaction is open while the mail server is spoken to, and the next attempt is set before. A
-process that dies in between leaves the mail to whichever comes next, and the worst is a second mail with the same link.
+Claim, send, delete: no transaction is open during the SMTP session, and the time of the next attempt is stored before
+it. If the process dies in between, another one sends the mail: at worst a second mail with the same link arrives.
 """
 
 from collections.abc import Callable
@@ -20,29 +20,29 @@ from chassis.db.database import Database
 
 log = structlog.get_logger()
 
-#: After which an attempt is ended, however slowly the mail server speaks. Our choice.
+#: Ends an attempt, however slow the mail server is. Our choice.
 ATTEMPT_SECONDS = 45.0
-#: Between the first attempt and the second; longer than an attempt lasts.
+#: Between the first attempt and the second; longer than one attempt.
 _FIRST_WAIT_SECONDS = 60.0
 
 _TEXT = """\
 Somebody, probably you, signed up for an account at {host} with this e-mail address.
 
-If it was you, confirm the address here. You are asked for the password that you chose:
+If it was you, confirm the address here. You will be asked for the password that you chose:
 
 {link}
 
-If it was not you, open the same address and delete the account, or do nothing: it is deleted by itself
-after {days} days, and can do nothing until then. Nobody of {host} asks you for a password by mail.
+If it was not you, open the same address and delete the account, or do nothing: the account cannot be used and
+is deleted after {days} days. {host} never asks you for a password by mail.
 """
 
 
 def send_next(
     database: Database, config: AccountsConfig, send: Callable[[SmtpConfig, EmailMessage], None] = smtp.send
 ) -> int:
-    """Sends the mail that has been due for longest. Returns how many the mail server has taken or refused for good."""
+    """Sends the mail that has been due for longest. Returns 1 if the mail server accepted or permanently refused it."""
     if config.smtp is None:
-        return 0  # they wait, in case a mail server is set up later; the operator may confirm meanwhile
+        return 0  # mails stay queued until a mail server is configured; the operator may verify meanwhile
     with database.reading() as connection:
         mail = VerificationMailStore(connection).claim(_FIRST_WAIT_SECONDS)
     if mail is None:
@@ -62,7 +62,7 @@ def send_next(
 
 
 def message(config: AccountsConfig, server: SmtpConfig, mail: DueMail) -> EmailMessage:
-    """Plain text, without a word that the person who signed up could choose: we send no stranger's advertisements."""
+    """Builds the mail. Contains nothing that the person who signed up chose, so that nobody can send spam with it."""
     host = urlsplit(config.public_url).hostname or ""
     code = derived_secrets.verification_code(config, mail.user_id)
     made = EmailMessage()
@@ -70,7 +70,7 @@ def message(config: AccountsConfig, server: SmtpConfig, mail: DueMail) -> EmailM
     made["To"] = mail.email
     made["Subject"] = f"Confirm your e-mail address for {host}"
     made["Date"] = formatdate()
-    # The same for every attempt: mail programs show a repetition once.
+    # The same for every attempt: mail clients show a duplicate once.
     made["Message-ID"] = f"<{mail.user_id}.verification@{host}>"
     made["Auto-Submitted"] = "auto-generated"  # RFC 3834: no out-of-office answers
     link = f"{config.public_url}/auth/verify/{mail.user_id}/{code}"

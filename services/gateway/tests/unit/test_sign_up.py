@@ -134,7 +134,7 @@ def test_a_confirmed_account_is_not_deleted(person: Any, bus: Any) -> None:
 
 
 def test_another_password_is_asked_for_again(person: Any, bus: Any) -> None:
-    bus.answers["confirm_verification"] = invalid("password", "is not the one that was given at sign-up")
+    bus.answers["confirm_verification"] = invalid("password", "is not the password from the sign-up")
     response = person.post(PAGE, data={"decision": "confirm", "password": "wrong"})
     seen = Seen(response)
     assert (response.status_code, seen.outcome, seen.fields) == (400, "failed", {"password": "password"})
@@ -156,7 +156,7 @@ def test_what_goes_wrong_is_told_on_a_page(person: Any, bus: Any, error: Any, st
 
 
 def test_a_body_that_is_no_form_confirms_nothing(person: Any, bus: Any) -> None:
-    bus.answers["confirm_verification"] = invalid("password", "is not the one that was given at sign-up")
+    bus.answers["confirm_verification"] = invalid("password", "is not the password from the sign-up")
     for body in (b"", b"\xff\xfe", b"&".join(b"a%d=1" % n for n in range(20)), b"password=" + b"x" * 100_000):
         assert person.post(PAGE, data=body).status_code == 400
     assert max(len(asked.password) for _, asked in bus.asked("confirm_verification")) <= 300
