@@ -249,7 +249,7 @@ class Store:
         self._connection.execute(update(confirmation).values(**to._asdict()))
 
     def ask_again(self, charges: Sequence[tuple[str, int]]) -> None:
-        """Moves charges (operation id, try number) to the end of the order, so that they are asked about again, and commits.
+        """Moves charges (operation id, try number) to the end, so that they are asked about again, and commits.
 
         Raises LockTimeout at once when another transaction holds one of them.
         """
