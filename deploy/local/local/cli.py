@@ -143,7 +143,7 @@ def run_servers(arguments: Sequence[str]) -> int:
 
 
 def test(arguments: Sequence[str]) -> int:
-    """[--slow] [--faults [--core]] [pytest arguments]: every test, on a stack of its own that is gone afterwards"""
+    """[--changed] [--slow] [--faults [--core]] [pytest arguments]: the tests, on servers that are removed afterwards"""
     return runs.test(arguments, tell)
 
 

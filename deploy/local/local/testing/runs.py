@@ -1,4 +1,4 @@
-"""`./dev test` and `./dev bench`: a stack of its own for one run, and nothing left of it afterwards."""
+"""`./dev test` and `./dev bench`: starts servers or a stack for one run and removes them afterwards."""
 
 import math
 import os
@@ -15,41 +15,52 @@ import psutil
 from local.paths import ROOT, RUN_TEST
 from local.processes.table import bound_to_parent, supervisor_pid
 from local.stack.stack import Stack, Tell
-from local.testing import servers
+from local.testing import changed, servers
 
 PYTEST = [sys.executable, "-m", "pytest"]
-#: A file on one process, files in the order of collection (conftest.py: the longest first).
+#: Each file runs in one process, in the order of collection (conftest.py: the longest first).
 BY_FILE = ["--dist", "loadfile", "--no-loadscope-reorder"]
 ON_TWO = ["-n", "2", *BY_FILE]
-#: Where they share a stack: on two cores a third of the time is spent waiting.
+#: For tests that share a stack: on two cores they spend a third of the time waiting.
 ON_THREE = ["-n", "3", *BY_FILE]
-#: The second of the two, as pytest-xdist calls it: its run directory, if it has one of its own.
+#: pytest-xdist's name of the second process, and of its run directory if it has its own stack.
 SECOND = "gw1"
-#: pytest's exit code when nothing was chosen.
+#: pytest's exit code if it selected no tests.
 NO_TESTS = 5
-#: What asks the running stack over HTTP; a run that names none of these gets servers alone.
+#: Tests that call a running stack over HTTP. A run with none of these starts only servers.
 NEEDS_STACK = (ROOT / "tests",)
-#: Tests that start a stack of their own, over links that fail; and how long they may take in all.
+#: Tests that start their own stack over faulty connections, and how long all of them may take.
 FAULTS = ROOT / "tests" / "e2e" / "faults"
 FAULTS_SECONDS = 1200.0
 
 
 def test(arguments: Sequence[str], tell: Tell) -> int:
-    """Run pytest with `arguments`; its exit code.
+    """Runs pytest with `arguments` and returns its exit code.
 
-    Everything (no path among them) runs on several processes, a file on one of them: on three what shares a stack, then
-    on two what is marked `alone`, each with a stack of its own. With --faults the tests under faults instead, with
-    --core a small part of each. With --slow the platforms take as long as the real ones, and tests wait longer.
+    Without a path, runs all tests in several processes, each file in one of them: first three processes share a stack,
+    then two run the tests marked `alone`, each with its own stack. With paths, starts only the servers that these need.
+    --changed selects the files that the changes since `main` can break. --faults runs the tests under faults instead,
+    with --core a small part of each. With --slow the platforms are as slow as the real ones, and tests wait longer.
     """
-    ours = {"--faults", "--core", "--slow"} & {*arguments}
+    ours = {"--faults", "--core", "--slow", "--changed"} & {*arguments}
     arguments, slow = [it for it in arguments if it not in ours], "--slow" in ours
     if "--faults" in ours:
         return faults(arguments, "--core" in ours, slow, tell)
+    if "--changed" in ours:
+        chosen = changed.tests(ROOT, changed.files(ROOT))
+        if not chosen:
+            tell("no test depends on what has changed")
+            return 0
+        tell(f"{len(chosen)} test files depend on what has changed (tests/e2e is not among them)")
+        arguments += [str(path) for path in chosen]
+    needed = servers_for(paths_of(arguments))
+    if not needed and not needs_stack(arguments):
+        return child([*PYTEST, *arguments], {})
     with run_directory("test", tell) as run:
         if needs_stack(arguments):
             env = whole(run, tell, durable=False, slow=slow) | _told(slow)
         else:
-            env = servers.up(run, tell, owner_pid=os.getpid())
+            env = servers.up(run, tell, owner_pid=os.getpid(), names=needed)
         pytest = [*PYTEST, *arguments]
         if paths_of(arguments):
             return child(pytest, env)
@@ -59,10 +70,10 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
 
 
 def faults(arguments: Sequence[str], core: bool, slow: bool, tell: Tell) -> int:
-    """Run the tests under faults; pytest's exit code, 1 when their time is up.
+    """Runs the tests under faults. Returns pytest's exit code, or 1 when their time is up.
 
-    In full on two processes, each with a stack of its own; those marked `quiet` afterwards by themselves. `slow`: the
-    posts under faults meet slow platforms, which the core has them do besides.
+    In full they run in two processes, each with its own stack; tests marked `quiet` run alone afterwards. `slow`: the
+    posts under faults go to slow platforms, which the core does anyway.
     """
     with run_directory("faults", tell) as run:
         env = {"FAULTS": "core" if core else "full", "TEST_RUN_DIR": str(run)} | _told(slow)
@@ -84,12 +95,12 @@ def faults(arguments: Sequence[str], core: bool, slow: bool, tell: Tell) -> int:
 
 
 def worst(*codes: int) -> int:
-    """Of pytest's exit codes. That one part of several chose nothing is no failure."""
+    """Returns the worst of pytest's exit codes. A part without tests is not a failure."""
     return max(set(codes) - {NO_TESTS}, default=NO_TESTS)
 
 
 def bench(arguments: Sequence[str], tell: Tell) -> int:
-    """Run the benchmarks on a stack with the settings of `./dev up`; `scale` on a PostgreSQL of its own alone."""
+    """Runs the benchmarks on a stack with the settings of `./dev up`; `scale` on its own PostgreSQL."""
     with run_directory("bench", tell) as run:
         if arguments[:1] == ["scale"]:
             argv = [sys.executable, "-W", "ignore", "-m", "bench.scale", *arguments[1:]]
@@ -98,7 +109,7 @@ def bench(arguments: Sequence[str], tell: Tell) -> int:
 
 
 def whole(run: Path, tell: Tell, *, durable: bool, slow: bool = False) -> dict[str, str]:
-    """Start a whole stack; what the tests are told about it."""
+    """Starts a whole stack. Returns the environment for tests."""
     Stack(run, durable=durable, usual_ports=False, slow=slow).up(tell, owner_pid=os.getpid())
     return servers.test_env(run)
 
@@ -108,22 +119,35 @@ def _told(slow: bool) -> dict[str, str]:
 
 
 def needs_stack(arguments: Sequence[str]) -> bool:
-    """Whether the paths among pytest's arguments reach tests that go through HTTP; no path means all."""
+    """Whether pytest's arguments select tests that call a stack over HTTP; no path means all tests."""
     paths = paths_of(arguments)
     return not paths or any(
         path.is_relative_to(place) or place.is_relative_to(path) for path in paths for place in NEEDS_STACK
     )
 
 
+def servers_for(paths: Sequence[Path]) -> tuple[str, ...]:
+    """The servers that these test files and folders need, by their folder: `unit` none, `store` no broker.
+
+    A test checks that the files in these folders keep to that.
+    """
+    needed: set[str] = set()
+    for path in paths:
+        parts = set(path.relative_to(ROOT).parts) if path.is_relative_to(ROOT) else set()
+        if "unit" not in parts:
+            needed |= {"postgres", "s3"} if "store" in parts else {*servers.ALL}
+    return tuple(name for name in servers.ALL if name in needed)
+
+
 def paths_of(arguments: Sequence[str]) -> list[Path]:
-    """The files and folders among pytest's arguments."""
+    """Returns the files and folders among pytest's arguments."""
     paths = [Path(it.split("::")[0]).resolve() for it in arguments if not it.startswith("-")]
     return [path for path in paths if path.exists()]
 
 
 @contextmanager
 def run_directory(kind: str, tell: Tell) -> Iterator[Path]:
-    """A fresh run directory. At the end, however it comes, everything in it is stopped; the logs stay."""
+    """Gives a fresh run directory. At the end, however it comes, stops everything in it; the logs stay."""
     RUN_TEST.mkdir(exist_ok=True)
     for old in RUN_TEST.glob(f"{kind}-[0-9]*"):
         if supervisor_pid(old) is None and not psutil.pid_exists(int(old.name.rpartition("-")[2])):
@@ -134,7 +158,7 @@ def run_directory(kind: str, tell: Tell) -> Iterator[Path]:
     try:
         yield run
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave half of it running
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the clean-up
         stacks = [run, *run.glob("gw[0-9]*")]  # of a worker: one of its own
         for each in stacks:
             Stack(each).down()
@@ -145,7 +169,7 @@ def run_directory(kind: str, tell: Tell) -> Iterator[Path]:
 
 
 def child(argv: list[str], env: dict[str, str], seconds: float | None = None) -> int:
-    """Run in the foreground; its exit code. Interrupted, the child ends first. Raises TimeoutExpired."""
+    """Runs a command in the foreground. Returns its exit code. If interrupted, ends it. Raises TimeoutExpired."""
     process = subprocess.Popen(bound_to_parent(argv, signal.SIGTERM), cwd=ROOT, env=os.environ | env)
     try:
         return process.wait(seconds)
@@ -158,7 +182,7 @@ def child(argv: list[str], env: dict[str, str], seconds: float | None = None) ->
 
 
 def end_leftovers(run: Path, tell: Tell) -> None:
-    """Kill what a test started and forgot: it carries the run directory, or one in it, in its environment."""
+    """Kills processes that a test left behind: their environment names the run directory, or one in it."""
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             own = Path(process.environ().get("TEST_RUN_DIR", "")).is_relative_to(run)

@@ -1,53 +1,61 @@
-"""PostgreSQL, RabbitMQ and S3 alone: for tests that need no services, run by `./dev test` or by hand."""
+"""PostgreSQL, RabbitMQ and S3 without services, for tests run by `./dev test` or by hand."""
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from local.environment import SOURCED, read_env, write_env
 from local.paths import RUN_TEST
-from local.processes.table import start_supervisor, supervisor_pid, wait_ready, write_table
+from local.processes.table import Process, start_supervisor, supervisor_pid, wait_ready, write_table
 from local.servers import ports, postgres, rabbitmq, storage
 
-#: Of `./dev servers`; what to tell the tests is in `.run-test/env`.
+#: The run directory of `./dev servers`; the addresses for tests are in `.run-test/env`.
 SHARED = RUN_TEST / "servers"
+#: All of them, in the order in which they are started.
+ALL = ("postgres", "rabbitmq", "s3")
 PORTS = ("amqp", "amqp_node", "amqp_names", "s3")
 S3 = ("S3_URL", *storage.SECRETS)
 
 
-def up(run: Path, tell: Callable[[str], None], *, owner_pid: int | None = None) -> dict[str, str]:
-    """Start them unless they run; what tests are told about them. Raises NotReady."""
+def up(
+    run: Path, tell: Callable[[str], None], *, owner_pid: int | None = None, names: Collection[str] = ALL
+) -> dict[str, str]:
+    """Starts these servers unless they run. Returns the environment for tests. Raises NotReady."""
     run.mkdir(parents=True, exist_ok=True)
     if supervisor_pid(run) is None:
-        rabbitmq.install(tell)
         port = ports.choose(run, dict.fromkeys(PORTS))
-        postgres.prepare(run, durable=False)
-        rabbitmq.prepare(run, port=port["amqp"], test_vhosts=True)
-        storage.prepare(run)
         keys = {name: secrets.token_hex() for name in storage.SECRETS}
-        write_table(
-            run,
-            [
-                *postgres.processes(run, {}),
-                *rabbitmq.processes(run, port),
-                *storage.processes(run, port["s3"], keys),
-            ],
-        )
-        addresses = {"AMQP_ADMIN_URL": rabbitmq.url(port["amqp"]), "S3_URL": storage.url(port["s3"])}
-        write_env(run, {SOURCED: str(run), **addresses, **keys})
+        addresses: dict[str, str] = {}
+        table: list[Process] = []
+        if "postgres" in names:
+            postgres.prepare(run, durable=False)
+            table += postgres.processes(run, {})
+        if "rabbitmq" in names:
+            rabbitmq.install(tell)
+            rabbitmq.prepare(run, port=port["amqp"], test_vhosts=True)
+            table += rabbitmq.processes(run, port)
+            addresses["AMQP_ADMIN_URL"] = rabbitmq.url(port["amqp"])
+        if "s3" in names:
+            storage.prepare(run)
+            table += storage.processes(run, port["s3"], keys)
+            addresses |= {"S3_URL": storage.url(port["s3"]), **keys}
+        write_table(run, table)
+        write_env(run, {SOURCED: str(run), **addresses})
         start_supervisor(run, owner_pid=owner_pid)
     wait_ready(run, seconds=60, tell=tell)
-    rabbitmq.note_started(run)
+    if "rabbitmq" in names:
+        rabbitmq.note_started(run)
     return test_env(run)
 
 
 def test_env(run: Path) -> dict[str, str]:
-    """What tests are told: an administrator's database, a broker with vhosts for tests, a bucket, the folder."""
+    """The environment for tests: an administrator's database, a broker with vhosts for tests, a bucket, the folder."""
     env = read_env(run)
+    broker = os.environ.get("TEST_AMQP_URL") or env.get("AMQP_ADMIN_URL")
     return {
         "TEST_DATABASE_URL": os.environ.get("TEST_DATABASE_URL") or postgres.url(run, "postgres"),
-        "TEST_AMQP_URL": os.environ.get("TEST_AMQP_URL") or env["AMQP_ADMIN_URL"],
+        **({"TEST_AMQP_URL": broker} if broker else {}),
         "TEST_S3_BUCKET": storage.BUCKET,
         **{f"TEST_{name}": os.environ.get(f"TEST_{name}") or env[name] for name in S3 if name in env},
         "TEST_RUN_DIR": str(run),

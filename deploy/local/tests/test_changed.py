@@ -1,0 +1,99 @@
+"""Which tests `./dev test --changed` runs, and which servers `./dev test PATH` starts."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from local.paths import ROOT
+from local.testing import changed
+from local.testing.runs import servers_for
+
+#: Fixtures of the test kit that need PostgreSQL, or RabbitMQ.
+NEED_POSTGRES = re.compile(r"\b(admin_url|admin|database_for|open_database|cloned_databases)\b[:,)]")
+NEED_RABBITMQ = re.compile(r"\b(amqp_url|virtual_host|running_service|shared_service)\b[:,)]")
+TREE = {
+    "libs/tools/tools/__init__.py": "",
+    "libs/tools/tools/words.py": "",
+    "services/shop/shop/__init__.py": "",
+    "services/shop/shop/prices.py": "from tools import words",
+    "services/shop/shop/stock.py": "",
+    "services/shop/shop/goods/registry.py": "import pkgutil",
+    "services/shop/shop/goods/apples.py": "",
+    "services/shop/migrations/0001_initial.py": "",
+    "services/shop/tests/unit/test_prices.py": "from shop import (\n    prices,\n)",
+    "services/shop/tests/unit/test_stock.py": "from shop.stock import count",
+    "services/shop/tests/unit/test_goods.py": "import shop.goods.registry",
+    "services/shop/tests/service/test_process.py": "",
+    "deploy/local/tests/test_docs.py": "",
+}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name, text in TREE.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def chosen(tree: Path, *names: str) -> set[str]:
+    return {path.stem for path in changed.tests(tree, [tree / name for name in names])}
+
+
+@pytest.mark.parametrize(
+    ("name", "tests"),
+    [
+        ("services/shop/shop/stock.py", {"test_stock", "test_process"}),
+        ("libs/tools/tools/words.py", {"test_prices", "test_process"}),
+        ("services/shop/tests/unit/test_stock.py", {"test_stock"}),
+        ("services/shop/shop/goods/apples.py", {"test_goods", "test_process"}),
+        ("services/shop/migrations/0001_initial.py", {"test_prices", "test_stock", "test_goods", "test_process"}),
+        ("README.md", {"test_docs"}),
+    ],
+)  # fmt: skip
+def test_a_changed_file_selects_the_tests_that_depend_on_it(tree: Path, name: str, tests: set[str]) -> None:
+    assert chosen(tree, name) == tests
+
+
+def test_a_deleted_test_is_not_selected(tree: Path) -> None:
+    assert chosen(tree, "services/shop/tests/unit/test_gone.py") == set()
+
+
+def test_files_that_git_does_not_know_yet_count_as_changed(tree: Path) -> None:
+    for command in (["init", "-qb", "main"], ["add", "."], ["commit", "-qm", "begin"]):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *command], cwd=tree, check=True)
+    (tree / "services/shop/shop/stock.py").write_text("changed = 1")
+    (tree / "services/shop/shop/new.py").write_text("")
+    assert changed.files(tree) == [tree / "services/shop/shop/new.py", tree / "services/shop/shop/stock.py"]
+
+
+@pytest.mark.parametrize(
+    ("path", "servers"),
+    [
+        ("services/quota/tests/unit/test_windows.py", ()),
+        ("services/quota/tests/store", ("postgres", "s3")),
+        ("services/quota/tests/service/test_service.py", ("postgres", "rabbitmq", "s3")),
+        ("services/quota", ("postgres", "rabbitmq", "s3")),
+    ],
+)
+def test_a_path_starts_only_the_servers_that_its_tests_need(path: str, servers: tuple[str, ...]) -> None:
+    assert servers_for([ROOT / path]) == servers
+
+
+@pytest.mark.parametrize("folder", ["unit", "store"])
+def test_tests_ask_only_for_servers_that_are_started_for_their_folder(folder: str) -> None:
+    files = [path for path in ROOT.glob(f"*/*/tests/{folder}/**/*.py") if path.is_file()]
+    assert len(files) > 30
+    needless = (
+        NEED_RABBITMQ if folder == "store" else re.compile(f"{NEED_POSTGRES.pattern}|{NEED_RABBITMQ.pattern}")
+    )
+    asked = re.compile(r"^def \w+\((?:[^()]|\([^()]*\))*\)", re.MULTILINE)
+    found = {
+        str(path.relative_to(ROOT)): needless.search(signature)
+        for path in files
+        for signature in asked.findall(path.read_text())
+        if needless.search(signature)
+    }
+    assert found == {}
