@@ -38,7 +38,8 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
     """Runs pytest with `arguments` and returns its exit code.
 
     Without a path, runs all tests in several processes, each file in one of them: first three processes share a stack,
-    then two run the tests marked `alone`, each with its own stack. With paths, starts only the servers that these need.
+    then two run the tests marked `alone`, each with its own stack. With paths, starts only the servers that these need,
+    or uses those of `./dev servers up`.
     --changed selects the files that the changes since `main` can break. --faults runs the tests under faults instead,
     with --core a small part of each. With --slow the platforms are as slow as the real ones, and tests wait longer.
     """
@@ -54,8 +55,8 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
         tell(f"{len(chosen)} test files depend on what has changed (tests/e2e is not among them)")
         arguments += [str(path) for path in chosen]
     needed = servers_for(paths_of(arguments))
-    if not needed and not needs_stack(arguments):
-        return child([*PYTEST, *arguments], {})
+    if not needs_stack(arguments) and (not needed or supervisor_pid(servers.SHARED)):
+        return child([*PYTEST, *arguments], servers.up(servers.SHARED, lambda _: None) if needed else {})
     with run_directory("test", tell) as run:
         if needs_stack(arguments):
             env = whole(run, tell, durable=False, slow=slow) | _told(slow)
