@@ -108,10 +108,10 @@ def test_the_bus_works_on_quorum_queues(
     assert probe.echo(CALLER, Words(text="hällo")).text == "hällo"
     queues = listed(rabbitmqctl, virtual_host, "type", "policy", "durable")
     named = {name: row for name, row in queues.items() if row[2] == "true"}
-    rooms = {topology.retry_queue("probe", seconds) for seconds in topology.RETRY_SECONDS}
-    assert rooms < named.keys()
+    retry_queues = {topology.retry_queue("probe", seconds) for seconds in topology.RETRY_SECONDS}
+    assert retry_queues < named.keys()
     for name, row in named.items():
-        assert row[:2] == ["quorum", "posthaste-retry" if name in rooms else "posthaste"], name
+        assert row[:2] == ["quorum", "posthaste-retry" if name in retry_queues else "posthaste"], name
     with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
         channel = connection.channel()
         channel.queue_bind(topology.event_queue("probe"), topology.EVENT_EXCHANGE, "account.changed")
@@ -123,7 +123,7 @@ def test_the_bus_works_on_quorum_queues(
         second = topology.retry_queue("probe", topology.RETRY_SECONDS[1])
         wait_until(
             lambda: channel.queue_declare(second, passive=True).method.message_count == 1,
-            "the second room has it",
+            "the second retry queue has it",
         )
     [kept] = quarantine.list_quarantined(virtual_host)
     assert quarantine.replay(virtual_host, kept.id)
@@ -143,7 +143,7 @@ def test_on_quorum_queues_too_a_call_to_a_service_that_is_away_is_refused_soon_a
 
 
 def test_what_a_retry_room_cannot_send_back_stays_in_it(virtual_host: str, rabbitmqctl: str) -> None:
-    [room, plain] = [topology.retry_queue("nobody", 0), "without the policy"]
+    [retrying, plain] = [topology.retry_queue("nobody", 0), "without the policy"]
     arguments = {
         "x-message-ttl": 1,
         "x-dead-letter-exchange": "",
@@ -152,7 +152,7 @@ def test_what_a_retry_room_cannot_send_back_stays_in_it(virtual_host: str, rabbi
     with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
         channel = connection.channel()
         channel.confirm_delivery()
-        for queue in (room, plain):
+        for queue in (retrying, plain):
             channel.queue_declare(queue, durable=True, arguments=arguments)
             channel.basic_publish("", queue, b"an event", pika.BasicProperties(delivery_mode=2))
 
@@ -167,5 +167,5 @@ def test_what_a_retry_room_cannot_send_back_stays_in_it(virtual_host: str, rabbi
         [ready, stuck] = json.loads(done.stdout)
         return ready, stuck
 
-    wait_until(lambda: held(room)[0] == held(plain)[0] == 0, "their time is over")
-    assert (held(room), held(plain)) == ((0, 1), (0, 0))
+    wait_until(lambda: held(retrying)[0] == held(plain)[0] == 0, "their time is over")
+    assert (held(retrying), held(plain)) == ((0, 1), (0, 0))

@@ -262,7 +262,7 @@ EVENT_COUNT = 40  # more than are handed out at once
 
 
 @dataclass
-class House:
+class Installation:
     """All containers of ours as processes, over fresh databases and a broker of their own."""
 
     processes: dict[str, Running]
@@ -272,7 +272,9 @@ class House:
 
 
 @pytest.fixture(scope="module")
-def house(environments: dict[str, Environment], admin: Engine, amqp_url: str) -> Iterator[House]:
+def installation(
+    environments: dict[str, Environment], admin: Engine, amqp_url: str
+) -> Iterator[Installation]:
     """Migrated and started side by side, each in its own environment."""
     with own_virtual_host(admin, amqp_url) as virtual_host, own_bucket() as bucket, ExitStack() as stack:
         key = base64.urlsafe_b64encode(os.urandom(32)).decode()
@@ -299,7 +301,7 @@ def house(environments: dict[str, Environment], admin: Engine, amqp_url: str) ->
             processes = dict(zip(databases, pool.map(bring_up, databases), strict=True))
         bus = AnySender(virtual_host, SECRETS)
         stack.callback(bus.close)
-        yield House(processes, databases, bus, virtual_host)
+        yield Installation(processes, databases, bus, virtual_host)
 
 
 @contextmanager
@@ -321,23 +323,26 @@ def is_waiting(database: Engine, marker: str) -> bool:
         return bool(connection.execute(asked, {"marker": f"%{marker}%"}).scalar())
 
 
-def test_the_services_start_each_alone_and_understand_each_other(house: House) -> None:
-    assert all(running.is_healthy() for running in house.processes.values())
-    house.processes["gateway"].wait_healthy("/readyz")
+def test_the_services_start_each_alone_and_understand_each_other(installation: Installation) -> None:
+    assert all(running.is_healthy() for running in installation.processes.values())
+    installation.processes["gateway"].wait_healthy("/readyz")
 
 
-def test_the_gateway_told_to_stop_answers_who_asked_before_and_lets_nobody_in(house: House) -> None:
-    gateway, answers = house.processes["gateway"], []
+def test_the_gateway_told_to_stop_answers_who_asked_before_and_lets_nobody_in(
+    installation: Installation,
+) -> None:
+    gateway, answers = installation.processes["gateway"], []
     person = {"email": "inflight@example.com", "password": "long enough"}
 
     def sign_up() -> None:
         answers.append(requests.post(f"{gateway.url}/auth/signup", json=person, timeout=30))
 
-    with locked(house.databases["accounts"], "users"):
+    with locked(installation.databases["accounts"], "users"):
         request = threading.Thread(target=sign_up)
         request.start()
         wait_until(
-            lambda: is_waiting(house.databases["accounts"], "users.operation_id ="), "it is not on its way"
+            lambda: is_waiting(installation.databases["accounts"], "users.operation_id ="),
+            "it is not on its way",
         )
         gateway.signal()
         wait_until(lambda: not gateway.is_healthy(), "it still lets people in")
@@ -347,22 +352,24 @@ def test_the_gateway_told_to_stop_answers_who_asked_before_and_lets_nobody_in(ho
 
 
 @pytest.mark.parametrize("service", CALLS)
-def test_a_service_told_to_stop_finishes_its_calls_and_loses_no_event(house: House, service: str) -> None:
-    running, database = house.processes[service], house.databases[service]
+def test_a_service_told_to_stop_finishes_its_calls_and_loses_no_event(
+    installation: Installation, service: str
+) -> None:
+    running, database = installation.processes[service], installation.databases[service]
     table, method, request = CALLS[service]
     caller = operator() if service == "accounts" else Caller(account_id=ACCOUNT, user_id=ACCOUNT)
-    call = getattr(house.bus.service(service, SERVICES[service]), method)
+    call = getattr(installation.bus.service(service, SERVICES[service]), method)
     with locked(database, "inbox", table):
         pending = call.start(caller, request)
-        house.bus.ping(service, timeout_seconds=10)  # calls begin in their order
-        sent = tell(house.amqp_url, service) if service in EVENTS_HEARD else set()
+        installation.bus.ping(service, timeout_seconds=10)  # calls begin in their order
+        sent = tell(installation.amqp_url, service) if service in EVENTS_HEARD else set()
         running.signal()
-        wait_until(lambda: not has_consumers(house.amqp_url, service), "it still takes calls")
+        wait_until(lambda: not has_consumers(installation.amqp_url, service), "it still takes calls")
     assert pending.result() is not None
     assert running.wait_ended() == 0
     with database.connect() as connection:
         handled = set(connection.execute(text("SELECT event_id FROM inbox")).scalars())
-    assert handled | waiting(house.amqp_url, service) == sent
+    assert handled | waiting(installation.amqp_url, service) == sent
 
 
 def tell(amqp_url: str, service: str) -> set[str]:

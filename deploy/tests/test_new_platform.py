@@ -1,4 +1,4 @@
-"""A seventh platform is one folder, one row and its simulator part: added to a copy of the house, and nothing else.
+"""A seventh platform is one folder, one row and its simulator part: added to a copy of the tree, and nothing else.
 
 What a copy of the code then says of it is asked in a process of its own, `WHAT_IS_THERE`.
 """
@@ -183,8 +183,8 @@ def insert(path: Path, before: str, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def there(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the house says of platforms once there is a seventh."""
-    copy = tmp_path_factory.mktemp("house")
+    """What the tree says of platforms once there is a seventh."""
+    copy = tmp_path_factory.mktemp("tree")
     for folder in COPIED:
         name = folder.rpartition("/")[2]
         skipped = shutil.ignore_patterns("tests", "__pycache__", ".*")

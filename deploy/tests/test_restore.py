@@ -17,7 +17,7 @@ from local.stack import units
 MIDDLE = "quota"
 
 
-class House:
+class Installation:
     """Migrated databases of every service, with a table of our own in each: only its word is looked at."""
 
     def __init__(self, urls: dict[str, str]) -> None:
@@ -52,9 +52,9 @@ class House:
 
 
 @pytest.fixture
-def kept(database_for: Callable[[str], str], tmp_path: Path) -> House:
+def kept(database_for: Callable[[str], str], tmp_path: Path) -> Installation:
     """With a backup of it in `tmp_path`."""
-    kept = House({service: database_for(service) for service in units.DATABASES})
+    kept = Installation({service: database_for(service) for service in units.DATABASES})
     done = kept.script("dump.sh", tmp_path)
     assert done.returncode == 0, done.stderr
     kept.write("after the backup")
@@ -62,7 +62,7 @@ def kept(database_for: Callable[[str], str], tmp_path: Path) -> House:
 
 
 def test_databases_that_hold_something_become_what_they_were_again_and_again(
-    kept: House, tmp_path: Path
+    kept: Installation, tmp_path: Path
 ) -> None:
     kept.run(MIDDLE, "CREATE TABLE younger AS SELECT 1")
     for _ in range(2):
@@ -75,7 +75,9 @@ def test_databases_that_hold_something_become_what_they_were_again_and_again(
 
 
 @pytest.mark.parametrize("part", [0.3, 0.9], ids=["in its head", "in its rows"])
-def test_a_dump_that_ends_too_early_changes_no_database(kept: House, tmp_path: Path, part: float) -> None:
+def test_a_dump_that_ends_too_early_changes_no_database(
+    kept: Installation, tmp_path: Path, part: float
+) -> None:
     dump = tmp_path / f"{MIDDLE.upper()}.dump"
     dump.write_bytes(dump.read_bytes()[: int(dump.stat().st_size * part)])
     done = kept.script("restore.sh", tmp_path)
@@ -84,7 +86,7 @@ def test_a_dump_that_ends_too_early_changes_no_database(kept: House, tmp_path: P
     assert kept.words() == {"after the backup"}
 
 
-def test_what_fails_in_the_middle_leaves_that_database_as_it_was(kept: House, tmp_path: Path) -> None:
+def test_what_fails_in_the_middle_leaves_that_database_as_it_was(kept: Installation, tmp_path: Path) -> None:
     kept.run(MIDDLE, "CREATE SCHEMA elsewhere")
     kept.run(MIDDLE, "CREATE TABLE elsewhere.made (id int)")
     assert (
@@ -98,7 +100,7 @@ def test_what_fails_in_the_middle_leaves_that_database_as_it_was(kept: House, tm
     assert kept.run(MIDDLE, "SELECT word FROM kept") == ["after this backup"]
 
 
-def test_nothing_is_restored_beneath_what_still_runs(kept: House, tmp_path: Path) -> None:
+def test_nothing_is_restored_beneath_what_still_runs(kept: Installation, tmp_path: Path) -> None:
     with kept.connected(MIDDLE):
         done = kept.script("restore.sh", tmp_path)
     assert done.returncode == 1
@@ -107,14 +109,16 @@ def test_nothing_is_restored_beneath_what_still_runs(kept: House, tmp_path: Path
 
 
 @pytest.mark.parametrize("script", ["dump.sh", "restore.sh"])
-def test_without_the_address_of_a_database_nothing_is_begun(kept: House, tmp_path: Path, script: str) -> None:
+def test_without_the_address_of_a_database_nothing_is_begun(
+    kept: Installation, tmp_path: Path, script: str
+) -> None:
     done = kept.script(script, tmp_path, without=MIDDLE)
     assert done.returncode != 0
     assert f"DATABASE_URL_{MIDDLE.upper()}" in done.stderr
     assert kept.words() == {"after the backup"}
 
 
-def test_a_backup_that_did_not_end_is_none(kept: House, tmp_path: Path) -> None:
+def test_a_backup_that_did_not_end_is_none(kept: Installation, tmp_path: Path) -> None:
     urls = dict(kept.urls)
     kept.urls["gateway"] += "_that_is_not_there"
     assert kept.script("dump.sh", tmp_path).returncode != 0
@@ -126,7 +130,7 @@ def test_a_backup_that_did_not_end_is_none(kept: House, tmp_path: Path) -> None:
 
 
 def test_posts_come_back_only_with_those_marked_that_may_have_gone_out_since(
-    kept: House, tmp_path: Path
+    kept: Installation, tmp_path: Path
 ) -> None:
     (tmp_path / "began_at").write_text("nobody knows when\n")
     done = kept.script("restore.sh", tmp_path)

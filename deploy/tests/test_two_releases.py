@@ -69,7 +69,7 @@ def parent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @dataclass
-class House:
+class Installation:
     """Processes of either release over the same databases, and the demo's kind of account in it."""
 
     bus: AnySender
@@ -134,7 +134,7 @@ class House:
 
 
 @pytest.fixture(scope="module")
-def house(admin: Engine, amqp_url: str) -> Iterator[House]:
+def installation(admin: Engine, amqp_url: str) -> Iterator[Installation]:
     with own_virtual_host(admin, amqp_url) as virtual_host, own_bucket() as bucket, ExitStack() as stack:
         key = base64.urlsafe_b64encode(os.urandom(32)).decode()
         simulator_port, gateway_port = free_port(), free_port()
@@ -169,7 +169,7 @@ def house(admin: Engine, amqp_url: str) -> Iterator[House]:
         bus = AnySender(virtual_host, SECRETS, unsigned_allowed=True)
         stack.callback(bus.close)
         listener = stack.enter_context(Listener())
-        made = House(
+        made = Installation(
             bus,
             virtual_host,
             simulator_url,
@@ -182,9 +182,9 @@ def house(admin: Engine, amqp_url: str) -> Iterator[House]:
 
 
 @pytest.fixture(scope="module")
-def present(house: House) -> Iterator[dict[str, Running]]:
+def present(installation: Installation) -> Iterator[dict[str, Running]]:
     """The present release, migrated and up."""
-    processes = {name: house.process(name, ROOT) for name in UNITS}
+    processes = {name: installation.process(name, ROOT) for name in UNITS}
 
     def bring_up(name: str) -> None:
         processes[name].migrate(name)
@@ -194,7 +194,7 @@ def present(house: House) -> Iterator[dict[str, Running]]:
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(bring_up, UNITS))
         processes["gateway"].wait_healthy("/readyz")
-        house.make_account()
+        installation.make_account()
         yield processes
     finally:
         for running in processes.values():
@@ -229,8 +229,8 @@ def stop(running: Running) -> None:
     assert running.wait_ended() == 0
 
 
-def test_what_runs_as_the_parent_is_the_parents_code(house: House, parent: Path) -> None:
-    running = house.process("publishing", parent)
+def test_what_runs_as_the_parent_is_the_parents_code(installation: Installation, parent: Path) -> None:
+    running = installation.process("publishing", parent)
     code = "import chassis, contracts, publishing; print(chassis.__file__, contracts.__file__, publishing.__file__)"
     done = subprocess.run(
         [sys.executable, "-c", code], env=running.env, capture_output=True, text=True, check=True, timeout=60
@@ -240,24 +240,28 @@ def test_what_runs_as_the_parent_is_the_parents_code(house: House, parent: Path)
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_post_goes_its_way_with_one_unit_of_the_parent_release(
-    house: House, present: dict[str, Running], parent: Path, unit: str
+    installation: Installation, present: dict[str, Running], parent: Path, unit: str
 ) -> None:
-    with replaced(present[unit], house.process(unit, parent)):
+    with replaced(present[unit], installation.process(unit, parent)):
         present["gateway"].wait_healthy("/readyz")
-        assert house.call("GET", "/me", 200)["authenticated_as"]["user_id"] == house.user_id
-        asked = {"brand_id": house.brand_id, "instruction": "We bake at night"}
-        assert house.call("POST", "/ai/captions", 200, json=asked)["text"]
-        photo = requests.get(f"{house.simulator_url}/media/photo-1080x1080.jpg", timeout=30).content
-        media = house.call("POST", "/media/upload", 201, files={"file": ("a.jpg", photo, "image/jpeg")})
+        assert installation.call("GET", "/me", 200)["authenticated_as"]["user_id"] == installation.user_id
+        asked = {"brand_id": installation.brand_id, "instruction": "We bake at night"}
+        assert installation.call("POST", "/ai/captions", 200, json=asked)["text"]
+        photo = requests.get(f"{installation.simulator_url}/media/photo-1080x1080.jpg", timeout=30).content
+        media = installation.call(
+            "POST", "/media/upload", 201, files={"file": ("a.jpg", photo, "image/jpeg")}
+        )
         at = (datetime.now(UTC) + timedelta(hours=1)).isoformat(timespec="seconds")
-        body = {"page_id": house.page(), "message": f"With {unit} of the parent", "scheduled_at": at}
+        body = {"page_id": installation.page(), "message": f"With {unit} of the parent", "scheduled_at": at}
         body["media_ids"] = [media["media_id"]]
-        post_id = house.call("POST", "/posts/schedule", 201, json=body)["scheduled_post"]["id"]
-        house.api("publishing").bring_post_due(operator(), PostId(id=post_id))
-        delivery = house.listener.next(30)
+        post_id = installation.call("POST", "/posts/schedule", 201, json=body)["scheduled_post"]["id"]
+        installation.api("publishing").bring_post_due(operator(), PostId(id=post_id))
+        delivery = installation.listener.next(30)
         assert delivery is not None
         assert post_id.encode() in delivery.body
         tier = "pro" if len(unit) % 2 else "elite"
-        house.api("accounts").change_tier(operator(), ChangeTier(user_id=house.user_id, tier=tier))
-        wait_until(lambda: house.tier() == tier, "the change is not heard of", 20)
-    assert quarantine.list_quarantined(house.amqp_url) == []
+        installation.api("accounts").change_tier(
+            operator(), ChangeTier(user_id=installation.user_id, tier=tier)
+        )
+        wait_until(lambda: installation.tier() == tier, "the change is not heard of", 20)
+    assert quarantine.list_quarantined(installation.amqp_url) == []

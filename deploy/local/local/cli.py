@@ -29,25 +29,25 @@ HELP = {"-h", "--help"}
 
 
 def tell(line: str) -> None:
-    """Progress goes to standard error; standard output is for answers."""
+    """Prints progress to standard error; standard output is for results."""
     print(f"· {line}", file=sys.stderr, flush=True)
 
 
 def up(arguments: Sequence[str]) -> int:
-    """[--detach] [--strict] [--payments] [--compact] [--slow]: start everything, make a demo account"""
+    """[--detach] [--strict] [--payments] [--compact] [--slow]: start everything and create a demo account"""
     parser = argparse.ArgumentParser(prog="./dev up")
     parser.add_argument("--detach", action="store_true", help="return when ready; ./dev down stops it")
     parser.add_argument("--strict", action="store_true", help="no loopback addresses for webhooks")
     parser.add_argument(
-        "--payments", action="store_true", help="packs and auto-refill, paid to the simulator's Stripe"
+        "--payments", action="store_true", help="credit packs and auto-refill, paid to the simulator's Stripe"
     )
     parser.add_argument(
-        "--compact", action="store_true", help="all services in one process, everything small"
+        "--compact", action="store_true", help="all services in one process, sized for a small server"
     )
     parser.add_argument(
         "--slow",
         action="store_true",
-        help="platforms take as long as in earnest: a text 0.4 to 3 s, a film minutes",
+        help="platforms as slow as the real ones: a text 0.4 to 3 s, a video minutes",
     )
     options = parser.parse_args(arguments)
     stack = Stack(
@@ -62,7 +62,7 @@ def up(arguments: Sequence[str]) -> int:
     started = stack.up(tell, owner_pid=os.getpid())
     print(summary(), flush=True)
     if not started:
-        tell("it was running already: ./dev logs follows it, ./dev down stops it")
+        tell("already running: ./dev logs follows the logs, ./dev down stops it")
         return 0
     tell("the logs follow; Ctrl-C stops everything")
     try:
@@ -73,13 +73,13 @@ def up(arguments: Sequence[str]) -> int:
 
 
 def down(arguments: Sequence[str]) -> int:
-    """stop what `up` started; the data stays"""
+    """stop everything that `up` started; keep the data"""
     print("stopped" if stop_supervisor(RUN) else "nothing was running")
     return 0
 
 
 def run_demo(arguments: Sequence[str]) -> int:
-    """the main journey against the running stack, step by step"""
+    """run the main journey against the running stack, step by step"""
     return journey.main(RUN)
 
 
@@ -92,7 +92,7 @@ def ctl(arguments: Sequence[str]) -> int:
 
 
 def lint(arguments: Sequence[str]) -> int:
-    """[--audit [database]]: ruff, mypy, import rules, digests of images; known vulnerabilities of what is locked"""
+    """[--audit [database]]: check style, types, import rules and image digests; with --audit known vulnerabilities"""
     parser = argparse.ArgumentParser(prog="./dev lint")
     parser.add_argument(
         "--audit", nargs="?", const="", metavar="database", help="a folder or zip file in the OSV format"
@@ -118,7 +118,7 @@ def logs(arguments: Sequence[str]) -> int:
 
 
 def status(arguments: Sequence[str]) -> int:
-    """each process: state, pid, starts, memory"""
+    """show each process: state, pid, starts, memory"""
     rows = watch.status(RUN) if supervisor_pid(RUN) else []
     for row in rows:
         memory = f"{int(str(row['memory_bytes'])) / 2**20:.0f} MB"
@@ -130,7 +130,7 @@ def status(arguments: Sequence[str]) -> int:
 
 
 def run_servers(arguments: Sequence[str]) -> int:
-    """up|down: PostgreSQL, RabbitMQ and S3 alone, for tests by hand; their addresses go to .run-test/env"""
+    """up|down: start or stop only PostgreSQL, RabbitMQ and S3, for tests; writes their addresses to .run-test/env"""
     if list(arguments) == ["down"]:
         stop_supervisor(servers.SHARED)
         return 0
@@ -143,27 +143,27 @@ def run_servers(arguments: Sequence[str]) -> int:
 
 
 def test(arguments: Sequence[str]) -> int:
-    """[--changed] [--slow] [--faults [--core]] [pytest arguments]: the tests, on servers that are removed afterwards"""
+    """[--changed] [--slow] [--faults [--core]] [pytest arguments]: run tests, on servers that are removed afterwards"""
     return runs.test(arguments, tell)
 
 
 def bench(arguments: Sequence[str]) -> int:
-    """[name]: the benchmarks, on a stack of their own"""
+    """[name]: run the benchmarks, on their own stack"""
     return runs.bench(arguments, tell)
 
 
 def run_lock(arguments: Sequence[str]) -> int:
-    """[--upgrade | name…]: write the lock files anew; newer versions of all, or of the named, where they fit"""
+    """[--upgrade | name…]: rewrite the lock files, with newer versions of all or of the named packages"""
     return lock.main(arguments)
 
 
 def run_sbom(arguments: Sequence[str]) -> int:
-    """image… [--into folder]: take the bill of materials out of built images, checked"""
+    """image… [--into folder]: extract and check the bill of materials of built images"""
     return sbom.main(arguments)
 
 
 def run_images(arguments: Sequence[str]) -> int:
-    """[--pin]: the images of others and their digests; --pin asks the registries and writes them anew"""
+    """[--pin]: list third-party images and their digests; --pin updates the digests from the registries"""
     return images.main(list(arguments))
 
 
@@ -175,7 +175,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
 
 
 def summary() -> str:
-    """Where the stack is and three lines to try."""
+    """Returns the addresses of the stack and three commands to try."""
     env = read_env(RUN)
     curl = f"curl -s -H 'Authorization: Bearer {env['LIVE_TOKEN']}'"
     body = json.dumps({"page_id": env["PAGE_ID_FB"], "message": "Hello from Posthaste"})
@@ -201,14 +201,14 @@ def usage() -> str:
 
 
 def main() -> int:
-    """Exit code: 0 done, 1 it did not work (the reason is on standard error), 2 wrong usage."""
+    """Returns the exit code: 0 done, 1 failed (the reason is on standard error), 2 wrong usage."""
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in {*HELP, "help"}:
         print(usage())
         return 0
     command = COMMANDS.get(arguments[0])
     if command is None:
-        print(f"dev: there is no command {arguments[0]!r}\n\n{usage()}", file=sys.stderr)
+        print(f"dev: unknown command {arguments[0]!r}\n\n{usage()}", file=sys.stderr)
         return 2
     if HELP & {*arguments[1:]} and command not in (up, ctl, lint, run_sbom):  # which have their own
         print(f"./dev {arguments[0]}  {(command.__doc__ or '').strip()}")

@@ -172,9 +172,7 @@ def test_what_cannot_be_read_is_not_taken_for_a_clean_bill(database: Path) -> No
 
 def run(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     """The audit alone, without the other checks of ./dev lint."""
-    code = (
-        "import sys; from local import cli; from local.supply_chain import audit; cli.LINT = (); sys.argv[0] = 'dev'; sys.exit(cli.main())"
-    )
+    code = "import sys; from local import cli; cli.LINT = (); sys.argv[0] = 'dev'; sys.exit(cli.main())"
     return subprocess.run(
         [sys.executable, "-c", code, "lint", "--audit", *arguments],
         cwd=ROOT, env=os.environ | env, capture_output=True, text=True, timeout=60,

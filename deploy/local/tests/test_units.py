@@ -1,4 +1,4 @@
-"""The process table of the whole house, the demo account, and RabbitMQ's folder."""
+"""The process table, the demo account, and RabbitMQ's folder."""
 
 from pathlib import Path
 from typing import Any

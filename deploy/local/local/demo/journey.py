@@ -28,11 +28,11 @@ CALL_SECONDS = 30.0
 
 
 class Surprise(Exception):
-    """An answer was not what the journey expects."""
+    """An unexpected answer."""
 
 
 class Journey:
-    """One walk: the steps share what earlier ones brought back."""
+    """One run: the steps share the results of earlier ones."""
 
     def __init__(self, run: Path) -> None:
         self.run = run
@@ -46,7 +46,7 @@ class Journey:
         print(f"\n{self.steps_count}. {title}", flush=True)
 
     def call(self, method: str, path: str, expect: int, *, quiet: bool = False, **options: Any) -> Any:
-        """Call the API; the decoded body. Raises Surprise on any other status."""
+        """Calls the API and returns the decoded body. Raises Surprise on any other status."""
         answer = self.http.request(method, self.env["BASE_URL"] + path, timeout=CALL_SECONDS, **options)
         if not quiet or answer.status_code != expect:
             print(f"   {method} {path} → {answer.status_code}", flush=True)
@@ -57,14 +57,14 @@ class Journey:
         return answer.json()
 
     def play(self, path: str, **body: Any) -> Any:
-        """Ask the simulator to play the platform's side."""
+        """Calls the control API of the simulator."""
         answer = requests.post(self.env["SIMULATOR_URL"] + path, json=body, timeout=CALL_SECONDS)
         if not answer.ok:
             raise Surprise(f"simulator: POST {path} answered {answer.status_code}: {answer.text[:1000]}")
         return answer.json() if answer.content else None
 
     def until(self, what: str, look: Callable[[], Any]) -> Any:
-        """Look every half second until there is something. Raises Surprise when patience ends."""
+        """Polls every half second until there is a result. Raises Surprise on timeout."""
         end = time.monotonic() + PATIENCE_SECONDS
         while not (found := look()):
             if time.monotonic() > end:
@@ -73,7 +73,7 @@ class Journey:
         return found
 
     def walk(self) -> None:
-        """The whole journey, in order."""
+        """Runs all steps in order."""
         self.look_around()
         published = self.publish()
         self.schedule(published)
@@ -105,7 +105,7 @@ class Journey:
         return published
 
     def find_room(self, platform: str, post: dict[str, Any]) -> None:
-        """Validate a post; on a page that has had its posts of the hour, move it to a new page."""
+        """Validates a post; if the page has used its posts of the hour, moves on to a new page."""
         verdict = self.call("POST", "/posts/validate", 200, json=post)
         if [error["code"] for error in verdict["errors"]] == ["PAGE_PUBLISH_GUARDRAIL"]:
             show(
@@ -163,7 +163,7 @@ class Journey:
 
     @contextmanager
     def subscription(self, listener: Listener) -> Iterator[Any]:
-        """To replies, while the journey needs it; None on a stack that knows no loopback for webhooks."""
+        """Subscribes to replies for a while; None on a stack without loopback addresses for webhooks."""
         self.step("Subscribe a server of our own to replies")
         body = {"name": "demo", "url": listener.url, "events": ["comment.replied"]}
         if not any(row.env.get("WEBHOOK_ALLOWED_CIDRS") for row in read_table(self.run)):
@@ -178,7 +178,7 @@ class Journey:
             self.call("DELETE", f"/webhooks/{made['id']}", 200, quiet=True, headers=key())
 
     def hear(self, listener: Listener, subscription: Any, reply: Any) -> None:
-        """The delivery that the reply makes, verified as a subscriber would."""
+        """Waits for the delivery about the reply and verifies it as a subscriber would."""
         if subscription is None:
             return
         self.step("The reply arrives at our server; verify its signature")
@@ -237,7 +237,7 @@ class Journey:
         show(f"the painted one: {picture}")
 
     def fetch_sample(self) -> bytes:
-        """A photo, as it might lie on the client's disk."""
+        """Returns a photo to upload."""
         address = urlsplit(self.env["SAMPLE_PHOTO_URL"])
         answer = requests.get(
             self.env["SIMULATOR_URL"] + address.path, headers={"Host": address.netloc}, timeout=CALL_SECONDS
@@ -246,7 +246,7 @@ class Journey:
         return answer.content
 
     def keep(self, media: Any) -> Path:
-        """Fetch a picture from its public address, as a platform would, for people to look at; where it is now."""
+        """Downloads an image from its public address, as a platform would. Returns its path for people to look at."""
         answer = requests.get(media["url"], timeout=CALL_SECONDS)
         if answer.status_code != 200 or len(answer.content) != media["size_bytes"]:
             raise Surprise(f"{media['url']} answered {answer.status_code} and {len(answer.content)} bytes")
@@ -257,7 +257,7 @@ class Journey:
 
 
 def key() -> dict[str, str]:
-    """A fresh idempotency key."""
+    """Returns a new idempotency key."""
     return {"Idempotency-Key": str(uuid.uuid4())}
 
 
@@ -276,5 +276,5 @@ def main(run: Path) -> int:
     except (Surprise, NotReady, requests.RequestException) as problem:
         print(f"\nStopped at step {journey.steps_count}: {problem}", file=sys.stderr)
         return 1
-    print(f"\nAll {journey.steps_count} steps went as they should, in {time.monotonic() - begun_at:.0f} s.")
+    print(f"\nAll {journey.steps_count} steps succeeded in {time.monotonic() - begun_at:.0f} s.")
     return 0

@@ -1,4 +1,4 @@
-"""A subscriber's server for `./dev demo`: keeps what is delivered to it, on the loopback, while the demo walks."""
+"""A webhook receiver on the loopback for `./dev demo`: keeps the deliveries while the demo runs."""
 
 import queue
 import threading
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Delivery:
-    """A request as it came: the body is not to be parsed before its signature is verified."""
+    """A received request. Verify the signature before you parse the body."""
 
     body: bytes
     signature: str | None
@@ -17,7 +17,7 @@ class Delivery:
 
 
 class Listener:
-    """Answers every POST with 204. `with` it."""
+    """Answers every POST with 204. Use it in a `with` statement."""
 
     def __init__(self) -> None:
         deliveries: queue.Queue[Delivery] = queue.Queue()
@@ -32,7 +32,7 @@ class Listener:
                 self.end_headers()
 
             def log_message(self, *_: Any) -> None:
-                """The demo prints what matters."""
+                """Prints nothing: the demo reports what matters."""
 
         self._deliveries = deliveries
         self._server = HTTPServer(("127.0.0.1", 0), Handler)
@@ -43,7 +43,7 @@ class Listener:
         return f"http://127.0.0.1:{self._server.server_address[1]}/posthaste"
 
     def next(self, seconds: float) -> Delivery | None:
-        """The next delivery that has not been taken yet; None when there is none in time."""
+        """Returns the next delivery, or None if none arrives in time."""
         try:
             return self._deliveries.get(timeout=seconds)
         except queue.Empty:

@@ -3,7 +3,7 @@
 A process that dies is started again after a short wait; one whose HTTP check fails for a while is killed and
 started again, unless something it depends on is away (a restart would not help). If the supervisor itself is
 killed, the kernel tells its children to end.
-Run as `python -m local.processes.supervisor RUN_DIRECTORY [OWNER_PID]`; how to start and ask it is in `processes.py`.
+Run as `python -m local.processes.supervisor RUN_DIRECTORY [OWNER_PID]`; how to start and ask it is in `table.py`.
 """
 
 import asyncio
@@ -24,17 +24,17 @@ LAST_RETRY_SECONDS = 5.0
 STARTING_CHECK_SECONDS = 0.1
 CHECK_SECONDS = 1.0
 CHECK_TIMEOUT_SECONDS = 3.0
-#: Unhealthy for so long: restarted. With the start-up this stays within the 15 s that the chassis counts on.
+#: How long a process may be unhealthy before a restart. With the start this stays within the 15 s that chassis expects.
 UNHEALTHY_SECONDS = 8.0
 START_SECONDS = 60.0
-#: Ready for so long: the next failure counts as the first.
+#: After being ready for this long, the next failure counts as the first.
 SETTLED_SECONDS = 2.0
 OWNER_CHECK_SECONDS = 0.5
 LOG_BYTES = 20 * 2**20
 
 
 async def answers(check: str) -> bool:
-    """Whether the address answers: HTTP with 200, the others by accepting a connection."""
+    """Whether the address answers: HTTP with 200, others by accepting a connection."""
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_SECONDS):
             kind, _, rest = check.partition(":")
@@ -57,14 +57,14 @@ async def answers(check: str) -> bool:
 
 
 def open_log(path: Path) -> int:
-    """The log to append to; a big one is put aside first."""
+    """Opens the log for appending; renames a large one first."""
     if path.exists() and path.stat().st_size > LOG_BYTES:
         path.replace(path.with_suffix(".log.1"))
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
 
 class Keeper:
-    """Keeps one row of the table."""
+    """Keeps one row of the table running."""
 
     def __init__(self, row: Process, supervisor: "Supervisor") -> None:
         self.row = row
@@ -87,7 +87,7 @@ class Keeper:
             self.supervisor.write_state()
 
     async def keep(self) -> None:
-        """Start it whenever it is down, until everything stops."""
+        """Starts the process whenever it is down, until everything stops."""
         while True:
             for name in self.row.depends:
                 await self.supervisor.keepers[name].ready.wait()
@@ -107,7 +107,7 @@ class Keeper:
             await asyncio.sleep(wait)
 
     async def run(self) -> int:
-        """One life of the process: its exit code."""
+        """Runs the process once and returns its exit code."""
         log = open_log(self.supervisor.run / "logs" / f"{self.row.name}.log")
         try:
             self.process = await asyncio.create_subprocess_exec(
@@ -135,7 +135,7 @@ class Keeper:
             self.kill_group()  # workers of a killed master would keep its port
 
     async def watch(self, check: str) -> None:
-        """Follow the check; kill the process when it stays unhealthy."""
+        """Runs the health check; kills the process when it stays unhealthy."""
         healthy_at = time.monotonic()
         while True:
             healthy = await answers(check)
@@ -160,7 +160,7 @@ class Keeper:
                 os.killpg(self.process.pid, signal.SIGKILL)
 
     async def stop(self) -> None:
-        """Ask, wait, kill."""
+        """Sends the stop signal, waits, then kills."""
         if self.process and self.process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self.process.send_signal(self.row.stop_signal)
@@ -196,7 +196,7 @@ class Supervisor:
         fresh.replace(self.run / "state.json")
 
     async def stop_in_order(self, keeper: Keeper, stopped: dict[str, asyncio.Event]) -> None:
-        """What depends on it first."""
+        """Stops dependents first."""
         for other in self.keepers.values():
             if keeper.row.name in other.row.depends:
                 await stopped[other.row.name].wait()
@@ -204,7 +204,7 @@ class Supervisor:
         stopped[keeper.row.name].set()
 
     async def supervise(self, owner_pid: int | None) -> None:
-        """Until SIGTERM, SIGINT or the end of the owner; then stop everything."""
+        """Runs until SIGTERM, SIGINT or the end of the owner, then stops everything."""
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self.end.set)
         self.write_state()
@@ -221,7 +221,7 @@ class Supervisor:
 
 
 def main() -> int:
-    """Take the lock, or leave it to the supervisor that has it."""
+    """Takes the lock and runs, unless another supervisor has it."""
     run = Path(sys.argv[1])
     with (run / "supervisor.lock").open("a+") as lock:
         for attempts_left in reversed(range(10)):  # whoever asks for us holds the lock for a moment

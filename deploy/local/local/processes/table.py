@@ -1,6 +1,6 @@
 """The process table as data, and how to start, ask and stop the supervisor that keeps it.
 
-Holds no process of its own: `supervise.py` is the loop. What lies in a run directory:
+Holds no process of its own: `supervisor.py` is the loop. Files in a run directory:
 `processes.json` (the table), `state.json` (what runs), `pids/<name>`, `logs/<name>.log`, `supervisor.lock`.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-#: A process that fails this often in a row before it was ever ready is given up by `wait_ready` (our choice).
+#: `wait_ready` gives up if a process fails this often in a row before it was ever ready (our choice).
 FAILURES_UNTIL_GIVEN_UP = 4
 
 
@@ -27,14 +27,14 @@ class Process:
     argv: list[str]
     #: Added to the supervisor's environment.
     env: dict[str, str] = field(default_factory=dict)
-    #: `http://…`: asked for life, 200 is healthy. `tcp:host:port`, `unix:path`: asked until it first answers.
+    #: `http://…`: checked for ever, 200 is healthy. `tcp:host:port`, `unix:path`: checked until it first answers.
     check: str | None = None
     #: Started when all of these are ready, stopped before them.
     depends: list[str] = field(default_factory=list)
     #: Runs to its end; ready when it ended with 0.
     once: bool = False
     stop_signal: int = signal.SIGTERM
-    #: From the stop signal to SIGKILL.
+    #: Time between the stop signal and SIGKILL.
     stop_seconds: float = 10.0
 
 
@@ -43,7 +43,7 @@ class NotReady(Exception):
 
 
 def write_table(run: Path, table: list[Process]) -> bool:
-    """Store the table; true if it differs from the one stored before."""
+    """Stores the table. Returns whether it differs from the stored one."""
     text = json.dumps([asdict(row) for row in table], indent=1)
     path = run / "processes.json"
     if path.exists() and path.read_text() == text:
@@ -65,7 +65,7 @@ def read_state(run: Path) -> dict[str, dict[str, object]]:
 
 
 def bound_to_parent(argv: list[str], number: int) -> list[str]:
-    """The command, signalled by the kernel when the process that started it is gone, whatever ended that."""
+    """Wraps the command so that the kernel sends it this signal when its parent process ends, however that ends."""
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         return argv
@@ -73,7 +73,7 @@ def bound_to_parent(argv: list[str], number: int) -> list[str]:
 
 
 def supervisor_pid(run: Path) -> int | None:
-    """The live supervisor of this run directory. A lock, not a number in a file: it cannot go stale."""
+    """Returns the pid of this run directory's running supervisor. A lock, unlike a pid file, cannot be stale."""
     try:
         with (run / "supervisor.lock").open() as lock:
             try:
@@ -86,7 +86,7 @@ def supervisor_pid(run: Path) -> int | None:
 
 
 def start_supervisor(run: Path, *, owner_pid: int | None = None) -> None:
-    """Start the supervisor in the background; with an owner it stops everything when the owner is gone."""
+    """Starts the supervisor in the background. With an owner, it stops everything when the owner ends."""
     (run / "logs").mkdir(exist_ok=True)
     (run / "state.json").unlink(missing_ok=True)
     argv = [sys.executable, "-m", "local.processes.supervisor", str(run)]
@@ -102,7 +102,7 @@ def start_supervisor(run: Path, *, owner_pid: int | None = None) -> None:
 
 
 def wait_ready(run: Path, *, seconds: float, tell: Callable[[str], None]) -> None:
-    """Return when every row is ready; `tell` gets a line for each that becomes so. Raises NotReady."""
+    """Waits until every row is ready and reports each one with `tell`. Raises NotReady."""
     names = [row.name for row in read_table(run)]
     ready: set[str] = set()
     end = time.monotonic() + seconds
@@ -122,14 +122,14 @@ def wait_ready(run: Path, *, seconds: float, tell: Callable[[str], None]) -> Non
 
 
 def log_end(run: Path, name: str, lines: int = 25) -> str:
-    """The last lines of a log, each indented."""
+    """Returns the last lines of a log, indented."""
     path = run / "logs" / f"{name}.log"
     text = path.read_text(errors="replace").splitlines()[-lines:] if path.exists() else ["(it wrote nothing)"]
     return "\n".join(f"    {line}" for line in [*text, f"({path})"])
 
 
 def stop_supervisor(run: Path, *, seconds: float = 45.0) -> bool:
-    """Have the supervisor stop everything and wait for it; true if there was one. Raises NotReady."""
+    """Makes the supervisor stop everything and waits for it. Returns whether there was one. Raises NotReady."""
     pid = supervisor_pid(run)
     if pid is None:
         return False

@@ -1,4 +1,4 @@
-"""Chromium and its driver, for the tests that look at pages for people: where they are, how they come here.
+"""Chromium and its driver, for tests of HTML pages: finds or installs them.
 
 Only those tests ask for them: `./dev up` needs no browser.
 """
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from local.servers import packages
 
-#: Debian's, then those that other systems bring along.
+#: Debian's names, then those of other systems.
 BROWSERS = ("chromium", "google-chrome", "google-chrome-stable")
 MISSING = """\
 No browser for the tests of the pages for people, and none can be installed here: that takes apt-get, and root or sudo
@@ -17,7 +17,7 @@ without a password. Install the packages chromium and chromium-driver of your sy
 
 
 class Browser(NamedTuple):
-    """Two programs of one release."""
+    """The two programs, of the same release."""
 
     program: str
     driver: str
@@ -30,7 +30,7 @@ def find() -> Browser | None:
 
 
 def install(tell: Callable[[str], None]) -> Browser:
-    """The browser, installed if it is not there and may be. Raises NotReady."""
+    """Returns the browser; installs it if it is missing and allowed. Raises NotReady."""
     packages.install(("chromium", "chromium-driver"), find, MISSING, tell)
     found = find()
     assert found is not None

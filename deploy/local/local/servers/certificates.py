@@ -1,4 +1,4 @@
-"""Certificates for servers that this machine runs, by the script that operators use (`deploy/tls`)."""
+"""Certificates for servers on this machine, made with the operators' script (`deploy/tls`)."""
 
 import subprocess
 from pathlib import Path
@@ -9,6 +9,6 @@ SCRIPT = ROOT / "deploy" / "tls" / "make-certificates.sh"
 
 
 def make(folder: Path, *servers: str) -> Path:
-    """`ca.crt`, and `NAME.crt` with `NAME.key` of each server, given as `NAME,ADDRESS,…`; the folder."""
+    """Creates `ca.crt`, and `NAME.crt` and `NAME.key` for each server (`NAME,ADDRESS,…`). Returns the folder."""
     subprocess.run([SCRIPT, folder, *servers], check=True, capture_output=True, timeout=60)
     return folder

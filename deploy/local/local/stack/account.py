@@ -22,7 +22,7 @@ BRANDS = {"BRAND_ID": "Harbour Bakery", "SECOND_BRAND_ID": "Night Market"}
 
 
 class Refused(NotReady):
-    """The command line refused: `error` is the API's own."""
+    """The command line refused; `error` is the API's error."""
 
     def __init__(self, arguments: tuple[str, ...], error: dict[str, Any], text: str) -> None:
         super().__init__(f"ctl {' '.join(arguments)}: {text}")
@@ -30,7 +30,7 @@ class Refused(NotReady):
 
 
 def ctl(run: Path, *arguments: str) -> Any:
-    """What `./dev ctl --json …` prints, decoded. Raises Refused."""
+    """Runs `./dev ctl --json …` and returns its decoded output. Raises Refused."""
     done = subprocess.run(
         [sys.executable, "-m", "ctl", "--json", *arguments],
         env=operator_env(run), cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -45,7 +45,7 @@ def ctl(run: Path, *arguments: str) -> Any:
 
 
 def complete(run: Path, tell: Callable[[str], None]) -> None:
-    """Make what is missing of the demo account, and note it in `env`."""
+    """Creates what is missing of the demo account, and writes it to `env`."""
 
     def have(key: str) -> bool:
         return key in read_env(run)
@@ -54,7 +54,7 @@ def complete(run: Path, tell: Callable[[str], None]) -> None:
         write_env(run, read_env(run) | values)
 
     if not have("SANDBOX_TOKEN"):
-        tell("making the demo account")
+        tell("creating the demo account")
         created = create_user(run)
         note(DEMO_USER_ID=created["user"]["id"], SANDBOX_TOKEN=created["sandbox_api_token"])
     user_id = read_env(run)["DEMO_USER_ID"]
@@ -78,11 +78,11 @@ def complete(run: Path, tell: Callable[[str], None]) -> None:
 
 
 def create_user(run: Path) -> Any:
-    """The demo user; under another address when that one is there but its tokens, shown once, are lost."""
+    """Returns the demo user; with another address if the usual one exists but its tokens, shown once, are lost."""
     for email in (EMAIL, EMAIL.replace("@", f"-{secrets.token_hex(3)}@")):
         try:
             return ctl(run, "user", "create", "--email", email, "--tier", "elite", "--firstname", "Dana")
         except Refused as refused:
             if refused.error.get("code") != "EMAIL_TAKEN":
                 raise
-    raise NotReady("the demo user cannot be made")
+    raise NotReady("the demo user cannot be created: every address is taken")

@@ -1,4 +1,4 @@
-"""The platforms in the local stack: where they are and who our apps there are, as the simulator's rows say it."""
+"""The platforms in the local stack: their addresses and our apps' ids, from the simulator's rows."""
 
 from collections.abc import Mapping
 
@@ -6,23 +6,23 @@ from simulator.platforms import PLATFORMS
 
 _ROWS = [row for row in PLATFORMS.values() if row.new_account_id]
 _APPS = [row.app for row in _ROWS if row.app]
-#: Codes of those that pages are linked on.
+#: Codes of the platforms on which pages are linked.
 CODES = tuple(row.code for row in _ROWS)
 _IDS = {f"{app.variable}_ID": app.id for app in _APPS}
-#: Keys that the runner makes up.
+#: Keys that the runner generates.
 SECRETS = tuple(f"{app.variable}_SECRET" for app in _APPS)
 _ADDRESSES = tuple(name for row in _ROWS for name in row.addresses)
 _MORE = {name: value for row in _ROWS for name, value in row.told.items()}
-#: What publishing is told, secrets included.
+#: The names of publishing's settings, including secrets.
 NAMES = (*_IDS, *SECRETS, *_ADDRESSES, *_MORE)
 
 
 def settings(simulator: str) -> dict[str, str]:
-    """All but the secrets."""
+    """Returns all settings except the secrets."""
     return {**_IDS, **dict.fromkeys(_ADDRESSES, simulator), **_MORE}
 
 
 def of_simulator(told: Mapping[str, str]) -> dict[str, str]:
-    """The apps as the platforms know them, and how they treat them."""
+    """Returns the simulator's settings for our apps."""
     apps = {name: told[name] for name in (*_IDS, *SECRETS)}
     return apps | {name: value for row in _ROWS for name, value in row.tells.items()}

@@ -1,14 +1,14 @@
-"""`--compact`: the whole house for a small server. All six services in one process, everything sized down.
+"""`--compact`: all six services in one process, everything sized for a small server.
 
 Holds the figures alone; they are our choice, for one or two cores and a few thousand posts a day. The compact
 profile of docker-compose.yml takes SETTINGS as they are here (`deploy/tests/test_compose.py` holds it to that).
 """
 
-#: The one process that stands in the place of the six; those that are called come before those that call them.
+#: The process that replaces the six; called services come before their callers.
 NAME = "services"
 SERVICES = ("accounts", "quota", "media", "publishing", "ai", "webhooks")
 
-#: Over the settings of the full stack. Workers and connections are for each service.
+#: Overrides of the full stack's settings. Workers and connections are per service.
 SETTINGS = {
     "AI_REFERENCE_ROOM_BYTES": "33554432",
     "COMMENT_CALLS": "4",
@@ -35,5 +35,5 @@ POSTGRES = {
     "max_worker_processes": "1",
 }
 
-#: For Erlang: one scheduler, and memory given back instead of kept.
+#: For Erlang: one scheduler, and unused memory is returned.
 ERLANG = "+S 1:1 +SDcpu 1:1 +SDio 1 +MBas aobf +MHas aobf +MBlmbcs 512 +MHlmbcs 512 +hms 256"

@@ -1,4 +1,4 @@
-"""The house as data: which processes are ours, what each is told, and when it counts as up.
+"""Our processes as data: their commands, environments and health checks.
 
 A new service is a row in SERVICES and, if it keeps data, a name in DATABASES. What starts them is `stack.py`.
 """

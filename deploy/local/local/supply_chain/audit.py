@@ -23,7 +23,7 @@ from local.paths import ROOT
 from local.processes.table import NotReady
 from local.supply_chain import lock
 
-#: Names the database where --audit does not.
+#: The default database for --audit.
 VARIABLE = "ADVISORY_DATABASE"
 SUFFIXES = (".json", ".yaml", ".yml")
 PYPI, NPM = "PyPI", "npm"
@@ -47,7 +47,7 @@ class Affected(msgspec.Struct):
 
 
 class Advisory(msgspec.Struct):
-    """What of an OSV record counts here; the rest is not read."""
+    """The fields of an OSV record that are used here."""
 
     id: str
     modified: Any = None  # text in JSON, in YAML also a time
@@ -101,7 +101,7 @@ class Report:
 
 
 def pins() -> list[Pin]:
-    """Every locked version: of the checkout and all that is deployed, and of the Node client's tests."""
+    """Returns every locked version: of the checkout, the images and the Node client's tests."""
     folders = {str(folder.relative_to(ROOT)): folder for folder in sorted(lock.cuts())}
     parts = {name: lock.read(folder / "requirements.lock") for name, folder in folders.items()}
     found = []
@@ -117,7 +117,7 @@ def pins() -> list[Pin]:
 
 
 def documents(database: Path) -> Iterator[tuple[str, bytes]]:
-    """Every file of the database that may be an advisory: name and contents."""
+    """Yields name and contents of every file of the database that may be an advisory."""
     if database.is_dir():
         for path in sorted(database.rglob("*")):
             if path.suffix in SUFFIXES and path.is_file():
@@ -132,7 +132,7 @@ def documents(database: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def advisories(database: Path) -> Iterator[Advisory]:
-    """Every advisory that is not withdrawn. Raises NotReady where one cannot be read."""
+    """Yields every advisory that is not withdrawn. Raises NotReady if one cannot be read."""
     for name, text in documents(database):
         try:
             data = msgspec.json.decode(text) if name.endswith(".json") else yaml.load(text, yaml.CSafeLoader)
@@ -146,7 +146,7 @@ def advisories(database: Path) -> Iterator[Advisory]:
 
 
 def is_affected(version: str, affected: Affected) -> bool:
-    """OSV's own rule: the version is listed, or lies in one of the ranges. A range that cannot be read counts."""
+    """Applies OSV's rule: the version is listed, or is in one of the ranges. An unreadable range counts as a match."""
     if version in affected.versions:
         return True
     try:
@@ -168,7 +168,7 @@ def _is_version(text: str) -> bool:
 
 
 def _lies_in(own: Version, events: list[dict[str, str]]) -> bool:
-    """Whether the last event before or at `own` leaves it vulnerable. Raises InvalidVersion."""
+    """Whether `own` is vulnerable after the last event at or before it. Raises InvalidVersion."""
     inside = False
     steps = [(kind, text) for event in events for kind, text in event.items()]
     lowest = Version("0.dev0")
@@ -183,7 +183,7 @@ def _lies_in(own: Version, events: list[dict[str, str]]) -> bool:
 
 
 def audit(pinned: Iterable[Pin], known: Iterable[Advisory], accepted: dict[str, date], today: date) -> Report:
-    """Compare. An accepted id counts until its date has passed; one vulnerability under two ids is told once."""
+    """Compares. Ids are accepted until their date; a vulnerability with two ids is reported once."""
     by_name = {(it.ecosystem, canonicalize_name(it.name)): it for it in pinned}
     report, told = Report(), set[tuple[str, str]]()
     valid = {name for name, until in accepted.items() if today <= until}
@@ -207,7 +207,7 @@ def audit(pinned: Iterable[Pin], known: Iterable[Advisory], accepted: dict[str, 
 
 
 def _fixes(affected: Affected, version: str) -> tuple[str, ...]:
-    """Versions named as fixed that are above ours, in their order."""
+    """Returns the fixed versions above ours, in order."""
     texts = {
         event["fixed"]
         for it in affected.ranges
@@ -220,7 +220,7 @@ def _fixes(affected: Affected, version: str) -> tuple[str, ...]:
 
 
 def accepted(pyproject: str) -> dict[str, date]:
-    """Advisory → the last day on which it is accepted, of `[[tool.posthaste.accepted-advisories]]`.
+    """Returns advisory → last day on which it is accepted, from `[[tool.posthaste.accepted-advisories]]`.
 
     Raises NotReady for one without a reason or a date.
     """
@@ -234,7 +234,7 @@ def accepted(pyproject: str) -> dict[str, date]:
 
 
 def main(database: str) -> int:
-    """Print what was found. `database`: its path, or empty for the one of the environment. 1: something was found."""
+    """Prints the findings. `database`: a path, or empty for the environment's. Returns 1 if there are findings."""
     database = database or os.environ.get(VARIABLE, "")
     if not database:
         print(

@@ -1,4 +1,4 @@
-"""`./dev images`: the images of others that ours are built on or run beside, each named by tag and digest.
+"""`./dev images`: the third-party images that we build on or run, each with tag and digest.
 
 A tag can be moved to another image at any time, a digest cannot: it is the hash of the image's manifest list, the
 same on every architecture and in every registry that mirrors the image. One name and tag has the same digest wherever
@@ -28,19 +28,19 @@ DEFAULT = re.compile(r"^\$\{\w+:-(?P<image>[^}]*)}$")
 REFERENCE = re.compile(
     r"^(?P<tagged>[a-z0-9][\w./-]*(?::\d+/[\w./-]+)?:\w[\w.-]*)(?:@(?P<digest>sha256:[0-9a-f]{64}))?$"
 )
-#: Name and tag → why it has no digest. Empty: all are known.
+#: Name and tag → why it has no digest. Empty: all have one.
 WITHOUT_DIGEST: dict[str, str] = {}
-#: A registry answers within a second or two; one that is out of reach is given up after a minute.
+#: A registry answers within a second or two; give up after a minute.
 ASK_SECONDS = 60
 
 
 @dataclass(frozen=True)
 class Reference:
-    """An image of somebody else's, as one line of one file names it."""
+    """A third-party image, as named in one line of a file."""
 
     path: Path
     line: int
-    #: As it stands there.
+    #: The text in the file.
     text: str
     #: Name and tag, as in `postgres:18.4-alpine`; empty where the text has no tag.
     tagged: str
@@ -49,7 +49,7 @@ class Reference:
 
 
 def image_of(line: re.Match[str]) -> str | None:
-    """The image that a line of NAMED names, its default where a variable may replace it; None where it is ours."""
+    """Returns the image in a matching line (the default if a variable may replace it), or None if it is ours."""
     image = line["image"].strip("\"'")
     if OURS.match(image):
         return None
@@ -57,7 +57,7 @@ def image_of(line: re.Match[str]) -> str | None:
 
 
 def references(root: Path = ROOT) -> Iterator[Reference]:
-    """Every reference to an image that is not built here, in the order of files and lines."""
+    """Returns every reference to a third-party image, in the order of files and lines."""
     for path in sorted({path for pattern in FILES for path in root.glob(pattern)}):
         text = path.read_text()
         for line in NAMED.finditer(text):
@@ -70,7 +70,7 @@ def references(root: Path = ROOT) -> Iterator[Reference]:
 
 
 def problems(root: Path = ROOT) -> list[str]:
-    """What is wrong with the references, a sentence each, with file and line."""
+    """Returns the problems of the references, one sentence each, with file and line."""
     digests: dict[str, Reference] = {}
     found = []
     for one in references(root):
@@ -87,7 +87,7 @@ def problems(root: Path = ROOT) -> list[str]:
 
 
 def current_digest(tagged: str) -> str:
-    """The digest that the registry has under a tag now. Raises NotReady, with what to do."""
+    """Returns the current digest of a tag in its registry. Raises NotReady with what to do."""
     docker = shutil.which("docker")
     if docker is None:
         raise NotReady("docker with its buildx plugin is needed to ask a registry for a digest")
@@ -107,7 +107,7 @@ def current_digest(tagged: str) -> str:
 
 
 def pin(root: Path = ROOT) -> list[str]:
-    """Write the digest that each tag has now into every place that names it; the tags whose digest changed.
+    """Writes the current digest of each tag into all files. Returns the tags whose digest changed.
 
     Asks for all of them before it writes anything. Raises NotReady.
     """
@@ -126,7 +126,7 @@ def pin(root: Path = ROOT) -> list[str]:
 
 
 def replace(path: Path, text: str) -> None:
-    """Whole or not at all."""
+    """Writes a file atomically."""
     new = path.with_name(f".{path.name}.new")
     new.write_text(text)
     new.chmod(path.stat().st_mode)
@@ -134,10 +134,10 @@ def replace(path: Path, text: str) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """List the references; with --pin, ask the registry and write their digests. 1: something is wrong with them."""
+    """Lists the references; with --pin, updates their digests from the registries. Returns 1 if there are problems."""
     if arguments == ["--pin"]:
         for tagged in pin():
-            print(f"{tagged} has a new digest: read what changed in it, then commit")
+            print(f"{tagged} has a new digest: check what changed, then commit")
     elif arguments:
         raise NotReady("usage: ./dev images [--pin]")
     for tagged, digest in sorted({(one.tagged or one.text, one.digest) for one in references()}):

@@ -32,14 +32,14 @@ REQUIREMENT = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(?:\[(?P<extras>[^]]*)])?")
 
 
 def packages() -> dict[str, Path]:
-    """Our own distributions: name → folder."""
+    """Returns our own distributions: name → folder."""
     found = sorted([*ROOT.glob("libs/*/pyproject.toml"), *ROOT.glob("services/*/pyproject.toml"),
                     *ROOT.glob("simulator/pyproject.toml"), *ROOT.glob("clients/python/pyproject.toml")])  # fmt: skip
     return {tomllib.loads(path.read_text())["project"]["name"]: path.parent for path in found}
 
 
 def third_party(distribution: str, extras: Iterable[str] = ()) -> set[str]:
-    """What one of our distributions needs from a registry, through our other distributions."""
+    """Returns what one of our distributions needs from a registry, directly or through our other distributions."""
     project = tomllib.loads((packages()[distribution] / "pyproject.toml").read_text())["project"]
     wanted = list(project.get("dependencies", []))
     for extra in extras:
@@ -67,7 +67,7 @@ class Entry(NamedTuple):
     hashes: tuple[str, ...]
 
     def __str__(self) -> str:
-        """The entry as it stands in a lock."""
+        """Returns the entry as written in a lock."""
         return (
             f"{self.name}=={self.version}"
             + "".join(f" \\\n    --hash=sha256:{it}" for it in self.hashes)
@@ -76,7 +76,7 @@ class Entry(NamedTuple):
 
 
 def read(path: Path) -> dict[str, Entry]:
-    """A lock's entries by name. Raises ValueError for a line that belongs to none."""
+    """Returns a lock's entries by name. Raises ValueError for an unexpected line."""
     text = re.sub(r"^#.*\n", "", path.read_text(), flags=re.MULTILINE)
     entries = {}
     for match in ENTRY.finditer(text):
@@ -89,7 +89,7 @@ def read(path: Path) -> dict[str, Entry]:
 
 
 def resolve(requirements: Iterable[str], held: Path, options: Sequence[str]) -> str:
-    """The closure of `requirements` with hashes, in pip's format; nothing is installed.
+    """Returns the closure of `requirements` with hashes, in pip's format; installs nothing.
 
     `held`: a lock whose versions are kept where they fit, unless `options` say otherwise. Raises SystemExit with uv's
     own words when there is no answer.
@@ -117,13 +117,13 @@ def write(folder: Path, text: str) -> None:
 
 
 def build_requirements() -> set[str]:
-    """What builds our packages into wheels."""
+    """Returns the requirements for building our packages into wheels."""
     files = (folder / "pyproject.toml" for folder in packages().values())
     return {it for path in files for it in tomllib.loads(path.read_text())["build-system"]["requires"]}
 
 
 def cuts() -> dict[Path, set[str]]:
-    """The folder of every lock but the checkout's, and what the lock is to satisfy."""
+    """Returns the folder of every lock except the checkout's, and the requirements that it must satisfy."""
     deployed = {
         folder: third_party(name)
         for name, folder in packages().items()
@@ -133,7 +133,7 @@ def cuts() -> dict[Path, set[str]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Resolve the whole first, then cut each part out of it, so that versions never differ.
+    """Resolves the checkout's lock first and derives the others from it, so that versions never differ.
 
     Versions that fit stay. Newer ones are taken of the named distributions, and of all with --upgrade.
     """

@@ -1,4 +1,4 @@
-"""`./dev sbom IMAGE…`: takes the bill of materials out of built images and checks it against CycloneDX's own schema.
+"""`./dev sbom IMAGE…`: extracts the bill of materials of built images and checks it against the CycloneDX schema.
 
 The images write it themselves while they are built (deploy/images/sbom.py), so it is bound to an image's digest.
 """
@@ -21,10 +21,10 @@ READ_SECONDS = 60
 
 
 def read(image: str) -> str:
-    """The document in an image that this machine's engine has. Raises NotReady."""
+    """Returns the document in a local image. Raises NotReady."""
     docker = shutil.which("docker")
     if docker is None:
-        raise NotReady("docker is needed to look into an image")
+        raise NotReady("docker is needed to read an image")
     # Nothing is pulled: the bill is of the image that was built here, or of none.
     command = [docker, "run", "--rm", "--pull=never", "--network=none", "--entrypoint=cat", image, IN_IMAGE]
     try:
@@ -39,7 +39,7 @@ def read(image: str) -> str:
 
 
 def fault(document: str) -> str:
-    """What is wrong with a document by the strict schema of CycloneDX 1.6; empty when nothing is."""
+    """Returns the error of a document by the strict schema of CycloneDX 1.6, or an empty string."""
     # Here, because it takes a moment that no other command of ./dev should wait for.
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
@@ -49,16 +49,16 @@ def fault(document: str) -> str:
 
 
 def summary(document: str) -> str:
-    """How many components of which kind, as in `2 generic, 62 deb, 45 pypi`."""
+    """Returns the number of components by kind, such as `2 generic, 62 deb, 45 pypi`."""
     purls = [it.get("purl", "") for it in json.loads(document)["components"]]
     kinds = Counter(purl.removeprefix("pkg:").partition("/")[0] for purl in purls if purl)
     return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write IMAGE's bill to a file in the folder. Raises NotReady; 2: wrong usage."""
+    """Writes IMAGE's bill of materials to a file in the folder. Raises NotReady; exits with 2 on wrong usage."""
     parser = argparse.ArgumentParser(prog="./dev sbom")
-    parser.add_argument("image", nargs="+", help="an image of this machine, as in posthaste/quota:1.3.0")
+    parser.add_argument("image", nargs="+", help="a local image, such as posthaste/quota:1.3.0")
     parser.add_argument("--into", type=Path, default=Path("sbom"), help="the folder (default: sbom)")
     options = parser.parse_args(arguments)
     options.into.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What `deploy/observability` names, and the names that our metrics have there. Reads files; knows no service."""
+"""Reads the queries of `deploy/observability` and translates metric names to Prometheus' spelling."""
 
 import json
 import re
@@ -18,7 +18,7 @@ _RECORDED = re.compile(r"\bposthaste:[a-z0-9_:]+")
 
 
 def prometheus_names(metric: str, kind: str, unit: str) -> tuple[str, ...]:
-    """The series of an OTLP metric (kind: gauge, sum, histogram), by OpenTelemetry's rule for Prometheus."""
+    """Returns the series of an OTLP metric (kind: gauge, sum, histogram), by OpenTelemetry's rules for Prometheus."""
     base = metric.replace(".", "_")
     if unit in _UNITS and (unit != "1" or kind == "gauge"):
         base = f"{base}_{_UNITS[unit]}"
@@ -28,13 +28,13 @@ def prometheus_names(metric: str, kind: str, unit: str) -> tuple[str, ...]:
 
 
 def rules() -> list[dict[str, Any]]:
-    """Recorded figures and alerts."""
+    """Returns the recording rules and alerts."""
     document = yaml.safe_load((FOLDER / "rules.yaml").read_text(encoding="utf-8"))
     return [rule for group in document["groups"] for rule in group["rules"]]
 
 
 def queries_of_dashboards() -> list[str]:
-    """What the panels ask Prometheus."""
+    """Returns the queries of the panels."""
     return [
         target["expr"]
         for path in sorted((FOLDER / "grafana" / "dashboards").glob("*.json"))
@@ -45,12 +45,12 @@ def queries_of_dashboards() -> list[str]:
 
 
 def series_in(queries: Iterable[str]) -> set[str]:
-    """The series that queries ask for, recorded ones left out."""
+    """Returns the series in queries, without recorded ones."""
     return {name for query in queries for name in _SERIES.findall(_LABELS.sub(" ", query))}
 
 
 def labels_in(queries: Iterable[str]) -> set[str]:
-    """The labels that they choose or group by."""
+    """Returns the labels that queries select or group by."""
     shown = [part for query in queries for part in _LABELS.findall(query)]
     quoted = re.compile(r'"[^"]*"')
     return {
@@ -62,7 +62,7 @@ def labels_in(queries: Iterable[str]) -> set[str]:
 
 
 def recorded_in(queries: Iterable[str]) -> set[str]:
-    """The recorded figures that they ask for."""
+    """Returns the recorded series in queries."""
     return {name for query in queries for name in _RECORDED.findall(query)}
 
 
