@@ -75,7 +75,7 @@ def socket_folder(run: Path) -> Path:
 
 
 def url(run: Path, database: str) -> str:
-    """Returns the administrator's URL. No password: other users of the machine cannot enter the folder of the socket."""
+    """Returns the administrator's URL. No password: other users cannot enter the folder of the socket."""
     return _url(run, USER, database)
 
 
