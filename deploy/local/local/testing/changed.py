@@ -65,7 +65,8 @@ def _users(root: Path, sources: Sequence[Path]) -> dict[Path, set[Path]]:
                 users[path].add(other)
         if {"service", "tests"} <= set(parts):  # these tests start the package's process
             for other in _package(root, path).rglob("*.py"):
-                users[other].add(path)
+                if "tests" not in other.relative_to(root).parts:
+                    users[other].add(path)
     return users
 
 
