@@ -14,11 +14,12 @@ from typing import Any
 
 import pika
 import structlog
-from pika.adapters.select_connection import IOLoop, SelectConnection
+from pika.adapters.select_connection import IOLoop
 from pika.channel import Channel
 from pika.exceptions import AMQPError, ChannelClosedByBroker, ChannelClosedByClient
 
 from chassis.bus import amqp, topology
+from chassis.bus.connection import Connection
 
 log = structlog.get_logger()
 
@@ -66,7 +67,7 @@ class Link:
         self._on_open = on_open
         self._on_lost = on_lost
         self._on_tick = on_tick
-        self._connection: SelectConnection | None = None
+        self._connection: Connection | None = None
         self._ioloop: IOLoop | None = None
         self._open = threading.Event()
         self._stopping = threading.Event()
@@ -161,7 +162,7 @@ class Link:
     def _connect_and_serve(self) -> None:
         ioloop = IOLoop()
         try:
-            self._connection = SelectConnection(
+            self._connection = Connection(
                 self._parameters,
                 on_open_callback=self._on_connection_open,
                 on_open_error_callback=lambda _connection, error: self._give_up(ioloop, error),
@@ -203,7 +204,7 @@ class Link:
             log.warning("link_lost", link=self.name, reason=amqp.reason_of(reason))
         ioloop.stop()
 
-    def _on_connection_open(self, connection: SelectConnection) -> None:
+    def _on_connection_open(self, connection: Connection) -> None:
         connection.channel(on_open_callback=self._on_first_channel)
 
     def _on_first_channel(self, channel: Channel) -> None:

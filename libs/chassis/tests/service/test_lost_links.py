@@ -7,6 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pika
 import pytest
 import requests
+from pika.adapters.utils.io_services_utils import _AsyncTransportBase
 from probe.api import ProbeApi, Words
 
 from chassis.bus import topology
@@ -160,6 +161,23 @@ def test_publishing_over_a_frozen_link_ends_in_time(faulty):
     assert time.monotonic() - began < 2.0
     faulty[0].thaw()
     link.stop()
+
+
+def test_messages_of_one_moment_leave_in_one_write(virtual_host, monkeypatch):
+    written = []
+    send = _AsyncTransportBase._sigint_safe_send  # where pika writes to its socket
+
+    def noted(sock, data):
+        written.append(len(data))
+        return send(sock, data)
+
+    link = Link(virtual_host, "publisher", lambda _channel: None)
+    link.start()
+    assert link.wait_open(5.0)
+    monkeypatch.setattr(_AsyncTransportBase, "_sigint_safe_send", staticmethod(noted))
+    link.publish_confirmed([Message("", "quarantine", b"{}")] * 50)
+    link.stop()
+    assert written[0] > 50 * len("quarantine"), f"the first of {len(written)} writes has {written[0]} bytes"
 
 
 def test_a_message_that_finds_no_queue_is_not_taken_for_sent(virtual_host):
