@@ -127,7 +127,7 @@ WHAT_IS_THERE = """
 
     from contracts.platforms import parse_platform
     from contracts.publishing import EditPost, PostContent, SchedulePost
-    from gateway.openapi import describe
+    from gateway.openapi.description import describe
     from gateway.routes import ENDPOINTS
     from local.stack import apps
     from local.stack import units

@@ -17,7 +17,7 @@ from chassis.runtime.gauges import watch_connections
 from chassis.telemetry import logs
 from gateway.app import create_app
 from gateway.config import Config
-from gateway.house import House
+from gateway.services import Services
 
 
 class Server(BaseApplication):  # type: ignore[misc]
@@ -25,7 +25,7 @@ class Server(BaseApplication):  # type: ignore[misc]
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._houses: list[House] = []
+        self._services: list[Services] = []
         super().__init__()
 
     def load_config(self) -> None:
@@ -33,19 +33,19 @@ class Server(BaseApplication):  # type: ignore[misc]
             self.cfg.set(name, value)
 
     def load(self) -> Flask:
-        house = House(self._config)
-        house.check_clock()
-        house.start_chores()
+        services = Services(self._config)
+        services.check_clock()
+        services.start_chores()
         telemetry.start("gateway", TelemetryConfig.from_env())
-        watch_connections(house.database, "gateway")
-        self._houses.append(house)
-        app = create_app(house)
+        watch_connections(services.database, "gateway")
+        self._services.append(services)
+        app = create_app(services)
         garbage.settle()
         return app
 
     def _leave(self, _server: Any, _worker: Any) -> None:
-        for house in self._houses:
-            house.close()
+        for services in self._services:
+            services.close()
         telemetry.stop()
 
 

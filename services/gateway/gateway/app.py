@@ -10,27 +10,27 @@ from werkzeug.exceptions import BadRequest, HTTPException, MethodNotAllowed, Not
 from chassis.telemetry import tracing
 from contracts.errors import METHOD_NOT_ALLOWED, NOT_FOUND, SERVER_ERROR, ApiError, invalid
 from gateway import BASE_PATH, pipeline
-from gateway.answers import Answer, encode, refusal
 from gateway.endpoint import Endpoint
 from gateway.exchange import Exchange, request_id_of
-from gateway.house import House
+from gateway.http.answers import Answer, encode, refusal
+from gateway.http.streams import discard_rest
 from gateway.routes import ENDPOINTS
-from gateway.streams import discard_rest
+from gateway.services import Services
 
 log = structlog.get_logger()
 
 View = Callable[..., Response]
 
 
-def create_app(house: House) -> Flask:
+def create_app(services: Services) -> Flask:
     """One per process."""
     app = Flask(__name__, static_folder=None)
     app.url_map.merge_slashes = False  # an unknown path is a 404, not a redirect
     for endpoint in ENDPOINTS:
-        _add(app, endpoint, _view(house, endpoint))
+        _add(app, endpoint, _view(services, endpoint))
     _add_options(app)
     app.add_url_rule("/healthz", view_func=_healthz, provide_automatic_options=False)
-    app.add_url_rule("/readyz", "readyz", _readyz(house), provide_automatic_options=False)
+    app.add_url_rule("/readyz", "readyz", _readyz(services), provide_automatic_options=False)
     app.register_error_handler(HTTPException, _refuse)
     return app
 
@@ -71,11 +71,11 @@ def _options(allow: str) -> View:
     return options
 
 
-def _view(house: House, endpoint: Endpoint) -> View:
+def _view(services: Services, endpoint: Endpoint) -> View:
     route = endpoint.path if endpoint.outside else BASE_PATH + endpoint.path
 
     def view(**path_values: str) -> Response:
-        exchange = Exchange(house, endpoint, request.environ, path_values)
+        exchange = Exchange(services, endpoint, request.environ, path_values)
         cause = request.environ.get("HTTP_TRACEPARENT", "")
         with tracing.request(endpoint.method, route, cause, exchange.request_id) as traced:
             answer = pipeline.run(exchange)
@@ -144,9 +144,9 @@ def _healthz() -> Response:
     return _response(Answer(200, encode({"status": "ok"})), request_id_of(request.environ))
 
 
-def _readyz(house: House) -> View:
+def _readyz(services: Services) -> View:
     def readyz() -> Response:
-        status, word = (200, "ready") if house.readiness.is_ready() else (503, "unready")
+        status, word = (200, "ready") if services.readiness.is_ready() else (503, "unready")
         return _response(Answer(status, encode({"status": word})), request_id_of(request.environ))
 
     return readyz

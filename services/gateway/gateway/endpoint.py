@@ -7,7 +7,7 @@ from typing import Any
 
 from contracts.errors import ApiError, ErrorRow
 from contracts.record import Nothing
-from gateway.reading import Reader
+from gateway.http.request_reader import Reader
 
 #: Total time of one request, calls included. Our choice.
 DEADLINE_SECONDS = 10.0

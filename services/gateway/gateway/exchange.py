@@ -11,13 +11,13 @@ from chassis.ids import new_id
 from contracts.accounts import Authenticated
 from contracts.caller import Caller
 from contracts.quota import Admitted
-from gateway.addresses import Address, client_address
-from gateway.door import Ticket
+from gateway.admission.batcher import PendingAdmission
 from gateway.endpoint import Endpoint
-from gateway.idempotency import Claim
+from gateway.http.client_address import Address, client_address
+from gateway.idempotency.keys import Claim
 
 if TYPE_CHECKING:
-    from gateway.house import House
+    from gateway.services import Services
 
 #: decisions "X-Request-Id of a caller"; anything else is replaced.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
@@ -29,17 +29,34 @@ Result = TypeVar("Result")
 
 
 class Exchange:
-    """Created per request; steps fill it in, handlers use `caller`, `house` and `ask`."""
+    """Created per request; steps fill it in, handlers use `caller`, `services` and `ask`."""
 
     __slots__ = (
-        "_deadline", "admission", "admitted", "authenticated", "body", "caller", "claim", "endpoint", "environ",
-        "handled", "headers", "house", "meter", "path_values", "request_id",
+        "_deadline",
+        "admission",
+        "admitted",
+        "authenticated",
+        "body",
+        "caller",
+        "claim",
+        "endpoint",
+        "environ",
+        "handled",
+        "headers",
+        "meter",
+        "path_values",
+        "request_id",
+        "services",
     )  # fmt: skip
 
     def __init__(
-        self, house: "House", endpoint: Endpoint, environ: Mapping[str, Any], path_values: Mapping[str, str]
+        self,
+        services: "Services",
+        endpoint: Endpoint,
+        environ: Mapping[str, Any],
+        path_values: Mapping[str, str],
     ) -> None:
-        self.house = house
+        self.services = services
         self.endpoint = endpoint
         self.environ = environ
         self.path_values = path_values
@@ -51,7 +68,7 @@ class Exchange:
         self.caller = Caller(account_id="", user_id="", request_id=self.request_id)
         self.claim: Claim | None = None
         #: Quota's verdict on its way.
-        self.admission: Ticket | None = None
+        self.admission: PendingAdmission | None = None
         self.admitted: Admitted | None = None
         #: The month bucket admission took a unit of; "" for none.
         self.meter = ""
@@ -97,7 +114,7 @@ class Exchange:
         return client_address(
             environ.get("REMOTE_ADDR", ""),
             environ.get("HTTP_X_FORWARDED_FOR", ""),
-            self.house.config.trusted_proxy_hops,
+            self.services.config.trusted_proxy_hops,
         )
 
     def act_as(self, caller: Caller, operation_id: str | None, try_number: int = 1) -> None:

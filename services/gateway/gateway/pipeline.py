@@ -21,13 +21,14 @@ from contracts.errors import (
     TOKEN_EXPIRED,
     ApiError,
 )
-from gateway import body, sealing
-from gateway.addresses import is_allowed
-from gateway.admission import RETURNED, makes_nothing, refused
-from gateway.answers import Answer, refusal, success
-from gateway.arrivals import ARRIVALS
+from gateway.admission.refunds import RETURNED, makes_nothing, refused
 from gateway.exchange import Exchange
-from gateway.idempotency import (
+from gateway.http import body
+from gateway.http.answers import Answer, refusal, success
+from gateway.http.client_address import is_allowed
+from gateway.http.slow_clients import SENDING
+from gateway.idempotency import sealing
+from gateway.idempotency.keys import (
     STORED_STATUSES,
     Claim,
     Verdict,
@@ -45,20 +46,20 @@ def take_body(exchange: Exchange) -> None:
     if exchange.endpoint.streams:
         return
     exchange.body = body.take_body(exchange.environ, is_json=exchange.endpoint.reader.takes_body)
-    ARRIVALS.arrived(exchange.environ.get("gunicorn.socket"))
+    SENDING.arrived(exchange.environ.get("gunicorn.socket"))
     exchange.restart_deadline()  # a slow line has READ_SECONDS of its own
 
 
 def identify(exchange: Exchange) -> None:
     """401: whose token is it, and does it still count?"""
     token = token_of(exchange)
-    if not tokens.looks_valid(token, exchange.house.config.token_prefixes):
+    if not tokens.looks_valid(token, exchange.services.config.token_prefixes):
         raise ApiError(INVALID_TOKEN)
-    found = exchange.house.callers.find(tokens.hash_token(token))
+    found = exchange.services.callers.find(tokens.hash_token(token))
     exchange.authenticated = found
     exchange.act_as(found.caller, new_id("op") if exchange.is_write else None)
     expires_at = found.token.expires_at
-    if expires_at is not None and expires_at <= exchange.house.clock.now():
+    if expires_at is not None and expires_at <= exchange.services.clock.now():
         raise ApiError(TOKEN_EXPIRED)
 
 
@@ -67,7 +68,7 @@ def check_address(exchange: Exchange) -> None:
     token = exchange.identity.token
     if token.ip_allowlist and not is_allowed(exchange.client_address, token.ip_allowlist):
         raise ApiError(IP_NOT_ALLOWED)
-    exchange.house.uses.note(token.id, exchange.house.clock.now())
+    exchange.services.token_usage.note(token.id, exchange.services.clock.now())
 
 
 def claim_key(exchange: Exchange) -> None:
@@ -77,7 +78,7 @@ def claim_key(exchange: Exchange) -> None:
     environ = exchange.environ
     query = environ.get("QUERY_STRING", "")
     path = environ["PATH_INFO"] + (f"?{query}" if query else "")
-    exchange.claim = exchange.house.keys.claim(
+    exchange.claim = exchange.services.keys.claim(
         exchange.identity.token.id,
         environ.get("HTTP_IDEMPOTENCY_KEY"),
         fingerprint_of(exchange.endpoint.method, path, exchange.body),
@@ -91,8 +92,8 @@ def admit(exchange: Exchange) -> None:
     runs = exchange.claim is None or exchange.claim.verdict is Verdict.CLAIMED
     meter = exchange.endpoint.meter if exchange.holds_scope and runs else ""
     exchange.meter = meter  # before the call: it may be counted and the answer lost
-    exchange.admission = exchange.house.door.enter(exchange.caller, meter, exchange.remaining_seconds)
-    if exchange.is_write or not exchange.holds_scope or exchange.house.brakes.holds(exchange):
+    exchange.admission = exchange.services.door.enter(exchange.caller, meter, exchange.remaining_seconds)
+    if exchange.is_write or not exchange.holds_scope or exchange.services.limited_tokens.holds(exchange):
         await_admission(exchange)
 
 
@@ -105,7 +106,7 @@ def await_admission(exchange: Exchange) -> None:
     error = refused(exchange.admitted)
     if error is not None:
         exchange.meter = ""
-        exchange.house.brakes.note(exchange)
+        exchange.services.limited_tokens.note(exchange)
         raise error
 
 
@@ -123,7 +124,7 @@ def settle_key(exchange: Exchange) -> Answer | None:
     """The key's verdict: run, replay, wait, or refuse."""
     claim = exchange.claim
     if claim is not None and claim.verdict is Verdict.RUNNING:
-        claim = exchange.claim = exchange.house.keys.await_turn(claim, exchange.endpoint.deadline_seconds)
+        claim = exchange.claim = exchange.services.keys.await_turn(claim, exchange.endpoint.deadline_seconds)
         if claim.verdict is Verdict.CLAIMED:
             # The one before failed without effect: this request runs after all, and pays its month unit.
             _follow_claim(exchange)
@@ -211,16 +212,16 @@ def _keep(exchange: Exchange, answer: Answer) -> None:
     try:
         if exchange.endpoint.tells_secret:
             answer = dataclasses.replace(answer, body=sealing.seal(answer.whole, token_of(exchange)))
-        exchange.house.keys.keep(exchange.claim, answer)
+        exchange.services.keys.keep(exchange.claim, answer)
     except Exception:
         # It happened all the same. A repetition takes the key over and finds the operation done.
         log.exception("answer_not_stored", request_id=exchange.request_id)
-        exchange.house.keys.give_up(exchange.claim, outcome_open=True, at_once=False)
+        exchange.services.keys.give_up(exchange.claim, outcome_open=True, at_once=False)
 
 
 def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
     try:
-        exchange.house.keys.give_up(claim, outcome_open=outcome_open, at_once=exchange.has_time)
+        exchange.services.keys.give_up(claim, outcome_open=outcome_open, at_once=exchange.has_time)
     except Exception:
         log.exception("key_not_released", request_id=exchange.request_id)  # until its lock runs out
 
@@ -245,7 +246,7 @@ def _passes(exchange: Exchange, error: ApiError) -> bool:
 def _after_error(exchange: Exchange, error: ApiError) -> Answer:
     """Unit first, key last: a client at its limit that comes again finds its unit given back."""
     if exchange.meter in RETURNED and makes_nothing(exchange, error):
-        exchange.house.refunds.give_back([exchange.caller], waits=exchange.has_time)
+        exchange.services.refunds.give_back([exchange.caller], waits=exchange.has_time)
     claim = exchange.claim
     if claim is not None and claim.verdict is Verdict.CLAIMED:
         sends = exchange.endpoint.meter in RETURNED

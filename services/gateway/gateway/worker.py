@@ -10,8 +10,8 @@ from gunicorn.workers.ggevent import GeventWorker
 
 from chassis.ids import new_id
 from contracts.errors import SERVER_ERROR, ApiError, invalid
-from gateway.answers import refusal
-from gateway.arrivals import ARRIVALS
+from gateway.http.answers import refusal
+from gateway.http.slow_clients import SENDING
 
 #: How much is read, and how long waited for, of what an unreadable request still sends. Our choice.
 _LINGER_SECONDS, _LINGER_BYTES = 1.0, 2**20
@@ -41,11 +41,11 @@ class Worker(GeventWorker):  # type: ignore[misc]
 
     def handle_request(self, listener_name: Any, req: Any, sock: socket.socket, address: Any) -> None:
         self._idle.discard(sock)
-        ARRIVALS.begins(sock)
+        SENDING.begins(sock)
         try:
             super().handle_request(listener_name, req, sock, address)
         finally:
-            ARRIVALS.arrived(sock)
+            SENDING.arrived(sock)
             self._idle.add(sock)
             if not self.alive:
                 _end_reading(sock)

@@ -18,8 +18,8 @@ from contracts.errors import ApiError
 from contracts.record import Nothing
 from gateway.app import create_app
 from gateway.config import Config
-from gateway.house import House
-from gateway.repeating import Repeating
+from gateway.periodic import PeriodicTask
+from gateway.services import Services
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 TOKEN = make_token(LIVE_PREFIX, b"\x01" * 32)
@@ -203,25 +203,25 @@ def kit() -> Any:
 @pytest.fixture
 def make_gateway(bus: FakeBus) -> Iterator[Callable[..., FlaskClient]]:
     """`make_gateway(database, setting=…)` → a client that sends the token. Without a database there is none."""
-    houses: list[House] = []
-    chores: list[Repeating] = []
+    all_services: list[Services] = []
+    chores: list[PeriodicTask] = []
 
     def make(database: Database | None = None, **settings: Any) -> FlaskClient:
         nowhere = "postgresql+psycopg2://nobody@127.0.0.1:1/nothing"
         config = Config(amqp_url="", database_url=nowhere, **settings)
-        house = House(config, bus=bus, database=database)
-        houses.append(house)
+        services = Services(config, bus=bus, database=database)
+        all_services.append(services)
         if database is not None:
-            chores.append(Repeating(0.001, house.keys.store_answers).start())
-        client = create_app(house).test_client()
+            chores.append(PeriodicTask(0.001, services.keys.store_answers).start())
+        client = create_app(services).test_client()
         client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {TOKEN}"
         return client
 
     yield make
     for chore in chores:
         chore.stop()
-    for house in houses:
-        house.close()
+    for services in all_services:
+        services.close()
 
 
 @pytest.fixture

@@ -38,9 +38,9 @@ from contracts.errors import (
 )
 from contracts.record import Nothing, Record
 from gateway import BASE_PATH
-from gateway.answers import Answer
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
+from gateway.http.answers import Answer
 
 #: Spec "AI generation".
 CREDITS_HEADER = "X-Credits-Remaining"
@@ -63,7 +63,7 @@ def tell_credits(exchange: Exchange, error: ApiError) -> None:
     left = error.extras.get("available")
     if left is None and error.row not in _AWAY:
         try:
-            left = exchange.ask(exchange.house.ai.get_credits, Nothing()).credits.available
+            left = exchange.ask(exchange.services.ai.get_credits, Nothing()).credits.available
         except ApiError:
             return  # the refusal itself is what matters
     if left is not None:
@@ -92,7 +92,7 @@ def generate_image(exchange: Exchange, request: ImageBody) -> AiResult:
     """Generate an image (10 credits)."""
     brand = _brand(exchange, request.brand_id)
     made = GenerateImage(**_fields(request), guidelines=brand.image_guidelines if brand else None)
-    return _spend(exchange, exchange.house.ai.generate_image, made)
+    return _spend(exchange, exchange.services.ai.generate_image, made)
 
 
 @endpoint(
@@ -102,7 +102,7 @@ def generate_image(exchange: Exchange, request: ImageBody) -> AiResult:
 )  # fmt: skip
 def edit_image(exchange: Exchange, request: EditImage) -> AiResult:
     """Edit an image (10 credits)."""
-    return _spend(exchange, exchange.house.ai.edit_image, request)
+    return _spend(exchange, exchange.services.ai.edit_image, request)
 
 
 @endpoint(
@@ -114,7 +114,7 @@ def generate_video(exchange: Exchange, request: VideoBody) -> AiJobAccepted:
     """Start a video (90 credits); poll its job."""
     brand = _brand(exchange, request.brand_id)
     made = GenerateVideo(**_fields(request), guidelines=brand.image_guidelines if brand else None)
-    result = _spend(exchange, exchange.house.ai.generate_video, made)
+    result = _spend(exchange, exchange.services.ai.generate_video, made)
     return AiJobAccepted(
         job=result.job, poll_url=f"{BASE_PATH}/ai/jobs/{result.job.job_id}", credits=result.credits
     )
@@ -126,7 +126,7 @@ def generate_video(exchange: Exchange, request: VideoBody) -> AiJobAccepted:
 )  # fmt: skip
 def list_jobs(exchange: Exchange, request: ListJobs) -> JobListView:
     """Jobs, newest first."""
-    found = exchange.ask(exchange.house.ai.list_jobs, request)
+    found = exchange.ask(exchange.services.ai.list_jobs, request)
     exchange.headers[CREDITS_HEADER] = str(found.credits_remaining)
     return JobListView(jobs=found.jobs, next_cursor=found.next_cursor)
 
@@ -138,7 +138,7 @@ def list_jobs(exchange: Exchange, request: ListJobs) -> JobListView:
 )  # fmt: skip
 def get_job(exchange: Exchange, request: JobId) -> AiResult:
     """One job, with its media once it is completed."""
-    return _spend(exchange, exchange.house.ai.get_job, request)
+    return _spend(exchange, exchange.services.ai.get_job, request)
 
 
 @endpoint(
@@ -156,7 +156,7 @@ def write_caption(exchange: Exchange, request: CaptionBody) -> Caption:
         brand_description=brand.description,
         guidelines=brand.caption_guidelines,
     )
-    return _spend(exchange, exchange.house.ai.write_caption, made)
+    return _spend(exchange, exchange.services.ai.write_caption, made)
 
 
 @endpoint(
@@ -170,7 +170,7 @@ def stripe_hook(exchange: Exchange, _request: Nothing) -> Answer:
         raise invalid("body", "Must be UTF-8") from None
     signature = exchange.environ.get("HTTP_STRIPE_SIGNATURE", "")
     hook = PaymentHook(provider="stripe", body=body, signature=signature)
-    exchange.ask(exchange.house.ai.payment_hook, hook)
+    exchange.ask(exchange.services.ai.payment_hook, hook)
     return Answer(200, b"")
 
 
@@ -178,7 +178,7 @@ def _brand(exchange: Exchange, brand_id: str | None) -> Brand | None:
     """Raises ApiError NOT_FOUND, BRAND_NOT_AUTHORIZED."""
     if brand_id is None:
         return None
-    return exchange.ask(exchange.house.accounts.get_brand, GetBrand(brand_id=brand_id, field="brand_id"))
+    return exchange.ask(exchange.services.accounts.get_brand, GetBrand(brand_id=brand_id, field="brand_id"))
 
 
 def _fields(body: Record) -> dict[str, Any]:

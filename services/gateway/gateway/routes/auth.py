@@ -9,13 +9,13 @@ from contracts.accounts import ConfirmVerification, VerificationLink
 from contracts.accounts import SignUp as OpenAccount
 from contracts.errors import EMAIL_TAKEN, INVITE_REQUIRED, SIGNUPS_CLOSED, ApiError
 from contracts.record import Record
-from gateway import verification_page
-from gateway.addresses import customer_of
-from gateway.answers import Answer
-from gateway.body import form_of
+from gateway.browser import verification_page
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
-from gateway.views import SignedUp
+from gateway.http.answers import Answer
+from gateway.http.body import form_of
+from gateway.http.client_address import customer_of
+from gateway.routes.views import SignedUp
 
 #: Of a password that is handed on: more than the longest one that accounts takes.
 _MOST_CHARACTERS = 300
@@ -42,7 +42,7 @@ def sign_up(exchange: Exchange, request: SignUp) -> SignedUp:
     """Create an account; its sandbox token is shown this once. Its address is verified by a link in a mail."""
     exchange.act_as(exchange.caller, new_id("op"))  # a call that is delivered twice opens one account
     created = exchange.ask(
-        exchange.house.accounts.sign_up,
+        exchange.services.accounts.sign_up,
         OpenAccount(
             email=request.email,
             password=request.password,
@@ -62,7 +62,7 @@ def sign_up(exchange: Exchange, request: SignUp) -> SignedUp:
 def view_verification(exchange: Exchange, request: VerificationLink) -> Answer:
     """The page behind the link in a verification mail. Changes nothing: mail scanners follow links."""
     try:
-        return verification_page.of(exchange.ask(exchange.house.accounts.view_verification, request))
+        return verification_page.of(exchange.ask(exchange.services.accounts.view_verification, request))
     except ApiError as error:
         return verification_page.of_error(error)
 
@@ -74,7 +74,7 @@ def view_verification(exchange: Exchange, request: VerificationLink) -> Answer:
 def decide_verification(exchange: Exchange, request: VerificationLink) -> Answer:
     """A person confirms the address with the password of the sign-up, or deletes the account: the form of that page."""
     form = form_of(exchange.body)
-    accounts = exchange.house.accounts
+    accounts = exchange.services.accounts
     try:
         if form.get("decision") == "delete":
             return verification_page.of_refused(exchange.ask(accounts.refuse_verification, request))

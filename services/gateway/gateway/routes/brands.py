@@ -8,8 +8,8 @@ from contracts.publishing import CountPages, Limit, ListPages, Page, PageList
 from contracts.record import Record
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
-from gateway.filters import check_brand, platform_code
-from gateway.views import BrandInList, BrandListView, BrandView, BrandWithPages
+from gateway.routes.filters import check_brand, platform_code
+from gateway.routes.views import BrandInList, BrandListView, BrandView, BrandWithPages
 
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
 _MOST_PAGES_AT_ONCE = 100
@@ -35,12 +35,12 @@ class BrandPagesQuery(Record):
 def list_brands(exchange: Exchange, request: BrandQuery) -> BrandListView:
     """Brands within the token's reach, newest first."""
     found = exchange.ask(
-        exchange.house.accounts.list_brands, ListBrands(limit=request.limit, cursor=request.cursor)
+        exchange.services.accounts.list_brands, ListBrands(limit=request.limit, cursor=request.cursor)
     )
     counts: dict[str, int] = {}
     if found.brands:
         ids = tuple(brand.id for brand in found.brands)
-        counts = exchange.ask(exchange.house.publishing.count_pages, CountPages(brand_ids=ids)).counts
+        counts = exchange.ask(exchange.services.publishing.count_pages, CountPages(brand_ids=ids)).counts
     return BrandListView(
         brands=tuple(
             BrandInList(**msgspec.structs.asdict(brand), pages_count=counts.get(brand.id, 0))
@@ -61,7 +61,7 @@ def list_brands(exchange: Exchange, request: BrandQuery) -> BrandListView:
 )
 def get_brand(exchange: Exchange, request: BrandPath) -> BrandView:
     """One brand with its pages."""
-    brand = exchange.ask(exchange.house.accounts.get_brand, GetBrand(brand_id=request.id))
+    brand = exchange.ask(exchange.services.accounts.get_brand, GetBrand(brand_id=request.id))
     return BrandView(
         brand=BrandWithPages(**msgspec.structs.asdict(brand), pages=_all_pages(exchange, brand.id))
     )
@@ -76,7 +76,7 @@ def list_brand_pages(exchange: Exchange, request: BrandPagesQuery) -> PageList:
     platform = platform_code(request.platform)
     check_brand(exchange, request.id)
     query = ListPages(platform=platform, brand_id=request.id, limit=request.limit, cursor=request.cursor)
-    return exchange.ask(exchange.house.publishing.list_pages, query)
+    return exchange.ask(exchange.services.publishing.list_pages, query)
 
 
 def _all_pages(exchange: Exchange, brand_id: str) -> tuple[Page, ...]:
@@ -84,7 +84,7 @@ def _all_pages(exchange: Exchange, brand_id: str) -> tuple[Page, ...]:
     cursor: str | None = None
     while True:
         query = ListPages(brand_id=brand_id, limit=_MOST_PAGES_AT_ONCE, cursor=cursor)
-        found = exchange.ask(exchange.house.publishing.list_pages, query)
+        found = exchange.ask(exchange.services.publishing.list_pages, query)
         pages += found.pages
         cursor = found.next_cursor
         if cursor is None:

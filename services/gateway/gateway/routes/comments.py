@@ -14,7 +14,7 @@ from contracts.publishing import CommentList, ListComments, ReplyToComment
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.pipeline import await_admission
-from gateway.views import ReplyView
+from gateway.routes.views import ReplyView
 
 _REFUSALS = (NOT_FOUND, BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR)
 #: One call to the platform; a reply takes two, and is answered after 50 s whatever they do. Our choice.
@@ -28,7 +28,7 @@ _PLATFORM_SECONDS, _REPLY_SECONDS = 30.0, 60.0
 def list_comments(exchange: Exchange, request: ListComments) -> CommentList:
     """Comments of a published post, newest first; on IG, LN and YT replies come in the answer with their thread."""
     await_admission(exchange)  # a limited token makes no call to a platform
-    return exchange.ask(exchange.house.publishing.list_comments, request)
+    return exchange.ask(exchange.services.publishing.list_comments, request)
 
 
 @endpoint(
@@ -38,4 +38,4 @@ def list_comments(exchange: Exchange, request: ListComments) -> CommentList:
 )  # fmt: skip
 def reply_to_comment(exchange: Exchange, request: ReplyToComment) -> ReplyView:
     """Reply to a comment."""
-    return ReplyView(reply=exchange.ask(exchange.house.publishing.reply_to_comment, request))
+    return ReplyView(reply=exchange.ask(exchange.services.publishing.reply_to_comment, request))

@@ -26,13 +26,13 @@ from contracts.publishing import (
     ViewLink,
 )
 from contracts.record import Record
-from gateway import farewell
-from gateway.answers import Answer
-from gateway.body import form_of
-from gateway.connect_cookie import ConnectCookie
+from gateway.browser import oauth_result_page
+from gateway.browser.connect_cookie import ConnectCookie
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
-from gateway.filters import platform_code
+from gateway.http.answers import Answer
+from gateway.http.body import form_of
+from gateway.routes.filters import platform_code
 
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
 #: Two to a hundred calls to the platform. Our choice.
@@ -66,7 +66,7 @@ class Session(Record):
 def begin_link(exchange: Exchange, request: NewLink) -> LinkBegun:
     """Begin to link pages: the address of the page on which a person begins, within ten minutes."""
     asked = GetBrand(brand_id=request.brand_id, field="brand_id")
-    brand = exchange.ask(exchange.house.accounts.get_brand, asked)
+    brand = exchange.ask(exchange.services.accounts.get_brand, asked)
     platform = platform_code(request.platform) or ""
     begun = BeginLink(
         platform=platform,
@@ -75,7 +75,7 @@ def begin_link(exchange: Exchange, request: NewLink) -> LinkBegun:
         account_name=_account_name(exchange),
         return_url=request.return_url,
     )
-    return exchange.relay(exchange.house.publishing.begin_link, begun)
+    return exchange.relay(exchange.services.publishing.begin_link, begun)
 
 
 @endpoint(
@@ -84,7 +84,7 @@ def begin_link(exchange: Exchange, request: NewLink) -> LinkBegun:
 )  # fmt: skip
 def get_link(exchange: Exchange, request: GetLink) -> LinkSession:
     """How far a linking is, and the accounts that were found."""
-    return exchange.relay(exchange.house.publishing.get_link, request)
+    return exchange.relay(exchange.services.publishing.get_link, request)
 
 
 @endpoint(
@@ -93,7 +93,7 @@ def get_link(exchange: Exchange, request: GetLink) -> LinkSession:
 )  # fmt: skip
 def choose_accounts(exchange: Exchange, request: ChooseAccounts) -> PagesLinked:
     """Link accounts that were found; one that is linked already keeps its id."""
-    return exchange.relay(exchange.house.publishing.choose_accounts, request)
+    return exchange.relay(exchange.services.publishing.choose_accounts, request)
 
 
 @endpoint(
@@ -102,14 +102,14 @@ def choose_accounts(exchange: Exchange, request: ChooseAccounts) -> PagesLinked:
 def show_link(exchange: Exchange, request: Session) -> Answer:
     """The page of a linking: who asks for access, then what was found, then how it ended. Changes nothing."""
     cookie = _cookie(exchange, request.session_id) or ConnectCookie.new(
-        request.session_id, is_https=exchange.house.config.is_https
+        request.session_id, is_https=exchange.services.config.is_https
     )
     try:
         asked = ViewLink(session_id=request.session_id, browser=cookie.browser)
-        view = exchange.ask(exchange.house.publishing.view_link, asked)
+        view = exchange.ask(exchange.services.publishing.view_link, asked)
     except ApiError as error:
-        return farewell.of_error(error)
-    answer = farewell.of_session(view, cookie.form_token)
+        return oauth_result_page.of_error(error)
+    answer = oauth_result_page.of_session(view, cookie.form_token)
     answer.headers["Set-Cookie"] = cookie.header
     return answer
 
@@ -128,14 +128,14 @@ def decide_link(exchange: Exchange, request: Session) -> Answer:
         or decision not in ("give", "cancel")
         or not cookie.is_form_token(form.get("form_token", ""))
     ):
-        return farewell.of_forgery()
+        return oauth_result_page.of_forgery()
     try:
         decided = DecideLink(
             session_id=request.session_id, browser=cookie.browser, is_given=decision == "give"
         )
-        exchange.ask(exchange.house.publishing.decide_link, decided)
+        exchange.ask(exchange.services.publishing.decide_link, decided)
     except ApiError as error:
-        return farewell.of_error(error)
+        return oauth_result_page.of_error(error)
     return _to_page(request.session_id)
 
 
@@ -155,9 +155,9 @@ def finish_link(exchange: Exchange, request: CameBack) -> Answer:
         browser=cookie.browser if cookie else "",
     )
     try:
-        session = exchange.ask(exchange.house.publishing.finish_link, finished)
+        session = exchange.ask(exchange.services.publishing.finish_link, finished)
     except ApiError as error:
-        return farewell.of_error(error)
+        return oauth_result_page.of_error(error)
     return _to_page(session.session_id)
 
 
@@ -165,13 +165,13 @@ def _account_name(exchange: Exchange) -> str:
     """The owner of the account by name and e-mail address, also when a collaborator's token asks."""
     user, account_id = exchange.identity.user, exchange.caller.account_id
     if user.id != account_id:
-        user = exchange.ask(exchange.house.accounts.get_user, GetUser(user_id=account_id))
+        user = exchange.ask(exchange.services.accounts.get_user, GetUser(user_id=account_id))
     name = f"{user.firstname} {user.lastname}".strip()
     return f"{name} ({user.email})" if name else user.email
 
 
 def _cookie(exchange: Exchange, session_id: str) -> ConnectCookie | None:
-    return ConnectCookie.sent(exchange.environ, session_id, is_https=exchange.house.config.is_https)
+    return ConnectCookie.sent(exchange.environ, session_id, is_https=exchange.services.config.is_https)
 
 
 def _to_page(session_id: str) -> Answer:

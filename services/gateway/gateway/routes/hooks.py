@@ -12,9 +12,9 @@ from msgspec import field
 from contracts.errors import HOOK_REFUSED, PAYLOAD_TOO_LARGE, ApiError
 from contracts.publishing import MAX_DEFLATED_HOOK_BYTES, ReceiveHook, VerifyHook
 from contracts.record import Record
-from gateway.answers import Answer
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
+from gateway.http.answers import Answer
 
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}", re.ASCII)
 #: The fastest level: such bodies repeat themselves, and a megabyte must not hold up other requests.
@@ -41,7 +41,7 @@ class Told(Record):
 def verify_hook(exchange: Exchange, request: Challenge) -> Answer:
     """A platform (facebook, instagram) asks whether this address is ours: its challenge comes back."""
     asked = VerifyHook(platform=request.platform, mode=request.mode, token=request.token)
-    exchange.ask(exchange.house.publishing.verify_hook, asked)
+    exchange.ask(exchange.services.publishing.verify_hook, asked)
     headers = {"X-Content-Type-Options": "nosniff"}
     return Answer(200, request.challenge.encode(), headers, "text/plain; charset=utf-8")
 
@@ -59,5 +59,5 @@ def receive_hook(exchange: Exchange, request: Told) -> Answer:
     if len(deflated) > MAX_DEFLATED_HOOK_BYTES:
         raise ApiError(PAYLOAD_TOO_LARGE)
     told = ReceiveHook(platform=request.platform, deflated_body=deflated, signature=signature)
-    exchange.ask(exchange.house.publishing.receive_hook, told)
+    exchange.ask(exchange.services.publishing.receive_hook, told)
     return Answer(200, b"")

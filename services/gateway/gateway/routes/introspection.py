@@ -13,7 +13,7 @@ from gateway import API_VERSION
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.pipeline import await_admission
-from gateway.views import (
+from gateway.routes.views import (
     Account,
     AccountQuota,
     AuthenticatedAs,
@@ -48,7 +48,7 @@ def probe(exchange: Exchange, _request: Nothing) -> Probe:
         service="posthaste",
         version=API_VERSION,
         status="ok",
-        documentation_url=exchange.house.config.documentation_url,
+        documentation_url=exchange.services.config.documentation_url,
     )
 
 
@@ -61,7 +61,7 @@ def errors(_exchange: Exchange, _request: Nothing) -> tuple[ErrorRow, ...]:
 @endpoint("GET", "/openapi.json", scope=None, meter="", result=dict[str, Any], token=False)
 def description(exchange: Exchange, _request: Nothing) -> dict[str, Any]:
     """This description."""
-    return exchange.house.description
+    return exchange.services.description
 
 
 @endpoint("GET", "/me", scope=None, meter="reads", result=Me)
@@ -88,8 +88,8 @@ def account(exchange: Exchange, _request: Nothing) -> Account:
     await_admission(exchange)  # the counters include this request
     user, token, caller = exchange.identity.user, exchange.identity.token, exchange.caller
     plan = PLANS[caller.tier]
-    balance = exchange.ask(exchange.house.ai.get_credits, Nothing()).credits
-    storage = exchange.ask(exchange.house.media.get_storage, Nothing())
+    balance = exchange.ask(exchange.services.ai.get_credits, Nothing()).credits
+    storage = exchange.ask(exchange.services.media.get_storage, Nothing())
     return Account(
         user=UserInAccount(id=user.id, email=user.email, firstname=user.firstname, lastname=user.lastname),
         credits=CreditsInAccount(remaining=balance.available, plan=balance.plan),
@@ -114,7 +114,7 @@ def account(exchange: Exchange, _request: Nothing) -> Account:
                 per_minute=SANDBOX_PER_MINUTE if caller.sandbox else plan.per_minute,
                 per_day=SANDBOX_PER_DAY if caller.sandbox else plan.per_day,
             ),
-            monthly=exchange.ask(exchange.house.quota.get_usage, Nothing()),
+            monthly=exchange.ask(exchange.services.quota.get_usage, Nothing()),
             publish_guardrails=_GUARDRAILS,
         ),
     )
@@ -123,4 +123,4 @@ def account(exchange: Exchange, _request: Nothing) -> Account:
 @endpoint("GET", "/account/credits", scope="read:account", meter="reads", result=CreditsBalance)
 def credit_balance(exchange: Exchange, _request: Nothing) -> CreditsBalance:
     """Credits, what they are spent on, and packs."""
-    return exchange.ask(exchange.house.ai.get_credits, Nothing())
+    return exchange.ask(exchange.services.ai.get_credits, Nothing())

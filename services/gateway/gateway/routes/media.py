@@ -22,10 +22,10 @@ from contracts.media import (
     UploadParts,
 )
 from contracts.record import Nothing
-from gateway import files, uploads
-from gateway.answers import Answer
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
+from gateway.http.answers import Answer
+from gateway.routes import download, upload
 
 _FILE = (UPLOAD_ERROR, INVALID_FILE_CONTENT, FILE_TOO_LARGE, QUOTA_EXCEEDED)
 #: media looks at a file that was put in parts as at any other. Our choice.
@@ -38,13 +38,13 @@ _COMPLETE_SECONDS = 120.0
 )  # fmt: skip
 def upload_media(exchange: Exchange, _request: Nothing) -> UploadedMedia:
     """Upload a file: multipart/form-data with a part named file, the last one."""
-    return uploads.receive(exchange)
+    return upload.receive(exchange)
 
 
 @endpoint("GET", "/media", scope="read:media", meter="reads", request=ListMedia, result=MediaList)
 def list_media(exchange: Exchange, request: ListMedia) -> MediaList:
     """Uploaded and generated files, newest first."""
-    return exchange.ask(exchange.house.media.list_media, request)
+    return exchange.ask(exchange.services.media.list_media, request)
 
 
 @endpoint(
@@ -58,7 +58,7 @@ def list_media(exchange: Exchange, request: ListMedia) -> MediaList:
 )
 def get_media(exchange: Exchange, request: MediaId) -> Media:
     """One file."""
-    return exchange.ask(exchange.house.media.get_media, request)
+    return exchange.ask(exchange.services.media.get_media, request)
 
 
 @endpoint(
@@ -67,7 +67,7 @@ def get_media(exchange: Exchange, request: MediaId) -> Media:
 )  # fmt: skip
 def delete_media(exchange: Exchange, request: MediaId) -> MediaDeleted:
     """Delete a file that no pending post uses."""
-    return exchange.ask(exchange.house.media.delete_media, request)
+    return exchange.ask(exchange.services.media.delete_media, request)
 
 
 @endpoint(
@@ -76,7 +76,7 @@ def delete_media(exchange: Exchange, request: MediaId) -> MediaDeleted:
 )  # fmt: skip
 def begin_parts(exchange: Exchange, request: BeginParts) -> UploadParts:
     """Begin the upload of a large file that is put into storage in parts."""
-    return exchange.ask(exchange.house.media.begin_parts, request)
+    return exchange.ask(exchange.services.media.begin_parts, request)
 
 
 @endpoint(
@@ -85,7 +85,7 @@ def begin_parts(exchange: Exchange, request: BeginParts) -> UploadParts:
 )  # fmt: skip
 def complete_parts(exchange: Exchange, request: CompleteParts) -> UploadedMedia:
     """Complete it: every part was put."""
-    return exchange.ask(exchange.house.media.complete_parts, request)
+    return exchange.ask(exchange.services.media.complete_parts, request)
 
 
 @endpoint(
@@ -94,4 +94,4 @@ def complete_parts(exchange: Exchange, request: CompleteParts) -> UploadedMedia:
 )  # fmt: skip
 def get_file(exchange: Exchange, request: LocateFile) -> Answer:
     """A file at its public address; Range and conditions are honoured."""
-    return files.serve(exchange, request)
+    return download.serve(exchange, request)

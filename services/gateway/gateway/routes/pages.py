@@ -13,8 +13,8 @@ from contracts.errors import (
 from contracts.publishing import GetPage, ListPages, PageHealth, PageList, PageUnlinked, UnlinkPage
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
-from gateway.filters import check_brand, platform_code
-from gateway.views import PageView
+from gateway.routes.filters import check_brand, platform_code
+from gateway.routes.views import PageView
 
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
 #: A few calls to the platform. Our choice.
@@ -30,7 +30,7 @@ def list_pages(exchange: Exchange, request: ListPages) -> PageList:
         request = msgspec.structs.replace(request, platform=platform_code(request.platform))
     if request.brand_id is not None:
         check_brand(exchange, request.brand_id, field="brand_id")
-    return exchange.relay(exchange.house.publishing.list_pages, request)
+    return exchange.relay(exchange.services.publishing.list_pages, request)
 
 
 @endpoint(
@@ -38,7 +38,7 @@ def list_pages(exchange: Exchange, request: ListPages) -> PageList:
 )
 def get_page(exchange: Exchange, request: GetPage) -> PageView:
     """One page."""
-    return PageView(page=exchange.relay(exchange.house.publishing.get_page, request))
+    return PageView(page=exchange.relay(exchange.services.publishing.get_page, request))
 
 
 @endpoint(
@@ -47,7 +47,7 @@ def get_page(exchange: Exchange, request: GetPage) -> PageView:
 )  # fmt: skip
 def check_page(exchange: Exchange, request: GetPage) -> PageHealth:
     """Whether a page's connection works now, and which permissions it lacks."""
-    return exchange.relay(exchange.house.publishing.check_page, request)
+    return exchange.relay(exchange.services.publishing.check_page, request)
 
 
 @endpoint(
@@ -56,4 +56,4 @@ def check_page(exchange: Exchange, request: GetPage) -> PageHealth:
 )  # fmt: skip
 def unlink_page(exchange: Exchange, request: UnlinkPage) -> PageUnlinked:
     """Unlink a page and give its permissions back to the platform."""
-    return exchange.relay(exchange.house.publishing.unlink_page, request)
+    return exchange.relay(exchange.services.publishing.unlink_page, request)

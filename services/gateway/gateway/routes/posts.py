@@ -40,13 +40,13 @@ from contracts.publishing import (
     ValidatePost,
     Validation,
 )
-from gateway import several
-from gateway.answers import Answer
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
-from gateway.filters import platform_code
+from gateway.http.answers import Answer
 from gateway.pipeline import await_admission
-from gateway.views import ScheduledPostView
+from gateway.routes import several_pages
+from gateway.routes.filters import platform_code
+from gateway.routes.views import ScheduledPostView
 
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
 _CONTENT = (INVALID_MEDIA_URL, UNSUPPORTED_PLATFORM, PAGE_EXPIRED)
@@ -64,10 +64,10 @@ _ENGAGEMENT_SECONDS = 20.0
 )  # fmt: skip
 def schedule_post(exchange: Exchange, request: ScheduleOnPages) -> ScheduledPostView | Answer:
     """Schedule a post, or one on each of several pages."""
-    publishing = exchange.house.publishing
+    publishing = exchange.services.publishing
     if request.page_ids is not None:
-        return several.send(exchange, request, SchedulePosts, publishing.schedule_posts)
-    single = several.fields_of(request, SchedulePost)
+        return several_pages.send(exchange, request, SchedulePosts, publishing.schedule_posts)
+    single = several_pages.fields_of(request, SchedulePost)
     return ScheduledPostView(scheduled_post=exchange.relay(publishing.schedule_post, single))
 
 
@@ -78,10 +78,10 @@ def schedule_post(exchange: Exchange, request: ScheduleOnPages) -> ScheduledPost
 )  # fmt: skip
 def publish_post(exchange: Exchange, request: PublishOnPages) -> PublishResult | Answer:
     """Publish a post at once, on one or several pages; answered when the platforms have taken it."""
-    publishing = exchange.house.publishing
+    publishing = exchange.services.publishing
     if request.page_ids is not None:
-        return several.send(exchange, request, PublishPosts, publishing.publish_posts)
-    return exchange.relay(publishing.publish_post, several.fields_of(request, PublishPost))
+        return several_pages.send(exchange, request, PublishPosts, publishing.publish_posts)
+    return exchange.relay(publishing.publish_post, several_pages.fields_of(request, PublishPost))
 
 
 @endpoint(
@@ -95,7 +95,7 @@ def publish_post(exchange: Exchange, request: PublishOnPages) -> PublishResult |
 )
 def validate_post(exchange: Exchange, request: ValidatePost) -> Validation:
     """All checks of schedule or publish; nothing is stored or counted."""
-    return exchange.relay(exchange.house.publishing.validate_post, request)
+    return exchange.relay(exchange.services.publishing.validate_post, request)
 
 
 @endpoint(
@@ -104,7 +104,7 @@ def validate_post(exchange: Exchange, request: ValidatePost) -> Validation:
 )  # fmt: skip
 def list_scheduled_posts(exchange: Exchange, request: ListScheduledPosts) -> ScheduledPostList:
     """Scheduled posts, soonest first."""
-    return exchange.relay(exchange.house.publishing.list_scheduled_posts, request)
+    return exchange.relay(exchange.services.publishing.list_scheduled_posts, request)
 
 
 @endpoint(
@@ -114,7 +114,7 @@ def list_scheduled_posts(exchange: Exchange, request: ListScheduledPosts) -> Sch
 def get_scheduled_post(exchange: Exchange, request: PostId) -> ScheduledPostView:
     """One scheduled post."""
     return ScheduledPostView(
-        scheduled_post=exchange.relay(exchange.house.publishing.get_scheduled_post, request)
+        scheduled_post=exchange.relay(exchange.services.publishing.get_scheduled_post, request)
     )
 
 
@@ -125,7 +125,7 @@ def get_scheduled_post(exchange: Exchange, request: PostId) -> ScheduledPostView
 )  # fmt: skip
 def edit_post(exchange: Exchange, request: EditPost) -> ScheduledPostView:
     """Reschedule or edit a queued or held post; a held one stays held."""
-    return ScheduledPostView(scheduled_post=exchange.relay(exchange.house.publishing.edit_post, request))
+    return ScheduledPostView(scheduled_post=exchange.relay(exchange.services.publishing.edit_post, request))
 
 
 @endpoint(
@@ -134,7 +134,7 @@ def edit_post(exchange: Exchange, request: EditPost) -> ScheduledPostView:
 )  # fmt: skip
 def cancel_post(exchange: Exchange, request: PostId) -> Cancelled:
     """Cancel a queued or held post."""
-    return exchange.relay(exchange.house.publishing.cancel_post, request)
+    return exchange.relay(exchange.services.publishing.cancel_post, request)
 
 
 @endpoint(
@@ -143,7 +143,7 @@ def cancel_post(exchange: Exchange, request: PostId) -> Cancelled:
 )  # fmt: skip
 def retry_post(exchange: Exchange, request: PostId) -> ScheduledPostView:
     """Queue a failed post again."""
-    return ScheduledPostView(scheduled_post=exchange.relay(exchange.house.publishing.retry_post, request))
+    return ScheduledPostView(scheduled_post=exchange.relay(exchange.services.publishing.retry_post, request))
 
 
 @endpoint(
@@ -152,7 +152,7 @@ def retry_post(exchange: Exchange, request: PostId) -> ScheduledPostView:
 )  # fmt: skip
 def release_held_posts(exchange: Exchange, request: ReleasePosts) -> PostsReleased:
     """Queue held posts again: some, those of one maker, or all."""
-    return exchange.relay(exchange.house.publishing.release_held_posts, request)
+    return exchange.relay(exchange.services.publishing.release_held_posts, request)
 
 
 @endpoint(
@@ -161,7 +161,7 @@ def release_held_posts(exchange: Exchange, request: ReleasePosts) -> PostsReleas
 )  # fmt: skip
 def cancel_held_posts(exchange: Exchange, request: HeldPosts) -> HeldPostsCancelled:
     """Cancel held posts: some, those of one maker, or all."""
-    return exchange.relay(exchange.house.publishing.cancel_held_posts, request)
+    return exchange.relay(exchange.services.publishing.cancel_held_posts, request)
 
 
 @endpoint(
@@ -172,7 +172,7 @@ def list_published_posts(exchange: Exchange, request: ListPublishedPosts) -> Pub
     """Published posts, newest first."""
     if request.platform is not None:
         request = msgspec.structs.replace(request, platform=platform_code(request.platform))
-    return exchange.relay(exchange.house.publishing.list_published_posts, request)
+    return exchange.relay(exchange.services.publishing.list_published_posts, request)
 
 
 @endpoint(
@@ -183,4 +183,4 @@ def list_published_posts(exchange: Exchange, request: ListPublishedPosts) -> Pub
 def get_engagement(exchange: Exchange, request: PostId) -> Engagement:
     """Live likes, comments and shares (FB and IG)."""
     await_admission(exchange)  # a limited token makes no call to a platform
-    return exchange.relay(exchange.house.publishing.get_engagement, request)
+    return exchange.relay(exchange.services.publishing.get_engagement, request)

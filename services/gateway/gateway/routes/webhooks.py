@@ -20,7 +20,7 @@ from contracts.webhooks import (
 )
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
-from gateway.filters import check_brands
+from gateway.routes.filters import check_brands
 
 _SCOPE = "manage:webhooks"
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
@@ -31,7 +31,7 @@ _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
 )  # fmt: skip
 def list_webhooks(exchange: Exchange, request: ListSubscriptions) -> SubscriptionList:
     """Subscriptions within the token's reach, newest first."""
-    return exchange.relay(exchange.house.webhooks.list_subscriptions, request)
+    return exchange.relay(exchange.services.webhooks.list_subscriptions, request)
 
 
 @endpoint(
@@ -41,7 +41,7 @@ def list_webhooks(exchange: Exchange, request: ListSubscriptions) -> Subscriptio
 def create_webhook(exchange: Exchange, request: CreateSubscription) -> CreatedSubscription:
     """Subscribe a URL to events; the signing secret is shown this once."""
     check_brands(exchange, request.brand_ids)
-    return exchange.relay(exchange.house.webhooks.create_subscription, request)
+    return exchange.relay(exchange.services.webhooks.create_subscription, request)
 
 
 @endpoint(
@@ -49,7 +49,7 @@ def create_webhook(exchange: Exchange, request: CreateSubscription) -> CreatedSu
 )  # fmt: skip
 def get_webhook(exchange: Exchange, request: SubscriptionId) -> Subscription:
     """One subscription."""
-    return exchange.relay(exchange.house.webhooks.get_subscription, request)
+    return exchange.relay(exchange.services.webhooks.get_subscription, request)
 
 
 @endpoint(
@@ -60,7 +60,7 @@ def edit_webhook(exchange: Exchange, request: EditSubscription) -> Subscription:
     """Change a subscription; the fields that are not sent stay."""
     if request.brand_ids is not UNSET:
         check_brands(exchange, request.brand_ids)
-    return exchange.relay(exchange.house.webhooks.edit_subscription, request)
+    return exchange.relay(exchange.services.webhooks.edit_subscription, request)
 
 
 @endpoint(
@@ -69,7 +69,7 @@ def edit_webhook(exchange: Exchange, request: EditSubscription) -> Subscription:
 )  # fmt: skip
 def delete_webhook(exchange: Exchange, request: SubscriptionId) -> SubscriptionDeleted:
     """Remove a subscription; what waits to be delivered to it is dropped."""
-    return exchange.relay(exchange.house.webhooks.delete_subscription, request)
+    return exchange.relay(exchange.services.webhooks.delete_subscription, request)
 
 
 @endpoint(
@@ -78,7 +78,7 @@ def delete_webhook(exchange: Exchange, request: SubscriptionId) -> SubscriptionD
 )  # fmt: skip
 def enable_webhook(exchange: Exchange, request: SubscriptionId) -> Subscription:
     """Enable a subscription that failures have disabled."""
-    return exchange.relay(exchange.house.webhooks.enable_subscription, request)
+    return exchange.relay(exchange.services.webhooks.enable_subscription, request)
 
 
 @endpoint(
@@ -87,7 +87,7 @@ def enable_webhook(exchange: Exchange, request: SubscriptionId) -> Subscription:
 )  # fmt: skip
 def send_test_event(exchange: Exchange, request: SubscriptionId) -> Delivery:
     """Deliver a test event, `webhook.test`; it is not counted."""
-    return exchange.relay(exchange.house.webhooks.send_test, request)
+    return exchange.relay(exchange.services.webhooks.send_test, request)
 
 
 @endpoint(
@@ -96,7 +96,7 @@ def send_test_event(exchange: Exchange, request: SubscriptionId) -> Delivery:
 )  # fmt: skip
 def rotate_webhook_secret(exchange: Exchange, request: SubscriptionId) -> RotatedSecret:
     """Make a new signing secret, shown this once; for 24 hours deliveries are signed with both."""
-    return exchange.relay(exchange.house.webhooks.rotate_secret, request)
+    return exchange.relay(exchange.services.webhooks.rotate_secret, request)
 
 
 @endpoint(
@@ -105,7 +105,7 @@ def rotate_webhook_secret(exchange: Exchange, request: SubscriptionId) -> Rotate
 )  # fmt: skip
 def list_deliveries(exchange: Exchange, request: ListDeliveries) -> DeliveryList:
     """Deliveries of the last 30 days with each of their attempts, newest first."""
-    return exchange.relay(exchange.house.webhooks.list_deliveries, request)
+    return exchange.relay(exchange.services.webhooks.list_deliveries, request)
 
 
 @endpoint(
@@ -114,4 +114,4 @@ def list_deliveries(exchange: Exchange, request: ListDeliveries) -> DeliveryList
 )  # fmt: skip
 def replay_delivery(exchange: Exchange, request: ReplayDelivery) -> Delivery:
     """Deliver an event once more, under the same event id."""
-    return exchange.relay(exchange.house.webhooks.replay_delivery, request)
+    return exchange.relay(exchange.services.webhooks.replay_delivery, request)

@@ -14,9 +14,9 @@ from chassis.db.database import Database
 from contracts import errors, quota, webhooks
 from contracts.errors import ApiError
 from contracts.publishing import PageResult, PageResults
-from gateway import sealing
-from gateway.answers import Answer
-from gateway.idempotency import IdempotencyKeys, Verdict, fingerprint_of
+from gateway.http.answers import Answer
+from gateway.idempotency import sealing
+from gateway.idempotency.keys import IdempotencyKeys, Verdict, fingerprint_of
 
 PUBLISH = "/api/v1/posts/publish"
 BODY = {"page_id": "pag_1", "message": "Hello"}

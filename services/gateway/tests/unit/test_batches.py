@@ -10,9 +10,9 @@ import msgspec
 from contracts.accounts import RecordUse
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from gateway.admission import Refunds
-from gateway.arrivals import Arrivals
-from gateway.use_batches import UseBatches
+from gateway.admission.refunds import Refunds
+from gateway.auth.token_usage import TokenUsage
+from gateway.http.slow_clients import Arrivals
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 CALLER = Caller(account_id="usr_1", user_id="usr_1", operation_id="op_1")
@@ -20,11 +20,11 @@ CALLER = Caller(account_id="usr_1", user_id="usr_1", operation_id="op_1")
 
 def test_uses_are_counted_per_token_and_sent_once() -> None:
     sent: list[RecordUse] = []
-    uses = UseBatches(sent.append)
+    token_usage = TokenUsage(sent.append)
     for token in ("a", "b", "a"):
-        uses.note(token, AT)
-    uses.flush()
-    uses.flush()
+        token_usage.note(token, AT)
+    token_usage.flush()
+    token_usage.flush()
     assert [[(use.token_id, use.count) for use in batch.uses] for batch in sent] == [[("a", 2), ("b", 1)]]
 
 
@@ -37,12 +37,12 @@ def test_uses_that_could_not_be_sent_are_sent_with_the_next() -> None:
             raise ApiError(SERVICE_UNAVAILABLE)
         sent.append(batch)
 
-    uses = UseBatches(record)
-    uses.note("a", AT)
-    uses.flush()
-    uses.note("a", AT)
+    token_usage = TokenUsage(record)
+    token_usage.note("a", AT)
+    token_usage.flush()
+    token_usage.note("a", AT)
     away = False
-    uses.flush()
+    token_usage.flush()
     assert [use.count for use in sent[0].uses] == [2]
 
 

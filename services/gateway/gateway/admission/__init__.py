@@ -1,0 +1,1 @@
+"""Quota's verdict on each request, and month units given back."""

@@ -1,0 +1,1 @@
+"""Who a token belongs to, and when it was used."""

@@ -1,0 +1,70 @@
+"""The page behind the link in a verification mail: its words. Pure."""
+
+from contracts.accounts import Verification
+from contracts.errors import NOT_FOUND, RATE_LIMITED, VALIDATION_ERROR, ApiError
+from gateway.browser.page import BrowserPage, Form
+from gateway.http.answers import Answer
+
+_FORM = Form(
+    {},
+    (("decision", "confirm", "Confirm the address"), ("decision", "delete", "I did not sign up: delete it")),
+    asks_for="Password that you chose at sign-up",
+)
+
+
+def of(verification: Verification) -> Answer:
+    """Asks for the password; or says that the address is confirmed."""
+    if verification.verified:
+        text = f"{verification.email} is confirmed. You can close this window."
+        return _told(200, "verified", "Your address is confirmed", text)
+    page = BrowserPage(
+        status=200,
+        outcome="verify",
+        title="Confirm your e-mail address?",
+        texts=(
+            f"Somebody signed up for an account with {verification.email}.",
+            "If it was you, enter the password that you chose then. If it was not you, delete the account: nothing is "
+            "lost.",
+        ),
+        form=_FORM,
+    )
+    return page.answer()
+
+
+def of_refused(verification: Verification) -> Answer:
+    """After the owner of the mailbox has said that the sign-up was somebody else's."""
+    if verification.verified:
+        text = f"{verification.email} was confirmed before, so the account was not deleted. Write to the operator."
+        return _told(400, "failed", "The account is still there", text)
+    text = f"The account with {verification.email} is deleted. You can close this window."
+    return _told(200, "deleted", "The account is deleted", text)
+
+
+def of_error(error: ApiError) -> Answer:
+    """The link is none of ours, the password is wrong, or a service does not answer now."""
+    if error.row is NOT_FOUND:
+        text = "The link is incomplete, or its account is deleted. Copy the whole link from the mail, or sign up again."
+        return _told(404, "failed", "This link leads nowhere", text)
+    if error.row is VALIDATION_ERROR:
+        page = BrowserPage(
+            status=400,
+            outcome="failed",
+            title="That is not the password",
+            texts=(
+                "Enter the password that you chose at sign-up. If you did not sign up, delete the account: nothing is "
+                "lost.",
+            ),
+            form=_FORM,
+        )
+        return page.answer()
+    if error.row is RATE_LIMITED:
+        text = (
+            "Too many passwords were tried. Open the link again tomorrow, or ask the operator to confirm it."
+        )
+        return _told(429, "failed", "Your address is not confirmed", text)
+    text = "It could not be done just now. Load this page again in a moment."
+    return _told(error.row.http_status, "failed", "Your address is not confirmed yet", text)
+
+
+def _told(status: int, outcome: str, title: str, text: str) -> Answer:
+    return BrowserPage(status=status, outcome=outcome, title=title, texts=(text,)).answer()

@@ -1,0 +1,1 @@
+"""Idempotency keys, their table, and the answers kept for repetitions."""

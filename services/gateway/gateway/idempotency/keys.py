@@ -1,0 +1,256 @@
+"""Idempotency keys: what may run, what is answered from memory, what must wait (decisions "Idempotency").
+
+A key is claimed before the call, stands for one operation id for 24 hours, and is stored, released or
+unlocked after it. It is left locked only by a process that was killed; then the same request takes it over.
+"""
+
+import hashlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from enum import Enum
+
+import msgspec
+
+from chassis.db.database import Database
+from chassis.ids import new_id
+from contracts.errors import (
+    IDEMPOTENCY_IN_PROGRESS,
+    IDEMPOTENCY_KEY_MISMATCH,
+    INVALID_IDEMPOTENCY_KEY,
+    PLATFORM_OUTCOME_UNKNOWN,
+    POST_IN_PROGRESS,
+    SERVER_ERROR,
+    SERVICE_UNAVAILABLE,
+    ApiError,
+)
+from contracts.record import Record
+from gateway.http.answers import Answer
+from gateway.idempotency.store import Found, Kept, Store
+
+#: Spec "Request field limits".
+MAX_KEY_LENGTH = 120
+#: decisions "Idempotency": only answers that had an effect are stored.
+STORED_STATUSES = frozenset({200, 201, 202, 207})
+#: decisions "Idempotency": how long a second request waits for the first.
+WAIT_SECONDS = 10.0
+#: A lock outlives its request's deadline by this much. Our choice.
+LOCK_MARGIN_SECONDS = 2.0
+#: After these the outcome is open: the key stays bound to its operation id, so that nothing is done twice.
+#: IDEMPOTENCY_IN_PROGRESS of a service: the operation runs on there although its first call has lost its answer.
+_OUTCOME_OPEN = frozenset(
+    row.code for row in (PLATFORM_OUTCOME_UNKNOWN, SERVICE_UNAVAILABLE, SERVER_ERROR, IDEMPOTENCY_IN_PROGRESS)
+)
+_FORGET_AT_ONCE = 500
+#: Keys to be given up, and answers to be stored, when the database is back; the oldest give way, their locks run out.
+#: Our choice.
+_MOST_WAITING = 10_000
+#: Answers stored by one statement. Our choice.
+_ANSWERS_AT_ONCE = 200
+#: Seconds between looks at a running request's key: quick at first, then rarely.
+_POLLS = (0.02, 0.03, 0.05, 0.1, 0.2)
+
+_decode_headers = msgspec.json.Decoder(dict[str, str]).decode
+
+
+class Verdict(Enum):
+    #: Ours to run.
+    CLAIMED = "claimed"
+    #: Done: answer from memory.
+    STORED = "stored"
+    #: The same request runs elsewhere.
+    RUNNING = "running"
+    #: Refused, see `error`.
+    REFUSED = "refused"
+
+
+class Claim(Record):
+    """What became of a request's key."""
+
+    verdict: Verdict
+    token_id: str
+    key: str
+    fingerprint: bytes = b""
+    operation_id: str = ""
+    fence: int = 0
+    #: An earlier attempt left the key behind: its operation may have happened.
+    taken_over: bool = False
+    answer: Answer | None = None
+    error: ApiError | None = None
+
+
+def fingerprint_of(method: str, path: str, body: bytes) -> bytes:
+    """decisions: method, path and the raw body; our choice: with the query."""
+    return hashlib.sha256(b"\0".join((method.encode(), path.encode(errors="surrogateescape"), body))).digest()
+
+
+def leaves_outcome_open(error: ApiError, *, sends: bool) -> bool:
+    """Whether the operation may have happened, or may still: then its key stays bound to it."""
+    return error.code in _OUTCOME_OPEN or is_being_looked_up(error, sends=sends)
+
+
+def is_being_looked_up(error: ApiError, *, sends: bool) -> bool:
+    """Whether there is a record of the operation whose outcome is being established: it keeps its unit too.
+
+    `sends`: the call publishes or replies. To an edit or a cancellation POST_IN_PROGRESS is a plain refusal.
+    """
+    return error.code == PLATFORM_OUTCOME_UNKNOWN.code or (sends and error.code == POST_IN_PROGRESS.code)
+
+
+class IdempotencyKeys:
+    """Thread safe; all state is in the database, but for answers and errors on their way to it."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        required: bool = False,
+        sleep: Callable[[float], None] = time.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._database = database
+        self._required = required
+        self._sleep = sleep
+        self._monotonic = monotonic
+        self._waiting: deque[tuple[Claim, bool]] = deque(maxlen=_MOST_WAITING)
+        self._answers: deque[tuple[Claim, Answer]] = deque(maxlen=_MOST_WAITING)
+        self._has_answers = threading.Event()
+
+    def claim(self, token_id: str, key: str | None, fingerprint: bytes, lock_seconds: float) -> Claim | None:
+        """None: no key was sent, none is required. Never raises: a refusal waits for its turn."""
+        if key is None and not self._required:
+            return None
+        if not key or len(key) > MAX_KEY_LENGTH:
+            return _refused(token_id, key or "", ApiError(INVALID_IDEMPOTENCY_KEY))
+        try:
+            return self._claim(token_id, key, fingerprint, lock_seconds + LOCK_MARGIN_SECONDS)
+        except ApiError as error:
+            return _refused(token_id, key, error)
+
+    def await_turn(self, claim: Claim, lock_seconds: float) -> Claim:
+        """Waits until the request that runs under the key is done: its answer, or our turn. At most 10 s."""
+        end = self._monotonic() + WAIT_SECONDS
+        for pause in _polls():
+            if self._monotonic() + pause > end:
+                break
+            self._sleep(pause)
+            now = self.claim(claim.token_id, claim.key, claim.fingerprint, lock_seconds)
+            assert now is not None
+            if now.verdict is not Verdict.RUNNING:
+                return now
+        return _refused(claim.token_id, claim.key, ApiError(IDEMPOTENCY_IN_PROGRESS, retry_after_seconds=2))
+
+    def _claim(self, token_id: str, key: str, fingerprint: bytes, lock_seconds: float) -> Claim:
+        operation_id = new_id("op")
+        while True:
+            with self._database.reading() as connection:
+                store = Store(connection)
+                held = store.claim(token_id, key, fingerprint, operation_id, lock_seconds)
+                if held is not None:
+                    return Claim(
+                        verdict=Verdict.CLAIMED,
+                        token_id=token_id,
+                        key=key,
+                        fingerprint=fingerprint,
+                        operation_id=held.operation_id,
+                        fence=held.fence,
+                        taken_over=held.operation_id != operation_id,
+                    )
+                found = store.find(token_id, key)
+            claim = None if found is None else _judge(token_id, key, fingerprint, found)
+            if claim is not None:
+                return claim
+
+    def keep(self, claim: Claim, answer: Answer) -> None:
+        """Remembers the answer for repetitions: `store_answers` writes it down a moment later.
+
+        A repetition that comes sooner finds the key running, and waits. A process that is killed in between leaves
+        a locked key, like one that is killed in the middle of a request.
+        """
+        self._answers.append((claim, answer))
+        self._has_answers.set()
+
+    def store_answers(self, wait_seconds: float = 0) -> None:
+        """Writes down the answers there are; with none, waits for one. Raises ApiError SERVICE_UNAVAILABLE."""
+        if not self._has_answers.wait(wait_seconds):
+            return
+        self._has_answers.clear()
+        while self._answers:
+            batch = [self._answers.popleft() for _ in range(min(len(self._answers), _ANSWERS_AT_ONCE))]
+            try:
+                with self._database.reading() as connection:
+                    Store(connection).keep([_kept(claim, answer) for claim, answer in batch])
+            except ApiError:
+                self._answers.extendleft(reversed(batch))
+                self._has_answers.set()
+                raise
+
+    def give_up(self, claim: Claim, *, outcome_open: bool, at_once: bool = True) -> None:
+        """After an error: forget the key, or leave it bound to its operation id for the same request.
+
+        With the database away that is done when it is back: a repetition need not wait for the lock to run out.
+        `at_once`: the request has time left for it.
+        """
+        if self._waiting or not at_once or not self._has_given_up(claim, outcome_open):
+            self._waiting.append((claim, outcome_open))
+
+    def give_up_waiting(self) -> None:
+        """What could not be given up before, oldest first, until the database does not answer."""
+        for _ in range(len(self._waiting)):
+            claim, outcome_open = self._waiting.popleft()
+            if not self._has_given_up(claim, outcome_open):
+                self._waiting.appendleft((claim, outcome_open))
+                return
+
+    def _has_given_up(self, claim: Claim, outcome_open: bool) -> bool:
+        try:
+            with self._database.reading() as connection:
+                store = Store(connection)
+                (store.unlock if outcome_open else store.release)(claim.token_id, claim.key, claim.fence)
+        except ApiError:
+            return False
+        return True
+
+    def forget_old(self) -> int:
+        """Removes keys older than 24 hours, a few at a time; returns how many."""
+        removed = 0
+        while True:
+            with self._database.reading() as connection:
+                count = Store(connection).forget_old(_FORGET_AT_ONCE)
+            removed += count
+            if count < _FORGET_AT_ONCE:
+                return removed
+
+
+def _kept(claim: Claim, answer: Answer) -> Kept:
+    return Kept(
+        claim.token_id,
+        claim.key,
+        claim.fence,
+        status=answer.status,
+        headers=msgspec.json.encode(answer.headers),
+        body=answer.whole,
+    )
+
+
+def _judge(token_id: str, key: str, fingerprint: bytes, found: Found) -> Claim | None:
+    """What a key that is not ours means; None: it came free this moment."""
+    if found.fingerprint != fingerprint:
+        return _refused(token_id, key, ApiError(IDEMPOTENCY_KEY_MISMATCH))
+    if found.status is not None:
+        answer = Answer(found.status, found.body, _decode_headers(found.headers))
+        return Claim(verdict=Verdict.STORED, token_id=token_id, key=key, answer=answer)
+    if found.locked:
+        return Claim(verdict=Verdict.RUNNING, token_id=token_id, key=key, fingerprint=fingerprint)
+    return None
+
+
+def _refused(token_id: str, key: str, error: ApiError) -> Claim:
+    return Claim(verdict=Verdict.REFUSED, token_id=token_id, key=key, error=error)
+
+
+def _polls() -> Iterator[float]:
+    yield from _POLLS
+    while True:
+        yield _POLLS[-1]

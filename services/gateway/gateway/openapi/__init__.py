@@ -1,0 +1,1 @@
+"""/openapi.json, generated from the endpoint rows and the contracts' records."""

@@ -1,0 +1,147 @@
+"""One post on each of several pages (decisions "page_ids"): a month unit and an operation for each, and one answer.
+
+The door took the call's own unit: it is the first page's, whose operation is the call's. What each page may say,
+publishing judges.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from contracts import plans
+from contracts.errors import ERRORS, MONTHLY_QUOTA_EXCEEDED, NOT_FOUND, ApiError, invalid
+from contracts.publishing import PageResult, PageResults, PagesOfPost, PlannedPage, PublishPosts
+from contracts.quota import ChargeUnit, ChargeUnits
+from gateway.admission.refunds import makes_nothing
+from gateway.exchange import Exchange
+from gateway.http.answers import Answer, success
+from gateway.http.request_reader import ID
+from gateway.idempotency.keys import is_being_looked_up, leaves_outcome_open
+
+_BUCKET = "publishes"
+
+
+def fields_of(request: msgspec.Struct, record: type[Any], **more: Any) -> Any:
+    """A record with what it shares with the request, and more."""
+    names = set(record.__struct_fields__) & set(request.__struct_fields__)
+    return record(**{name: getattr(request, name) for name in names} | more)
+
+
+def send(
+    exchange: Exchange, request: PagesOfPost, record: type[PublishPosts], method: Callable[..., PageResults]
+) -> Answer:
+    """Has a post made on every page that has a month unit: 201 if all went, 207 if some did.
+
+    Raises what breaks a rule on any page; if none went, the first error, or before it one whose outcome is open. With a
+    key, before all, the outage that a page met: the same key then does the rest, where a stored 207 would never change.
+    """
+    pages = _charge(exchange, _planned(exchange, request.page_ids or ()))
+    try:
+        answer = exchange.ask(method, fields_of(request, record, pages=pages))
+    except ApiError as problem:
+        if makes_nothing(exchange, problem):
+            _give_back(exchange, [page for page in pages[1:] if page.goes])
+        raise
+    by_page = {result.page_id: result for result in answer.results}
+    results = [by_page.get(page.page_id) or _over_quota(exchange, page) for page in pages]
+    errors = {result.page_id: error for result in results if (error := _error_of(result)) is not None}
+    refused = [page_id for page_id in errors if makes_nothing(exchange, errors[page_id])]
+    _give_back(exchange, [page for page in pages if page.goes and page.page_id in refused])
+    exchange.meter = ""  # the first page's unit went back with the others', or stays with its post
+    cut_short = _cut_short(errors.values()) if exchange.claim is not None else None
+    if cut_short is not None:
+        raise cut_short
+    if len(errors) == len(pages):
+        raise _telling(list(errors.values()))
+    signed = tuple(_signed(exchange, result) for result in results)
+    return success(207 if errors else 201, PageResults(results=signed), exchange.headers)
+
+
+def _planned(exchange: Exchange, page_ids: Sequence[str]) -> list[PlannedPage]:
+    if len(set(page_ids)) < len(page_ids):
+        raise invalid("page_ids", "Names a page more than once")
+    if not all(map(ID.fullmatch, page_ids)):  # they become parts of keys, which have a greatest length
+        raise ApiError(NOT_FOUND, field="page_ids")
+    own = exchange.caller.operation_id
+    return [
+        PlannedPage(page_id=page_id, operation_id=f"{own}_{page_id}" if number else str(own))
+        for number, page_id in enumerate(page_ids)
+    ]
+
+
+def _charge(exchange: Exchange, pages: list[PlannedPage]) -> tuple[PlannedPage, ...]:
+    """A month unit for each page but the first; those that get none do not go. A repeat finds its units taken.
+
+    Units that quota took although its answer was lost come back when it asks what their calls have made.
+    """
+    caller = exchange.caller
+    if caller.sandbox or len(pages) == 1:
+        return tuple(pages)
+    units = [
+        ChargeUnit(
+            account_id=caller.account_id,
+            tier=caller.tier,
+            bucket=_BUCKET,
+            operation_id=page.operation_id,
+            try_number=caller.try_number,
+        )
+        for page in pages[1:]
+    ]
+    charged = exchange.ask(exchange.services.quota.charge_units, ChargeUnits(units=tuple(units)))
+    goes = (True, *charged.allowed)
+    return tuple(
+        msgspec.structs.replace(page, goes=bool(allowed)) for page, allowed in zip(pages, goes, strict=True)
+    )
+
+
+def _give_back(exchange: Exchange, pages: Sequence[PlannedPage]) -> None:
+    callers = [msgspec.structs.replace(exchange.caller, operation_id=page.operation_id) for page in pages]
+    exchange.services.refunds.give_back(callers, waits=exchange.has_time)
+
+
+def _over_quota(exchange: Exchange, page: PlannedPage) -> PageResult:
+    now = exchange.services.clock.now()
+    resets_at = _month_after(now)
+    error = ApiError(
+        MONTHLY_QUOTA_EXCEEDED,
+        bucket=_BUCKET,
+        limit=getattr(plans.PLANS[exchange.caller.tier], _BUCKET),
+        resets_at=resets_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        retry_after_seconds=max(1, int((resets_at - now).total_seconds())),
+    )
+    body = {"error": error.message, "code": error.code, **error.extras}
+    return PageResult(page_id=page.page_id, status=error.row.http_status, error=body)
+
+
+def _signed(exchange: Exchange, result: PageResult) -> PageResult:
+    """Every error body carries request_id (decisions), a page's too."""
+    if result.error is None:
+        return result
+    return msgspec.structs.replace(result, error=result.error | {"request_id": exchange.request_id})
+
+
+def _month_after(now: datetime) -> datetime:
+    first = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    return first.replace(year=now.year + now.month // 12, month=now.month % 12 + 1)
+
+
+def _error_of(result: PageResult) -> ApiError | None:
+    if result.error is None:
+        return None
+    extras = {name: value for name, value in result.error.items() if name not in ("error", "code")}
+    return ApiError(ERRORS[result.error["code"]], result.error["error"], **extras)
+
+
+def _cut_short(errors: Iterable[ApiError]) -> ApiError | None:
+    """What a page met of which nobody knows whether it went, and nobody is finding out."""
+    for error in errors:
+        if leaves_outcome_open(error, sends=True) and not is_being_looked_up(error, sends=True):
+            return error
+    return None
+
+
+def _telling(errors: list[ApiError]) -> ApiError:
+    """What the whole call is refused with. An open outcome keeps the key bound: nothing is sent twice."""
+    return next((error for error in errors if leaves_outcome_open(error, sends=True)), errors[0])
