@@ -1,4 +1,4 @@
-"""`python -m gateway`: gunicorn with green threads, as `config.py` says."""
+"""`python -m gateway` runs gunicorn with green threads and the settings of `config.py`."""
 
 # The patch comes before every other import: a module imported earlier would keep blocking sockets and locks.
 from chassis.runtime import green
@@ -35,7 +35,7 @@ class Server(BaseApplication):  # type: ignore[misc]
     def load(self) -> Flask:
         services = Services(self._config)
         services.check_clock()
-        services.start_chores()
+        services.start_tasks()
         telemetry.start("gateway", TelemetryConfig.from_env())
         watch_connections(services.database, "gateway")
         self._services.append(services)

@@ -1,7 +1,8 @@
-"""The Flask application: a route per endpoint row, health, and answers turned into HTTP."""
+"""The Flask application: a route for each endpoint, health checks, and answers turned into HTTP."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
+from typing import Any
 
 import structlog
 from flask import Flask, Response, request
@@ -14,6 +15,7 @@ from gateway.endpoint import Endpoint
 from gateway.exchange import Exchange, request_id_of
 from gateway.http.answers import Answer, encode, refusal
 from gateway.http.streams import discard_rest
+from gateway.openapi.description import describe
 from gateway.routes import ENDPOINTS
 from gateway.services import Services
 
@@ -23,7 +25,8 @@ View = Callable[..., Response]
 
 
 def create_app(services: Services) -> Flask:
-    """One per process."""
+    """Makes the application of a process, and the description of its endpoints."""
+    services.description = _description(services.config.idempotency_key_required)
     app = Flask(__name__, static_folder=None)
     app.url_map.merge_slashes = False  # an unknown path is a 404, not a redirect
     for endpoint in ENDPOINTS:
@@ -33,6 +36,12 @@ def create_app(services: Services) -> Flask:
     app.add_url_rule("/readyz", "readyz", _readyz(services), provide_automatic_options=False)
     app.register_error_handler(HTTPException, _refuse)
     return app
+
+
+@cache
+def _description(key_required: bool) -> dict[str, Any]:
+    """Made once, at start: it takes a tenth of a second."""
+    return describe(ENDPOINTS, key_required=key_required)
 
 
 def _add(app: Flask, endpoint: Endpoint, view: View) -> None:
@@ -48,14 +57,14 @@ def _add(app: Flask, endpoint: Endpoint, view: View) -> None:
 
 
 def paths_of(endpoint: Endpoint) -> tuple[str, ...]:
-    """The base path's root answers with and without its slash."""
+    """The paths of an endpoint; the root answers with and without its slash."""
     if endpoint.outside:
         return (endpoint.rule,)
     return (f"{BASE_PATH}/", BASE_PATH) if endpoint.path == "/" else (BASE_PATH + endpoint.rule,)
 
 
 def _add_options(app: Flask) -> None:
-    """OPTIONS on every path: what it takes."""
+    """Answers OPTIONS on every path with its methods."""
     methods: dict[str, set[str]] = {}
     for rule in list(app.url_map.iter_rules()):
         methods.setdefault(rule.rule, {"OPTIONS"}).update(rule.methods or ())
@@ -90,10 +99,10 @@ def _view(services: Services, endpoint: Endpoint) -> View:
 
 
 def _log(exchange: Exchange, answer: Answer) -> None:
-    """Writes and refusals always; reads that went well when asked for (a line costs a tenth of a read)."""
-    tell = log.info if exchange.is_write or answer.status >= 400 else log.debug
+    """Logs writes and refusals; successful reads only at level debug, because a line costs a tenth of a read."""
+    write_line = log.info if exchange.is_write or answer.status >= 400 else log.debug
     endpoint, token = exchange.endpoint, exchange.authenticated and exchange.authenticated.token.id
-    tell(
+    write_line(
         "request",
         request_id=exchange.request_id,
         method=endpoint.method,
@@ -104,7 +113,7 @@ def _log(exchange: Exchange, answer: Answer) -> None:
 
 
 def _identity_headers(exchange: Exchange) -> list[tuple[str, str]]:
-    """Spec "Authentication", response headers: on refusals too, as far as they are known."""
+    """Spec "Authentication", response headers: on errors too, as far as they are known."""
     headers: list[tuple[str, str]] = []
     if exchange.authenticated is not None:
         caller, token = exchange.authenticated.caller, exchange.authenticated.token
@@ -128,14 +137,16 @@ def _response(answer: Answer, request_id: str, more: list[tuple[str, str]] | Non
 
 
 def _refuse(error: HTTPException) -> Response:
-    """What Flask refuses: hosts that are none, unknown paths and wrong methods, with or without a token."""
+    """Answers what Flask refuses, with or without a token: invalid hosts, unknown paths, wrong methods."""
     request_id = request_id_of(request.environ)
     if isinstance(error, MethodNotAllowed):
         answer = refusal(ApiError(METHOD_NOT_ALLOWED), request_id)
         answer.headers["Allow"] = ", ".join(sorted(error.valid_methods or ()))
         return _response(answer, request_id)
     if isinstance(error, BadRequest):
-        return _response(refusal(invalid("request", "The Host header names no host"), request_id), request_id)
+        return _response(
+            refusal(invalid("request", "The Host header is not a valid host"), request_id), request_id
+        )
     row = NOT_FOUND if isinstance(error, NotFound) else SERVER_ERROR
     return _response(refusal(ApiError(row), request_id), request_id)
 

@@ -1,6 +1,6 @@
-"""The services' clock as the gateway sees it: local time plus the difference to database time.
+"""The services' clock in the gateway: local time plus its difference from database time.
 
-Token expiry is looked at on every request; asking the database each time would make it a part of every read.
+Every request checks when its token expires; asking the database each time would add a query to every read.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -10,7 +10,7 @@ from chassis.db.database import Database
 
 
 class GatewayClock:
-    """With the database away the last known difference stays in use."""
+    """While the database is away, the last known difference stays in use."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -20,6 +20,6 @@ class GatewayClock:
         return datetime.now(UTC) + self._ahead
 
     def measure(self) -> None:
-        """Raises ApiError SERVICE_UNAVAILABLE when the database is away."""
+        """Measures the difference. Raises ApiError SERVICE_UNAVAILABLE when the database is away."""
         with self._database.reading() as connection:
             self._ahead = clock.now(connection) - datetime.now(UTC)

@@ -11,37 +11,37 @@ class Config(Record):
 
     amqp_url: str
     database_url: str
-    #: What calls are signed by.
+    #: Signs the calls to services.
     signatures: Signatures = Signatures("gateway")
     host: str = "127.0.0.1"
     port: int = 8000
     #: gunicorn: processes, and connections (green threads) at once in each.
     workers: int = 2
     connections: int = 1000
-    #: How long requests that run may still take when the process is told to stop: more than any body and its route's
-    #: deadline.
+    #: How long running requests may still take after the process was told to stop: longer than reading any body and the
+    #: longest deadline of a route.
     graceful_seconds: int = 140
     database_pool_size: int = 8
     log_level: str = "info"
     clock_shift_allowed: bool = False
-    #: decisions "IP allowlist": proxies in front whose X-Forwarded-For entry is believed.
+    #: decisions "IP allowlist": number of proxies in front whose X-Forwarded-For entries are trusted.
     trusted_proxy_hops: int = 0
-    #: decisions "Idempotency": refuse POST, PATCH and DELETE without a key.
+    #: decisions "Idempotency": refuses POST, PATCH and DELETE without a key.
     idempotency_key_required: bool = False
-    #: A change is told by broadcast at once; this bounds a broadcast that was missed.
+    #: Changes are broadcast at once; this limits the effect of a broadcast that was missed.
     caller_cache_seconds: float = 10.0
-    #: The head of a request must have arrived within it, then its body; an idle connection is closed after it.
+    #: Within this the head of a request must arrive, then its body; idle connections are closed after it.
     read_seconds: float = 15.0
-    #: Files going through each process at once, in and out: each holds up to a megabyte.
+    #: Transfers at once in each process, in and out; each holds up to a megabyte of memory.
     uploads_at_once: int = 24
     downloads_at_once: int = 64
-    #: Of files whose size is not known beforehand, in each process: times `workers` it has to fit into TMPDIR.
+    #: Temporary files of uploads of unknown size, in each process; times `workers` it must fit into TMPDIR.
     upload_spool_bytes: int = 384 * 2**20
-    #: The services that must answer before /readyz says so.
+    #: The services that must answer for /readyz to be 200.
     services: tuple[str, ...] = ("accounts", "quota", "publishing", "media", "ai", "webhooks")
     token_prefixes: tuple[str, ...] = (LIVE_PREFIX, SANDBOX_PREFIX, DEFAULT_LEGACY_PREFIX)
     documentation_url: str = "/api/v1/openapi.json"
-    #: Whether clients reach the gateway by HTTPS (PUBLIC_BASE_URL): its cookies are then for HTTPS alone.
+    #: Whether PUBLIC_BASE_URL is HTTPS: cookies are then sent over HTTPS only.
     is_https: bool = False
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The `@endpoint` row, one per operation: routing, identity, metering, reading and /openapi.json follow."""
+"""`@endpoint` declares one operation of the API; routing, admission, validation and /openapi.json follow from it."""
 
 import re
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from contracts.errors import ApiError, ErrorRow
 from contracts.record import Nothing
 from gateway.http.request_reader import Reader
 
-#: Total time of one request, calls included. Our choice.
+#: Time for one request, its calls to services included. Our choice.
 DEADLINE_SECONDS = 10.0
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -24,33 +24,32 @@ class Endpoint:
     path: str
     handler: Callable[[Any, Any], Any]
     summary: str
-    #: The scope a token must hold; None: any valid token.
+    #: The scope that the token must hold; None: any valid token.
     scope: str | None
-    #: The month bucket a call uses: reads, publishes, replies, writes, or "" for minute and day alone.
+    #: The monthly bucket that a call counts in: reads, publishes, replies or writes; "": per minute and day only.
     meter: str
     request: type
-    #: bytes: a file, and all that partial and conditional requests bring with them; str: a page for people; None: an
-    #: empty answer.
+    #: A record; bytes: a file, with ranges and conditional requests; str: an HTML page; None: an empty answer.
     result: type | None
     status: int
-    #: Whether an Idempotency-Key is honoured.
+    #: Whether it takes an Idempotency-Key.
     idempotent: bool
     deadline_seconds: float
-    #: What it may refuse with besides what every endpoint may.
+    #: Its errors besides those of every endpoint.
     errors: tuple[ErrorRow, ...]
-    #: False: no token is asked for, nothing is counted.
+    #: False: it needs no token, and nothing is counted.
     token: bool
-    #: Not below the base path.
+    #: Whether its path is not below the base path.
     outside: bool
-    #: A multipart body that the handler reads as it arrives.
+    #: Whether the handler reads a multipart body itself, as it arrives.
     streams: bool
-    #: Of its answers, besides those that every answer has.
+    #: Headers of its answers besides those of every answer.
     headers: tuple[str, ...]
-    #: Its answer holds a secret that is shown once: what is kept of it for repetitions is sealed.
+    #: Whether its answer shows a secret: the answer is then kept for repetitions in encrypted form.
     tells_secret: bool
-    #: What a request about several things gets: all with `status`, some with 207.
+    #: The result of a request about several things: with `status` if all succeeded, with 207 if some did.
     several: type | None
-    #: Called when it refuses one who holds the scope and whom quota let in: for headers that refusals have too.
+    #: Adds headers to an error, if the caller holds the scope and quota has admitted the call.
     on_refusal: Callable[[Any, ApiError], None] | None
     reader: Reader = field(init=False)
 
@@ -64,7 +63,7 @@ class Endpoint:
 
     @property
     def rule(self) -> str:
-        """The path as Flask writes it."""
+        """The path in Flask's syntax."""
         return _PLACEHOLDER.sub(r"<\1>", self.path)
 
 
@@ -88,7 +87,7 @@ def endpoint(
     several: type | None = None,
     on_refusal: Callable[[Any, ApiError], None] | None = None,
 ) -> Callable[[Callable[[Any, Any], Any]], Endpoint]:
-    """Turns a handler `(exchange, request) -> result` into its row. Writes take keys unless it says no."""
+    """Turns a handler `(exchange, request) -> result` into its `Endpoint`. Writes take idempotency keys by default."""
 
     def row(handler: Callable[[Any, Any], Any]) -> Endpoint:
         return Endpoint(

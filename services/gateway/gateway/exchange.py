@@ -1,57 +1,47 @@
-"""One request on its way through the pipeline: what is known of it so far."""
+"""One request on its way through the pipeline, and what is known about it so far."""
 
 import re
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from chassis.ids import new_id
 from contracts.accounts import Authenticated
 from contracts.caller import Caller
+from contracts.errors import ApiError
 from contracts.quota import Admitted
 from gateway.admission.batcher import PendingAdmission
+from gateway.admission.limits import refusal_of
 from gateway.endpoint import Endpoint
 from gateway.http.client_address import Address, client_address
-from gateway.idempotency.keys import Claim
-
-if TYPE_CHECKING:
-    from gateway.services import Services
+from gateway.idempotency.keys import Claim, leaves_outcome_open
+from gateway.remote import remote
+from gateway.services import Services
 
 #: decisions "X-Request-Id of a caller"; anything else is replaced.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 
-#: With less of its time left a request has its unit and key given up in the background. Our choice.
+#: A failed request with less time left than this returns its unit and its key in the background. Our choice: as long as
+#: a refund may take.
 _TIME_TO_GIVE_UP_SECONDS = 2.0
 
+Request = TypeVar("Request")
 Result = TypeVar("Result")
 
 
 class Exchange:
-    """Created per request; steps fill it in, handlers use `caller`, `services` and `ask`."""
+    """Created per request. The pipeline's steps fill it in; handlers use `caller`, `services`, `ask` and `relay`."""
 
     __slots__ = (
-        "_deadline",
-        "admission",
-        "admitted",
-        "authenticated",
-        "body",
-        "caller",
-        "claim",
-        "endpoint",
-        "environ",
-        "handled",
-        "headers",
-        "meter",
-        "path_values",
-        "request_id",
-        "services",
+        "_deadline", "admission", "admitted", "authenticated", "body", "caller", "claim", "endpoint", "environ",
+        "handled", "headers", "meter", "path_values", "request_id", "services",
     )  # fmt: skip
 
     def __init__(
         self,
-        services: "Services",
+        services: Services,
         endpoint: Endpoint,
         environ: Mapping[str, Any],
         path_values: Mapping[str, str],
@@ -62,30 +52,32 @@ class Exchange:
         self.path_values = path_values
         self.request_id = request_id_of(environ)
         self.body = b""
-        #: Of the answer, whether it goes well or not; kept with it for repetitions.
+        #: Headers of the answer, of errors too; kept with the answer for repetitions.
         self.headers: dict[str, str] = {}
         self.authenticated: Authenticated | None = None
         self.caller = Caller(account_id="", user_id="", request_id=self.request_id)
         self.claim: Claim | None = None
-        #: Quota's verdict on its way.
+        #: The question to quota, while its verdict is awaited.
         self.admission: PendingAdmission | None = None
         self.admitted: Admitted | None = None
-        #: The month bucket admission took a unit of; "" for none.
+        #: The monthly bucket that admission took a unit of; "" for none.
         self.meter = ""
-        #: The handler was entered: from here on an error may hide an effect.
+        #: Whether the handler was entered: after that an error may hide an effect.
         self.handled = False
         self.restart_deadline()
 
     def restart_deadline(self) -> None:
+        """Gives the request the whole of its endpoint's time from now on."""
         self._deadline = time.monotonic() + self.endpoint.deadline_seconds
 
     @property
     def remaining_seconds(self) -> float:
+        """Time until the deadline, never zero."""
         return max(self._deadline - time.monotonic(), 0.001)
 
     @property
     def has_time(self) -> bool:
-        """Whether it may wait for the unit and the key of a failed call to be given up, and still answer in time."""
+        """Whether the request can wait for its unit and key to be returned, and still answer in time."""
         return self.remaining_seconds > _TIME_TO_GIVE_UP_SECONDS
 
     @property
@@ -94,7 +86,7 @@ class Exchange:
 
     @property
     def was_tried(self) -> bool:
-        """Whether an earlier try of the operation may have taken effect."""
+        """Whether an earlier try of the same operation may have taken effect."""
         return self.claim is not None and self.claim.taken_over
 
     @property
@@ -104,7 +96,7 @@ class Exchange:
 
     @property
     def identity(self) -> Authenticated:
-        """The token's owner; only where a token was asked for."""
+        """The token and its owner. Only for endpoints that require a token."""
         assert self.authenticated is not None
         return self.authenticated
 
@@ -118,23 +110,57 @@ class Exchange:
         )
 
     def act_as(self, caller: Caller, operation_id: str | None, try_number: int = 1) -> None:
-        """Sets who calls the services, and as which try of which operation."""
+        """Sets the caller of all further calls to services, and which try of which operation they are."""
         self.caller = msgspec.structs.replace(
             caller, request_id=self.request_id, operation_id=operation_id, try_number=try_number
         )
 
-    def relay(self, method: Callable[..., Result], request: object) -> Result:
-        """Calls like `ask` for an answer that only goes on: JSON as the service wrote it, not looked into."""
-        call: Any = method  # a proxy's: its type tells of the plain call alone
-        encoded = call.start(self.caller, request, timeout_seconds=self.remaining_seconds).json()
-        return cast(Result, encoded)
+    def await_admission(self) -> None:
+        """Waits for quota's verdict, if it is still on its way. Raises ApiError: the limit that was hit.
 
-    def ask(self, method: Callable[..., Result], request: object) -> Result:
-        """Calls a service within what is left of the deadline. Raises ApiError."""
-        return method(self.caller, request, timeout_seconds=self.remaining_seconds)
+        A read runs meanwhile; a handler that calls a platform, or reads the counters, calls this first.
+        """
+        if self.admission is None:
+            return
+        admission, self.admission = self.admission, None
+        self.admitted = admission.result()
+        error = refusal_of(self.admitted)
+        if error is not None:
+            self.meter = ""
+            self.services.limited_tokens.note(self.identity.token.id, self.admitted.window.resets_at)
+            raise error
+
+    def made_nothing(self, error: ApiError) -> bool:
+        """Whether `error` proves that the operation had no effect, so that its unit can be given back.
+
+        It does not when the outcome is open, or when an earlier try may have made something: in both cases quota asks
+        publishing later.
+        """
+        is_open = self.handled and leaves_outcome_open(error, sends=True)
+        return not (is_open or self.was_tried)
+
+    def ask(
+        self,
+        method: Callable[[Caller, Request], Result],
+        request: Request,
+        *,
+        timeout_seconds: float | None = None,
+    ) -> Result:
+        """Calls a service, by default within the time that the request has left. Raises ApiError."""
+        timeout_seconds = self.remaining_seconds if timeout_seconds is None else timeout_seconds
+        return remote(method)(self.caller, request, timeout_seconds=timeout_seconds)
+
+    def relay(self, method: Callable[[Caller, Request], Result], request: Request) -> Result:
+        """Calls a service for an answer that is only passed on. Raises ApiError.
+
+        What it returns is the service's JSON, not decoded; it can stand wherever the record may when an answer is
+        encoded, so it has the record's type.
+        """
+        call = remote(method).start(self.caller, request, timeout_seconds=self.remaining_seconds)
+        return cast("Result", call.json())
 
 
 def request_id_of(environ: Mapping[str, Any]) -> str:
-    """The caller's own request id when it is well-formed, else a new one."""
+    """The client's own request id if it is well-formed, else a new one."""
     offered = environ.get("HTTP_X_REQUEST_ID", "")
     return offered if _REQUEST_ID.fullmatch(offered) else new_id("req")

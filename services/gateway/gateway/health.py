@@ -1,8 +1,8 @@
-"""/healthz: the process lives. /readyz: every service behind it answers through the bus.
+"""/readyz: whether every service answers through the bus. (/healthz only says that the process lives.)
 
-Anybody may ask, so the answer is one word, and asking often costs nothing: the services are pinged at most once a
-second in each process, and everybody who asks meanwhile shares the result. Which services are away, and why, is for
-the operator alone: the log says it when it changes, `posthaste service list` asks afresh.
+Both are public, so the answer is one word, and frequent requests are cheap: each process pings the services at most
+once a second and shares the result. Only the operator learns which services are away, and why: from the log when it
+changes, or from `posthaste service list`.
 """
 
 import threading
@@ -18,15 +18,15 @@ from contracts.errors import ApiError
 
 log = structlog.get_logger()
 
-#: How long the services have to answer, all at once. Our choice.
+#: How long all services together have to answer. Our choice.
 READY_SECONDS = 2.0
-#: How long a result is shared. Our choice: as often as the fastest of the usual probes.
+#: How long a result is shared. Our choice: the interval of the fastest usual probes.
 SHARED_SECONDS = 1.0
 _SILENT = f"did not answer within {READY_SECONDS:g} s"
 
 
 class _Check:
-    """One ping of each service, under way or over. Answers come in the bus's I/O thread."""
+    """One ping of each service. Answers arrive in the bus's I/O thread."""
 
     def __init__(self, bus: Any, services: tuple[str, ...], began_at: float) -> None:
         self.began_at = began_at
@@ -44,7 +44,7 @@ class _Check:
         return self._over.is_set()
 
     def away(self, within_seconds: float) -> Mapping[str, str]:
-        """The services that do not answer, and why; waits for the others at most so long."""
+        """The services that do not answer, and why. Waits for answers, at most `within_seconds`."""
         self._over.wait(within_seconds)
         with self._lock:
             return dict(self._away)
@@ -76,17 +76,17 @@ class Readiness:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._check: _Check | None = None
-        self._told: Mapping[str, str] = {}
+        self._logged: Mapping[str, str] = {}
 
     def is_ready(self) -> bool:
-        """Answers within READY_SECONDS, whatever the services do."""
+        """Returns within READY_SECONDS, whatever the services do."""
         check = self._current()
         away = check.away(max(check.began_at + READY_SECONDS - self._monotonic(), 0))
-        self._tell(away)
+        self._log_change(away)
         return not away
 
     def _current(self) -> _Check:
-        """The check that is under way or fresh, else a new one."""
+        """The running or a recent check, else a new one."""
         with self._lock:
             now, check = self._monotonic(), self._check
             shared = SHARED_SECONDS if check is None or check.is_over else READY_SECONDS
@@ -94,12 +94,12 @@ class Readiness:
                 check = self._check = _Check(self._bus, self._services, now)
             return check
 
-    def _tell(self, away: Mapping[str, str]) -> None:
-        """Writes a line when the result has changed."""
+    def _log_change(self, away: Mapping[str, str]) -> None:
+        """Logs the result if it has changed."""
         with self._lock:
-            if away == self._told:
+            if away == self._logged:
                 return
-            self._told = away
+            self._logged = away
         if away:
             log.warning("services_away", services=dict(away))
         else:

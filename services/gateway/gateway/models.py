@@ -4,7 +4,7 @@ from sqlalchemy import Column, DateTime, Index, Integer, LargeBinary, MetaData, 
 
 metadata = MetaData()
 
-#: One row per token and idempotency key, for 24 hours. `status` is null while no answer is stored.
+#: One row per token and idempotency key, kept for 24 hours. `status` is null until the answer is stored.
 idempotency_keys = Table(
     "idempotency_keys",
     metadata,
@@ -12,12 +12,12 @@ idempotency_keys = Table(
     Column("key", String, primary_key=True),
     Column("fingerprint", LargeBinary, nullable=False),
     Column("operation_id", String, nullable=False),
-    #: Grows with every take-over: a request that lost its lock can no longer write.
+    #: Increases with every take-over, so that a request that has lost its lock cannot write.
     Column("fence", Integer, nullable=False),
-    #: Database time that is never shifted: until then the request that holds the key runs.
+    #: Until when the request that holds the key may run; real database time, never shifted.
     Column("locked_until", DateTime(timezone=True), nullable=False),
     Column("status", Integer),
-    #: JSON object of the answer's own headers.
+    #: The answer's own headers, a JSON object.
     Column("headers", LargeBinary),
     Column("body", LargeBinary),
     Column("created_at", DateTime(timezone=True), nullable=False),

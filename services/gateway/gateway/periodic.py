@@ -1,4 +1,4 @@
-"""Chores of a gateway process: small functions called again and again in a thread of their own."""
+"""Periodic tasks of a gateway process, each in a thread of its own."""
 
 import threading
 from collections.abc import Callable
@@ -9,13 +9,13 @@ log = structlog.get_logger()
 
 
 class PeriodicTask:
-    """Calls `chore` every `interval_seconds` until stopped. A chore that fails is called again next time."""
+    """Calls `task` again `interval_seconds` after it has returned, until stopped; after an exception too."""
 
-    def __init__(self, interval_seconds: float, chore: Callable[[], object]) -> None:
+    def __init__(self, interval_seconds: float, task: Callable[[], object]) -> None:
         self._interval_seconds = interval_seconds
-        self._chore = chore
+        self._task = task
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=chore.__qualname__, daemon=True)
+        self._thread = threading.Thread(target=self._run, name=task.__qualname__, daemon=True)
 
     def start(self) -> "PeriodicTask":
         self._thread.start()
@@ -27,6 +27,6 @@ class PeriodicTask:
     def _run(self) -> None:
         while not self._stopped.wait(self._interval_seconds):
             try:
-                self._chore()
-            except Exception as error:  # noqa: BLE001 - an outage now is no reason not to try again
-                log.warning("chore_failed", chore=self._chore.__qualname__, error=repr(error))
+                self._task()
+            except Exception as error:  # noqa: BLE001 - the cause may be over when the task runs again
+                log.warning("chore_failed", chore=self._task.__qualname__, error=repr(error))

@@ -1,6 +1,6 @@
-"""What happens to a request, in order. `STEPS` is the whole of it; each step is a function of the exchange.
+"""What happens to a request, in order: `STEPS` lists all of it, each step a function of the exchange.
 
-A step returns None to go on, an Answer to end, or raises ApiError. Flask has matched method and path.
+A step returns None to go on or an Answer to end, or raises ApiError. Flask has matched method and path before.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from contracts.errors import (
     TOKEN_EXPIRED,
     ApiError,
 )
-from gateway.admission.refunds import RETURNED, makes_nothing, refused
+from gateway.admission.refunds import REFUNDED_BUCKETS
 from gateway.exchange import Exchange
 from gateway.http import body
 from gateway.http.answers import Answer, refusal, success
@@ -42,16 +42,16 @@ Step = Callable[[Exchange], Answer | None]
 
 
 def take_body(exchange: Exchange) -> None:
-    """413 and 415: what is not worth reading."""
+    """413 and 415: bodies that are not worth reading."""
     if exchange.endpoint.streams:
         return
     exchange.body = body.take_body(exchange.environ, is_json=exchange.endpoint.reader.takes_body)
-    SENDING.arrived(exchange.environ.get("gunicorn.socket"))
-    exchange.restart_deadline()  # a slow line has READ_SECONDS of its own
+    SENDING.forget(exchange.environ.get("gunicorn.socket"))
+    exchange.restart_deadline()  # a slow connection has READ_SECONDS of its own
 
 
 def identify(exchange: Exchange) -> None:
-    """401: whose token is it, and does it still count?"""
+    """401: finds the token's owner, and checks that the token has not expired."""
     token = token_of(exchange)
     if not tokens.looks_valid(token, exchange.services.config.token_prefixes):
         raise ApiError(INVALID_TOKEN)
@@ -64,7 +64,7 @@ def identify(exchange: Exchange) -> None:
 
 
 def check_address(exchange: Exchange) -> None:
-    """403: a wrong address burns no quota."""
+    """403 IP_NOT_ALLOWED, before the request uses any quota."""
     token = exchange.identity.token
     if token.ip_allowlist and not is_allowed(exchange.client_address, token.ip_allowlist):
         raise ApiError(IP_NOT_ALLOWED)
@@ -72,7 +72,7 @@ def check_address(exchange: Exchange) -> None:
 
 
 def claim_key(exchange: Exchange) -> None:
-    """Takes the idempotency key, if any. Its verdict is given later: limits and scope are refused first."""
+    """Claims the idempotency key, if there is one. `settle_key` acts on it: limits and scope are refused before."""
     if not exchange.endpoint.idempotent:
         return
     environ = exchange.environ
@@ -84,30 +84,22 @@ def claim_key(exchange: Exchange) -> None:
         fingerprint_of(exchange.endpoint.method, path, exchange.body),
         exchange.endpoint.deadline_seconds,
     )
-    _follow_claim(exchange)
+    _act_as_claimed(exchange)
 
 
 def admit(exchange: Exchange) -> None:
-    """402 and 429. A month unit is taken only by a call that has the scope and is to run."""
+    """402 and 429. Only a call that holds the scope and is to run takes a month unit."""
     runs = exchange.claim is None or exchange.claim.verdict is Verdict.CLAIMED
     meter = exchange.endpoint.meter if exchange.holds_scope and runs else ""
-    exchange.meter = meter  # before the call: it may be counted and the answer lost
-    exchange.admission = exchange.services.door.enter(exchange.caller, meter, exchange.remaining_seconds)
-    if exchange.is_write or not exchange.holds_scope or exchange.services.limited_tokens.holds(exchange):
-        await_admission(exchange)
-
-
-def await_admission(exchange: Exchange) -> None:
-    """A read runs while quota decides: it changes nothing, and its answer is kept back until it is admitted."""
-    if exchange.admission is None:
-        return
-    admission, exchange.admission = exchange.admission, None
-    exchange.admitted = admission.result()
-    error = refused(exchange.admitted)
-    if error is not None:
-        exchange.meter = ""
-        exchange.services.limited_tokens.note(exchange)
-        raise error
+    exchange.meter = meter  # set before the call: quota may count it although its answer is lost
+    services = exchange.services
+    exchange.admission = services.admissions.submit(exchange.caller, meter, exchange.remaining_seconds)
+    if (
+        exchange.is_write
+        or not exchange.holds_scope
+        or services.limited_tokens.has(exchange.identity.token.id)
+    ):
+        exchange.await_admission()
 
 
 def check_scope(exchange: Exchange) -> None:
@@ -121,13 +113,13 @@ def check_scope(exchange: Exchange) -> None:
 
 
 def settle_key(exchange: Exchange) -> Answer | None:
-    """The key's verdict: run, replay, wait, or refuse."""
+    """Acts on the key's verdict: runs, replays, waits or refuses (400, 409)."""
     claim = exchange.claim
     if claim is not None and claim.verdict is Verdict.RUNNING:
         claim = exchange.claim = exchange.services.keys.await_turn(claim, exchange.endpoint.deadline_seconds)
         if claim.verdict is Verdict.CLAIMED:
-            # The one before failed without effect: this request runs after all, and pays its month unit.
-            _follow_claim(exchange)
+            # The first request failed without effect: this one runs after all, and takes its month unit.
+            _act_as_claimed(exchange)
             exchange.restart_deadline()
             admit(exchange)
     if claim is None or claim.verdict is Verdict.CLAIMED:
@@ -141,7 +133,7 @@ def settle_key(exchange: Exchange) -> Answer | None:
 
 
 def handle(exchange: Exchange) -> Answer:
-    """400 for what is wrong with the request itself, then the endpoint's own work."""
+    """Reads the request (400), then runs the endpoint's handler."""
     endpoint = exchange.endpoint
     query = exchange.environ.get("QUERY_STRING", "")
     try:
@@ -150,7 +142,7 @@ def handle(exchange: Exchange) -> Answer:
         result = endpoint.handler(exchange, request)
         return result if isinstance(result, Answer) else success(endpoint.status, result, exchange.headers)
     finally:
-        await_admission(exchange)  # a limit is told before whatever the read itself met
+        exchange.await_admission()  # a limit that was hit replaces the read's own answer or error
 
 
 STEPS: tuple[Step, ...] = (
@@ -163,12 +155,12 @@ STEPS: tuple[Step, ...] = (
     settle_key,
     handle,
 )
-#: For what needs no token.
+#: For endpoints that need no token.
 PUBLIC_STEPS: tuple[Step, ...] = (take_body, handle)
 
 
 def run(exchange: Exchange) -> Answer:
-    """The answer to a request, whatever happens; the month unit of a call that was refused is given back."""
+    """Returns the answer to a request, whatever happens; a refused call gets its month unit back."""
     try:
         for step in STEPS if exchange.endpoint.token else PUBLIC_STEPS:
             answer = step(exchange)
@@ -187,7 +179,7 @@ def run(exchange: Exchange) -> Answer:
 
 
 def token_of(exchange: Exchange) -> str:
-    """The token as sent, by either header. Raises ApiError MISSING_TOKEN, INVALID_TOKEN."""
+    """The token, from either header. Raises ApiError MISSING_TOKEN, INVALID_TOKEN."""
     authorization = exchange.environ.get("HTTP_AUTHORIZATION", "").strip()
     scheme, _, token = authorization.partition(" ")
     if scheme.lower() == "bearer" and token.strip():
@@ -200,8 +192,8 @@ def token_of(exchange: Exchange) -> str:
     raise ApiError(MISSING_TOKEN)
 
 
-def _follow_claim(exchange: Exchange) -> None:
-    """A keyed write carries its key's operation id; the claim's fence counts the tries of it."""
+def _act_as_claimed(exchange: Exchange) -> None:
+    """A keyed write has its key's operation id; the claim's fence is its try number."""
     claim = exchange.claim
     if claim is not None and claim.verdict is Verdict.CLAIMED:
         exchange.act_as(exchange.caller, claim.operation_id, claim.fence)
@@ -214,7 +206,7 @@ def _keep(exchange: Exchange, answer: Answer) -> None:
             answer = dataclasses.replace(answer, body=sealing.seal(answer.whole, token_of(exchange)))
         exchange.services.keys.keep(exchange.claim, answer)
     except Exception:
-        # It happened all the same. A repetition takes the key over and finds the operation done.
+        # The write has happened. A repetition takes over the key and finds the operation done.
         log.exception("answer_not_stored", request_id=exchange.request_id)
         exchange.services.keys.give_up(exchange.claim, outcome_open=True, at_once=False)
 
@@ -223,36 +215,41 @@ def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
     try:
         exchange.services.keys.give_up(claim, outcome_open=outcome_open, at_once=exchange.has_time)
     except Exception:
-        log.exception("key_not_released", request_id=exchange.request_id)  # until its lock runs out
+        log.exception("key_not_released", request_id=exchange.request_id)  # its lock runs out
 
 
-def _tell_besides(exchange: Exchange, error: ApiError) -> None:
-    """What this endpoint's refusals say in headers; one by quota costs no further call."""
-    tell, admitted = exchange.endpoint.on_refusal, exchange.admitted
-    if tell is None or not exchange.holds_scope or admitted is None or admitted.refused_code is not None:
+def _add_refusal_headers(exchange: Exchange, error: ApiError) -> None:
+    """Runs the endpoint's `on_refusal`, except after a refusal by quota: that must cost no further call."""
+    on_refusal, admitted = exchange.endpoint.on_refusal, exchange.admitted
+    if (
+        on_refusal is None
+        or not exchange.holds_scope
+        or admitted is None
+        or admitted.refused_code is not None
+    ):
         return
     try:
-        tell(exchange, error)
+        on_refusal(exchange, error)
     except Exception:
         log.exception("refusal_told_in_part", request_id=exchange.request_id)
 
 
-def _passes(exchange: Exchange, error: ApiError) -> bool:
-    """Not the guardrail that a schedule met: its wait is counted from the time that was asked for, not from now."""
+def _waiting_helps(exchange: Exchange, error: ApiError) -> bool:
+    """False for a guardrail that a schedule hit: its wait counts from the requested time, not from now."""
     is_guardrail = error.row in (PAGE_PUBLISH_GUARDRAIL, BRAND_PUBLISH_GUARDRAIL)
     return not (is_guardrail and hasattr(exchange.endpoint.request, "scheduled_at"))
 
 
 def _after_error(exchange: Exchange, error: ApiError) -> Answer:
-    """Unit first, key last: a client at its limit that comes again finds its unit given back."""
-    if exchange.meter in RETURNED and makes_nothing(exchange, error):
+    """Returns the unit first and the key last: a client that repeats the call at its limit finds its unit returned."""
+    if exchange.meter in REFUNDED_BUCKETS and exchange.made_nothing(error):
         exchange.services.refunds.give_back([exchange.caller], waits=exchange.has_time)
     claim = exchange.claim
     if claim is not None and claim.verdict is Verdict.CLAIMED:
-        sends = exchange.endpoint.meter in RETURNED
+        sends = exchange.endpoint.meter in REFUNDED_BUCKETS
         open_ = leaves_outcome_open(error, sends=sends) if exchange.handled else exchange.was_tried
         _give_up(exchange, claim, outcome_open=open_)
-    _tell_besides(exchange, error)
-    answer = refusal(error, exchange.request_id, passes=_passes(exchange, error))
+    _add_refusal_headers(exchange, error)
+    answer = refusal(error, exchange.request_id, waiting_helps=_waiting_helps(exchange, error))
     answer.headers.update(exchange.headers)
     return answer

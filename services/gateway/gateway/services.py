@@ -1,7 +1,7 @@
-"""What every request of a process shares: the services, caches and chores, wired in one place."""
+"""What all requests of a process share: clients of the services, caches, limits and periodic tasks."""
 
 from contextlib import suppress
-from functools import cache
+from fractions import Fraction
 from typing import Any
 
 import msgspec
@@ -20,39 +20,33 @@ from contracts.publishing import PublishingApi
 from contracts.quota import QuotaApi
 from contracts.webhooks import WebhooksApi
 from gateway.admission.batcher import AdmissionBatcher
-from gateway.admission.refunds import LimitedTokens, Refunds
+from gateway.admission.limits import LimitedTokens
+from gateway.admission.refunds import Refunds
 from gateway.auth.caller_cache import CallerCache
 from gateway.auth.token_usage import INTERVAL_SECONDS, TokenUsage
 from gateway.clock import GatewayClock
 from gateway.config import Config
 from gateway.health import Readiness
-from gateway.http.slow_clients import SENDING
-from gateway.http.streams import STREAMS
+from gateway.http.slow_clients import RECEIVING, SENDING
 from gateway.idempotency.keys import IdempotencyKeys
-from gateway.openapi.description import describe
 from gateway.periodic import PeriodicTask
-from gateway.routes import ENDPOINTS
-from gateway.routes.download import DOWNLOAD_WAIT_SECONDS, RECEIVING, FileLocations
-from gateway.routes.upload import UPLOAD_WAIT_SECONDS, SpoolBudget
 from gateway.transfers.fair_limiter import FairLimiter
+from gateway.transfers.file_locations import FileLocations
+from gateway.transfers.spool_budget import SpoolBudget
 from gateway.transfers.storage import Storage
 
 log = structlog.get_logger()
 
-#: The gateway itself, where no token is known yet or no request is behind the call.
+#: The gateway itself, for calls without a token or without a request behind them.
 GATEWAY = Caller(account_id="", user_id="gateway")
-#: Answers to keyed requests gather so long before they are stored together. Our choice.
+#: How long answers to keyed requests gather before they are stored together. Our choice.
 _GATHER_SECONDS = 0.02
-
-
-@cache
-def _description(key_required: bool) -> dict[str, Any]:
-    """What the API is, made once: a tenth of a second's work."""
-    return describe(ENDPOINTS, key_required=key_required)
+#: How long an upload and a download wait for a slot. Our choice.
+UPLOAD_WAIT_SECONDS, DOWNLOAD_WAIT_SECONDS = 10.0, 2.0
 
 
 class Services:
-    """One per process. `bus` is given in tests."""
+    """One per process. Tests give their own `bus`."""
 
     def __init__(self, config: Config, bus: Any = None, database: Database | None = None) -> None:
         self.config = config
@@ -66,54 +60,66 @@ class Services:
         self.webhooks: WebhooksApi = self.bus.service("webhooks", WebhooksApi)
         self.storage = Storage(config.uploads_at_once + config.downloads_at_once)
         self.upload_slots = FairLimiter(
-            "uploads", config.uploads_at_once, wait_seconds=UPLOAD_WAIT_SECONDS, greed=2
+            "uploads", config.uploads_at_once, wait_seconds=UPLOAD_WAIT_SECONDS, max_share=Fraction(2, 3)
+        )
+        self.download_slots = FairLimiter(
+            "downloads",
+            config.downloads_at_once,
+            wait_seconds=DOWNLOAD_WAIT_SECONDS,
+            max_share=Fraction(1, 2),
         )
         self.spool_budget = SpoolBudget(config.upload_spool_bytes)
-        self.download_slots = FairLimiter(
-            "downloads", config.downloads_at_once, wait_seconds=DOWNLOAD_WAIT_SECONDS, greed=1
-        )
         self.locations = FileLocations(self._locate)
         self.clock = GatewayClock(self.database)
         self.callers = CallerCache(self._authenticate, config.caller_cache_seconds)
         self.keys = IdempotencyKeys(self.database, required=config.idempotency_key_required)
-        self.door = AdmissionBatcher(self.quota.admit_all)
+        self.admissions = AdmissionBatcher(self.quota.admit_all)
         self.limited_tokens = LimitedTokens(self.clock.now)
         self.refunds = Refunds(self.quota)
         self.token_usage = TokenUsage(self._record_use)
-        self.description = _description(config.idempotency_key_required)
         self.readiness = Readiness(self.bus, config.services)
+        #: /openapi.json; set by `gateway.app`, which knows the endpoints.
+        self.description: dict[str, Any] = {}
         self.bus.subscribe(self._on_event, self.callers.clear)
-        self._chores: list[PeriodicTask] = []
+        self._tasks: list[PeriodicTask] = []
 
-    def start_chores(self) -> None:
-        """Intervals are our choice."""
+    def start_tasks(self) -> None:
+        """Starts the periodic tasks. Their intervals are our choice."""
         self._measure_clock()
-        self._chores = [
+        self._tasks = [
             PeriodicTask(1.0, self._measure_clock).start(),
             PeriodicTask(INTERVAL_SECONDS, self.token_usage.flush).start(),
             PeriodicTask(60.0, self.keys.forget_old).start(),
             PeriodicTask(0.5, self.keys.give_up_waiting).start(),
             PeriodicTask(_GATHER_SECONDS, self._store_answers).start(),
-            PeriodicTask(1.0, self._cut_late).start(),
+            PeriodicTask(1.0, self._cut_slow_clients).start(),
         ]
 
     def close(self) -> None:
-        """Sends what waits, then lets go of bus and database."""
-        for chore in self._chores:
-            chore.stop()
+        """Stops the tasks, sends what has gathered, and closes bus, storage and database."""
+        for task in self._tasks:
+            task.stop()
         self.token_usage.flush()
-        with suppress(ApiError):  # then repetitions take the keys over, and find the operations done
+        with suppress(ApiError):  # repetitions then take over the keys, and find the operations done
             self.keys.store_answers()
         self.bus.close()
         self.storage.close()
         self.database.close()
 
+    def check_clock(self) -> None:
+        """Raises ConfigError when the clock is shifted but must not be; skipped while the database is away."""
+        try:
+            with self.database.reading() as connection:
+                refuse_shifted(connection, allowed=self.config.clock_shift_allowed)
+        except ApiError:
+            log.warning("database_away_at_start")
+
     def _store_answers(self) -> None:
         self.keys.store_answers(wait_seconds=1.0)
 
-    def _cut_late(self) -> None:
-        for moving in (SENDING, STREAMS, RECEIVING):
-            moving.cut_late(self.config.read_seconds)
+    def _cut_slow_clients(self) -> None:
+        for clients in (SENDING, RECEIVING):
+            clients.cut_late(self.config.read_seconds)
 
     def _locate(self, request: LocateFile) -> LocatedFile:
         return self.media.locate_file(GATEWAY, request)
@@ -129,15 +135,5 @@ class Services:
             self.callers.drop(msgspec.convert(event.data, CallerChanged))
 
     def _measure_clock(self) -> None:
-        try:
+        with suppress(ApiError):  # the database is away: the last difference stays in use
             self.clock.measure()
-        except ApiError:
-            return  # the database is away: the last difference stays
-
-    def check_clock(self) -> None:
-        """Raises ConfigError when the clock is shifted and must not be; skipped with the database away."""
-        try:
-            with self.database.reading() as connection:
-                refuse_shifted(connection, allowed=self.config.clock_shift_allowed)
-        except ApiError:
-            log.warning("database_away_at_start")

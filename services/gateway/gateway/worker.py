@@ -1,4 +1,4 @@
-"""The gunicorn worker: green threads, a bound on slow clients, the API's own words for what is not HTTP."""
+"""The gunicorn worker: green threads, slow clients cut off, and the API's own error for invalid HTTP."""
 
 import socket
 from http import HTTPStatus
@@ -13,12 +13,12 @@ from contracts.errors import SERVER_ERROR, ApiError, invalid
 from gateway.http.answers import refusal
 from gateway.http.slow_clients import SENDING
 
-#: How much is read, and how long waited for, of what an unreadable request still sends. Our choice.
+#: How long, and how much of, a request that is not HTTP is read on before its connection is closed. Our choice.
 _LINGER_SECONDS, _LINGER_BYTES = 1.0, 2**20
 
 
 class Log(Logger):  # type: ignore[misc]
-    """gunicorn's own lines, by the way that all others take (`chassis.telemetry.logs`)."""
+    """Sends gunicorn's own log lines through the same handler as all others (`chassis.logs`)."""
 
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
@@ -26,7 +26,7 @@ class Log(Logger):  # type: ignore[misc]
 
 
 class Worker(GeventWorker):  # type: ignore[misc]
-    """gevent; see the module. A connection that is idle, or sends its head, is cut by gunicorn's `keepalive`."""
+    """Cuts off slow bodies; gunicorn's `keepalive` closes connections that are idle or still send a request's head."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -41,23 +41,23 @@ class Worker(GeventWorker):  # type: ignore[misc]
 
     def handle_request(self, listener_name: Any, req: Any, sock: socket.socket, address: Any) -> None:
         self._idle.discard(sock)
-        SENDING.begins(sock)
+        SENDING.watch(sock)
         try:
             super().handle_request(listener_name, req, sock, address)
         finally:
-            SENDING.arrived(sock)
+            SENDING.forget(sock)
             self._idle.add(sock)
             if not self.alive:
                 _end_reading(sock)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Told to stop: connections that wait for a next request do not hold up the end."""
+        """Begins the shutdown: connections that only wait for a next request are closed at once."""
         super().handle_exit(sig, frame)
         for client in tuple(self._idle):
             _end_reading(client)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
-        """Answers what never became a request: malformed lines and headers, heads that are too long."""
+        """Answers malformed lines and headers, and heads that are too long, before they become a request."""
         if isinstance(exc, ParseException):
             error = invalid("request", str(exc)[:200])
         else:
@@ -82,7 +82,7 @@ class Worker(GeventWorker):  # type: ignore[misc]
 
 
 def _linger(client: socket.socket) -> None:
-    """Reads on for a moment: closing with unread bytes resets the connection before the answer is seen."""
+    """Reads on for a moment: closing with unread bytes resets the connection before the client sees the answer."""
     client.shutdown(socket.SHUT_WR)
     client.settimeout(_LINGER_SECONDS)
     read = 0
@@ -91,8 +91,8 @@ def _linger(client: socket.socket) -> None:
 
 
 def _end_reading(client: Any) -> None:
-    """Whoever reads sees the end: gevent's own shutdown would have him fail, and gunicorn log it."""
+    """Ends the socket's reading side below gevent: its own shutdown would raise in the reader, and gunicorn log it."""
     try:
         client._sock.shutdown(socket.SHUT_RD)
     except OSError:
-        return  # it is gone already
+        return  # the connection is closed already

@@ -204,7 +204,7 @@ def kit() -> Any:
 def make_gateway(bus: FakeBus) -> Iterator[Callable[..., FlaskClient]]:
     """`make_gateway(database, setting=…)` → a client that sends the token. Without a database there is none."""
     all_services: list[Services] = []
-    chores: list[PeriodicTask] = []
+    tasks: list[PeriodicTask] = []
 
     def make(database: Database | None = None, **settings: Any) -> FlaskClient:
         nowhere = "postgresql+psycopg2://nobody@127.0.0.1:1/nothing"
@@ -212,14 +212,14 @@ def make_gateway(bus: FakeBus) -> Iterator[Callable[..., FlaskClient]]:
         services = Services(config, bus=bus, database=database)
         all_services.append(services)
         if database is not None:
-            chores.append(PeriodicTask(0.001, services.keys.store_answers).start())
+            tasks.append(PeriodicTask(0.001, services.keys.store_answers).start())
         client = create_app(services).test_client()
         client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {TOKEN}"
         return client
 
     yield make
-    for chore in chores:
-        chore.stop()
+    for task in tasks:
+        task.stop()
     for services in all_services:
         services.close()
 

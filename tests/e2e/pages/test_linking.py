@@ -156,7 +156,7 @@ def test_the_platforms_address_works_in_no_other_browser_and_the_account_is_told
     with requests.Session() as victim:
         shown = Page(victim.get(back, timeout=30))
         assert (shown.status, shown.outcome) == (403, "failed")
-        assert "begun in another browser" in shown.text
+        assert "started in another browser" in shown.text
     assert linking.session()["status"] == "pending"
     assert account.api.get("/pages")["pages"] == []
     await_delivery(account, hook["id"], status="delivered", event="page.connect.refused")

@@ -75,7 +75,7 @@ def test_who_allows_is_sent_back_to_choose(
     ask(window, linking)
     agree(window)
     assert outcome(window) == "choose"
-    assert window.title == f"{TITLES[platform]} let you in"
+    assert window.title == f"{TITLES[platform]} allowed access"
     found = linking.session()["accounts"]
     assert all(one["name"] in window.text("p") for one in found)
     assert "Go back to your app and choose what to link" in window.text("p")
@@ -171,5 +171,5 @@ def test_an_address_that_was_made_up_is_told_to_be_none_of_ours(window: Chromium
     window.open(f"{root}/connect/youtube/callback?state=made-up&code=x")
     assert outcome(window) == "failed"
     assert window.text("p") == (
-        "This link is not ours, was used up or is older than ten minutes. Begin again in your app."
+        "This link is invalid, already used or older than ten minutes. Start again in your app."
     )

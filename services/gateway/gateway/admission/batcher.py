@@ -1,76 +1,74 @@
-"""The way to quota: requests that come at the same moment are admitted in one call.
+"""Admission by quota, in batches: requests that arrive at the same moment share one call.
 
-One call is on its way at a time, and those who come meanwhile go together in the next: no timer, and a lone
-request leaves at once. Each gets its own verdict. Answers are handed out in the bus's I/O thread.
+One batch is on its way at a time; requests that arrive meanwhile form the next one. There is no timer: a request that
+arrives alone leaves at once. Each request gets its own verdict. Answers are handled in the bus's I/O thread.
 
-A request that quota defers, because another transaction holds its account's counters, asks again in the second of two
-queues, together with what comes for the same account: there it waits for nobody but other deferred requests, and the
-others do not wait for it.
+Quota defers a request when another transaction holds its account's counters. Deferred requests, and later ones of the
+same account, are asked again in a second queue, so that other accounts do not wait for them.
 """
 
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from chassis.bus.pending import unavailable
 from chassis.telemetry import tracing
 from contracts.caller import Caller
 from contracts.errors import ApiError
-from contracts.quota import Admitted, Arrival, Arrivals
+from contracts.quota import Admitted, Arrival, Arrivals, Verdicts
+from gateway.remote import Pending, remote
 
-#: Requests in one call: its message stays small. Our choice.
-MOST_TOGETHER = 128
-#: How long quota may think about one call before the next is sent. Our choice: half a request's deadline.
-_FLIGHT_SECONDS = 5.0
-#: How long a request is asked for again while quota defers it; quota holds a row for about a millisecond. Our choice.
+#: Requests in one batch; it keeps the message small. Our choice.
+MAX_BATCH = 128
+#: How long quota has for one batch before the next is sent. Our choice: half a request's deadline.
+_BATCH_SECONDS = 5.0
+#: How long a deferred request is asked again; quota holds a row for about a millisecond. Our choice.
 DEFER_SECONDS = 1.0
 _GATEWAY = Caller(account_id="", user_id="gateway")
 
 
 class _Queue:
-    """Requests that wait, and the call that is on its way with those before them."""
+    """Requests that wait for the next batch, and the batch on its way."""
 
-    __slots__ = ("_accounts", "flight", "waiting")
+    __slots__ = ("_accounts", "batch", "waiting")
 
     def __init__(self) -> None:
         self.waiting: list[PendingAdmission] = []
-        self.flight: list[PendingAdmission] | None = None
-        #: Requests of each account that wait or whose call is on its way.
+        self.batch: list[PendingAdmission] | None = None
+        #: How many requests of each account wait or are on their way.
         self._accounts: Counter[str] = Counter()
 
     def has(self, account_id: str) -> bool:
         return account_id in self._accounts
 
-    def note(self, ticket: "PendingAdmission") -> None:
-        """Counts a request that waits here from now on."""
-        self._accounts[ticket.account_id] += 1
+    def note(self, pending: "PendingAdmission") -> None:
+        self._accounts[pending.account_id] += 1
 
-    def forget(self, ticket: "PendingAdmission") -> None:
-        """Counts it no more: it left before its call, or its call has come back."""
-        self._accounts[ticket.account_id] -= 1
-        if not self._accounts[ticket.account_id]:
-            del self._accounts[ticket.account_id]
+    def forget(self, pending: "PendingAdmission") -> None:
+        self._accounts[pending.account_id] -= 1
+        if not self._accounts[pending.account_id]:
+            del self._accounts[pending.account_id]
 
 
 class PendingAdmission:
-    """A request's place at the door; `result()` waits for its verdict."""
+    """A request that waits for quota's verdict."""
 
     __slots__ = (
-        *("_admitted", "_deadline", "_done", "_door", "_error"),
-        *("arrival", "cause", "defer_until", "flight", "has_left", "queue"),
+        *("_admitted", "_batcher", "_deadline", "_done", "_error"),
+        *("arrival", "batch", "cause", "defer_until", "has_left", "queue"),
     )
 
-    def __init__(self, door: "AdmissionBatcher", arrival: Arrival, deadline: float) -> None:
+    def __init__(self, batcher: "AdmissionBatcher", arrival: Arrival, deadline: float) -> None:
         self.arrival = arrival
         self.cause = tracing.traceparent()
-        self.flight: object = None
+        self.batch: object = None
         self.queue: _Queue | None = None
-        #: When quota deferring it ends in an error; set at the first time.
+        #: When a deferred request fails; set when it is deferred for the first time.
         self.defer_until: float | None = None
         self.has_left = False
-        self._door = door
+        self._batcher = batcher
         self._deadline = deadline
         self._done = threading.Lock()
         self._done.acquire()
@@ -81,14 +79,14 @@ class PendingAdmission:
     def account_id(self) -> str:
         return self.arrival.caller.account_id
 
-    def settle(self, admitted: Admitted | None, error: ApiError | None = None) -> None:
+    def finish(self, admitted: Admitted | None, error: ApiError | None = None) -> None:
         self._admitted, self._error = admitted, error
         self._done.release()
 
     def result(self) -> Admitted:
-        """Raises ApiError SERVICE_UNAVAILABLE when there is no verdict in time."""
+        """Waits for the verdict. Raises ApiError SERVICE_UNAVAILABLE when there is none in time."""
         if not self._done.acquire(timeout=max(self._deadline - time.monotonic(), 0)):
-            self._door.leave(self)
+            self._batcher.leave(self)
             raise unavailable("quota did not answer in time")
         if self._admitted is None:
             assert self._error is not None
@@ -97,89 +95,88 @@ class PendingAdmission:
 
 
 class AdmissionBatcher:
-    """One per process. `admit_all` is quota's method of that name."""
+    """One per process. `admit_all` is the method of quota's client."""
 
-    def __init__(self, admit_all: Any) -> None:
-        self._admit_all = admit_all
+    def __init__(self, admit_all: Callable[[Caller, Arrivals], Verdicts]) -> None:
+        self._admit_all = remote(admit_all)
         self._lock = threading.Lock()
         self._prompt = _Queue()
         self._deferred = _Queue()
 
-    def enter(self, caller: Caller, meter: str, timeout_seconds: float) -> PendingAdmission:
+    def submit(self, caller: Caller, meter: str, timeout_seconds: float) -> PendingAdmission:
         """Asks for admission. `meter`: see contracts.quota.Arrival."""
-        ticket = PendingAdmission(
+        pending = PendingAdmission(
             self, Arrival(caller=caller, meter=meter), time.monotonic() + timeout_seconds
         )
         with self._lock:
-            queue = self._deferred if self._deferred.has(ticket.account_id) else self._prompt
-            ticket.queue = queue
-            queue.note(ticket)
-            queue.waiting.append(ticket)
-            flight = self._take_off(queue) if queue.flight is None else None
-        self._send(queue, flight)
-        return ticket
+            queue = self._deferred if self._deferred.has(pending.account_id) else self._prompt
+            pending.queue = queue
+            queue.note(pending)
+            queue.waiting.append(pending)
+            batch = self._take_batch(queue) if queue.batch is None else None
+        self._send(queue, batch)
+        return pending
 
-    def leave(self, ticket: PendingAdmission) -> None:
-        """The ticket's time is up: it waits no longer, nor do others wait for its call to come back."""
+    def leave(self, pending: PendingAdmission) -> None:
+        """Takes out a request whose time is up, and lets the next batch go without waiting for its batch's answer."""
         with self._lock:
-            ticket.has_left = True
-            queue, flight = ticket.queue, ticket.flight
+            pending.has_left = True
+            queue, batch = pending.queue, pending.batch
             assert queue is not None
-            if ticket in queue.waiting:
-                queue.waiting.remove(ticket)
-                queue.forget(ticket)
-        if flight is not None:
-            self._next(queue, flight)
+            if pending in queue.waiting:
+                queue.waiting.remove(pending)
+                queue.forget(pending)
+        if batch is not None:
+            self._send_next(queue, batch)
 
-    def _take_off(self, queue: _Queue) -> list[PendingAdmission] | None:
-        """With the lock held: the requests that wait, as the call that is on its way from now on."""
-        flight, queue.waiting = queue.waiting[:MOST_TOGETHER], queue.waiting[MOST_TOGETHER:]
-        queue.flight = flight or None
-        for ticket in flight:
-            ticket.flight = flight
-        return queue.flight
+    def _take_batch(self, queue: _Queue) -> list[PendingAdmission] | None:
+        """Makes a batch of the waiting requests; None when there are none. The lock is held."""
+        batch, queue.waiting = queue.waiting[:MAX_BATCH], queue.waiting[MAX_BATCH:]
+        queue.batch = batch or None
+        for pending in batch:
+            pending.batch = batch
+        return queue.batch
 
-    def _send(self, queue: _Queue, flight: list[PendingAdmission] | None) -> None:
-        if flight:
-            request = Arrivals(arrivals=tuple(ticket.arrival for ticket in flight), may_defer=True)
-            landed = partial(self._landed, queue, flight)
-            with tracing.on_behalf(flight):
-                self._admit_all.start(_GATEWAY, request, timeout_seconds=_FLIGHT_SECONDS, then=landed)
+    def _send(self, queue: _Queue, batch: list[PendingAdmission] | None) -> None:
+        if batch:
+            request = Arrivals(arrivals=tuple(pending.arrival for pending in batch), may_defer=True)
+            answered = partial(self._answered, queue, batch)
+            with tracing.on_behalf(batch):
+                self._admit_all.start(_GATEWAY, request, timeout_seconds=_BATCH_SECONDS, then=answered)
 
-    def _landed(self, queue: _Queue, flight: list[PendingAdmission], answer: Any) -> None:
+    def _answered(self, queue: _Queue, batch: list[PendingAdmission], answer: Pending[Verdicts]) -> None:
         deferred = []
         try:
             verdicts = answer.result().verdicts
         except ApiError as error:
-            for ticket in flight:
-                ticket.settle(None, error)
+            for pending in batch:
+                pending.finish(None, error)
         else:
-            for ticket, verdict in zip(flight, verdicts, strict=True):
+            for pending, verdict in zip(batch, verdicts, strict=True):
                 if verdict is not None:
-                    ticket.settle(verdict)
-                elif ticket.defer_until is None or time.monotonic() < ticket.defer_until:
-                    deferred.append(ticket)
+                    pending.finish(verdict)
+                elif pending.defer_until is None or time.monotonic() < pending.defer_until:
+                    deferred.append(pending)
                 else:
-                    ticket.settle(None, unavailable("another transaction holds the account's counters"))
-        self._defer(queue, flight, deferred)
-        self._next(queue, flight)
-        self._next(self._deferred, None)
+                    pending.finish(None, unavailable("another transaction holds the account's counters"))
+        self._defer(queue, batch, deferred)
+        self._send_next(queue, batch)
+        self._send_next(self._deferred, None)
 
-    def _defer(self, queue: _Queue, flight: list[PendingAdmission], tickets: list[PendingAdmission]) -> None:
-        """Puts the deferred requests of a call that has come back in front of the deferred queue, except for those
-        that have given up."""
-        deferred = self._deferred
+    def _defer(self, queue: _Queue, batch: list[PendingAdmission], deferred: list[PendingAdmission]) -> None:
+        """Puts deferred requests at the head of the second queue, without those whose time is up."""
         with self._lock:
-            for ticket in flight:
-                queue.forget(ticket)
-            again = [ticket for ticket in tickets if not ticket.has_left]
-            for ticket in again:
-                deferred.note(ticket)
-                ticket.queue, ticket.flight = deferred, None
-                ticket.defer_until = ticket.defer_until or time.monotonic() + DEFER_SECONDS
-            deferred.waiting = again + deferred.waiting
+            for pending in batch:
+                queue.forget(pending)
+            again = [pending for pending in deferred if not pending.has_left]
+            for pending in again:
+                self._deferred.note(pending)
+                pending.queue, pending.batch = self._deferred, None
+                pending.defer_until = pending.defer_until or time.monotonic() + DEFER_SECONDS
+            self._deferred.waiting = again + self._deferred.waiting
 
-    def _next(self, queue: _Queue, flight: object) -> None:
+    def _send_next(self, queue: _Queue, batch: object) -> None:
+        """Sends the next batch, if `batch` is the one on its way."""
         with self._lock:
-            following = self._take_off(queue) if queue.flight is flight else None
+            following = self._take_batch(queue) if queue.batch is batch else None
         self._send(queue, following)

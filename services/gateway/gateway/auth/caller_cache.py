@@ -1,7 +1,7 @@
-"""Who a token belongs to, kept for a few seconds (architecture "Speed").
+"""Whom a token belongs to, cached for a few seconds (architecture "Speed").
 
-A `caller.changed` broadcast drops an entry at once; a lost broker connection drops all. Refusals are not
-kept: a token that was just created works at once.
+A `caller.changed` broadcast drops an entry at once; a lost connection to the broker drops all, because broadcasts may
+have been missed. Refusals are not cached, so that a new token works at once.
 """
 
 import threading
@@ -12,12 +12,12 @@ from concurrent.futures import Future
 from contracts.accounts import Authenticated
 from contracts.events import CallerChanged
 
-#: Entries; past it the cache starts anew. Our choice: about 20 MB.
+#: Past it the cache starts anew. Our choice: about 20 MB.
 _MOST_ENTRIES = 10_000
 
 
 class CallerCache:
-    """Thread safe. Requests that miss the same token at the same moment share one call."""
+    """Thread safe. Requests that look up the same token at the same moment share one call."""
 
     def __init__(
         self,
@@ -30,7 +30,8 @@ class CallerCache:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._entries: dict[str, tuple[float, Authenticated]] = {}
-        self._flights: dict[str, Future[Authenticated]] = {}
+        #: Calls on their way, by token.
+        self._calls: dict[str, Future[Authenticated]] = {}
 
     def find(self, token_sha256: str) -> Authenticated:
         """Raises ApiError as `accounts.authenticate` does."""
@@ -38,31 +39,31 @@ class CallerCache:
         if entry is not None and entry[0] > self._monotonic():
             return entry[1]
         with self._lock:
-            flight = self._flights.get(token_sha256)
-            if flight is not None:
-                mine = False
+            call = self._calls.get(token_sha256)
+            if call is not None:
+                is_first = False
             else:
-                mine, flight = True, Future()
-                self._flights[token_sha256] = flight
-        return self._load(token_sha256, flight) if mine else flight.result()
+                is_first, call = True, Future()
+                self._calls[token_sha256] = call
+        return self._load(token_sha256, call) if is_first else call.result()
 
-    def _load(self, token_sha256: str, flight: "Future[Authenticated]") -> Authenticated:
+    def _load(self, token_sha256: str, call: "Future[Authenticated]") -> Authenticated:
         try:
             found = self._authenticate(token_sha256)
         except BaseException as error:
-            self._land(token_sha256, flight, None)
-            flight.set_exception(error)
+            self._keep(token_sha256, call, None)
+            call.set_exception(error)
             raise
-        self._land(token_sha256, flight, found)
-        flight.set_result(found)
+        self._keep(token_sha256, call, found)
+        call.set_result(found)
         return found
 
-    def _land(self, token_sha256: str, flight: "Future[Authenticated]", found: Authenticated | None) -> None:
-        """Keeps what was found, unless something changed on the way: then it may be the state before."""
+    def _keep(self, token_sha256: str, call: "Future[Authenticated]", found: Authenticated | None) -> None:
+        """Caches what was found, unless `drop` or `clear` ran meanwhile: then it may be out of date."""
         with self._lock:
-            if self._flights.get(token_sha256) is not flight:
+            if self._calls.get(token_sha256) is not call:
                 return
-            del self._flights[token_sha256]
+            del self._calls[token_sha256]
             if found is None:
                 return
             if len(self._entries) >= _MOST_ENTRIES:
@@ -70,10 +71,10 @@ class CallerCache:
             self._entries[token_sha256] = (self._monotonic() + self._ttl_seconds, found)
 
     def drop(self, change: CallerChanged) -> None:
-        """Forgets every entry of these tokens and accounts, and all answers on their way."""
+        """Drops every entry of these tokens and accounts, and the answers of all calls on their way."""
         tokens, accounts = set(change.token_ids), set(change.account_ids)
         with self._lock:
-            self._flights = {}
+            self._calls = {}
             self._entries = {
                 key: entry
                 for key, entry in self._entries.items()
@@ -82,6 +83,6 @@ class CallerCache:
             }
 
     def clear(self) -> None:
-        """Forgets everything: broadcasts may have been missed."""
+        """Drops everything."""
         with self._lock:
-            self._entries, self._flights = {}, {}
+            self._entries, self._calls = {}, {}

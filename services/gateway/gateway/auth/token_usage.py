@@ -1,4 +1,4 @@
-"""Last use and request count of tokens, told to accounts in batches, never per request."""
+"""Last use and number of requests of each token: counted here, and sent to accounts in batches."""
 
 import threading
 from collections.abc import Callable
@@ -7,10 +7,10 @@ from datetime import datetime
 from contracts.accounts import RecordUse, TokenUse
 from contracts.errors import ApiError
 
-#: Seconds between batches: what a crash may lose. Our choice.
+#: Seconds between batches; a crash loses at most the counts of this time. Our choice.
 INTERVAL_SECONDS = 2.0
 #: Tokens in one call.
-_MOST_IN_BATCH = 500
+_MAX_BATCH = 500
 
 
 class TokenUsage:
@@ -22,12 +22,13 @@ class TokenUsage:
         self._uses: dict[str, tuple[int, datetime]] = {}
 
     def note(self, token_id: str, at: datetime) -> None:
+        """Counts one request."""
         with self._lock:
             count = self._uses.get(token_id, (0, at))[0]
             self._uses[token_id] = (count + 1, at)
 
     def flush(self) -> None:
-        """Sends what was noted; what could not be sent is kept for the next time."""
+        """Sends the counts; those that accounts did not take are sent again next time."""
         with self._lock:
             uses, self._uses = self._uses, {}
         rows = [
@@ -39,9 +40,9 @@ class TokenUsage:
             for token_id, (count, at) in uses.items()
         ]
         while rows:
-            batch, rows = rows[:_MOST_IN_BATCH], rows[_MOST_IN_BATCH:]
+            batch, rows = rows[:_MAX_BATCH], rows[_MAX_BATCH:]
             try:
-                self._record_use(RecordUse(token_usage=tuple(batch)))
+                self._record_use(RecordUse(uses=tuple(batch)))
             except ApiError:
                 self._take_back(batch + rows)
                 return

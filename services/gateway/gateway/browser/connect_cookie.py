@@ -1,7 +1,7 @@
-"""The cookie that binds a linking to one browser: a secret for each session, and what is derived from it. Pure.
+"""The cookie that binds an OAuth login to one browser: a secret per session, and values derived from it. Pure.
 
-The services know the secret's hash alone. The name begins with `__Host-` where the gateway is reached by HTTPS, so that
-no other host of the same domain can plant one (RFC 6265bis 4.1.3.2).
+The services only get the secret's hash. Over HTTPS its name begins with `__Host-`, so that no other host of the same
+domain can set it (RFC 6265bis 4.1.3.2).
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from typing import Any
 
 from werkzeug.http import dump_cookie, parse_cookie
 
-#: The way to the platform and back, the consent, and the hour in which the outcome can be looked at again.
+#: Ten minutes each for the platform's login and the consent, and the hour in which the result can be read again.
 _LIFE_SECONDS = 600 + 600 + 3_600
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _SESSION = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
@@ -34,7 +34,7 @@ class ConnectCookie:
 
     @classmethod
     def sent(cls, environ: Mapping[str, Any], session_id: str, *, is_https: bool) -> "ConnectCookie | None":
-        """The one that came with a request; None without one, or when it is malformed."""
+        """The cookie of a request; None if there is none or it is malformed."""
         if not _SESSION.fullmatch(session_id):
             return None
         secret = parse_cookie(environ.get("HTTP_COOKIE", "")).get(_name(session_id, is_https), "")
@@ -42,12 +42,12 @@ class ConnectCookie:
 
     @property
     def browser(self) -> str:
-        """What the services know the browser by (`contracts.publishing.ViewLink`)."""
+        """The hash by which the services know the browser (`contracts.publishing.ViewLink`)."""
         return hashlib.sha256(f"{self.session_id}:{self.secret}".encode()).hexdigest()
 
     @property
     def form_token(self) -> str:
-        """What a form of ours carries besides the cookie: nobody else can know it."""
+        """The CSRF token of our form, derived from the secret."""
         return hmac.new(self.secret.encode(), f"form:{self.session_id}".encode(), hashlib.sha256).hexdigest()
 
     def is_form_token(self, given: str) -> bool:
@@ -55,7 +55,7 @@ class ConnectCookie:
 
     @property
     def header(self) -> str:
-        """The value of Set-Cookie. Lax: it comes back with the browser that the platform sends here."""
+        """The value of Set-Cookie. `Lax`, so that it is sent when the platform redirects the browser to us."""
         return dump_cookie(
             _name(self.session_id, self.is_https), self.secret, max_age=_LIFE_SECONDS, path="/",
             secure=self.is_https, httponly=True, samesite="Lax",

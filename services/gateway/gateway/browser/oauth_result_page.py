@@ -1,4 +1,4 @@
-"""The pages that a person sees while linking, from who asks to how it ended: their words. Pure."""
+"""The texts of the pages that a person sees during an OAuth login, from the request to the result. Pure."""
 
 import re
 from dataclasses import replace
@@ -9,14 +9,14 @@ from contracts.publishing import LinkableAccount, LinkPageView
 from gateway.browser.page import BrowserPage, Form, Link
 from gateway.http.answers import Answer
 
-#: Accounts that a sentence names; it counts the others. Our choice.
-_MOST_NAMES = 5
-#: Characters that turn the direction of what follows: a name must not rewrite the sentence around it.
-_TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+#: Accounts that a sentence names; the others are counted. Our choice.
+_MAX_NAMES = 5
+#: Characters that change the text direction: a name must not alter how the sentence around it reads.
+_BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def of_session(view: LinkPageView, form_token: str) -> Answer:
-    """Where a linking stands, for the browser it belongs to."""
+    """The state of a login, for the browser that it belongs to."""
     page = _page_of(view, PLATFORMS[view.platform].title, form_token)
     if view.return_url is not None:
         page = replace(page, link=Link(view.return_url, "Back to your app"), moves_to=view.return_url)
@@ -24,25 +24,25 @@ def of_session(view: LinkPageView, form_token: str) -> Answer:
 
 
 def of_error(error: ApiError) -> Answer:
-    """There is no such session, it belongs to another browser, or a service does not answer now."""
+    """The session is unknown or belongs to another browser, or a service does not answer."""
     if error.extras.get("reason") == "other_browser":
         texts = (
-            "This login was begun in another browser, or by somebody else. Nothing was linked.",
-            "If you began it, open the address from your app again and stay in one browser, with cookies allowed. "
+            "This login was started in another browser, or by somebody else. Nothing was linked.",
+            "If you started it, open the address from your app again and stay in one browser, with cookies allowed. "
             "If somebody sent you here, close this window and remove the app in the settings of your account at "
             "the platform.",
         )
         return _told(403, "failed", "Nothing was linked", *texts)
     if error.row is NOT_FOUND:
-        text = "This link is not ours, was used up or is older than ten minutes. Begin again in your app."
+        text = "This link is invalid, already used or older than ten minutes. Start again in your app."
         return _told(400, "failed", "Nothing was linked", text)
-    text = "It could not be finished just now. Load this page again in a moment."
+    text = "This could not be finished now. Reload this page in a moment."
     return _told(error.row.http_status, "failed", "Nothing was linked yet", text)
 
 
 def of_forgery() -> Answer:
-    """A decision that did not come from our form."""
-    text = "This page was out of date. Go back to it, load it again, and press once more."
+    """The decision was not sent from our form."""
+    text = "This page was out of date. Go back, reload it, and press the button again."
     return _told(403, "failed", "Nothing was linked", text)
 
 
@@ -60,14 +60,12 @@ def _page_of(view: LinkPageView, name: str, form_token: str) -> BrowserPage:
             f"{_brand(view, first=True)} may now use {_names(view)}. Go back to your app and choose what to link; "
             f"you can close this window. {_undo(name)}"
         )
-        return _plain(200, "choose", f"{name} let you in", text)
+        return _plain(200, "choose", f"{name} allowed access", text)
     if view.status == "refused":
-        text = (
-            "You did not give the permission, so nothing was linked. You can close this window and try again."
-        )
+        text = "You did not give permission, so nothing was linked. You can close this window and try again."
         return _plain(200, "refused", f"{name} was not linked", text)
     if view.status == "wait":
-        text = "It is still being worked on. Load this page again in a moment."
+        text = "This is still in progress. Reload this page in a moment."
         return _plain(200, "pending", "One moment", text)
     reason = f"{view.error.message} ({view.error.code})" if view.error else "The reason is not known."
     text = f"{reason} You can close this window and try again."
@@ -81,10 +79,10 @@ def _start(view: LinkPageView, name: str) -> BrowserPage:
         outcome="start",
         title=f"Link {name} to {_brand(view)}?",
         texts=(
-            f"{who} asks for access to pages of yours at {name}, for {_brand(view)}.",
-            f"{name} asks you to log in and to allow it. Then you see which pages were found. Nothing is linked "
+            f"{who} asks for access to your pages at {name}, for {_brand(view)}.",
+            f"{name} asks you to log in and to allow access. Then you see the pages found. Nothing is linked "
             "before you agree to that list.",
-            f"Go on only if you know {who}. If somebody you do not know sent you here, close this window.",
+            f"Continue only if you know {who}. If somebody you do not know sent you here, close this window.",
         ),
         link=Link(view.authorize_url or "", f"Continue to {name}"),
     )
@@ -97,9 +95,9 @@ def _confirm(view: LinkPageView, name: str, form_token: str) -> BrowserPage:
         outcome="confirm",
         title=f"Give {_brand(view)} access?",
         texts=(
-            f"{name} let you in. These were found:",
-            f"If you agree, {_account(view)} can link them to {_brand(view)}: publish, read and answer comments in "
-            "their name.",
+            f"{name} allowed access. These pages were found:",
+            f"If you agree, {_account(view)} can link them to {_brand(view)}, publish in their name, and read and "
+            "answer their comments.",
             "Nothing is linked yet. If you do not know who that is, cancel, and remove the app in the settings of "
             f"your {name} account.",
         ),
@@ -121,8 +119,8 @@ def _listed(account: LinkableAccount) -> str:
 
 def _names(view: LinkPageView) -> str:
     names = [_clean(account.name) for account in view.accounts]
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _brand(view: LinkPageView, *, first: bool = False) -> str:
@@ -140,7 +138,7 @@ def _undo(name: str) -> str:
 
 
 def _clean(text: str) -> str:
-    return _TURNING.sub("", text)
+    return _BIDI_CONTROLS.sub("", text)
 
 
 def _plain(status: int, outcome: str, title: str, *texts: str) -> BrowserPage:

@@ -1,4 +1,4 @@
-"""A page for people, complete in itself: nothing is loaded or run, and every text is escaped in one place. Pure."""
+"""An HTML page that loads and runs nothing; every text is escaped here. Pure."""
 
 import base64
 import hashlib
@@ -30,7 +30,7 @@ _PAGE = (
 )
 _HEADERS = {
     "Cache-Control": "no-store",
-    # The addresses of these pages hold sessions and, on the way back, the platform's code.
+    # The addresses of these pages contain session ids and, in the callback, the platform's code.
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -47,17 +47,17 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Buttons that post to the page's own address: hidden fields, then (name, value, text) of each button."""
+    """A form that posts to the page's own address: hidden fields, and (name, value, text) of each button."""
 
     hidden: dict[str, str]
     buttons: tuple[tuple[str, str, str], ...]
-    #: The label of a field named `password`; None: the form has none.
+    #: The label of its password field; None: it has none.
     asks_for: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserPage:
-    """What stands on a page, from above to below. `outcome` is for programs that look at it."""
+    """The contents of a page, from top to bottom. `outcome` is for programs that read the page."""
 
     status: int
     outcome: str
@@ -66,11 +66,11 @@ class BrowserPage:
     items: tuple[str, ...] = ()
     link: Link | None = None
     form: Form | None = None
-    #: Where the browser goes by itself, at once; `link` leads there too.
+    #: Where the browser goes at once by itself; `link` leads there too.
     moves_to: str | None = None
 
     def answer(self) -> Answer:
-        # Not a redirect: it would be part of the form's own way, which the policy keeps on this server.
+        # Not an HTTP redirect: the policy's form-action would block one that leaves this server.
         move = f'<meta http-equiv="refresh" content="0;url={escape(self.moves_to)}">' if self.moves_to else ""
         body = _PAGE.format(
             move=move, style=_STYLE, title=escape(self.title), outcome=escape(self.outcome), rest=self._rest()

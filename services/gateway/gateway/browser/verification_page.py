@@ -1,4 +1,4 @@
-"""The page behind the link in a verification mail: its words. Pure."""
+"""The texts of the page that the link in a verification mail opens. Pure."""
 
 from contracts.accounts import Verification
 from contracts.errors import NOT_FOUND, RATE_LIMITED, VALIDATION_ERROR, ApiError
@@ -32,7 +32,7 @@ def of(verification: Verification) -> Answer:
 
 
 def of_refused(verification: Verification) -> Answer:
-    """After the owner of the mailbox has said that the sign-up was somebody else's."""
+    """After the owner of the mailbox has said that somebody else signed up."""
     if verification.verified:
         text = f"{verification.email} was confirmed before, so the account was not deleted. Write to the operator."
         return _told(400, "failed", "The account is still there", text)
@@ -41,15 +41,15 @@ def of_refused(verification: Verification) -> Answer:
 
 
 def of_error(error: ApiError) -> Answer:
-    """The link is none of ours, the password is wrong, or a service does not answer now."""
+    """The link is invalid, the password is wrong, or a service does not answer."""
     if error.row is NOT_FOUND:
-        text = "The link is incomplete, or its account is deleted. Copy the whole link from the mail, or sign up again."
-        return _told(404, "failed", "This link leads nowhere", text)
+        text = "The link is incomplete, or the account was deleted. Copy the whole link from the mail or sign up again."
+        return _told(404, "failed", "This link is invalid", text)
     if error.row is VALIDATION_ERROR:
         page = BrowserPage(
             status=400,
             outcome="failed",
-            title="That is not the password",
+            title="Wrong password",
             texts=(
                 "Enter the password that you chose at sign-up. If you did not sign up, delete the account: nothing is "
                 "lost.",
@@ -62,7 +62,7 @@ def of_error(error: ApiError) -> Answer:
             "Too many passwords were tried. Open the link again tomorrow, or ask the operator to confirm it."
         )
         return _told(429, "failed", "Your address is not confirmed", text)
-    text = "It could not be done just now. Load this page again in a moment."
+    text = "This could not be done now. Reload this page in a moment."
     return _told(error.row.http_status, "failed", "Your address is not confirmed yet", text)
 
 

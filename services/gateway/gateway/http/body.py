@@ -1,4 +1,4 @@
-"""The raw body of a request: its size, its content type, that it arrives in time; and the fields of a form in it."""
+"""The raw body of a request: checks its size, content type and arrival; and reads the fields of a form in it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,8 +8,8 @@ from contracts.errors import INVALID_JSON, PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_
 
 #: decisions "Errors".
 MAX_BODY_BYTES = 2**20
-#: What is read and thrown away of a body that is too large: a client that is still sending would not see
-#: the answer. Our choice.
+#: How much of a body that is too large is read and discarded: a client that is still sending would not see the answer.
+#: Our choice.
 _MAX_DISCARDED_BYTES = 32 * 2**20
 _PIECE_BYTES = 2**18
 #: More fields than our forms have.
@@ -17,7 +17,7 @@ _MOST_FIELDS = 8
 
 
 def take_body(environ: Mapping[str, Any], *, is_json: bool) -> bytes:
-    """Raises ApiError PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, INVALID_JSON (broken off or too slow)."""
+    """Reads the body. Raises ApiError PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, INVALID_JSON (cut off or too slow)."""
     length_text = environ.get("CONTENT_LENGTH") or ""
     length = int(length_text) if length_text.isascii() and length_text.isdigit() else None
     if length is None and "HTTP_TRANSFER_ENCODING" not in environ:
@@ -32,12 +32,12 @@ def take_body(environ: Mapping[str, Any], *, is_json: bool) -> bytes:
         _discard(environ["wsgi.input"])
         raise ApiError(PAYLOAD_TOO_LARGE)
     if length is not None and len(body) < length:
-        raise ApiError(INVALID_JSON, "The body broke off, or took too long to arrive.")
+        raise ApiError(INVALID_JSON, "The request body ended early or took too long to arrive.")
     return body
 
 
 def form_of(body: bytes) -> dict[str, str]:
-    """The fields of a form that a browser sent; none of a body that is no form."""
+    """The fields of a form that a browser sent; none if the body is not a form."""
     try:
         return dict(parse_qsl(body.decode("ascii"), max_num_fields=_MOST_FIELDS))
     except ValueError:
@@ -45,7 +45,7 @@ def form_of(body: bytes) -> dict[str, str]:
 
 
 def _check_content_type(value: str) -> None:
-    """A body without a type is taken for JSON."""
+    """A body without a content type counts as JSON."""
     kind = value.partition(";")[0].strip().lower()
     if (
         kind
@@ -64,5 +64,5 @@ def _discard(stream: Any) -> None:
 def _read(stream: Any, most: int) -> bytes:
     try:
         return bytes(stream.read(most))
-    except Exception as error:  # gunicorn's parser errors and the socket's alike
-        raise ApiError(INVALID_JSON, "The body broke off, or is not framed as HTTP asks.") from error
+    except Exception as error:  # errors of gunicorn's parser and of the socket alike
+        raise ApiError(INVALID_JSON, "The request body ended early or is not valid HTTP.") from error

@@ -1,4 +1,4 @@
-"""Where a request comes from, and whether a token's allowlist holds it (decisions "IP allowlist"). Pure."""
+"""The address of a request's client, and whether a token's allowlist contains it (decisions "IP allowlist"). Pure."""
 
 from collections.abc import Hashable
 from functools import lru_cache
@@ -8,10 +8,10 @@ Address = IPv4Address | IPv6Address
 
 
 def client_address(remote: str, forwarded_for: str, trusted_hops: int) -> Address | None:
-    """The client: the socket's peer, or the entry of X-Forwarded-For our outermost trusted proxy wrote.
+    """The socket's peer, or the entry of X-Forwarded-For that our outermost trusted proxy added.
 
-    Entries are counted from the right, where our own proxies write: what a client puts there itself
-    stands further left. With fewer entries than proxies the leftmost is the client's.
+    Entries are counted from the right, where our proxies add theirs; what the client sent itself is further left. With
+    fewer entries than proxies, the leftmost counts.
     """
     entries = [entry.strip() for entry in forwarded_for.split(",") if entry.strip()]
     if trusted_hops <= 0 or not entries:
@@ -25,7 +25,7 @@ _MAPPED_PREFIX = 96
 
 @lru_cache(maxsize=4096)
 def parse_address(text: str) -> Address | None:
-    """An address, with or without port, brackets and zone; IPv4-mapped ones as IPv4. None when it is none."""
+    """Parses an address with or without port, brackets and zone; IPv4-mapped ones become IPv4. None if invalid."""
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:
@@ -38,12 +38,12 @@ def parse_address(text: str) -> Address | None:
 
 
 def customer_of(address: Address | None) -> Hashable:
-    """What one customer of a provider has: an IPv4 address, or the /64 that an IPv6 one is of. None is one, too."""
+    """What identifies one customer of a provider: an IPv4 address, or the /64 of an IPv6 one. None is one customer."""
     return int(address) >> 64 if isinstance(address, IPv6Address) else address
 
 
 def is_allowed(address: Address | None, allowlist: tuple[str, ...]) -> bool:
-    """Whether the allowlist is empty or one of its addresses and CIDR blocks holds the address."""
+    """Whether the allowlist is empty, or one of its addresses and CIDR blocks contains the address."""
     if not allowlist:
         return True
     return address is not None and any(_holds(block, address) for block in allowlist)
@@ -54,11 +54,11 @@ def _holds(block: str, address: Address) -> bool:
     try:
         network = ip_network(block, strict=False)
     except ValueError:
-        return False  # accounts checks blocks when a token is made
+        return False  # accounts checks the blocks when a token is created
     if address in network:
         return True
     if network.version == 6 and address.version == 4 and network.prefixlen >= _MAPPED_PREFIX:
-        # A block written in the mapped form, ::ffff:10.0.0.0/104; a wider one, ::/0, says nothing of IPv4.
+        # The block is in the mapped form, such as ::ffff:10.0.0.0/104; a wider one, such as ::/0, does not cover IPv4.
         return IPv6Address(f"::ffff:{address}") in network
     return False
 

@@ -1,6 +1,6 @@
-"""From raw bytes to a JSON object, and what strings, numbers and depths a value may hold. Pure.
+"""Parses a JSON body, and finds values that cannot be stored: bad strings, numbers out of range, deep nesting. Pure.
 
-Hostile input ends here, as the one documented error: nothing of it reaches a service.
+Such input is answered with the documented error and never reaches a service.
 """
 
 import json
@@ -11,7 +11,7 @@ import msgspec
 
 from contracts.errors import INVALID_JSON, ApiError
 
-#: Of one field's value. Free-form settings need two or three. Our choice.
+#: Levels of nesting in one field's value. Free-form settings need two or three. Our choice.
 MAX_DEPTH = 16
 _MAX_INTEGER = 2**63
 
@@ -32,7 +32,7 @@ def parse_object(raw: bytes) -> dict[str, Any]:
 
 
 def _parse_with_surrogates(raw: bytes) -> Any:
-    """msgspec refuses lone surrogates as malformed; here they are kept, to be named as the field's fault."""
+    """Keeps lone surrogates, which msgspec refuses as malformed JSON, so that the error can name the field."""
     try:
         return json.loads(raw.decode(), parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
@@ -44,7 +44,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def flaw_in(value: Any, depth: int = 0) -> str | None:
-    """Why a value cannot be stored or passed on; None when it can."""
+    """Says why a value cannot be stored; None when it can."""
     if isinstance(value, str):
         return _flaw_in_text(value)
     if isinstance(value, bool) or value is None:

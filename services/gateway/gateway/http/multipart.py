@@ -1,4 +1,4 @@
-"""multipart/form-data (RFC 7578), read as it arrives and never held as a whole. Pure: bytes come from `read`."""
+"""Parses multipart/form-data (RFC 7578) as it arrives, without holding it in memory. Pure: `read` gives the bytes."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -8,13 +8,13 @@ from werkzeug.http import parse_options_header
 
 from contracts.errors import UPLOAD_ERROR, ApiError
 
-#: What is asked for in one read. Our choice: larger ones are no faster, twenty uploads hold twenty of them.
+#: Bytes per read. Our choice: larger blocks are not faster, and each running upload holds one.
 BLOCK_BYTES = 2**18
 #: The head of a part. Our choice.
 MAX_HEAD_BYTES = 16 * 1024
-#: What comes before the file in all: preamble, values, heads, the file's own included. Our choice.
+#: Everything before the file's content: preamble, other parts, all heads. Our choice.
 MAX_SKIPPED_BYTES = 64 * 1024
-#: RFC 2046.
+#: RFC 2046, 5.1.1.
 _BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]", re.ASCII)
 _FOLDED = re.compile(rb"\r\n[ \t]+")
 
@@ -28,7 +28,7 @@ def boundary_of(content_type: str) -> bytes:
     _, options = parse_options_header(content_type)
     boundary = options.get("boundary", "")
     if not _BOUNDARY.fullmatch(boundary):
-        raise malformed("The Content-Type names no boundary.")
+        raise malformed("The Content-Type header has no valid boundary.")
     return boundary.encode()
 
 
@@ -37,18 +37,18 @@ class Part:
     """The head of a part."""
 
     name: str
-    #: None: a plain value.
+    #: None: the part is a plain value.
     filename: str | None
     #: Lower case, without parameters; "" when there is none.
     mime_type: str
 
 
 class Multipart:
-    """Alternately `next_part` and `content`, which has to be used up. Both raise ApiError UPLOAD_ERROR."""
+    """Call `next_part`, then read all of `content` or `skip` it, and so on. All raise ApiError UPLOAD_ERROR."""
 
     def __init__(self, read: Callable[[int], bytes], boundary: bytes) -> None:
         self.delimiter = b"\r\n--" + boundary
-        #: Bytes of the body that are parsed. The first boundary's line break may be missing: it is put there.
+        #: How many bytes are parsed. It begins at -2, for the line break added before the first boundary.
         self.position = -2
         self._read = read
         self._buffer = b"\r\n"
@@ -68,11 +68,11 @@ class Multipart:
         self._count_skipped(end)
         padding, _, head = bytes(self._take(end + 4)[:-4]).partition(b"\r\n")
         if padding.strip(b" \t"):
-            raise malformed("A boundary is followed by something else than a line break.")
+            raise malformed("A boundary must be followed by a line break.")
         return _part(_FOLDED.sub(b" ", head))
 
     def content(self) -> Iterator[memoryview]:
-        """The part's bytes, as they arrive, up to the next boundary."""
+        """Yields the part's bytes as they arrive, up to the next boundary."""
         keep = len(self.delimiter) - 1
         while (end := self._buffer.find(self.delimiter)) < 0:
             if len(self._buffer) > keep:
@@ -83,19 +83,19 @@ class Multipart:
         self._take(len(self.delimiter))
 
     def skip(self) -> None:
-        """Reads over the part's content; at most 64 KiB of all parts together."""
+        """Discards the part's content; all discarded parts together may have 64 KiB."""
         for block in self.content():
             self._count_skipped(len(block))
 
     def _count_skipped(self, size_bytes: int) -> None:
         self._skipped_bytes += size_bytes
         if self._skipped_bytes > MAX_SKIPPED_BYTES:
-            raise malformed("What comes before the part named file is too large; send the file first.")
+            raise malformed("More than 64 KiB come before the part named file; send less before it.")
 
     def _find_in_head(self, needle: bytes) -> int:
         while (found := self._buffer.find(needle)) < 0:
             if len(self._buffer) > MAX_HEAD_BYTES:
-                raise malformed("The head of a part is too large.")
+                raise malformed("The headers of a part are larger than 16 KiB.")
             self._fill()
         return found
 
@@ -106,7 +106,7 @@ class Multipart:
     def _fill(self) -> None:
         block = self._read(BLOCK_BYTES)
         if not block:
-            raise malformed("The body broke off before its closing boundary, or took too long to arrive.")
+            raise malformed("The request body ended before its closing boundary, or took too long to arrive.")
         self._buffer += block
 
     def _take(self, count: int) -> memoryview:
@@ -123,6 +123,6 @@ def _part(head: bytes) -> Part:
         headers[name.strip().lower()] = value.strip()
     kind, options = parse_options_header(headers.get("content-disposition", ""))
     if kind != "form-data" or "name" not in options:
-        raise malformed("A part has no Content-Disposition: form-data with a name.")
+        raise malformed("Each part needs a Content-Disposition header: form-data with a name.")
     mime_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     return Part(name=options["name"], filename=options.get("filename"), mime_type=mime_type)

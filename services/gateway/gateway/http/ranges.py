@@ -1,4 +1,4 @@
-"""Conditional and partial GETs (RFC 9110, 13 and 14): what a request's headers ask for. Pure; tags without quotes."""
+"""Conditional and partial GETs (RFC 9110, 13 and 14): evaluates a request's headers. Pure; ETags without quotes."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -8,11 +8,11 @@ from werkzeug.http import parse_date, parse_etags, parse_if_range_header, parse_
 
 
 class Unsatisfiable(Exception):
-    """The range begins behind the file's end."""
+    """The range begins after the file's end."""
 
 
 def is_known(environ: Mapping[str, Any], etag: str, modified_at: datetime) -> bool:
-    """Whether the client has the file already: 304."""
+    """Whether the client already has this state of the file, so that the answer is 304."""
     if "HTTP_IF_NONE_MATCH" in environ:
         return parse_etags(environ["HTTP_IF_NONE_MATCH"]).contains_weak(etag)
     since = parse_date(environ.get("HTTP_IF_MODIFIED_SINCE"))
@@ -22,7 +22,7 @@ def is_known(environ: Mapping[str, Any], etag: str, modified_at: datetime) -> bo
 def span_of(
     environ: Mapping[str, Any], etag: str, modified_at: datetime, size_bytes: int
 ) -> tuple[int, int] | None:
-    """First and last byte a GET asks for; None: the whole file. Several ranges get the whole too, as may be.
+    """The first and last byte that a GET requests; None: the whole file, also for several ranges (RFC 9110, 14.2).
 
     Raises Unsatisfiable.
     """
@@ -43,7 +43,7 @@ def span_of(
 
 
 def _is_same(if_range: str | None, etag: str, modified_at: datetime) -> bool:
-    """Whether the parts that the client has are of this very file; a weak tag does not say that."""
+    """Whether the client's parts are of this state of the file; a weak ETag does not prove it."""
     if if_range is None:
         return True
     condition = parse_if_range_header(if_range)

@@ -1,7 +1,7 @@
-"""From a request's path, query and body to the record its endpoint takes, or the documented error.
+"""Makes an endpoint's record of a request's path, query and body, or raises the documented error.
 
-Every field is looked at before anything is refused. First missing fields (MISSING_FIELD), then timestamps
-(INVALID_DATE), then all other broken rules together (VALIDATION_ERROR). Unknown fields are ignored.
+All fields are checked before one error is raised: for missing fields first (MISSING_FIELD), then for timestamps
+(INVALID_DATE), then for all other broken rules together (VALIDATION_ERROR). Unknown fields are ignored.
 """
 
 import re
@@ -17,17 +17,17 @@ from msgspec import NODEFAULT, UnsetType
 from contracts.errors import INVALID_DATE, MISSING_FIELD, NOT_FOUND, VALIDATION_ERROR, ApiError, invalid
 from gateway.http.json_body import flaw_in, parse_object
 
-#: Ours are prefix and ULID; anything longer or stranger is no id of anything.
+#: Our ids are a prefix and a ULID; anything that does not match is the id of nothing.
 ID = re.compile(r"[A-Za-z0-9_.\-]{1,128}", re.ASCII)
 _INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _FLAGS = {"true": True, "false": False}
-#: "+02:00" sent without percent-encoding arrives as " 02:00".
+#: "+02:00" without percent-encoding arrives as " 02:00".
 _LOST_PLUS = re.compile(r" (?=[0-9]{2}:[0-9]{2}$)", re.ASCII)
-#: msgspec ends its messages with the place inside the value.
+#: msgspec's messages end with the place inside the value.
 _PLACE = re.compile(r" - at `(?:key in )?\$(.*)`$")
-#: What no schedule or search needs; far from where adding a time zone or some days overflows. Our choice.
+#: Years that are accepted: far from where adding a time zone or some days overflows. Our choice.
 _YEARS = range(1900, 9000)
-#: Encoded for the bus: messages stay under 256 KiB (architecture).
+#: Of a request encoded for the bus, whose messages stay under 256 KiB (architecture).
 MAX_REQUEST_BYTES = 128 * 1024
 
 
@@ -39,7 +39,7 @@ class Field:
         self.attribute = info.name
         self.required = info.default is NODEFAULT and info.default_factory is NODEFAULT
         self.type = _without(info.type, UnsetType)
-        #: msgspec looks into a record's types once, into any other type each time: 30 times slower for a number.
+        #: msgspec analyses the types of a record once, any other type on each call: 30 times slower for a number.
         self._box: Any = msgspec.defstruct("Box", [("value", self.type)])
         kinds = _kinds(self.type)
         self.nullable = NoneType in kinds
@@ -48,7 +48,7 @@ class Field:
         self.is_flag = bool in kinds
 
     def from_query(self, text: str) -> Any:
-        """A query's text as the JSON value it stands for; other text is left for `convert` to refuse."""
+        """The JSON value that a query's text stands for; `convert` refuses text that stands for none."""
         if self.is_date:
             return _LOST_PLUS.sub("+", text)
         if self.is_flag:
@@ -56,14 +56,16 @@ class Field:
         return int(text) if self.is_integer and _INTEGER.fullmatch(text) else text
 
     def convert(self, value: Any) -> Any:
-        """Raises ValueError with the rule that is broken (msgspec.ValidationError is one)."""
+        """Raises ValueError that names the broken rule (msgspec.ValidationError is a ValueError)."""
         flaw = flaw_in(value)
         if flaw is not None:
             raise ValueError(flaw)
         try:
             converted = msgspec.convert({"value": value}, self._box).value
         except msgspec.ValidationError:
-            converted = msgspec.convert(value, self.type)  # whose words have the place inside the value alone
+            converted = msgspec.convert(
+                value, self.type
+            )  # its message names the place inside the value alone
         return _utc(converted) if self.is_date and converted is not None else converted
 
 
@@ -74,14 +76,14 @@ class Reader:
         self.record = record
         self.path_names = path_names
         self.fields = [Field(info) for info in msgspec.structs.fields(record)]
-        #: Fields that come in the query or the body.
+        #: Fields of the query or the body.
         self.own_fields = [field for field in self.fields if field.name not in path_names]
         self.takes_body = takes_body and bool(self.own_fields)
-        #: Fields of which exactly one is given, the usual one first.
+        #: Fields of which exactly one must be given, the usual one first.
         self.one_of: tuple[str, ...] = getattr(record, "ONE_OF", ())
 
     def read(self, path_values: Mapping[str, str], query: str, body: bytes) -> Any:
-        """Raises ApiError as the module says, INVALID_JSON, and NOT_FOUND for a malformed path id."""
+        """Raises ApiError as the module says, also INVALID_JSON, and NOT_FOUND for a malformed id in the path."""
         if not all(ID.fullmatch(value) for value in path_values.values()):
             raise ApiError(NOT_FOUND)
         if self.takes_body:
@@ -92,7 +94,7 @@ class Reader:
             values = {}
         request = self._build({**values, **path_values})
         if len(body) > MAX_REQUEST_BYTES and len(msgspec.json.encode(request)) > MAX_REQUEST_BYTES:
-            raise invalid("body", f"Its fields must be at most {MAX_REQUEST_BYTES} bytes together")
+            raise invalid("body", f"All fields together must be at most {MAX_REQUEST_BYTES} bytes")
         return request
 
     def _parse_query(self, query: str) -> dict[str, Any]:
@@ -101,7 +103,7 @@ class Reader:
         values: dict[str, Any] = {}
         for name, text in parse_qsl(raw, keep_blank_values=True, errors="surrogateescape"):
             if name in values:
-                raise invalid(name, "Given more than once")
+                raise invalid(name, "Must be given only once")
             if name in by_name:
                 values[name] = by_name[name].from_query(text)
         return values
@@ -127,7 +129,9 @@ class Reader:
         given = [name for name in self.one_of if converted.get(name) is not None or name in _named(errors)]
         if self.one_of and not given:
             missing.insert(0, self.one_of[0])
-        errors += [{"field": name, "message": f"Not together with {given[0]}"} for name in given[1:]]
+        errors += [
+            {"field": name, "message": f"Must not be given together with {given[0]}"} for name in given[1:]
+        ]
         if missing:
             raise ApiError(MISSING_FIELD, f"{missing[0]} is required.", field=missing[0])
         if bad_dates:
@@ -139,7 +143,7 @@ class Reader:
 
 
 def _named(errors: list[dict[str, str]]) -> set[str]:
-    """The fields that errors are about, whatever place inside them."""
+    """The fields that the errors are about, without the place inside them."""
     return {re.split(r"[.\[]", error["field"])[0] for error in errors}
 
 
@@ -151,7 +155,7 @@ def _broken(name: str, message: str) -> dict[str, str]:
 
 
 def _utc(value: datetime) -> datetime:
-    """In UTC and whole milliseconds. Raises ValueError without a zone or outside the years we handle."""
+    """In UTC and whole milliseconds. Raises ValueError without a time zone or outside `_YEARS`."""
     if value.tzinfo is None:
         raise ValueError("A time zone is required")
     if not _YEARS.start < value.year < _YEARS.stop:

@@ -1,35 +1,32 @@
-"""Whose bodies are still arriving, so that a client that sends too slowly is cut off.
+"""Clients that send or take bytes too slowly: each connection is watched while its client's next bytes are due.
 
-gunicorn waits for a body without end; heads are bounded by its `keepalive`.
+gunicorn bounds the head of a request (`keepalive`); for a body, and for an answer, it waits without end.
 """
 
 import socket
 import time
 from collections.abc import Callable
 
-#: A socket, by identity.
-Socket = socket.socket
 
+class SlowClients:
+    """Connections whose client has something to do. Thread safe: single dictionary operations."""
 
-class Arrivals:
-    """Thread safe: single dictionary operations."""
-
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic, side: int = socket.SHUT_RD) -> None:
-        self._monotonic = monotonic
+    def __init__(self, side: int, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._side = side
-        self._since: dict[Socket, float] = {}
+        self._monotonic = monotonic
+        self._since: dict[socket.socket, float] = {}
 
-    def begins(self, client: Socket, since: float | None = None) -> None:
-        """A body may follow."""
+    def watch(self, client: socket.socket, since: float | None = None) -> None:
+        """The client has to act, from now on or `since` (monotonic)."""
         self._since[client] = self._monotonic() if since is None else since
 
-    def arrived(self, client: Socket | None) -> None:
-        """The request is here, or will not be read any further."""
+    def forget(self, client: socket.socket | None) -> None:
+        """The client has acted, or nothing is expected of it any more."""
         if client is not None:
             self._since.pop(client, None)
 
     def cut_late(self, after_seconds: float) -> int:
-        """Ends the reading side of connections that take longer; their readers see the end of the stream."""
+        """Shuts down connections that took longer; returns how many. Their readers see the end of the stream."""
         now = self._monotonic()
         late = [client for client, since in list(self._since.items()) if now - since > after_seconds]
         for client in late:
@@ -37,9 +34,11 @@ class Arrivals:
             try:
                 client.shutdown(self._side)
             except OSError:
-                continue  # it is gone already
+                continue  # the connection is closed already
         return len(late)
 
 
-#: Of this process: the worker notes beginnings, the pipeline ends.
-SENDING = Arrivals()
+#: Clients of this process that are sending a body; one that is cut can still read its answer.
+SENDING = SlowClients(socket.SHUT_RD)
+#: Clients that are to take the next block of a download.
+RECEIVING = SlowClients(socket.SHUT_RDWR)

@@ -1,6 +1,6 @@
-"""Bodies that are not taken into memory: read as they arrive, at a pace that is held to a minimum.
+"""Request bodies that are read as they arrive, never held in memory, at a minimum speed.
 
-`MULTIPART.cut_late` ends those that fall behind; it is a chore of the process.
+`SENDING.cut_late`, a periodic task of the process, ends those that fall behind.
 """
 
 import time
@@ -9,59 +9,60 @@ from typing import Any
 
 from gunicorn.http.body import LengthReader
 
-from gateway.http.slow_clients import SENDING, Arrivals
+from gateway.http.slow_clients import SENDING
 
-#: A line slower than this falls behind (128 kbit/s); one that is `READ_SECONDS` behind is cut. Our choice.
+#: A slower connection falls behind; one that is `READ_SECONDS` behind is cut. Our choice: 128 kbit/s.
 MIN_BYTES_PER_SECOND = 16 * 1024
-#: What is read and thrown away of a body that was refused: a client that is still sending would see a reset
-#: instead of the answer. Our choice: more than the largest file of any tier, and what a slow line may take of it.
+#: How much of a refused body is read and discarded: a client that is still sending would see a connection reset instead
+#: of the answer. Our choice: more than the largest file of any tier, and 30 s at most.
 _MAX_DISCARDED_BYTES = 512 * 2**20
 _DISCARD_SECONDS = 30.0
 _BLOCK_BYTES = 2**18
 
-#: Bodies whose next bytes are waited for.
-STREAMS = Arrivals()
-
 
 class BodyStream:
-    """The body of one request. `read` ends early, or for good, where the client does."""
+    """The body of one request."""
 
     def __init__(self, environ: Mapping[str, Any]) -> None:
         length = environ.get("CONTENT_LENGTH") or ""
-        #: None: chunked, or no body at all.
+        #: In bytes; None: chunked, or no body at all.
         self.length = int(length) if length.isascii() and length.isdigit() else None
         self.is_empty = not self.length and "HTTP_TRANSFER_ENCODING" not in environ
         self._client: Any = environ.get("gunicorn.socket")
         self._input = environ["wsgi.input"]
         self._reader: Any = getattr(self._input, "reader", None)
         self._behind_seconds = 0.0
-        SENDING.arrived(self._client)  # from here on its pace counts, not its time
+        SENDING.forget(self._client)  # from here on its speed counts, not its total time
 
     def read(self, most: int) -> bytes:
-        """Up to `most` bytes; b"" at the end, and when the client is gone or too slow."""
+        """Returns up to `most` bytes; b"" at the end of the body, and when the client is gone or too slow."""
         if self._client is None:
-            return self._received(most)
+            return self._receive(most)
         began = time.monotonic()
-        STREAMS.begins(self._client, began - self._behind_seconds)
+        SENDING.watch(self._client, began - self._behind_seconds)
         try:
-            block = self._received(most)
+            block = self._receive(most)
         finally:
-            STREAMS.arrived(self._client)
-        time.sleep(0)  # a fast line never waits: the other green threads get their turn here
+            SENDING.forget(self._client)
+        time.sleep(0)  # a fast connection never blocks: this gives the other green threads their turn
         waited = time.monotonic() - began
         self._behind_seconds = max(0.0, self._behind_seconds + waited - len(block) / MIN_BYTES_PER_SECOND)
         return block
 
-    def _received(self, most: int) -> bytes:
+    def _receive(self, most: int) -> bytes:
         try:
-            return self._straight(most) if isinstance(self._reader, LengthReader) else self._input.read(most)
-        except Exception:  # noqa: BLE001 - gunicorn's parser errors and the socket's alike: there is no more
+            return (
+                self._receive_directly(most)
+                if isinstance(self._reader, LengthReader)
+                else self._input.read(most)
+            )
+        except Exception:  # noqa: BLE001 - errors of gunicorn's parser and of the socket alike end the body
             return b""
 
-    def _straight(self, most: int) -> bytes:
-        """What the socket has, past gunicorn's buffers: they copy each byte three times and wait for whole blocks.
+    def _receive_directly(self, most: int) -> bytes:
+        """Reads from the socket itself: gunicorn's buffers copy each byte three times and wait for whole blocks.
 
-        gunicorn's count of what is left is kept true, so that it finds the next request.
+        Keeps gunicorn's count of the remaining bytes right, so that it finds the next request.
         """
         reader = self._reader
         most = min(most, reader.length)
@@ -74,7 +75,7 @@ class BodyStream:
 
 
 def discard_rest(environ: Mapping[str, Any]) -> None:
-    """After the answer: reads what the client still sends, within bounds, so that it gets to see it."""
+    """Reads what the client still sends after a refusal, within bounds, so that it sees the answer."""
     stream, end = BodyStream(environ), time.monotonic() + _DISCARD_SECONDS
     discarded = 0
     while (

@@ -1,7 +1,7 @@
-"""Idempotency keys: what may run, what is answered from memory, what must wait (decisions "Idempotency").
+"""Idempotency keys: which requests run, get a kept answer, or have to wait (decisions "Idempotency").
 
-A key is claimed before the call, stands for one operation id for 24 hours, and is stored, released or
-unlocked after it. It is left locked only by a process that was killed; then the same request takes it over.
+A key is claimed before the call and stands for one operation id for 24 hours. After the call its answer is kept, or the
+key is released or unlocked. Only a killed process leaves a key locked; the same request then takes it over.
 """
 
 import hashlib
@@ -31,42 +31,42 @@ from gateway.idempotency.store import Found, Kept, Store
 
 #: Spec "Request field limits".
 MAX_KEY_LENGTH = 120
-#: decisions "Idempotency": only answers that had an effect are stored.
+#: decisions "Idempotency": only answers to calls that had an effect are kept.
 STORED_STATUSES = frozenset({200, 201, 202, 207})
 #: decisions "Idempotency": how long a second request waits for the first.
 WAIT_SECONDS = 10.0
-#: A lock outlives its request's deadline by this much. Our choice.
+#: How long a lock lasts beyond its request's deadline. Our choice.
 LOCK_MARGIN_SECONDS = 2.0
-#: After these the outcome is open: the key stays bound to its operation id, so that nothing is done twice.
-#: IDEMPOTENCY_IN_PROGRESS of a service: the operation runs on there although its first call has lost its answer.
+#: Errors after which the operation may have happened: the key keeps its operation id, so that nothing is done twice.
+#: IDEMPOTENCY_IN_PROGRESS comes from a service where the operation still runs although its first call lost its answer.
 _OUTCOME_OPEN = frozenset(
     row.code for row in (PLATFORM_OUTCOME_UNKNOWN, SERVICE_UNAVAILABLE, SERVER_ERROR, IDEMPOTENCY_IN_PROGRESS)
 )
 _FORGET_AT_ONCE = 500
-#: Keys to be given up, and answers to be stored, when the database is back; the oldest give way, their locks run out.
+#: Keys to give up and answers to store once the database is back. Beyond it the oldest are dropped: their locks expire.
 #: Our choice.
 _MOST_WAITING = 10_000
 #: Answers stored by one statement. Our choice.
 _ANSWERS_AT_ONCE = 200
-#: Seconds between looks at a running request's key: quick at first, then rarely.
+#: Seconds between checks of a running request's key: short at first, then longer.
 _POLLS = (0.02, 0.03, 0.05, 0.1, 0.2)
 
 _decode_headers = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class Verdict(Enum):
-    #: Ours to run.
+    #: This request runs.
     CLAIMED = "claimed"
-    #: Done: answer from memory.
+    #: The request is done: its answer was kept.
     STORED = "stored"
-    #: The same request runs elsewhere.
+    #: The same request is running elsewhere.
     RUNNING = "running"
     #: Refused, see `error`.
     REFUSED = "refused"
 
 
 class Claim(Record):
-    """What became of a request's key."""
+    """The result of claiming a request's key."""
 
     verdict: Verdict
     token_id: str
@@ -74,32 +74,32 @@ class Claim(Record):
     fingerprint: bytes = b""
     operation_id: str = ""
     fence: int = 0
-    #: An earlier attempt left the key behind: its operation may have happened.
+    #: An earlier try left the key locked: its operation may have happened.
     taken_over: bool = False
     answer: Answer | None = None
     error: ApiError | None = None
 
 
 def fingerprint_of(method: str, path: str, body: bytes) -> bytes:
-    """decisions: method, path and the raw body; our choice: with the query."""
+    """Hash of method, path and raw body (decisions), and of the query (our choice)."""
     return hashlib.sha256(b"\0".join((method.encode(), path.encode(errors="surrogateescape"), body))).digest()
 
 
 def leaves_outcome_open(error: ApiError, *, sends: bool) -> bool:
-    """Whether the operation may have happened, or may still: then its key stays bound to it."""
+    """Whether the operation may have happened, or may still happen: then its key stays bound to it."""
     return error.code in _OUTCOME_OPEN or is_being_looked_up(error, sends=sends)
 
 
 def is_being_looked_up(error: ApiError, *, sends: bool) -> bool:
-    """Whether there is a record of the operation whose outcome is being established: it keeps its unit too.
+    """Whether publishing has a row for the operation and is finding out its outcome: the operation keeps its unit too.
 
-    `sends`: the call publishes or replies. To an edit or a cancellation POST_IN_PROGRESS is a plain refusal.
+    sends: the call publishes or replies. For an edit or a cancellation POST_IN_PROGRESS is a plain refusal.
     """
     return error.code == PLATFORM_OUTCOME_UNKNOWN.code or (sends and error.code == POST_IN_PROGRESS.code)
 
 
 class IdempotencyKeys:
-    """Thread safe; all state is in the database, but for answers and errors on their way to it."""
+    """Thread safe. All state is in the database, except answers and released keys that are not written yet."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class IdempotencyKeys:
         self._has_answers = threading.Event()
 
     def claim(self, token_id: str, key: str | None, fingerprint: bytes, lock_seconds: float) -> Claim | None:
-        """None: no key was sent, none is required. Never raises: a refusal waits for its turn."""
+        """Claims the key. None if none was sent or required. Never raises: a refusal is part of the claim."""
         if key is None and not self._required:
             return None
         if not key or len(key) > MAX_KEY_LENGTH:
@@ -129,7 +129,7 @@ class IdempotencyKeys:
             return _refused(token_id, key, error)
 
     def await_turn(self, claim: Claim, lock_seconds: float) -> Claim:
-        """Waits until the request that runs under the key is done: its answer, or our turn. At most 10 s."""
+        """Waits, for 10 s at most, until the request that holds the key is done: gives its answer or claims the key."""
         end = self._monotonic() + WAIT_SECONDS
         for pause in _polls():
             if self._monotonic() + pause > end:
@@ -163,16 +163,16 @@ class IdempotencyKeys:
                 return claim
 
     def keep(self, claim: Claim, answer: Answer) -> None:
-        """Remembers the answer for repetitions: `store_answers` writes it down a moment later.
+        """Keeps the answer for repetitions; `store_answers` writes it to the database a moment later.
 
-        A repetition that comes sooner finds the key running, and waits. A process that is killed in between leaves
-        a locked key, like one that is killed in the middle of a request.
+        A repetition that arrives before that finds the key running, and waits. A process that is killed in between
+        leaves the key locked, as if it was killed in the middle of the request.
         """
         self._answers.append((claim, answer))
         self._has_answers.set()
 
     def store_answers(self, wait_seconds: float = 0) -> None:
-        """Writes down the answers there are; with none, waits for one. Raises ApiError SERVICE_UNAVAILABLE."""
+        """Stores all answers that wait, or waits for the first. Raises ApiError SERVICE_UNAVAILABLE; they stay."""
         if not self._has_answers.wait(wait_seconds):
             return
         self._has_answers.clear()
@@ -187,16 +187,16 @@ class IdempotencyKeys:
                 raise
 
     def give_up(self, claim: Claim, *, outcome_open: bool, at_once: bool = True) -> None:
-        """After an error: forget the key, or leave it bound to its operation id for the same request.
+        """After an error, deletes the key, or unlocks it for the same request if the outcome is open.
 
-        With the database away that is done when it is back: a repetition need not wait for the lock to run out.
-        `at_once`: the request has time left for it.
+        at_once: the request has time left for it. Otherwise, and with the database away, `give_up_waiting` does it
+        later, so that a repetition need not wait until the lock expires.
         """
         if self._waiting or not at_once or not self._has_given_up(claim, outcome_open):
             self._waiting.append((claim, outcome_open))
 
     def give_up_waiting(self) -> None:
-        """What could not be given up before, oldest first, until the database does not answer."""
+        """Gives up the keys that wait for it, oldest first; stops when the database does not answer."""
         for _ in range(len(self._waiting)):
             claim, outcome_open = self._waiting.popleft()
             if not self._has_given_up(claim, outcome_open):
@@ -213,7 +213,7 @@ class IdempotencyKeys:
         return True
 
     def forget_old(self) -> int:
-        """Removes keys older than 24 hours, a few at a time; returns how many."""
+        """Deletes keys older than 24 hours, 500 at a time; returns how many."""
         removed = 0
         while True:
             with self._database.reading() as connection:
@@ -235,7 +235,7 @@ def _kept(claim: Claim, answer: Answer) -> Kept:
 
 
 def _judge(token_id: str, key: str, fingerprint: bytes, found: Found) -> Claim | None:
-    """What a key that is not ours means; None: it came free this moment."""
+    """The verdict on a key that another request holds; None if it became free meanwhile."""
     if found.fingerprint != fingerprint:
         return _refused(token_id, key, ApiError(IDEMPOTENCY_KEY_MISMATCH))
     if found.status is not None:

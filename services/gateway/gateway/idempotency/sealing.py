@@ -1,6 +1,7 @@
-"""Answers that tell a secret are kept for repetitions sealed with the token they went to.
+"""Encrypts answers that show a secret, before they are kept for repetitions.
 
-The database knows a token's hash alone, so what it keeps opens only for who sends that token again.
+The key is derived from the caller's token, of which the database has only a hash: a kept answer can be opened only by a
+request with the same token.
 """
 
 import base64
@@ -14,10 +15,10 @@ def seal(body: bytes, token: str) -> bytes:
 
 
 def unseal(sealed: bytes, token: str) -> bytes:
-    """Raises InvalidToken (of cryptography) for what another token sealed."""
+    """Raises cryptography's InvalidToken if another token sealed it."""
     return _box(token).decrypt(sealed)
 
 
 def _box(token: str) -> Fernet:
-    """A token's 32 random bytes need no stretching."""
+    """A plain HMAC is enough: a token has 32 random bytes."""
     return Fernet(base64.urlsafe_b64encode(hmac.digest(token.encode(), b"kept answers", "sha256")))

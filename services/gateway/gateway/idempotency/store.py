@@ -1,4 +1,4 @@
-"""All SQL of the gateway: claiming, keeping and forgetting idempotency keys; one statement each."""
+"""All SQL of the gateway: idempotency keys are claimed, kept and deleted, by one statement each."""
 
 from typing import Any, NamedTuple
 
@@ -15,14 +15,14 @@ _KEPT = text("interval '24 hours'")
 
 
 class Held(Record):
-    """The key is ours: the operation id it stands for, and the fence our writes must show."""
+    """The key is claimed for this request: its operation id, and the fence that further writes must show."""
 
     operation_id: str
     fence: int
 
 
 class Found(Record):
-    """The key is another request's: its fingerprint, and its answer when there is one."""
+    """The key belongs to another request: its fingerprint, and its answer if there is one."""
 
     fingerprint: bytes
     locked: bool
@@ -78,8 +78,8 @@ class Kept(NamedTuple):
     body: bytes
 
 
-#: Without waiting for the disk: a crash that loses this leaves a claimed key, which the same request takes over with
-#: the same operation id. The claim itself does wait.
+#: Commits asynchronously: if a crash loses it, the key stays claimed, and the same request takes it over with the same
+#: operation id. The claim itself commits synchronously.
 _KEEP = Prepared(
     """
     UPDATE idempotency_keys k SET status = a.status, headers = a.headers, body = a.body
@@ -92,7 +92,7 @@ _KEEP = Prepared(
 
 
 def _mine(statement: Any) -> Any:
-    """Of the request that holds the lock, without waiting for the disk, like `_KEEP`."""
+    """Restricts `statement` to the request that holds the lock, and commits asynchronously, like `_KEEP`."""
     return statement.where(
         keys.c.token_id == bindparam("of_token_id"),
         keys.c.key == bindparam("of_key"),
@@ -123,7 +123,7 @@ _FORGET = delete(keys).where(
 
 
 class Store:
-    """Idempotency keys over an open connection. Writes of a request that lost its lock change nothing."""
+    """Idempotency keys over an open connection. A request that has lost its lock changes nothing."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -131,7 +131,7 @@ class Store:
     def claim(
         self, token_id: str, key: str, fingerprint: bytes, operation_id: str, lock_seconds: float
     ) -> Held | None:
-        """Takes a key that is new, older than 24 hours, or left behind by the same request; else None."""
+        """Claims a key that is new, older than 24 hours, or abandoned by the same request; otherwise None."""
         values = {
             "token_id": token_id,
             "key": key,
@@ -156,20 +156,20 @@ class Store:
         )
 
     def keep(self, answers: list[Kept]) -> None:
-        """Stores answers: every repetition gets them."""
+        """Stores answers for repetitions."""
         columns = zip(*answers, strict=True)
         _KEEP.fetch(self._connection, dict(zip(Kept._fields, map(list, columns), strict=True)))
 
     def unlock(self, token_id: str, key: str, fence: int) -> None:
-        """Lets the same request take the key over at once, with the same operation id."""
+        """Lets the same request take over the key at once, with the same operation id."""
         self._connection.execute(_UNLOCK, _of(token_id, key, fence))
 
     def release(self, token_id: str, key: str, fence: int) -> None:
-        """Forgets the key: nothing happened."""
+        """Deletes the key, because its request had no effect."""
         self._connection.execute(_RELEASE, _of(token_id, key, fence))
 
     def forget_old(self, most: int) -> int:
-        """Removes at most so many keys older than 24 hours; returns how many."""
+        """Deletes at most `most` keys older than 24 hours; returns how many."""
         return self._connection.execute(_FORGET, {"most": most}).rowcount
 
 

@@ -1,4 +1,4 @@
-"""/openapi.json: OpenAPI 3.1 generated from the endpoint rows and the contract's records. Pure."""
+"""Generates /openapi.json (OpenAPI 3.1) from the endpoint rows and the contracts' records. Pure."""
 
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
@@ -13,7 +13,7 @@ from gateway.http.request_reader import Field, Reader
 from gateway.openapi import platform_table
 from gateway.openapi.schemas import Schemas, described_fields
 
-#: What any endpoint may refuse with, whoever asks.
+#: Errors of every endpoint.
 _EVERYWHERE = (
     errors.INVALID_JSON,
     errors.MISSING_FIELD,
@@ -27,7 +27,7 @@ _EVERYWHERE = (
     errors.SERVER_ERROR,
     errors.SERVICE_UNAVAILABLE,
 )
-#: What any endpoint with a token may.
+#: Errors of every endpoint that needs a token.
 _WITH_TOKEN = (
     errors.MISSING_TOKEN,
     errors.INVALID_TOKEN,
@@ -40,35 +40,35 @@ _WITH_TOKEN = (
     errors.DAILY_LIMIT_EXCEEDED,
     errors.MONTHLY_QUOTA_EXCEEDED,
 )
-#: What any write with a key may.
+#: Errors of every write that takes a key.
 _WITH_KEY = (errors.INVALID_IDEMPOTENCY_KEY, errors.IDEMPOTENCY_KEY_MISMATCH, errors.IDEMPOTENCY_IN_PROGRESS)
 
 _RATE_HEADERS = {
     "X-RateLimit-Limit": ("integer", "Requests per minute."),
-    "X-RateLimit-Remaining": ("integer", "What is left of them in this minute."),
-    "X-RateLimit-Reset": ("integer", "Unix seconds of the end of this minute."),
-    "X-API-Tier": ("string", "The account's tier, or sandbox."),
-    "X-API-Scopes": ("string", "The token's scopes, space-separated."),
+    "X-RateLimit-Remaining": ("integer", "Requests left in this minute."),
+    "X-RateLimit-Reset": ("integer", "End of this minute, in Unix seconds."),
+    "X-API-Tier": ("string", "The account's tier, or `sandbox`."),
+    "X-API-Scopes": ("string", "The token's scopes, separated by spaces."),
 }
-#: Of single rows.
+#: Headers of single endpoints.
 _ROW_HEADERS = {
-    "X-Credits-Remaining": ("integer", "What is left of the AI credits, plan and bonus."),
-    "ETag": ("string", "Changes with the file."),
+    "X-Credits-Remaining": ("integer", "AI credits left, from the plan and as a bonus."),
+    "ETag": ("string", "Changes when the file changes."),
 }
-#: Besides 200, of a file at its public address.
+#: Answers with a public file, besides 200.
 _OF_FILES = {
-    206: "The range asked for.",
-    304: "As the client has it.",
-    416: "The range begins behind the end.",
+    206: "The requested range.",
+    304: "The client already has this file.",
+    416: "The range begins after the end of the file.",
 }
-#: Besides 200, of a page for people.
+#: Answers with an HTML page, besides 200.
 _OF_PAGES = {
-    303: "On to the page of the session.",
-    403: "Another browser's session, or a form that is not ours.",
+    303: "Redirect to the page of the login.",
+    403: "The login belongs to another browser, or the form was not sent from our page.",
 }
 _ABOUT = (
-    "Publishes and schedules posts on social platforms. What each takes is below and in `x-platforms`; "
-    "`POST /posts/validate` judges a post by it, files included."
+    "Publishes and schedules posts on social platforms. The limits of each platform are below and in `x-platforms`; "
+    "`POST /posts/validate` checks a post against them, with its files."
 )
 _BINARY = {"type": "string", "format": "binary"}
 _PAGE = {"text/html": {"schema": {"type": "string"}}}
@@ -82,7 +82,7 @@ _MULTIPART = {
 
 
 def describe(endpoints: Iterable[Endpoint], *, key_required: bool = False) -> dict[str, Any]:
-    """The whole description. `key_required`: of a deployment that refuses writes without an Idempotency-Key."""
+    """Describes all endpoints. key_required: the deployment refuses writes without an Idempotency-Key."""
     rows = list(endpoints)
     results = (kind for row in rows for kind in (row.result, row.several) if kind not in (bytes, str, None))
     schemas = Schemas(dict.fromkeys(results))
@@ -111,7 +111,7 @@ def describe(endpoints: Iterable[Endpoint], *, key_required: bool = False) -> di
 
 
 def refusals_of(row: Endpoint) -> tuple[ErrorRow, ...]:
-    """Every documented error an endpoint may answer with."""
+    """All documented errors of an endpoint."""
     return (
         *_EVERYWHERE,
         *(_WITH_TOKEN if row.token else ()),
@@ -140,7 +140,7 @@ def _operation(row: Endpoint, schemas: Schemas, key_required: bool) -> dict[str,
         operation["requestBody"] = {"required": True, "content": _MULTIPART}
     if row.several is not None:
         some = {
-            "description": "Some went; the others' errors stand beside them.",
+            "description": "Some pages succeeded; each failed page has its own error.",
             "headers": _own_headers(row),
         }
         content = {"application/json": {"schema": schemas.of(row.several)}}
@@ -181,7 +181,7 @@ def _parameters(row: Endpoint, key_required: bool) -> Iterator[dict[str, Any]]:
 
 
 def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """A query has no null: the parameter is simply absent."""
+    """A query parameter is never null, only absent."""
     options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
     if not options:
         return {key: value for key, value in schema.items() if value is not None}
@@ -189,7 +189,7 @@ def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _body_schema(reader: Reader) -> dict[str, Any]:
-    """The record without its path fields: a body is never shared between operations."""
+    """The record without its path fields. Inline, because operations do not share bodies."""
     properties = described_fields(reader.record)
     own: list[Field] = reader.own_fields
     schema: dict[str, Any] = {
@@ -217,11 +217,11 @@ def _success(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
 
 
 def _own_headers(row: Endpoint) -> dict[str, Any]:
-    headers: dict[str, Any] = {"X-Request-Id": _header("string", "Of this request, as in our logs.")}
+    headers: dict[str, Any] = {"X-Request-Id": _header("string", "Identifies this request in our logs.")}
     if row.token:
         headers |= {name: _header(kind, text) for name, (kind, text) in _RATE_HEADERS.items()}
     if row.idempotent:
-        headers["Idempotency-Replayed"] = _header("string", "true when the answer came from memory.")
+        headers["Idempotency-Replayed"] = _header("string", "true if this repeats a kept answer.")
     for name in row.headers:
         kind, text = _ROW_HEADERS[name]
         headers[name] = _header(kind, text)
@@ -233,7 +233,7 @@ def _header(kind: str, text: str) -> dict[str, Any]:
 
 
 def _refusals(row: Endpoint) -> dict[str, Any]:
-    """One response per status, with the codes that may stand in it."""
+    """One response per HTTP status, with the error codes that it may have."""
     codes: dict[int, list[str]] = {}
     for error in refusals_of(row):
         found = codes.setdefault(error.http_status, [])
@@ -248,9 +248,9 @@ def _refusals(row: Endpoint) -> dict[str, Any]:
 
 def _refusal(status: int, codes: list[str]) -> dict[str, Any]:
     schema = {"allOf": [{"$ref": "#/components/schemas/Error"}], "properties": {"code": {"enum": codes}}}
-    headers = {"X-Request-Id": _header("string", "Of this request, as in our logs.")}
+    headers = {"X-Request-Id": _header("string", "Identifies this request in our logs.")}
     if status in (409, 429, 503):
-        headers["Retry-After"] = _header("integer", "Seconds to wait.")
+        headers["Retry-After"] = _header("integer", "Seconds to wait before a retry.")
     description = "; ".join(f"{code}: {ERRORS[code].message}" for code in codes)
     return {
         "description": description,
@@ -260,7 +260,7 @@ def _refusal(status: int, codes: list[str]) -> dict[str, Any]:
 
 
 def _error_schema() -> dict[str, Any]:
-    """Spec "Errors"; extra fields are the code's own."""
+    """Spec "Errors". Some codes have further fields."""
     field_error = {
         "type": "object",
         "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
@@ -269,8 +269,8 @@ def _error_schema() -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {
-            "error": {"type": "string", "description": "For people."},
-            "code": {"type": "string", "description": "For programs; see GET /errors."},
+            "error": {"type": "string", "description": "Message for people."},
+            "code": {"type": "string", "description": "Code for programs; GET /errors lists all."},
             "request_id": {"type": "string"},
             "field": {"type": "string"},
             "errors": {"type": "array", "items": field_error},

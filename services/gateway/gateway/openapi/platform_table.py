@@ -1,4 +1,4 @@
-"""What each platform takes, as `/openapi.json` tells it: the contract's table, for programs and for people. Pure."""
+"""The platforms' limits in `/openapi.json`: the contract's table, as data and as Markdown. Pure."""
 
 from typing import Any
 
@@ -20,12 +20,12 @@ _HEAD = (
 
 
 def for_programs() -> dict[str, dict[str, Any]]:
-    """By code, every field of the table."""
+    """All fields of the table, by platform code."""
     return {code: msgspec.to_builtins(platform) for code, platform in PLATFORMS.items()}
 
 
 def for_people() -> str:
-    """The same in Markdown, without the guardrails."""
+    """The table in Markdown, without the guardrails."""
     rows = [_HEAD, ("-",) * len(_HEAD), *map(_row, PLATFORMS.values())]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 

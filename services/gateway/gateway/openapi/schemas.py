@@ -1,4 +1,4 @@
-"""JSON schemas of records, as msgspec makes them, with the formats it leaves out. Pure."""
+"""JSON schemas of records: msgspec's, with the formats that it leaves out. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, get_args
@@ -34,7 +34,7 @@ def described_fields(record: type) -> dict[str, dict[str, Any]]:
 
 
 def _add_formats(schema: dict[str, Any], record: type) -> None:
-    """msgspec calls a datetime a plain string, as it might have no zone; ours always have one."""
+    """Adds `date-time`. msgspec does not, because a datetime may lack a time zone; ours always have one."""
     for field in map(Field, msgspec.structs.fields(record)):
         if field.is_date:
             found = schema["properties"][field.name]
@@ -44,7 +44,7 @@ def _add_formats(schema: dict[str, Any], record: type) -> None:
 
 
 def _records_in(kind: Any, seen: frozenset[type] = frozenset()) -> Iterator[type]:
-    """The records a type is made of, at any depth."""
+    """All records in a type, at any depth."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         if kind in seen:
             return

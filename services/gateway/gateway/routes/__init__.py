@@ -1,4 +1,4 @@
-"""The API's operations, one `@endpoint` row each, by noun."""
+"""The operations of the API, one `@endpoint` row each; a module per noun."""
 
 from types import ModuleType
 
@@ -31,7 +31,7 @@ _NOUNS: tuple[ModuleType, ...] = (
     hooks,
 )
 
-#: Every row, in the order of the spec.
+#: All operations, in the order of the spec.
 ENDPOINTS: tuple[Endpoint, ...] = tuple(
     value for noun in _NOUNS for value in vars(noun).values() if isinstance(value, Endpoint)
 )

@@ -1,4 +1,4 @@
-"""AI: images, edits, videos, captions and their jobs; each answer tells the credits left. And payments' own calls."""
+"""AI: images, edits, videos, captions and jobs; each answer has a header with the credits left. Stripe's webhook."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from contracts.ai import (
     VideoBody,
     WriteCaption,
 )
+from contracts.caller import Caller
 from contracts.errors import (
     AI_GENERATION_FAILED,
     AI_NOT_CONFIGURED,
@@ -48,24 +49,25 @@ CREDITS_HEADER = "X-Credits-Remaining"
 _PAID = (INSUFFICIENT_CREDITS, AI_GENERATION_FAILED, AI_NOT_CONFIGURED)
 _BRAND = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
 _IMAGE = (INVALID_REFERENCE_MEDIA, PLAN_REQUIRED, QUOTA_EXCEEDED)
-#: What a provider may take, and what comes around it. Our choice.
+#: A provider's own limit, and the work before and after it. Our choice.
 _IMAGE_SECONDS = 90.0
-#: The picture to animate is fetched and looked at first.
+#: The image to animate is fetched and checked first.
 _VIDEO_SECONDS = 30.0
 _CAPTION_SECONDS = 60.0
 _AWAY = (SERVICE_UNAVAILABLE, SERVER_ERROR)
 
+Request = TypeVar("Request")
 Result = TypeVar("Result")
 
 
-def tell_credits(exchange: Exchange, error: ApiError) -> None:
-    """Each response has the header (spec "AI generation"), refusals too but quota's and those of a service away."""
+def add_credits_header(exchange: Exchange, error: ApiError) -> None:
+    """Adds the header to an error (spec "AI generation"), except to errors by quota and to outages."""
     left = error.extras.get("available")
     if left is None and error.row not in _AWAY:
         try:
             left = exchange.ask(exchange.services.ai.get_credits, Nothing()).credits.available
         except ApiError:
-            return  # the refusal itself is what matters
+            return  # the error is answered without it
     if left is not None:
         exchange.headers[CREDITS_HEADER] = str(left)
 
@@ -86,7 +88,7 @@ class JobListView(Record):
 @endpoint(
     "POST", "/ai/images", scope="write:ai", meter="writes", request=ImageBody, result=AiResult, status=201,
     errors=(*_PAID, *_IMAGE, *_BRAND), deadline_seconds=_IMAGE_SECONDS,
-    headers=(CREDITS_HEADER,), on_refusal=tell_credits,
+    headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
 )  # fmt: skip
 def generate_image(exchange: Exchange, request: ImageBody) -> AiResult:
     """Generate an image (10 credits)."""
@@ -98,7 +100,7 @@ def generate_image(exchange: Exchange, request: ImageBody) -> AiResult:
 @endpoint(
     "POST", "/ai/images/edit", scope="write:ai", meter="writes", request=EditImage, result=AiResult, status=201,
     errors=(*_PAID, *_IMAGE), deadline_seconds=_IMAGE_SECONDS,
-    headers=(CREDITS_HEADER,), on_refusal=tell_credits,
+    headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
 )  # fmt: skip
 def edit_image(exchange: Exchange, request: EditImage) -> AiResult:
     """Edit an image (10 credits)."""
@@ -108,10 +110,10 @@ def edit_image(exchange: Exchange, request: EditImage) -> AiResult:
 @endpoint(
     "POST", "/ai/videos", scope="write:ai", meter="writes", request=VideoBody, result=AiJobAccepted, status=202,
     errors=(*_PAID, *_IMAGE, *_BRAND), deadline_seconds=_VIDEO_SECONDS,
-    headers=(CREDITS_HEADER,), on_refusal=tell_credits,
+    headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
 )  # fmt: skip
 def generate_video(exchange: Exchange, request: VideoBody) -> AiJobAccepted:
-    """Start a video (90 credits); poll its job."""
+    """Start generating a video (90 credits); poll its job."""
     brand = _brand(exchange, request.brand_id)
     made = GenerateVideo(**_fields(request), guidelines=brand.image_guidelines if brand else None)
     result = _spend(exchange, exchange.services.ai.generate_video, made)
@@ -122,10 +124,10 @@ def generate_video(exchange: Exchange, request: VideoBody) -> AiJobAccepted:
 
 @endpoint(
     "GET", "/ai/jobs", scope="write:ai", meter="reads", request=ListJobs, result=JobListView,
-    headers=(CREDITS_HEADER,), on_refusal=tell_credits,
+    headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
 )  # fmt: skip
 def list_jobs(exchange: Exchange, request: ListJobs) -> JobListView:
-    """Jobs, newest first."""
+    """List jobs, newest first."""
     found = exchange.ask(exchange.services.ai.list_jobs, request)
     exchange.headers[CREDITS_HEADER] = str(found.credits_remaining)
     return JobListView(jobs=found.jobs, next_cursor=found.next_cursor)
@@ -134,17 +136,17 @@ def list_jobs(exchange: Exchange, request: ListJobs) -> JobListView:
 @endpoint(
     "GET", "/ai/jobs/{id}", scope="write:ai", meter="reads", request=JobId, result=AiResult,
     errors=(NOT_FOUND,),
-    headers=(CREDITS_HEADER,), on_refusal=tell_credits,
+    headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
 )  # fmt: skip
 def get_job(exchange: Exchange, request: JobId) -> AiResult:
-    """One job, with its media once it is completed."""
+    """Get a job, with its media once it is completed."""
     return _spend(exchange, exchange.services.ai.get_job, request)
 
 
 @endpoint(
     "POST", "/ai/captions", scope="write:ai", meter="writes", request=CaptionBody, result=Caption,
     errors=(*_PAID, *_BRAND), deadline_seconds=_CAPTION_SECONDS,
-    headers=(CREDITS_HEADER,), on_refusal=tell_credits,
+    headers=(CREDITS_HEADER,), on_refusal=add_credits_header,
 )  # fmt: skip
 def write_caption(exchange: Exchange, request: CaptionBody) -> Caption:
     """Write a caption in a brand's voice (1 credit)."""
@@ -163,7 +165,7 @@ def write_caption(exchange: Exchange, request: CaptionBody) -> Caption:
     "POST", "/hooks/stripe", scope=None, meter="", result=None, idempotent=False, token=False, outside=True
 )
 def stripe_hook(exchange: Exchange, _request: Nothing) -> Answer:
-    """Stripe tells of a payment; its signature is checked over the body as it came."""
+    """Receive an event from Stripe; the signature is checked over the raw body."""
     try:
         body = exchange.body.decode()
     except UnicodeDecodeError:
@@ -185,8 +187,8 @@ def _fields(body: Record) -> dict[str, Any]:
     return msgspec.structs.asdict(body)
 
 
-def _spend(exchange: Exchange, method: Callable[..., Result], request: Record) -> Result:
-    """Asks for what has `credits` in its result; they go into the header too."""
+def _spend(exchange: Exchange, method: Callable[[Caller, Request], Result], request: Request) -> Result:
+    """Calls a method whose result has `credits`, and puts them into the header too."""
     result = exchange.ask(method, request)
     exchange.headers[CREDITS_HEADER] = str(result.credits.remaining)  # type: ignore[attr-defined]
     return result

@@ -1,4 +1,4 @@
-"""POST /auth/signup, and the page behind the link in a verification mail: outside the base path, without a token."""
+"""Sign-up, and the page that the link in a verification mail opens: outside the base path, without a token."""
 
 from typing import Annotated
 
@@ -17,20 +17,20 @@ from gateway.http.body import form_of
 from gateway.http.client_address import customer_of
 from gateway.routes.views import SignedUp
 
-#: Of a password that is handed on: more than the longest one that accounts takes.
-_MOST_CHARACTERS = 300
-#: As accounts has them.
+#: Of a password that is passed on: more than accounts accepts.
+_MAX_CHARACTERS = 300
+#: The same limit as in accounts.
 Name = Annotated[str, Meta(max_length=100)]
 
 
 class SignUp(Record):
-    """What a newcomer gives; anything else of an account (its tier) is not theirs to choose."""
+    """What a new user chooses; the rest of an account, such as its tier, is not theirs to choose."""
 
     email: Annotated[str, Meta(max_length=254)]
     password: Annotated[str, Meta(min_length=8, max_length=256)]
     firstname: Name = ""
     lastname: Name = ""
-    #: The operator's, where sign-up needs an invite.
+    #: From the operator, where sign-up needs an invite.
     invite_code: Annotated[str, Meta(max_length=100)] | None = None
 
 
@@ -39,8 +39,8 @@ class SignUp(Record):
     errors=(EMAIL_TAKEN, INVITE_REQUIRED, SIGNUPS_CLOSED), token=False, idempotent=False, outside=True,
 )  # fmt: skip
 def sign_up(exchange: Exchange, request: SignUp) -> SignedUp:
-    """Create an account; its sandbox token is shown this once. Its address is verified by a link in a mail."""
-    exchange.act_as(exchange.caller, new_id("op"))  # a call that is delivered twice opens one account
+    """Create an account; the sandbox token is shown only in this answer. A link is mailed to verify the address."""
+    exchange.act_as(exchange.caller, new_id("op"))  # if the call is delivered twice, one account is opened
     created = exchange.ask(
         exchange.services.accounts.sign_up,
         OpenAccount(
@@ -60,7 +60,7 @@ def sign_up(exchange: Exchange, request: SignUp) -> SignedUp:
     outside=True,
 )  # fmt: skip
 def view_verification(exchange: Exchange, request: VerificationLink) -> Answer:
-    """The page behind the link in a verification mail. Changes nothing: mail scanners follow links."""
+    """Show the page that the link in a verification mail opens. Changes nothing, because mail scanners follow links."""
     try:
         return verification_page.of(exchange.ask(exchange.services.accounts.view_verification, request))
     except ApiError as error:
@@ -72,13 +72,13 @@ def view_verification(exchange: Exchange, request: VerificationLink) -> Answer:
     idempotent=False, token=False, outside=True,
 )  # fmt: skip
 def decide_verification(exchange: Exchange, request: VerificationLink) -> Answer:
-    """A person confirms the address with the password of the sign-up, or deletes the account: the form of that page."""
+    """Confirm the address with the password of the sign-up, or delete the account; sent by the form of that page."""
     form = form_of(exchange.body)
     accounts = exchange.services.accounts
     try:
         if form.get("decision") == "delete":
             return verification_page.of_refused(exchange.ask(accounts.refuse_verification, request))
-        password = form.get("password", "")[:_MOST_CHARACTERS]
+        password = form.get("password", "")[:_MAX_CHARACTERS]
         confirmed = ConfirmVerification(user_id=request.user_id, code=request.code, password=password)
         return verification_page.of(exchange.ask(accounts.confirm_verification, confirmed))
     except ApiError as error:

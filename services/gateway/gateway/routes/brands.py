@@ -1,4 +1,4 @@
-"""Brands, and the pages of one."""
+"""Brands and their pages."""
 
 import msgspec
 
@@ -33,7 +33,7 @@ class BrandPagesQuery(Record):
 
 @endpoint("GET", "/brands", scope="read:brands", meter="reads", request=BrandQuery, result=BrandListView)
 def list_brands(exchange: Exchange, request: BrandQuery) -> BrandListView:
-    """Brands within the token's reach, newest first."""
+    """List the brands that the token may use, newest first."""
     found = exchange.ask(
         exchange.services.accounts.list_brands, ListBrands(limit=request.limit, cursor=request.cursor)
     )
@@ -60,7 +60,7 @@ def list_brands(exchange: Exchange, request: BrandQuery) -> BrandListView:
     errors=_REACH,
 )
 def get_brand(exchange: Exchange, request: BrandPath) -> BrandView:
-    """One brand with its pages."""
+    """Get a brand with its pages."""
     brand = exchange.ask(exchange.services.accounts.get_brand, GetBrand(brand_id=request.id))
     return BrandView(
         brand=BrandWithPages(**msgspec.structs.asdict(brand), pages=_all_pages(exchange, brand.id))
@@ -72,7 +72,7 @@ def get_brand(exchange: Exchange, request: BrandPath) -> BrandView:
     errors=_REACH,
 )  # fmt: skip
 def list_brand_pages(exchange: Exchange, request: BrandPagesQuery) -> PageList:
-    """Pages linked to one brand."""
+    """List the pages of a brand."""
     platform = platform_code(request.platform)
     check_brand(exchange, request.id)
     query = ListPages(platform=platform, brand_id=request.id, limit=request.limit, cursor=request.cursor)

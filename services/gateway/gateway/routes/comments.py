@@ -13,11 +13,10 @@ from contracts.errors import (
 from contracts.publishing import CommentList, ListComments, ReplyToComment
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
-from gateway.pipeline import await_admission
 from gateway.routes.views import ReplyView
 
 _REFUSALS = (NOT_FOUND, BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR)
-#: One call to the platform; a reply takes two, and is answered after 50 s whatever they do. Our choice.
+#: A list takes one call to the platform. A reply takes two, and is answered after 50 s at the latest. Our choice.
 _PLATFORM_SECONDS, _REPLY_SECONDS = 30.0, 60.0
 
 
@@ -26,8 +25,8 @@ _PLATFORM_SECONDS, _REPLY_SECONDS = 30.0, 60.0
     deadline_seconds=_PLATFORM_SECONDS, errors=_REFUSALS,
 )  # fmt: skip
 def list_comments(exchange: Exchange, request: ListComments) -> CommentList:
-    """Comments of a published post, newest first; on IG, LN and YT replies come in the answer with their thread."""
-    await_admission(exchange)  # a limited token makes no call to a platform
+    """List the comments of a published post, newest first; on IG, LN and YT with the replies of each thread."""
+    exchange.await_admission()  # a refused request must not call the platform
     return exchange.ask(exchange.services.publishing.list_comments, request)
 
 

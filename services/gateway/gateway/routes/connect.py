@@ -1,6 +1,4 @@
-"""Linking pages by OAuth: begin, look and choose for an app; the pages of a session for the person in a browser
-(decisions "connect").
-"""
+"""Linking pages by OAuth (decisions "connect"): endpoints for the app, and HTML pages for the person in the browser."""
 
 from typing import Annotated
 
@@ -35,7 +33,7 @@ from gateway.http.body import form_of
 from gateway.routes.filters import platform_code
 
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
-#: Two to a hundred calls to the platform. Our choice.
+#: It takes two to a hundred calls to the platform. Our choice.
 _RETURN_SECONDS = 60.0
 
 
@@ -45,8 +43,8 @@ class NewLink(Record):
     return_url: Annotated[str, Meta(max_length=2_000)] | None = None
 
 
-class CameBack(Record):
-    """What a platform's login adds to the address it sends the browser to."""
+class OAuthCallback(Record):
+    """The parameters with which a platform's login redirects the browser."""
 
     platform: str
     state: str = ""
@@ -64,7 +62,7 @@ class Session(Record):
     errors=(*_REACH, UNSUPPORTED_PLATFORM), tells_secret=True,
 )  # fmt: skip
 def begin_link(exchange: Exchange, request: NewLink) -> LinkBegun:
-    """Begin to link pages: the address of the page on which a person begins, within ten minutes."""
+    """Begin to link pages; answers the address that a person has to open within ten minutes."""
     asked = GetBrand(brand_id=request.brand_id, field="brand_id")
     brand = exchange.ask(exchange.services.accounts.get_brand, asked)
     platform = platform_code(request.platform) or ""
@@ -83,7 +81,7 @@ def begin_link(exchange: Exchange, request: NewLink) -> LinkBegun:
     result=LinkSession, errors=_REACH,
 )  # fmt: skip
 def get_link(exchange: Exchange, request: GetLink) -> LinkSession:
-    """How far a linking is, and the accounts that were found."""
+    """Get the state of a login, and the accounts that were found."""
     return exchange.relay(exchange.services.publishing.get_link, request)
 
 
@@ -92,7 +90,7 @@ def get_link(exchange: Exchange, request: GetLink) -> LinkSession:
     result=PagesLinked, status=201, errors=(*_REACH, POST_IN_PROGRESS),
 )  # fmt: skip
 def choose_accounts(exchange: Exchange, request: ChooseAccounts) -> PagesLinked:
-    """Link accounts that were found; one that is linked already keeps its id."""
+    """Link accounts that were found; one that is already linked keeps its id."""
     return exchange.relay(exchange.services.publishing.choose_accounts, request)
 
 
@@ -100,7 +98,7 @@ def choose_accounts(exchange: Exchange, request: ChooseAccounts) -> PagesLinked:
     "GET", "/connect/start/{session_id}", scope=None, meter="", request=Session, result=str, token=False, outside=True,
 )  # fmt: skip
 def show_link(exchange: Exchange, request: Session) -> Answer:
-    """The page of a linking: who asks for access, then what was found, then how it ended. Changes nothing."""
+    """Show the login's page: who asks for access, then the accounts found, then the result. Changes nothing."""
     cookie = _cookie(exchange, request.session_id) or ConnectCookie.new(
         request.session_id, is_https=exchange.services.config.is_https
     )
@@ -119,7 +117,7 @@ def show_link(exchange: Exchange, request: Session) -> Answer:
     token=False, outside=True,
 )  # fmt: skip
 def decide_link(exchange: Exchange, request: Session) -> Answer:
-    """A person gives access to the pages found, or cancels: the form of that page, in the browser it belongs to."""
+    """Give access to the accounts found, or cancel; sent by the form of that page, from the same browser."""
     cookie = _cookie(exchange, request.session_id)
     form = form_of(exchange.body)
     decision = form.get("decision")
@@ -140,17 +138,17 @@ def decide_link(exchange: Exchange, request: Session) -> Answer:
 
 
 @endpoint(
-    "GET", "/connect/{platform}/callback", scope=None, meter="", request=CameBack, result=str,
+    "GET", "/connect/{platform}/callback", scope=None, meter="", request=OAuthCallback, result=str,
     deadline_seconds=_RETURN_SECONDS, token=False, outside=True,
 )  # fmt: skip
-def finish_link(exchange: Exchange, request: CameBack) -> Answer:
-    """Where a platform's login (facebook, instagram, …) sends the browser back to; it goes on to the session's page."""
+def finish_link(exchange: Exchange, request: OAuthCallback) -> Answer:
+    """Receive the browser from a platform's login (facebook, instagram, …) and redirect it to the login's page."""
     cookie = _cookie(exchange, request.state.partition(".")[0])
     finished = FinishLink(
         platform=request.platform,
         state=request.state,
         code=request.code,
-        error=request.error[:100],  # in as many words as are shown
+        error=request.error[:100],  # as much as is shown
         error_description=request.error_description[:500],
         browser=cookie.browser if cookie else "",
     )
@@ -162,7 +160,7 @@ def finish_link(exchange: Exchange, request: CameBack) -> Answer:
 
 
 def _account_name(exchange: Exchange) -> str:
-    """The owner of the account by name and e-mail address, also when a collaborator's token asks."""
+    """Name and e-mail address of the account's owner, also when a collaborator's token asks."""
     user, account_id = exchange.identity.user, exchange.caller.account_id
     if user.id != account_id:
         user = exchange.ask(exchange.services.accounts.get_user, GetUser(user_id=account_id))
@@ -175,9 +173,9 @@ def _cookie(exchange: Exchange, session_id: str) -> ConnectCookie | None:
 
 
 def _to_page(session_id: str) -> Answer:
-    """The code leaves the address bar, and loading the page again repeats nothing."""
+    """Redirects, so that the code leaves the address bar and reloading the page repeats nothing."""
     headers = {
-        "Location": f"../start/{session_id}",  # from the callback's path and from its own
+        "Location": f"../start/{session_id}",  # relative to the callback's path and to its own
         "Cache-Control": "no-store",
         "Referrer-Policy": "no-referrer",
     }

@@ -1,9 +1,8 @@
-"""Public files: GET and HEAD of /media/{key}/{filename}, streamed from storage without being held.
+"""GET and HEAD of /media/{key}/{filename}: public files, streamed from storage without being held in memory.
 
-Whoever has the address may fetch. What is served is a stranger's: nothing in it is to run in our name.
+Anybody who has the address may fetch the file. Its content is a stranger's: headers keep it from running in our name.
 """
 
-import socket
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -16,15 +15,9 @@ from gateway.exchange import Exchange
 from gateway.http.answers import Answer
 from gateway.http.client_address import customer_of
 from gateway.http.ranges import Unsatisfiable, is_known, span_of
-from gateway.http.slow_clients import Arrivals
+from gateway.http.slow_clients import RECEIVING
 from gateway.transfers.storage import Download
 
-#: How long a file that was deleted may still be found. Our choice.
-_KNOWN_SECONDS = 60.0
-#: Entries; past it the memory starts anew. Our choice.
-_MOST_KNOWN = 10_000
-#: How long a download waits for a place. Our choice.
-DOWNLOAD_WAIT_SECONDS = 2.0
 _HEADERS = {
     "Accept-Ranges": "bytes",
     "Cache-Control": "public, max-age=300",
@@ -33,56 +26,31 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
-#: Clients whose readiness for the next block is waited for.
-RECEIVING = Arrivals(side=socket.SHUT_RDWR)
-
-
-class FileLocations:
-    """Where the files asked for of late lie. Thread safe: single dictionary operations."""
-
-    def __init__(
-        self, locate: Callable[[LocateFile], LocatedFile], monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._locate = locate
-        self._monotonic = monotonic
-        self._known: dict[tuple[str, str], tuple[float, LocatedFile]] = {}
-
-    def find(self, request: LocateFile) -> LocatedFile:
-        """Raises ApiError NOT_FOUND, SERVICE_UNAVAILABLE; neither is remembered."""
-        name = (request.key, request.filename)
-        until, file = self._known.get(name, (0.0, None))
-        if file is None or until <= self._monotonic():
-            file = self._locate(request)
-            if len(self._known) >= _MOST_KNOWN:
-                self._known = {}
-            self._known[name] = (self._monotonic() + _KNOWN_SECONDS, file)
-        return file
-
 
 class Outgoing:
-    """The bytes of an answer on their way; `close` gives the place back."""
+    """The body of an answer while it is sent; `close` releases its slot."""
 
-    def __init__(self, download: Download, client: Any, leave: Callable[[], None]) -> None:
+    def __init__(self, download: Download, client: Any, release: Callable[[], None]) -> None:
         self._download = download
         self._client = client
-        self._leave = leave
+        self._release = release
 
     def __iter__(self) -> Iterator[bytes]:
         for block in self._download:
             if self._client is not None:
-                RECEIVING.begins(self._client)
+                RECEIVING.watch(self._client)
             yield block
-            RECEIVING.arrived(self._client)
-            time.sleep(0)  # a fast line never waits: the other green threads get their turn here
+            RECEIVING.forget(self._client)
+            time.sleep(0)  # a fast connection never blocks: this gives the other green threads their turn
 
     def close(self) -> None:
-        RECEIVING.arrived(self._client)
+        RECEIVING.forget(self._client)
         self._download.close()
-        self._leave()
+        self._release()
 
 
 def serve(exchange: Exchange, request: LocateFile) -> Answer:
-    """200, 206, 304 or 416. Raises ApiError NOT_FOUND, SERVICE_UNAVAILABLE."""
+    """Answers 200, 206, 304 or 416. Raises ApiError NOT_FOUND, SERVICE_UNAVAILABLE."""
     environ = exchange.environ
     file = exchange.services.locations.find(request)
     headers = {
@@ -108,11 +76,11 @@ def serve(exchange: Exchange, request: LocateFile) -> Answer:
 
 
 def _open(exchange: Exchange, file: LocatedFile, first: int, last: int) -> Outgoing:
-    places, who = exchange.services.download_slots, customer_of(exchange.client_address)
-    places.enter(who)
+    slots, customer = exchange.services.download_slots, customer_of(exchange.client_address)
+    slots.take(customer)
     try:
         download = exchange.services.storage.get(file.source_url, first, last)
     except BaseException:
-        places.leave(who)
+        slots.release(customer)
         raise
-    return Outgoing(download, exchange.environ.get("gunicorn.socket"), partial(places.leave, who))
+    return Outgoing(download, exchange.environ.get("gunicorn.socket"), partial(slots.release, customer))

@@ -1,16 +1,16 @@
-"""What query filters mean: platforms by code or name, brands within the caller's reach."""
+"""Query filters and brand ids of bodies: platforms by code or name, brands within the caller's reach."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from contracts.accounts import GetBrand
 from contracts.errors import ApiError, invalid
 from contracts.platforms import PLATFORMS, parse_platform
 from gateway.exchange import Exchange
+from gateway.remote import remote
 
 
 def platform_code(value: str | None) -> str | None:
-    """Raises ApiError VALIDATION_ERROR for what is neither code nor full name."""
+    """Returns a platform's code for its code or full name. Raises ApiError VALIDATION_ERROR for anything else."""
     if value is None:
         return None
     code = parse_platform(value)
@@ -20,17 +20,17 @@ def platform_code(value: str | None) -> str | None:
 
 
 def check_brand(exchange: Exchange, brand_id: str, *, field: str | None = None) -> None:
-    """Raises ApiError NOT_FOUND (with `field`), BRAND_NOT_AUTHORIZED. A restricted token knows its brands."""
+    """Raises ApiError NOT_FOUND (with `field`), BRAND_NOT_AUTHORIZED. A restricted token lists its own brands."""
     within = exchange.caller.brand_ids
     if within is None or brand_id not in within:
         exchange.ask(exchange.services.accounts.get_brand, GetBrand(brand_id=brand_id, field=field))
 
 
 def check_brands(exchange: Exchange, brand_ids: Iterable[str]) -> None:
-    """All of a body's `brand_ids`, asked about at once; raises as `check_brand` does for the first that is not well."""
+    """Checks all of a body's `brand_ids` at the same time; raises as `check_brand` does for the first bad one."""
     within = exchange.caller.brand_ids or ()
-    get_brand: Any = exchange.services.accounts.get_brand
-    asked = [
+    get_brand = remote(exchange.services.accounts.get_brand)
+    checks = [
         get_brand.start(
             exchange.caller,
             GetBrand(brand_id=brand_id, field="brand_ids"),
@@ -39,11 +39,11 @@ def check_brands(exchange: Exchange, brand_ids: Iterable[str]) -> None:
         for brand_id in dict.fromkeys(brand_ids)
         if brand_id not in within
     ]
-    refusals: list[ApiError] = []
-    for one in asked:  # to the last: an answer nobody waits for would be kept
+    errors: list[ApiError] = []
+    for check in checks:  # every answer is taken: one that is not would stay in memory
         try:
-            one.result()
+            check.result()
         except ApiError as error:
-            refusals.append(error)
-    if refusals:
-        raise refusals[0]
+            errors.append(error)
+    if errors:
+        raise errors[0]

@@ -1,4 +1,4 @@
-"""The root probe, the errors, the API's description; what a token can learn of itself and its account."""
+"""The root probe, the list of errors and the API's description; what a token can read about itself and its account."""
 
 from typing import Any
 
@@ -12,7 +12,6 @@ from contracts.record import Nothing
 from gateway import API_VERSION
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
-from gateway.pipeline import await_admission
 from gateway.routes.views import (
     Account,
     AccountQuota,
@@ -43,7 +42,7 @@ _GUARDRAILS = PublishGuardrails(
 
 @endpoint("GET", "/", scope=None, meter="", result=Probe, token=False)
 def probe(exchange: Exchange, _request: Nothing) -> Probe:
-    """What answers here."""
+    """Name and version of this API."""
     return Probe(
         service="posthaste",
         version=API_VERSION,
@@ -54,19 +53,19 @@ def probe(exchange: Exchange, _request: Nothing) -> Probe:
 
 @endpoint("GET", "/errors", scope=None, meter="", result=tuple[ErrorRow, ...], token=False)
 def errors(_exchange: Exchange, _request: Nothing) -> tuple[ErrorRow, ...]:
-    """Every error code with category, HTTP status, message and recommended fix."""
+    """List all error codes with category, HTTP status, message and recommended fix."""
     return tuple(ERRORS.values())
 
 
 @endpoint("GET", "/openapi.json", scope=None, meter="", result=dict[str, Any], token=False)
 def description(exchange: Exchange, _request: Nothing) -> dict[str, Any]:
-    """This description."""
+    """Get this description."""
     return exchange.services.description
 
 
 @endpoint("GET", "/me", scope=None, meter="reads", result=Me)
 def me(exchange: Exchange, _request: Nothing) -> Me:
-    """Whose token this is."""
+    """Get the token and its owner."""
     user, token = exchange.identity.user, exchange.identity.token
     return Me(
         authenticated_as=AuthenticatedAs(
@@ -84,8 +83,8 @@ def me(exchange: Exchange, _request: Nothing) -> Me:
 
 @endpoint("GET", "/account", scope="read:account", meter="reads", result=Account)
 def account(exchange: Exchange, _request: Nothing) -> Account:
-    """Account, key and what is left of the quotas."""
-    await_admission(exchange)  # the counters include this request
+    """Get the account, the token and what is left of the quotas."""
+    exchange.await_admission()  # so that the counters include this request
     user, token, caller = exchange.identity.user, exchange.identity.token, exchange.caller
     plan = PLANS[caller.tier]
     balance = exchange.ask(exchange.services.ai.get_credits, Nothing()).credits
@@ -122,5 +121,5 @@ def account(exchange: Exchange, _request: Nothing) -> Account:
 
 @endpoint("GET", "/account/credits", scope="read:account", meter="reads", result=CreditsBalance)
 def credit_balance(exchange: Exchange, _request: Nothing) -> CreditsBalance:
-    """Credits, what they are spent on, and packs."""
+    """Get the AI credits, what they cost per action, and packs for sale."""
     return exchange.ask(exchange.services.ai.get_credits, Nothing())

@@ -1,4 +1,4 @@
-"""Media: upload through the gateway or straight into storage, list, look at, delete; and the public file itself."""
+"""Media: upload through the gateway or straight into storage, list, get and delete; and the public files."""
 
 from contracts.errors import (
     FILE_TOO_LARGE,
@@ -28,7 +28,7 @@ from gateway.http.answers import Answer
 from gateway.routes import download, upload
 
 _FILE = (UPLOAD_ERROR, INVALID_FILE_CONTENT, FILE_TOO_LARGE, QUOTA_EXCEEDED)
-#: media looks at a file that was put in parts as at any other. Our choice.
+#: media reads some files as a whole, also those uploaded in parts. Our choice.
 _COMPLETE_SECONDS = 120.0
 
 
@@ -37,13 +37,13 @@ _COMPLETE_SECONDS = 120.0
     errors=(*_FILE, NO_FILE), idempotent=False, streams=True,
 )  # fmt: skip
 def upload_media(exchange: Exchange, _request: Nothing) -> UploadedMedia:
-    """Upload a file: multipart/form-data with a part named file, the last one."""
+    """Upload a file as multipart/form-data; the part named file must be the last."""
     return upload.receive(exchange)
 
 
 @endpoint("GET", "/media", scope="read:media", meter="reads", request=ListMedia, result=MediaList)
 def list_media(exchange: Exchange, request: ListMedia) -> MediaList:
-    """Uploaded and generated files, newest first."""
+    """List uploaded and generated files, newest first."""
     return exchange.ask(exchange.services.media.list_media, request)
 
 
@@ -57,7 +57,7 @@ def list_media(exchange: Exchange, request: ListMedia) -> MediaList:
     errors=(NOT_FOUND,),
 )
 def get_media(exchange: Exchange, request: MediaId) -> Media:
-    """One file."""
+    """Get a file."""
     return exchange.ask(exchange.services.media.get_media, request)
 
 
@@ -75,7 +75,7 @@ def delete_media(exchange: Exchange, request: MediaId) -> MediaDeleted:
     status=201, errors=(UPLOAD_ERROR, FILE_TOO_LARGE, QUOTA_EXCEEDED),
 )  # fmt: skip
 def begin_parts(exchange: Exchange, request: BeginParts) -> UploadParts:
-    """Begin the upload of a large file that is put into storage in parts."""
+    """Begin the upload of a large file in parts, straight into storage."""
     return exchange.ask(exchange.services.media.begin_parts, request)
 
 
@@ -84,7 +84,7 @@ def begin_parts(exchange: Exchange, request: BeginParts) -> UploadParts:
     result=UploadedMedia, status=201, errors=(*_FILE, NOT_FOUND), deadline_seconds=_COMPLETE_SECONDS,
 )  # fmt: skip
 def complete_parts(exchange: Exchange, request: CompleteParts) -> UploadedMedia:
-    """Complete it: every part was put."""
+    """Complete an upload after all its parts were sent."""
     return exchange.ask(exchange.services.media.complete_parts, request)
 
 
@@ -93,5 +93,5 @@ def complete_parts(exchange: Exchange, request: CompleteParts) -> UploadedMedia:
     errors=(NOT_FOUND,), token=False, outside=True, headers=("ETag",),
 )  # fmt: skip
 def get_file(exchange: Exchange, request: LocateFile) -> Answer:
-    """A file at its public address; Range and conditions are honoured."""
+    """Download a file from its public address; ranges and conditional requests are supported."""
     return download.serve(exchange, request)

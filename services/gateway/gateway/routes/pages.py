@@ -1,4 +1,4 @@
-"""Pages: the connected platform accounts."""
+"""Pages, which are connected accounts of platforms."""
 
 import msgspec
 
@@ -25,7 +25,7 @@ _PLATFORM_SECONDS = 40.0
     "GET", "/pages", scope="read:pages", meter="reads", request=ListPages, result=PageList, errors=_REACH
 )
 def list_pages(exchange: Exchange, request: ListPages) -> PageList:
-    """Pages within the token's reach."""
+    """List the pages that the token may use."""
     if request.platform is not None:
         request = msgspec.structs.replace(request, platform=platform_code(request.platform))
     if request.brand_id is not None:
@@ -37,7 +37,7 @@ def list_pages(exchange: Exchange, request: ListPages) -> PageList:
     "GET", "/pages/{id}", scope="read:pages", meter="reads", request=GetPage, result=PageView, errors=_REACH
 )
 def get_page(exchange: Exchange, request: GetPage) -> PageView:
-    """One page."""
+    """Get a page."""
     return PageView(page=exchange.relay(exchange.services.publishing.get_page, request))
 
 
@@ -46,7 +46,7 @@ def get_page(exchange: Exchange, request: GetPage) -> PageView:
     deadline_seconds=_PLATFORM_SECONDS, errors=(*_REACH, UNSUPPORTED_PLATFORM, PLATFORM_ERROR),
 )  # fmt: skip
 def check_page(exchange: Exchange, request: GetPage) -> PageHealth:
-    """Whether a page's connection works now, and which permissions it lacks."""
+    """Check whether a page's connection works, and which permissions it lacks."""
     return exchange.relay(exchange.services.publishing.check_page, request)
 
 
@@ -55,5 +55,5 @@ def check_page(exchange: Exchange, request: GetPage) -> PageHealth:
     errors=(*_REACH, PAGE_IN_USE, POST_IN_PROGRESS),
 )  # fmt: skip
 def unlink_page(exchange: Exchange, request: UnlinkPage) -> PageUnlinked:
-    """Unlink a page and give its permissions back to the platform."""
+    """Unlink a page and revoke its permissions at the platform."""
     return exchange.relay(exchange.services.publishing.unlink_page, request)

@@ -1,4 +1,4 @@
-"""Posts: schedule, publish, validate; scheduled ones; published ones and their engagement."""
+"""Posts: schedule, publish and validate; scheduled, held and published posts; engagement."""
 
 import msgspec
 
@@ -43,7 +43,6 @@ from contracts.publishing import (
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.http.answers import Answer
-from gateway.pipeline import await_admission
 from gateway.routes import several_pages
 from gateway.routes.filters import platform_code
 from gateway.routes.views import ScheduledPostView
@@ -51,7 +50,7 @@ from gateway.routes.views import ScheduledPostView
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
 _CONTENT = (INVALID_MEDIA_URL, UNSUPPORTED_PLATFORM, PAGE_EXPIRED)
 _GUARDRAILS = (PAGE_PUBLISH_GUARDRAIL, BRAND_PUBLISH_GUARDRAIL)
-#: A platform may take its time over a video (spec "Publish result fields"). Our choice.
+#: A platform may take long to process a video (spec "Publish result fields"). Our choice.
 _PUBLISH_SECONDS = 60.0
 #: One call to the platform. Our choice.
 _ENGAGEMENT_SECONDS = 20.0
@@ -63,7 +62,7 @@ _ENGAGEMENT_SECONDS = 20.0
     errors=(*_REACH, *_CONTENT, *_GUARDRAILS, SCHEDULE_OUT_OF_RANGE, POST_IN_PROGRESS),
 )  # fmt: skip
 def schedule_post(exchange: Exchange, request: ScheduleOnPages) -> ScheduledPostView | Answer:
-    """Schedule a post, or one on each of several pages."""
+    """Schedule a post on one page or on several."""
     publishing = exchange.services.publishing
     if request.page_ids is not None:
         return several_pages.send(exchange, request, SchedulePosts, publishing.schedule_posts)
@@ -77,7 +76,7 @@ def schedule_post(exchange: Exchange, request: ScheduleOnPages) -> ScheduledPost
     errors=(*_REACH, *_CONTENT, *_GUARDRAILS, POST_IN_PROGRESS, PLATFORM_REJECTED, PLATFORM_OUTCOME_UNKNOWN),
 )  # fmt: skip
 def publish_post(exchange: Exchange, request: PublishOnPages) -> PublishResult | Answer:
-    """Publish a post at once, on one or several pages; answered when the platforms have taken it."""
+    """Publish a post now, on one page or on several; answers when the platforms have accepted it."""
     publishing = exchange.services.publishing
     if request.page_ids is not None:
         return several_pages.send(exchange, request, PublishPosts, publishing.publish_posts)
@@ -94,7 +93,7 @@ def publish_post(exchange: Exchange, request: PublishOnPages) -> PublishResult |
     errors=_REACH,
 )
 def validate_post(exchange: Exchange, request: ValidatePost) -> Validation:
-    """All checks of schedule or publish; nothing is stored or counted."""
+    """Run all checks of schedule or publish; nothing is stored or counted."""
     return exchange.relay(exchange.services.publishing.validate_post, request)
 
 
@@ -103,7 +102,7 @@ def validate_post(exchange: Exchange, request: ValidatePost) -> Validation:
     result=ScheduledPostList, errors=_REACH,
 )  # fmt: skip
 def list_scheduled_posts(exchange: Exchange, request: ListScheduledPosts) -> ScheduledPostList:
-    """Scheduled posts, soonest first."""
+    """List scheduled posts, soonest first."""
     return exchange.relay(exchange.services.publishing.list_scheduled_posts, request)
 
 
@@ -112,7 +111,7 @@ def list_scheduled_posts(exchange: Exchange, request: ListScheduledPosts) -> Sch
     result=ScheduledPostView, errors=_REACH,
 )  # fmt: skip
 def get_scheduled_post(exchange: Exchange, request: PostId) -> ScheduledPostView:
-    """One scheduled post."""
+    """Get a scheduled post."""
     return ScheduledPostView(
         scheduled_post=exchange.relay(exchange.services.publishing.get_scheduled_post, request)
     )
@@ -124,7 +123,7 @@ def get_scheduled_post(exchange: Exchange, request: PostId) -> ScheduledPostView
     errors=(*_REACH, *_CONTENT, *_GUARDRAILS, SCHEDULE_OUT_OF_RANGE, POST_IN_PROGRESS),
 )  # fmt: skip
 def edit_post(exchange: Exchange, request: EditPost) -> ScheduledPostView:
-    """Reschedule or edit a queued or held post; a held one stays held."""
+    """Edit or reschedule a queued or held post; a held post stays held."""
     return ScheduledPostView(scheduled_post=exchange.relay(exchange.services.publishing.edit_post, request))
 
 
@@ -151,7 +150,7 @@ def retry_post(exchange: Exchange, request: PostId) -> ScheduledPostView:
     result=PostsReleased, errors=_REACH,
 )  # fmt: skip
 def release_held_posts(exchange: Exchange, request: ReleasePosts) -> PostsReleased:
-    """Queue held posts again: some, those of one maker, or all."""
+    """Queue held posts again: the given ones, those of one maker, or all."""
     return exchange.relay(exchange.services.publishing.release_held_posts, request)
 
 
@@ -160,7 +159,7 @@ def release_held_posts(exchange: Exchange, request: ReleasePosts) -> PostsReleas
     result=HeldPostsCancelled, errors=_REACH,
 )  # fmt: skip
 def cancel_held_posts(exchange: Exchange, request: HeldPosts) -> HeldPostsCancelled:
-    """Cancel held posts: some, those of one maker, or all."""
+    """Cancel held posts: the given ones, those of one maker, or all."""
     return exchange.relay(exchange.services.publishing.cancel_held_posts, request)
 
 
@@ -169,7 +168,7 @@ def cancel_held_posts(exchange: Exchange, request: HeldPosts) -> HeldPostsCancel
     result=PublishedPostList, errors=_REACH,
 )  # fmt: skip
 def list_published_posts(exchange: Exchange, request: ListPublishedPosts) -> PublishedPostList:
-    """Published posts, newest first."""
+    """List published posts, newest first."""
     if request.platform is not None:
         request = msgspec.structs.replace(request, platform=platform_code(request.platform))
     return exchange.relay(exchange.services.publishing.list_published_posts, request)
@@ -181,6 +180,6 @@ def list_published_posts(exchange: Exchange, request: ListPublishedPosts) -> Pub
     errors=(*_REACH, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR),
 )  # fmt: skip
 def get_engagement(exchange: Exchange, request: PostId) -> Engagement:
-    """Live likes, comments and shares (FB and IG)."""
-    await_admission(exchange)  # a limited token makes no call to a platform
+    """Get current likes, comments and shares from the platform (FB and IG)."""
+    exchange.await_admission()  # a refused request must not call the platform
     return exchange.relay(exchange.services.publishing.get_engagement, request)

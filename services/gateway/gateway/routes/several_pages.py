@@ -1,7 +1,7 @@
-"""One post on each of several pages (decisions "page_ids"): a month unit and an operation for each, and one answer.
+"""One post on each of several pages (decisions "page_ids"): a month unit and an operation per page, and one answer.
 
-The door took the call's own unit: it is the first page's, whose operation is the call's. What each page may say,
-publishing judges.
+Admission has taken the call's own unit, which is the first page's; the first page's operation is the call's. Publishing
+checks each page's content.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +14,6 @@ from contracts import plans
 from contracts.errors import ERRORS, MONTHLY_QUOTA_EXCEEDED, NOT_FOUND, ApiError, invalid
 from contracts.publishing import PageResult, PageResults, PagesOfPost, PlannedPage, PublishPosts
 from contracts.quota import ChargeUnit, ChargeUnits
-from gateway.admission.refunds import makes_nothing
 from gateway.exchange import Exchange
 from gateway.http.answers import Answer, success
 from gateway.http.request_reader import ID
@@ -24,7 +23,7 @@ _BUCKET = "publishes"
 
 
 def fields_of(request: msgspec.Struct, record: type[Any], **more: Any) -> Any:
-    """A record with what it shares with the request, and more."""
+    """Makes a `record` of the fields that it shares with the request, and of `more`."""
     names = set(record.__struct_fields__) & set(request.__struct_fields__)
     return record(**{name: getattr(request, name) for name in names} | more)
 
@@ -32,37 +31,38 @@ def fields_of(request: msgspec.Struct, record: type[Any], **more: Any) -> Any:
 def send(
     exchange: Exchange, request: PagesOfPost, record: type[PublishPosts], method: Callable[..., PageResults]
 ) -> Answer:
-    """Has a post made on every page that has a month unit: 201 if all went, 207 if some did.
+    """Makes a post on every page that gets a month unit. Answers 201 if all pages succeeded, 207 if some did.
 
-    Raises what breaks a rule on any page; if none went, the first error, or before it one whose outcome is open. With a
-    key, before all, the outage that a page met: the same key then does the rest, where a stored 207 would never change.
+    Raises ApiError when a rule is broken on any page. If no page succeeded: an error whose outcome is open, else the
+    first error. With an idempotency key also the outage (503) that any page met: repeating the call with that key does
+    the rest, but a stored 207 would never change.
     """
     pages = _charge(exchange, _planned(exchange, request.page_ids or ()))
     try:
         answer = exchange.ask(method, fields_of(request, record, pages=pages))
     except ApiError as problem:
-        if makes_nothing(exchange, problem):
+        if exchange.made_nothing(problem):
             _give_back(exchange, [page for page in pages[1:] if page.goes])
         raise
     by_page = {result.page_id: result for result in answer.results}
     results = [by_page.get(page.page_id) or _over_quota(exchange, page) for page in pages]
     errors = {result.page_id: error for result in results if (error := _error_of(result)) is not None}
-    refused = [page_id for page_id in errors if makes_nothing(exchange, errors[page_id])]
+    refused = [page_id for page_id in errors if exchange.made_nothing(errors[page_id])]
     _give_back(exchange, [page for page in pages if page.goes and page.page_id in refused])
-    exchange.meter = ""  # the first page's unit went back with the others', or stays with its post
-    cut_short = _cut_short(errors.values()) if exchange.claim is not None else None
-    if cut_short is not None:
-        raise cut_short
+    exchange.meter = ""  # the first page's unit is settled here, like the others'
+    outage = _outage_in(errors.values()) if exchange.claim is not None else None
+    if outage is not None:
+        raise outage
     if len(errors) == len(pages):
-        raise _telling(list(errors.values()))
-    signed = tuple(_signed(exchange, result) for result in results)
-    return success(207 if errors else 201, PageResults(results=signed), exchange.headers)
+        raise _error_of_all(list(errors.values()))
+    with_ids = tuple(_with_request_id(exchange, result) for result in results)
+    return success(207 if errors else 201, PageResults(results=with_ids), exchange.headers)
 
 
 def _planned(exchange: Exchange, page_ids: Sequence[str]) -> list[PlannedPage]:
     if len(set(page_ids)) < len(page_ids):
         raise invalid("page_ids", "Names a page more than once")
-    if not all(map(ID.fullmatch, page_ids)):  # they become parts of keys, which have a greatest length
+    if not all(map(ID.fullmatch, page_ids)):  # they become parts of keys, whose length is limited
         raise ApiError(NOT_FOUND, field="page_ids")
     own = exchange.caller.operation_id
     return [
@@ -72,9 +72,9 @@ def _planned(exchange: Exchange, page_ids: Sequence[str]) -> list[PlannedPage]:
 
 
 def _charge(exchange: Exchange, pages: list[PlannedPage]) -> tuple[PlannedPage, ...]:
-    """A month unit for each page but the first; those that get none do not go. A repeat finds its units taken.
+    """Takes a month unit for each page but the first; pages that get none are not sent. A repetition takes none again.
 
-    Units that quota took although its answer was lost come back when it asks what their calls have made.
+    If quota's answer is lost, units that it took are given back when quota asks publishing about their operations.
     """
     caller = exchange.caller
     if caller.sandbox or len(pages) == 1:
@@ -115,8 +115,8 @@ def _over_quota(exchange: Exchange, page: PlannedPage) -> PageResult:
     return PageResult(page_id=page.page_id, status=error.row.http_status, error=body)
 
 
-def _signed(exchange: Exchange, result: PageResult) -> PageResult:
-    """Every error body carries request_id (decisions), a page's too."""
+def _with_request_id(exchange: Exchange, result: PageResult) -> PageResult:
+    """Every error body has a request_id (decisions), a page's too."""
     if result.error is None:
         return result
     return msgspec.structs.replace(result, error=result.error | {"request_id": exchange.request_id})
@@ -134,14 +134,15 @@ def _error_of(result: PageResult) -> ApiError | None:
     return ApiError(ERRORS[result.error["code"]], result.error["error"], **extras)
 
 
-def _cut_short(errors: Iterable[ApiError]) -> ApiError | None:
-    """What a page met of which nobody knows whether it went, and nobody is finding out."""
+def _outage_in(errors: Iterable[ApiError]) -> ApiError | None:
+    """The first error that leaves a page's outcome open although nothing is looking it up."""
     for error in errors:
         if leaves_outcome_open(error, sends=True) and not is_being_looked_up(error, sends=True):
             return error
     return None
 
 
-def _telling(errors: list[ApiError]) -> ApiError:
-    """What the whole call is refused with. An open outcome keeps the key bound: nothing is sent twice."""
+def _error_of_all(errors: list[ApiError]) -> ApiError:
+    """The error of a call on which no page succeeded. An open outcome comes first: it keeps the key, so that nothing is
+    sent twice."""
     return next((error for error in errors if leaves_outcome_open(error, sends=True)), errors[0])

@@ -1,4 +1,4 @@
-"""The shapes of answers that are not a service's record as it stands (spec "Resources" and "Endpoints")."""
+"""Answers whose shape differs from the service's record (spec "Resources" and "Endpoints")."""
 
 from datetime import datetime
 
@@ -41,7 +41,7 @@ class BrandView(Record):
 
 
 class SignedUp(Record):
-    """The sandbox token is shown this once."""
+    """The sandbox token is shown only here."""
 
     user: User
     sandbox_api_token: str
@@ -83,7 +83,7 @@ class KeyInAccount(KeyInMe, kw_only=True):
     brand_ids: tuple[str, ...]
     last_used_at: datetime | None
     request_count: int
-    #: Of a token that a collaborator issued (spec "Token metadata").
+    #: Set for a token that a collaborator issued (spec "Token metadata").
     on_behalf_of_brand_id: str | None
     issued_by_collaborator_id: str | None
 

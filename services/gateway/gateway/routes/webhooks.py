@@ -30,7 +30,7 @@ _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
     "GET", "/webhooks", scope=_SCOPE, meter="reads", request=ListSubscriptions, result=SubscriptionList,
 )  # fmt: skip
 def list_webhooks(exchange: Exchange, request: ListSubscriptions) -> SubscriptionList:
-    """Subscriptions within the token's reach, newest first."""
+    """List the subscriptions that the token may use, newest first."""
     return exchange.relay(exchange.services.webhooks.list_subscriptions, request)
 
 
@@ -39,7 +39,7 @@ def list_webhooks(exchange: Exchange, request: ListSubscriptions) -> Subscriptio
     status=201, errors=(*_REACH, LIMIT_REACHED), tells_secret=True,
 )  # fmt: skip
 def create_webhook(exchange: Exchange, request: CreateSubscription) -> CreatedSubscription:
-    """Subscribe a URL to events; the signing secret is shown this once."""
+    """Subscribe a URL to events; the signing secret is shown only in this answer."""
     check_brands(exchange, request.brand_ids)
     return exchange.relay(exchange.services.webhooks.create_subscription, request)
 
@@ -48,7 +48,7 @@ def create_webhook(exchange: Exchange, request: CreateSubscription) -> CreatedSu
     "GET", "/webhooks/{id}", scope=_SCOPE, meter="reads", request=SubscriptionId, result=Subscription, errors=_REACH
 )  # fmt: skip
 def get_webhook(exchange: Exchange, request: SubscriptionId) -> Subscription:
-    """One subscription."""
+    """Get a subscription."""
     return exchange.relay(exchange.services.webhooks.get_subscription, request)
 
 
@@ -57,7 +57,7 @@ def get_webhook(exchange: Exchange, request: SubscriptionId) -> Subscription:
     errors=_REACH,
 )  # fmt: skip
 def edit_webhook(exchange: Exchange, request: EditSubscription) -> Subscription:
-    """Change a subscription; the fields that are not sent stay."""
+    """Change a subscription; fields that are not sent keep their value."""
     if request.brand_ids is not UNSET:
         check_brands(exchange, request.brand_ids)
     return exchange.relay(exchange.services.webhooks.edit_subscription, request)
@@ -68,7 +68,7 @@ def edit_webhook(exchange: Exchange, request: EditSubscription) -> Subscription:
     errors=_REACH,
 )  # fmt: skip
 def delete_webhook(exchange: Exchange, request: SubscriptionId) -> SubscriptionDeleted:
-    """Remove a subscription; what waits to be delivered to it is dropped."""
+    """Delete a subscription; its waiting deliveries are dropped."""
     return exchange.relay(exchange.services.webhooks.delete_subscription, request)
 
 
@@ -77,7 +77,7 @@ def delete_webhook(exchange: Exchange, request: SubscriptionId) -> SubscriptionD
     errors=_REACH,
 )  # fmt: skip
 def enable_webhook(exchange: Exchange, request: SubscriptionId) -> Subscription:
-    """Enable a subscription that failures have disabled."""
+    """Enable a subscription that was disabled after failures."""
     return exchange.relay(exchange.services.webhooks.enable_subscription, request)
 
 
@@ -86,7 +86,7 @@ def enable_webhook(exchange: Exchange, request: SubscriptionId) -> Subscription:
     errors=_REACH,
 )  # fmt: skip
 def send_test_event(exchange: Exchange, request: SubscriptionId) -> Delivery:
-    """Deliver a test event, `webhook.test`; it is not counted."""
+    """Deliver a test event, `webhook.test`, which is not counted."""
     return exchange.relay(exchange.services.webhooks.send_test, request)
 
 
@@ -95,7 +95,7 @@ def send_test_event(exchange: Exchange, request: SubscriptionId) -> Delivery:
     result=RotatedSecret, errors=_REACH, tells_secret=True,
 )  # fmt: skip
 def rotate_webhook_secret(exchange: Exchange, request: SubscriptionId) -> RotatedSecret:
-    """Make a new signing secret, shown this once; for 24 hours deliveries are signed with both."""
+    """Replace the signing secret, shown only in this answer; for 24 hours deliveries are signed with both."""
     return exchange.relay(exchange.services.webhooks.rotate_secret, request)
 
 
@@ -104,7 +104,7 @@ def rotate_webhook_secret(exchange: Exchange, request: SubscriptionId) -> Rotate
     errors=_REACH,
 )  # fmt: skip
 def list_deliveries(exchange: Exchange, request: ListDeliveries) -> DeliveryList:
-    """Deliveries of the last 30 days with each of their attempts, newest first."""
+    """List the deliveries of the last 30 days with their attempts, newest first."""
     return exchange.relay(exchange.services.webhooks.list_deliveries, request)
 
 
@@ -113,5 +113,5 @@ def list_deliveries(exchange: Exchange, request: ListDeliveries) -> DeliveryList
     result=Delivery, status=202, errors=_REACH,
 )  # fmt: skip
 def replay_delivery(exchange: Exchange, request: ReplayDelivery) -> Delivery:
-    """Deliver an event once more, under the same event id."""
+    """Deliver an event again, with the same event id."""
     return exchange.relay(exchange.services.webhooks.replay_delivery, request)

@@ -1,76 +1,88 @@
-"""FairLimiter for what takes its time: so many at once, some waiting, and a share of both for everybody."""
+"""How many transfers run at once, and how large a share of them one client or account may have."""
 
 import threading
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
-#: How many wait for each that is inside. Our choice.
-_WAITING = 4
+#: Requests that may wait for each slot. Our choice.
+_WAITING_PER_SLOT = 4
 
 
-class _Room:
-    """Nobody gets more than `greed` times what is left: whoever comes leaves something for the next."""
+class _Slots:
+    """Slots of which nobody gets more than a share of those that others have left."""
 
-    def __init__(self, size: int, greed: int) -> None:
-        self._left, self._greed = size, greed
+    def __init__(self, count: int, max_share: Fraction) -> None:
+        self._free = count
+        #: Holding at most this many times the free slots is the same as at most `max_share` of both together.
+        self._held_per_free = max_share / (1 - max_share)
         self._held: Counter[Hashable] = Counter()
 
-    def takes(self, who: Hashable) -> bool:
-        return self._held[who] < self._left * self._greed
+    def are_free_for(self, holder: Hashable) -> bool:
+        return self._held[holder] < self._free * self._held_per_free
 
-    def enter(self, who: Hashable) -> None:
-        self._left -= 1
-        self._held[who] += 1
+    def take(self, holder: Hashable) -> None:
+        self._free -= 1
+        self._held[holder] += 1
 
-    def leave(self, who: Hashable) -> None:
-        self._left += 1
-        self._held[who] -= 1
-        if not self._held[who]:
-            del self._held[who]
+    def release(self, holder: Hashable) -> None:
+        self._free += 1
+        self._held[holder] -= 1
+        if not self._held[holder]:
+            del self._held[holder]
 
 
 class FairLimiter:
-    """One per kind of transfer and process. Thread safe. `greed` 1: at most half of all for one, 2: two thirds."""
+    """Limits one kind of transfer in this process. Thread safe.
 
-    def __init__(self, what: str, count: int, *, wait_seconds: float, greed: int) -> None:
-        self._what, self._wait_seconds = what, wait_seconds
-        self._inside, self._around = _Room(count, greed), _Room(count * _WAITING, greed)
+    A holder has at most `max_share` of all slots, the next one the same share of the rest. Requests that find no slot
+    wait for one; their number is limited, and shared, in the same way.
+    """
+
+    def __init__(self, transfers: str, count: int, *, wait_seconds: float, max_share: Fraction) -> None:
+        self._transfers, self._wait_seconds = transfers, wait_seconds
+        self._running = _Slots(count, max_share)
+        self._waiting = _Slots(count * _WAITING_PER_SLOT, max_share)
         self._changed = threading.Condition()
 
     @contextmanager
-    def take(self, who: Hashable) -> Iterator[None]:
-        """Raises ApiError as `enter`."""
-        self.enter(who)
+    def slot(self, holder: Hashable) -> Iterator[None]:
+        """Takes a slot for the length of the block. Raises ApiError as `take` does."""
+        self.take(holder)
         try:
             yield
         finally:
-            self.leave(who)
+            self.release(holder)
 
-    def enter(self, who: Hashable) -> None:
-        """Raises ApiError SERVICE_UNAVAILABLE when none comes free in time."""
+    def take(self, holder: Hashable) -> None:
+        """Takes a slot. Raises ApiError SERVICE_UNAVAILABLE when none is free within `wait_seconds`."""
         with self._changed:
-            if not self._inside.takes(who):
-                self._wait(who)
-            self._inside.enter(who)
+            if not self._running.are_free_for(holder):
+                self._wait(holder)
+            self._running.take(holder)
 
-    def leave(self, who: Hashable) -> None:
+    def release(self, holder: Hashable) -> None:
         with self._changed:
-            self._inside.leave(who)
+            self._running.release(holder)
             self._changed.notify_all()
 
-    def _wait(self, who: Hashable) -> None:
-        if not self._around.takes(who):
+    def _wait(self, holder: Hashable) -> None:
+        if not self._waiting.are_free_for(holder):
             raise self._full()
-        self._around.enter(who)
+        self._waiting.take(holder)
         try:
-            if not self._changed.wait_for(lambda: self._inside.takes(who), self._wait_seconds):
+            if not self._changed.wait_for(lambda: self._running.are_free_for(holder), self._wait_seconds):
                 raise self._full()
         finally:
-            self._around.leave(who)
+            self._waiting.release(holder)
 
     def _full(self) -> ApiError:
-        message = f"Too many {self._what} at this moment."
-        return ApiError(SERVICE_UNAVAILABLE, message, retry_after_seconds=max(1, int(self._wait_seconds)))
+        retry_after_seconds = max(1, int(self._wait_seconds))
+        return ApiError(
+            SERVICE_UNAVAILABLE,
+            f"Too many {self._transfers} are running; try again in {retry_after_seconds} s.",
+            retry_after_seconds=retry_after_seconds,
+        )

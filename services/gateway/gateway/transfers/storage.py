@@ -1,4 +1,4 @@
-"""Object storage as the gateway sees it: presigned addresses to put to and get from. It holds no key of its own."""
+"""Object storage: files are put to and got from presigned addresses. The gateway holds no storage key."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -13,20 +13,20 @@ from contracts.errors import NOT_FOUND, ApiError
 
 log = structlog.get_logger()
 
-#: Silence of the storage before it counts as away (our choice); a file's length adds to the ceiling. What a client
-#: takes for his own side of a transfer is not counted.
+#: How long storage may be silent before it counts as away (our choice); a file's length extends the ceiling. The time
+#: that a client takes for its side of a transfer is not counted.
 _LIMITS = Limits(connect_seconds=20.0, silence_seconds=60.0, trusts_length=True)
 _BLOCK_BYTES = 2**18
 
 
 class Storage:
-    """Thread safe; keeps connections open. Raises ApiError SERVICE_UNAVAILABLE for whatever storage does not do."""
+    """Thread safe; keeps connections open. Raises ApiError SERVICE_UNAVAILABLE when storage fails."""
 
     def __init__(self, connections: int) -> None:
         self._pool = Outbound(_LIMITS, connections=connections, ssl_context=with_system_authorities())
 
     def put(self, url: str, headers: Mapping[str, str], size_bytes: int, blocks: Iterable[Any]) -> None:
-        """Streams `blocks`, `size_bytes` together. Whatever they raise breaks the transfer off: nothing is stored."""
+        """Streams `blocks`, `size_bytes` in all. What they raise breaks the transfer off: nothing is stored."""
         headers = {**headers, "Content-Length": str(size_bytes)}
         try:
             answer = self._pool.request("PUT", url, body=blocks, headers=headers)
@@ -42,7 +42,7 @@ class Storage:
             answer = self._pool.request("GET", url, headers=headers, preload_content=False)
         except (HTTPError, OSError) as error:
             raise _away("get", repr(error)) from error
-        if _is_span(answer, first, last):
+        if _is_range(answer, first, last):
             return Download(answer)
         answer.close()
         if answer.status == 404:
@@ -54,7 +54,7 @@ class Storage:
 
 
 class Download:
-    """The body of an answer, block by block; what is not read of it is not fetched."""
+    """The body of storage's answer, block by block; blocks that are not read are not fetched."""
 
     def __init__(self, answer: urllib3.BaseHTTPResponse) -> None:
         self._answer = answer
@@ -67,15 +67,17 @@ class Download:
         self._answer.close()
 
 
-def _is_span(answer: urllib3.BaseHTTPResponse, first: int, last: int) -> bool:
-    """By what it says of its body: rclone answers a range with the range, and with 200."""
-    said = answer.headers.get("Content-Range", "")
+def _is_range(answer: urllib3.BaseHTTPResponse, first: int, last: int) -> bool:
+    """Judged by the headers, not by the status: rclone answers a range with status 200."""
+    content_range = answer.headers.get("Content-Range", "")
     length = answer.headers.get("Content-Length")
     return (
-        answer.status < 300 and said.startswith(f"bytes {first}-{last}/") and length == str(last - first + 1)
+        answer.status < 300
+        and content_range.startswith(f"bytes {first}-{last}/")
+        and length == str(last - first + 1)
     )
 
 
-def _away(doing: str, reason: str) -> ApiError:
-    log.warning("storage_away", doing=doing, reason=reason[:300])
+def _away(operation: str, reason: str) -> ApiError:
+    log.warning("storage_away", doing=operation, reason=reason[:300])
     return unavailable("The file storage did not answer in time.")

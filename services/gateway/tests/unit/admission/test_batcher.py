@@ -1,4 +1,4 @@
-"""The door: who comes while a call is on its way goes together in the next, and everyone gets his own verdict."""
+"""Requests that arrive while a batch is on its way form the next one, and each gets its own verdict."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -8,21 +8,21 @@ import pytest
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.quota import Admitted, RateWindow, Verdicts
-from gateway.admission.batcher import DEFER_SECONDS, MOST_TOGETHER, AdmissionBatcher
+from gateway.admission.batcher import DEFER_SECONDS, MAX_BATCH, AdmissionBatcher
 
 
 class Quota:
-    """Keeps the calls that are on their way until the test lets them land."""
+    """Keeps the batches on their way until the test has them answered."""
 
     def __init__(self) -> None:
-        self.flights: list[tuple[list[str], object]] = []
+        self.batches: list[tuple[list[str], object]] = []
 
     def start(self, _caller, request, *, timeout_seconds, then):
-        self.flights.append(([one.caller.account_id for one in request.arrivals], then))
+        self.batches.append(([one.caller.account_id for one in request.arrivals], then))
 
-    def land(self, error: ApiError | None = None, *, held: str = "", number: int = 0) -> None:
-        """A call comes back. `held`: the accounts that quota defers."""
-        accounts, then = self.flights.pop(number)
+    def answer(self, error: ApiError | None = None, *, held: str = "", number: int = 0) -> None:
+        """Answers a batch. `held`: the accounts that quota defers."""
+        accounts, then = self.batches.pop(number)
         then(SimpleNamespace(result=lambda: self._verdicts(accounts, error, held)))
 
     def _verdicts(self, accounts, error, held):
@@ -38,7 +38,7 @@ class Quota:
 
     @property
     def on_their_way(self) -> list[list[str]]:
-        return [names for names, _ in self.flights]
+        return [names for names, _ in self.batches]
 
 
 @pytest.fixture
@@ -47,120 +47,122 @@ def quota() -> Quota:
 
 
 @pytest.fixture
-def door(quota: Quota) -> AdmissionBatcher:
+def batcher(quota: Quota) -> AdmissionBatcher:
     return AdmissionBatcher(quota)
 
 
-def enter(door: AdmissionBatcher, account_id: str, timeout_seconds: float = 5.0):
-    return door.enter(Caller(account_id=account_id, user_id=account_id), "reads", timeout_seconds)
+def submit(batcher: AdmissionBatcher, account_id: str, timeout_seconds: float = 5.0):
+    return batcher.submit(Caller(account_id=account_id, user_id=account_id), "reads", timeout_seconds)
 
 
-def test_a_lone_request_leaves_at_once(door, quota):
-    ticket = enter(door, "a")
-    quota.land()
-    assert ticket.result().year_month == "a"
+def test_a_lone_request_leaves_at_once(batcher, quota):
+    pending = submit(batcher, "a")
+    quota.answer()
+    assert pending.result().year_month == "a"
 
 
-def test_those_who_come_meanwhile_go_together_and_get_their_own_verdict(door, quota):
-    tickets = [enter(door, name) for name in "abcd"]
-    assert [names for names, _ in quota.flights] == [["a"]]
-    quota.land()
-    assert [names for names, _ in quota.flights] == [["b", "c", "d"]]
-    quota.land()
-    assert [ticket.result().year_month for ticket in tickets] == ["a", "b", "c", "d"]
-    assert quota.flights == []
+def test_requests_that_arrive_meanwhile_share_a_batch_and_get_their_own_verdicts(batcher, quota):
+    pending = [submit(batcher, name) for name in "abcd"]
+    assert [names for names, _ in quota.batches] == [["a"]]
+    quota.answer()
+    assert [names for names, _ in quota.batches] == [["b", "c", "d"]]
+    quota.answer()
+    assert [one.result().year_month for one in pending] == ["a", "b", "c", "d"]
+    assert quota.batches == []
 
 
-def test_a_crowd_goes_in_several_calls(door, quota):
-    tickets = [enter(door, str(number)) for number in range(MOST_TOGETHER + 3)]
-    while quota.flights:
-        quota.land()
-    assert [ticket.result().year_month for ticket in tickets] == [str(n) for n in range(MOST_TOGETHER + 3)]
+def test_many_requests_go_in_several_batches(batcher, quota):
+    pending = [submit(batcher, str(number)) for number in range(MAX_BATCH + 3)]
+    while quota.batches:
+        quota.answer()
+    assert [one.result().year_month for one in pending] == [str(n) for n in range(MAX_BATCH + 3)]
 
 
-def test_a_call_that_fails_fails_those_who_went_with_it_and_nobody_else(door, quota):
-    first, second = enter(door, "a"), enter(door, "b")
-    quota.land(ApiError(SERVICE_UNAVAILABLE))
-    quota.land()
+def test_a_batch_that_fails_fails_its_own_requests_only(batcher, quota):
+    first, second = submit(batcher, "a"), submit(batcher, "b")
+    quota.answer(ApiError(SERVICE_UNAVAILABLE))
+    quota.answer()
     with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
         first.result()
     assert second.result().year_month == "b"
 
 
-def test_a_call_that_never_comes_back_holds_up_nobody_for_ever(door, quota):
-    lost, waiting = enter(door, "a", timeout_seconds=0.0), enter(door, "b")
+def test_a_batch_that_is_never_answered_does_not_hold_up_later_ones(batcher, quota):
+    lost, waiting = submit(batcher, "a", timeout_seconds=0.0), submit(batcher, "b")
     with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
         lost.result()
-    late = quota.flights.pop(0)
-    quota.land()
+    late = quota.batches.pop(0)
+    quota.answer()
     assert waiting.result().year_month == "b"
-    quota.flights.append(late)
-    quota.land()  # too late: it changes nothing
-    assert enter(door, "c") is not None
-    assert [names for names, _ in quota.flights] == [["c"]]
+    quota.batches.append(late)
+    quota.answer()  # too late: it changes nothing
+    assert submit(batcher, "c") is not None
+    assert [names for names, _ in quota.batches] == [["c"]]
 
 
-def test_who_gives_up_before_his_call_left_is_not_counted(door, quota):
-    enter(door, "a")
-    impatient = enter(door, "b", timeout_seconds=0.0)
+def test_a_request_that_gives_up_before_its_batch_is_sent_is_not_counted(batcher, quota):
+    submit(batcher, "a")
+    late = submit(batcher, "b", timeout_seconds=0.0)
     with pytest.raises(ApiError):
-        impatient.result()
-    quota.land()
-    assert quota.flights == []
+        late.result()
+    quota.answer()
+    assert quota.batches == []
 
 
 class TestDeferred:
-    def test_requests_go_apart_with_what_comes_for_their_account_and_hold_up_nobody(self, door, quota):
-        first = enter(door, "x")
-        tickets = [enter(door, name) for name in "abc"]
-        quota.land()
-        quota.land(held="b")
+    def test_requests_are_queued_apart_with_later_ones_of_their_account_and_hold_up_no_others(
+        self, batcher, quota
+    ):
+        first = submit(batcher, "x")
+        pending = [submit(batcher, name) for name in "abc"]
+        quota.answer()
+        quota.answer(held="b")
         assert [
             first.result().year_month,
-            tickets[0].result().year_month,
-            tickets[2].result().year_month,
+            pending[0].result().year_month,
+            pending[2].result().year_month,
         ] == [*"xac"]
         assert quota.on_their_way == [["b"]]
-        others = [enter(door, name) for name in "bad"]
+        others = [submit(batcher, name) for name in "bad"]
         assert quota.on_their_way == [["b"], ["a"]]
-        quota.land(number=1)
+        quota.answer(number=1)
         assert quota.on_their_way == [["b"], ["d"]]
-        quota.land(number=1)
+        quota.answer(number=1)
         assert [others[1].result().year_month, others[2].result().year_month] == ["a", "d"]
-        quota.land()
+        quota.answer()
         assert quota.on_their_way == [["b"]]
-        quota.land()
-        assert [tickets[1].result().year_month, others[0].result().year_month] == ["b", "b"]
+        quota.answer()
+        assert [pending[1].result().year_month, others[0].result().year_month] == ["b", "b"]
 
-    def test_they_are_asked_for_again_in_their_order_until_quota_decides(self, door, quota):
-        first = enter(door, "a")
-        quota.land(held="a")
-        second = enter(door, "a")
+    def test_they_are_asked_again_in_order_until_quota_decides(self, batcher, quota):
+        first = submit(batcher, "a")
+        quota.answer(held="a")
+        second = submit(batcher, "a")
         for _ in range(3):
-            quota.land(held="a")
+            quota.answer(held="a")
         assert quota.on_their_way == [["a", "a"]]
-        quota.land()
+        quota.answer()
         assert first.result().year_month == second.result().year_month == "a"
-        enter(door, "a")
-        enter(door, "b")
+        submit(batcher, "a")
+        submit(batcher, "b")
         assert quota.on_their_way == [["a"]]
 
-    def test_they_are_refused_after_a_second(self, door, quota, monkeypatch):
+    def test_they_are_refused_after_a_second(self, batcher, quota, monkeypatch):
         now = [100.0]
         monkeypatch.setattr("gateway.admission.batcher.time", SimpleNamespace(monotonic=lambda: now[0]))
-        ticket = enter(door, "a")
-        quota.land(held="a")
+        pending = submit(batcher, "a")
+        quota.answer(held="a")
         now[0] += DEFER_SECONDS - 0.1
-        quota.land(held="a")
+        quota.answer(held="a")
         now[0] += 0.2
-        quota.land(held="a")
+        quota.answer(held="a")
         with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
-            ticket.result()
-        assert quota.flights == []
+            pending.result()
+        assert quota.batches == []
 
-    def test_one_that_gave_up_meanwhile_is_not_asked_for_again(self, door, quota):
-        ticket = enter(door, "a", timeout_seconds=0.0)
+    def test_one_that_gave_up_meanwhile_is_not_asked_again(self, batcher, quota):
+        pending = submit(batcher, "a", timeout_seconds=0.0)
         with pytest.raises(ApiError):
-            ticket.result()
-        quota.land(held="a")
-        assert quota.flights == []
+            pending.result()
+        quota.answer(held="a")
+        assert quota.batches == []

@@ -1,4 +1,4 @@
-"""Bodies read as they arrive: gunicorn's count stays true, and those that fall behind are known."""
+"""Bodies read as they arrive: gunicorn's count stays right, and slow clients are recognised."""
 
 import socket
 from collections.abc import Iterator
@@ -9,7 +9,8 @@ from gunicorn.http.body import Body, LengthReader
 from gunicorn.http.unreader import SocketUnreader
 
 from gateway.http import streams
-from gateway.http.streams import STREAMS, BodyStream, discard_rest
+from gateway.http.slow_clients import SENDING
+from gateway.http.streams import BodyStream, discard_rest
 
 
 @pytest.fixture
@@ -58,14 +59,14 @@ def test_a_slow_line_falls_behind_and_a_fast_one_never(ends, monkeypatch) -> Non
     ours, theirs = ends
     now, since = [100.0], []
     monkeypatch.setattr(streams.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(STREAMS, "begins", lambda _client, began: since.append(now[0] - began))
+    monkeypatch.setattr(SENDING, "watch", lambda _client, began: since.append(now[0] - began))
 
     def arrives(count: int, after_seconds: float) -> None:
         theirs.sendall(b"x" * count)
-        receive = stream._straight
-        stream._straight = lambda most: (now.__setitem__(0, now[0] + after_seconds), receive(most))[1]
+        receive = stream._receive_directly
+        stream._receive_directly = lambda most: (now.__setitem__(0, now[0] + after_seconds), receive(most))[1]
         assert len(stream.read(count)) == count
-        stream._straight = receive
+        stream._receive_directly = receive
 
     stream = BodyStream(environ_of(ours, 10**6))
     arrives(1, 5.0)

@@ -187,7 +187,7 @@ def test_a_return_in_another_browser_is_refused_with_a_page(person, bus) -> None
     answer = person.get(CALLBACK, query_string={"state": "lnk_1.b.s", "code": "c"})
     seen = Seen(answer)
     assert (answer.status_code, seen.outcome) == (403, "failed")
-    assert "begun in another browser, or by somebody else. Nothing was linked." in seen.text
+    assert "started in another browser, or by somebody else. Nothing was linked." in seen.text
     assert "Set-Cookie" not in answer.headers
 
 

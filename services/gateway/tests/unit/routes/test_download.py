@@ -9,7 +9,6 @@ import pytest
 from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
 from contracts.media import LocatedFile, LocateFile
 from gateway import services
-from gateway.routes.download import FileLocations
 from gateway.transfers.storage import Storage
 
 PATH = "/media/" + "k" * 22 + "/cat.jpg"
@@ -161,11 +160,11 @@ def test_media_or_storage_away_is_a_503(client, bus, monkeypatch) -> None:
 
 @pytest.fixture
 def impatient(monkeypatch) -> None:
-    """No download waits for a place."""
+    """No download waits for a slot."""
     monkeypatch.setattr(services, "DOWNLOAD_WAIT_SECONDS", 0)
 
 
-def test_places_come_back_whatever_becomes_of_a_download(make_gateway, monkeypatch, impatient) -> None:
+def test_slots_are_released_however_a_download_ends(make_gateway, monkeypatch, impatient) -> None:
     client = make_gateway(downloads_at_once=1)
     for _ in range(3):
         client.get(PATH, buffered=True).close()
@@ -184,7 +183,7 @@ def test_places_come_back_whatever_becomes_of_a_download(make_gateway, monkeypat
         ("::ffff:203.0.113.1", "203.0.113.2"),
     ],
 )
-def test_nobody_takes_every_place_from_one_address(make_gateway, impatient, one: str, other: str) -> None:
+def test_one_address_cannot_take_every_slot(make_gateway, impatient, one: str, other: str) -> None:
     client = make_gateway(downloads_at_once=8)
 
     def get(address: str) -> Any:
@@ -205,22 +204,3 @@ def test_behind_a_trusted_proxy_the_client_is_who_it_says(make_gateway, impatien
     client = make_gateway(downloads_at_once=2, trusted_proxy_hops=1)
     taken = [client.get(PATH, headers={"X-Forwarded-For": f"10.9.9.9, 203.0.113.{n}"}) for n in (1, 1, 2)]
     assert [response.status_code for response in taken] == [200, 503, 200]
-
-
-def test_a_place_is_asked_for_once_a_minute_and_a_refusal_again() -> None:
-    now, asked = [0.0], []
-
-    def locate(request: LocateFile) -> LocatedFile:
-        asked.append(request.key)
-        if request.key == "none":
-            raise ApiError(NOT_FOUND)
-        return LOCATED
-
-    locations = FileLocations(locate, monotonic=lambda: now[0])
-    for at in (0.0, 59.0, 61.0):
-        now[0] = at
-        assert locations.find(LocateFile(key="a", filename="x")) == LOCATED
-    for _ in range(2):
-        with pytest.raises(ApiError):
-            locations.find(LocateFile(key="none", filename="x"))
-    assert asked == ["a", "a", "none", "none"]

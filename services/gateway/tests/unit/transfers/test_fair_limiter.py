@@ -1,64 +1,72 @@
-"""Who gets a place, who waits for one, and that nobody has them all."""
+"""Who gets a slot, who waits for one, and that no holder has them all."""
 
 import threading
 from contextlib import ExitStack
+from fractions import Fraction
 
 import pytest
 
 from contracts.errors import ApiError
 from gateway.transfers.fair_limiter import FairLimiter
 
-
-def places_of(count: int, wait_seconds: float = 0, greed: int = 1) -> FairLimiter:
-    return FairLimiter("uploads", count, wait_seconds=wait_seconds, greed=greed)
+HALF, TWO_THIRDS = Fraction(1, 2), Fraction(2, 3)
 
 
-def taken_by(places: FairLimiter, who: str, stack: ExitStack) -> int:
-    """Takes all that `who` gets, until the end of the stack."""
+def limiter_of(count: int, wait_seconds: float = 0, max_share: Fraction = HALF) -> FairLimiter:
+    return FairLimiter("uploads", count, wait_seconds=wait_seconds, max_share=max_share)
+
+
+def taken_by(limiter: FairLimiter, holder: str, stack: ExitStack) -> int:
+    """Takes all slots that `holder` gets, until the end of the stack; returns how many."""
     taken = 0
     while True:
         try:
-            stack.enter_context(places.take(who))
+            stack.enter_context(limiter.slot(holder))
         except ApiError as error:
             assert (error.code, error.extras) == ("SERVICE_UNAVAILABLE", {"retry_after_seconds": 1})
             return taken
         taken += 1
 
 
-def test_places_are_as_many_as_said_and_come_back() -> None:
-    places = places_of(2)
+def test_there_are_as_many_slots_as_configured_and_they_are_released() -> None:
+    limiter = limiter_of(2)
     for _ in range(2):
         with (
-            places.take("a"),
-            places.take("b"),
+            limiter.slot("a"),
+            limiter.slot("b"),
             pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"),
-            places.take("c"),
+            limiter.slot("c"),
         ):
             pass
 
 
 @pytest.mark.parametrize(
-    ("count", "greed", "shares"),
-    [(64, 1, [32, 16, 8, 4, 2, 1, 1]), (24, 2, [16, 6, 2]), (8, 2, [6, 2]), (1, 1, [1])],
+    ("count", "max_share", "shares"),
+    [
+        (64, HALF, [32, 16, 8, 4, 2, 1, 1]),
+        (24, TWO_THIRDS, [16, 6, 2]),
+        (8, TWO_THIRDS, [6, 2]),
+        (1, HALF, [1]),
+    ],
 )
-def test_nobody_has_them_all_and_whoever_comes_next_gets_some(
-    count: int, greed: int, shares: list[int]
+def test_no_holder_has_them_all_and_the_next_one_gets_some(
+    count: int, max_share: Fraction, shares: list[int]
 ) -> None:
-    places = places_of(count, greed=greed)
+    limiter = limiter_of(count, max_share=max_share)
     for _ in range(2):
         with ExitStack() as stack:
-            assert [taken_by(places, str(who), stack) for who in range(len(shares))] == shares
-            assert taken_by(places, "too late", stack) == 0
+            assert [taken_by(limiter, str(number), stack) for number in range(len(shares))] == shares
+            assert taken_by(limiter, "too late", stack) == 0
 
 
-def test_who_finds_no_place_waits_for_one() -> None:
-    places, entered = places_of(1, wait_seconds=5), threading.Event()
+def test_a_holder_without_a_slot_waits_for_one() -> None:
+    limiter, entered = limiter_of(1, wait_seconds=5), threading.Event()
 
     def enter() -> None:
-        with places.take("a"):
+        with limiter.slot("a"):
             entered.set()
 
-    with places.take("a"):
+    with limiter.slot("a"):
         thread = threading.Thread(target=enter)
         thread.start()
         assert not entered.wait(0.05)
@@ -66,19 +74,19 @@ def test_who_finds_no_place_waits_for_one() -> None:
     thread.join(5)
 
 
-def test_nobody_has_the_whole_waiting_room() -> None:
-    places, stopped = places_of(2, wait_seconds=30), threading.Event()
+def test_no_holder_occupies_all_places_in_the_queue() -> None:
+    limiter, stopped = limiter_of(2, wait_seconds=30), threading.Event()
     refused = threading.Semaphore(0)
 
     def wait() -> None:
         try:
-            with places.take("a"):
+            with limiter.slot("a"):
                 stopped.wait(30)
         except ApiError:
             refused.release()
 
     threads = [threading.Thread(target=wait) for _ in range(8)]
-    with places.take("a"):
+    with limiter.slot("a"):
         for thread in threads:
             thread.start()
         for _ in range(4):

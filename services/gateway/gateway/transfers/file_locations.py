@@ -1,0 +1,33 @@
+"""Where the public files that were requested lately lie in storage, so that media is not asked for each request."""
+
+import time
+from collections.abc import Callable
+
+from contracts.media import LocatedFile, LocateFile
+
+#: How long a deleted file may still be found. Our choice.
+_KEPT_SECONDS = 60.0
+#: Past it the cache starts anew. Our choice.
+_MOST_FILES = 10_000
+
+
+class FileLocations:
+    """A cache of media's answers. Thread safe: single dictionary operations."""
+
+    def __init__(
+        self, locate: Callable[[LocateFile], LocatedFile], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._locate = locate
+        self._monotonic = monotonic
+        self._files: dict[tuple[str, str], tuple[float, LocatedFile]] = {}
+
+    def find(self, request: LocateFile) -> LocatedFile:
+        """Raises ApiError NOT_FOUND, SERVICE_UNAVAILABLE; neither is cached."""
+        name = (request.key, request.filename)
+        until, file = self._files.get(name, (0.0, None))
+        if file is None or until <= self._monotonic():
+            file = self._locate(request)
+            if len(self._files) >= _MOST_FILES:
+                self._files = {}
+            self._files[name] = (self._monotonic() + _KEPT_SECONDS, file)
+        return file

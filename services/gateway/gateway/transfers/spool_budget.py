@@ -1,0 +1,47 @@
+"""A limit on the bytes that all uploads of this process hold in temporary files together."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+
+#: As long as an upload waits for a slot (`gateway.services`).
+_RETRY_SECONDS = 10
+_MESSAGE = (
+    "Too many uploads of unknown length are running; send the file with a Content-Length, or large files in parts: "
+    "POST /media/uploads."
+)
+
+
+class SpoolBudget:
+    """Thread safe."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._free_bytes, self._lock = max_bytes, threading.Lock()
+
+    @contextmanager
+    def share(self) -> Iterator[Callable[[int], None]]:
+        """Yields a function to call with each size that one file is about to have, in bytes.
+
+        It raises ApiError SERVICE_UNAVAILABLE when the budget is used up. The file's share is returned at the end.
+        """
+        taken = 0
+
+        def grow(size_bytes: int) -> None:
+            nonlocal taken
+            with self._lock:
+                if size_bytes - taken > self._free_bytes:
+                    raise budget_used_up()
+                self._free_bytes -= size_bytes - taken
+                taken = size_bytes
+
+        try:
+            yield grow
+        finally:
+            with self._lock:
+                self._free_bytes += taken
+
+
+def budget_used_up() -> ApiError:
+    return ApiError(SERVICE_UNAVAILABLE, _MESSAGE, retry_after_seconds=_RETRY_SECONDS)
