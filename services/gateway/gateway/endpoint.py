@@ -46,7 +46,7 @@ class Endpoint:
     #: Headers of its answers besides those of every answer.
     headers: tuple[str, ...]
     #: Whether its answer shows a secret: the answer is then kept for repetitions in encrypted form.
-    tells_secret: bool
+    shows_secret: bool
     #: The result of a request about several things: with `status` if all succeeded, with 207 if some did.
     several: type | None
     #: Adds headers to an error, if the caller holds the scope and quota has admitted the call.
@@ -83,7 +83,7 @@ def endpoint(
     outside: bool = False,
     streams: bool = False,
     headers: tuple[str, ...] = (),
-    tells_secret: bool = False,
+    shows_secret: bool = False,
     several: type | None = None,
     on_refusal: Callable[[Any, ApiError], None] | None = None,
 ) -> Callable[[Callable[[Any, Any], Any]], Endpoint]:
@@ -107,7 +107,7 @@ def endpoint(
             outside=outside,
             streams=streams,
             headers=headers,
-            tells_secret=tells_secret,
+            shows_secret=shows_secret,
             several=several,
             on_refusal=on_refusal,
         )

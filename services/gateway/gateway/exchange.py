@@ -10,10 +10,9 @@ import msgspec
 from chassis.ids import new_id
 from contracts.accounts import Authenticated
 from contracts.caller import Caller
-from contracts.errors import ApiError
+from contracts.errors import ERRORS, ApiError
 from contracts.quota import Admitted
 from gateway.admission.batcher import PendingAdmission
-from gateway.admission.limits import refusal_of
 from gateway.endpoint import Endpoint
 from gateway.http.client_address import Address, client_address
 from gateway.idempotency.keys import Claim, leaves_outcome_open
@@ -123,12 +122,12 @@ class Exchange:
         if self.admission is None:
             return
         admission, self.admission = self.admission, None
-        self.admitted = admission.result()
-        error = refusal_of(self.admitted)
-        if error is not None:
+        self.admitted = admitted = admission.result()
+        if admitted.refused_code is not None:
             self.meter = ""
-            self.services.limited_tokens.note(self.identity.token.id, self.admitted.window.resets_at)
-            raise error
+            self.services.limited_tokens.note(self.identity.token.id, admitted.window.resets_at)
+            extras: dict[str, Any] = admitted.refused_extras
+            raise ApiError(ERRORS[admitted.refused_code], **extras)
 
     def made_nothing(self, error: ApiError) -> bool:
         """Whether `error` proves that the operation had no effect, so that its unit can be given back.

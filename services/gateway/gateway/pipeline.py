@@ -126,7 +126,7 @@ def settle_key(exchange: Exchange) -> Answer | None:
         return None
     if claim.answer is not None:
         kept = claim.answer.whole
-        replayed = sealing.unseal(kept, token_of(exchange)) if exchange.endpoint.tells_secret else kept
+        replayed = sealing.unseal(kept, token_of(exchange)) if exchange.endpoint.shows_secret else kept
         return Answer(claim.answer.status, replayed, {**claim.answer.headers, "Idempotency-Replayed": "true"})
     assert claim.error is not None
     raise claim.error
@@ -202,7 +202,7 @@ def _act_as_claimed(exchange: Exchange) -> None:
 def _keep(exchange: Exchange, answer: Answer) -> None:
     assert exchange.claim is not None
     try:
-        if exchange.endpoint.tells_secret:
+        if exchange.endpoint.shows_secret:
             answer = dataclasses.replace(answer, body=sealing.seal(answer.whole, token_of(exchange)))
         exchange.services.keys.keep(exchange.claim, answer)
     except Exception:

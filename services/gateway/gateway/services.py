@@ -20,7 +20,7 @@ from contracts.publishing import PublishingApi
 from contracts.quota import QuotaApi
 from contracts.webhooks import WebhooksApi
 from gateway.admission.batcher import AdmissionBatcher
-from gateway.admission.limits import LimitedTokens
+from gateway.admission.limited_tokens import LimitedTokens
 from gateway.admission.refunds import Refunds
 from gateway.auth.caller_cache import CallerCache
 from gateway.auth.token_usage import INTERVAL_SECONDS, TokenUsage

@@ -1,4 +1,4 @@
-"""What is traced goes on in whoever receives an event."""
+"""The outbox carries trace contexts, so that a trace continues in the event's receiver."""
 
 from alembic import op
 

@@ -32,18 +32,18 @@ def of_error(error: ApiError) -> Answer:
             "If somebody sent you here, close this window and remove the app in the settings of your account at "
             "the platform.",
         )
-        return _told(403, "failed", "Nothing was linked", *texts)
+        return _text_page(403, "failed", "Nothing was linked", *texts)
     if error.row is NOT_FOUND:
         text = "This link is invalid, already used or older than ten minutes. Start again in your app."
-        return _told(400, "failed", "Nothing was linked", text)
+        return _text_page(400, "failed", "Nothing was linked", text)
     text = "This could not be finished now. Reload this page in a moment."
-    return _told(error.row.http_status, "failed", "Nothing was linked yet", text)
+    return _text_page(error.row.http_status, "failed", "Nothing was linked yet", text)
 
 
 def of_forgery() -> Answer:
     """The decision was not sent from our form."""
     text = "This page was out of date. Go back, reload it, and press the button again."
-    return _told(403, "failed", "Nothing was linked", text)
+    return _text_page(403, "failed", "Nothing was linked", text)
 
 
 def _page_of(view: LinkPageView, name: str, form_token: str) -> BrowserPage:
@@ -145,5 +145,5 @@ def _plain(status: int, outcome: str, title: str, *texts: str) -> BrowserPage:
     return BrowserPage(status=status, outcome=outcome, title=title, texts=texts)
 
 
-def _told(status: int, outcome: str, title: str, *texts: str) -> Answer:
+def _text_page(status: int, outcome: str, title: str, *texts: str) -> Answer:
     return _plain(status, outcome, title, *texts).answer()

@@ -16,7 +16,7 @@ def of(verification: Verification) -> Answer:
     """Asks for the password; or says that the address is confirmed."""
     if verification.verified:
         text = f"{verification.email} is confirmed. You can close this window."
-        return _told(200, "verified", "Your address is confirmed", text)
+        return _text_page(200, "verified", "Your address is confirmed", text)
     page = BrowserPage(
         status=200,
         outcome="verify",
@@ -35,16 +35,16 @@ def of_refused(verification: Verification) -> Answer:
     """After the owner of the mailbox has said that somebody else signed up."""
     if verification.verified:
         text = f"{verification.email} was confirmed before, so the account was not deleted. Write to the operator."
-        return _told(400, "failed", "The account is still there", text)
+        return _text_page(400, "failed", "The account is still there", text)
     text = f"The account with {verification.email} is deleted. You can close this window."
-    return _told(200, "deleted", "The account is deleted", text)
+    return _text_page(200, "deleted", "The account is deleted", text)
 
 
 def of_error(error: ApiError) -> Answer:
     """The link is invalid, the password is wrong, or a service does not answer."""
     if error.row is NOT_FOUND:
         text = "The link is incomplete, or the account was deleted. Copy the whole link from the mail or sign up again."
-        return _told(404, "failed", "This link is invalid", text)
+        return _text_page(404, "failed", "This link is invalid", text)
     if error.row is VALIDATION_ERROR:
         page = BrowserPage(
             status=400,
@@ -61,10 +61,10 @@ def of_error(error: ApiError) -> Answer:
         text = (
             "Too many passwords were tried. Open the link again tomorrow, or ask the operator to confirm it."
         )
-        return _told(429, "failed", "Your address is not confirmed", text)
+        return _text_page(429, "failed", "Your address is not confirmed", text)
     text = "This could not be done now. Reload this page in a moment."
-    return _told(error.row.http_status, "failed", "Your address is not confirmed yet", text)
+    return _text_page(error.row.http_status, "failed", "Your address is not confirmed yet", text)
 
 
-def _told(status: int, outcome: str, title: str, text: str) -> Answer:
+def _text_page(status: int, outcome: str, title: str, text: str) -> Answer:
     return BrowserPage(status=status, outcome=outcome, title=title, texts=(text,)).answer()

@@ -59,7 +59,7 @@ class Session(Record):
 
 @endpoint(
     "POST", "/pages/connect", scope="write:pages", meter="writes", request=NewLink, result=LinkBegun, status=201,
-    errors=(*_REACH, UNSUPPORTED_PLATFORM), tells_secret=True,
+    errors=(*_REACH, UNSUPPORTED_PLATFORM), shows_secret=True,
 )  # fmt: skip
 def begin_link(exchange: Exchange, request: NewLink) -> LinkBegun:
     """Begin to link pages; answers the address that a person has to open within ten minutes."""

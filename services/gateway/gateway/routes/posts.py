@@ -1,5 +1,8 @@
 """Posts: schedule, publish and validate; scheduled, held and published posts; engagement."""
 
+from functools import cache
+from typing import Any
+
 import msgspec
 
 from contracts.errors import (
@@ -65,8 +68,13 @@ def schedule_post(exchange: Exchange, request: ScheduleOnPages) -> ScheduledPost
     """Schedule a post on one page or on several."""
     publishing = exchange.services.publishing
     if request.page_ids is not None:
-        return several_pages.send(exchange, request, SchedulePosts, publishing.schedule_posts)
-    single = several_pages.fields_of(request, SchedulePost)
+        return several_pages.send(
+            exchange,
+            request.page_ids,
+            lambda pages: SchedulePosts(**_fields_for(SchedulePosts, request), pages=pages),
+            publishing.schedule_posts,
+        )
+    single = SchedulePost(**_fields_for(SchedulePost, request))
     return ScheduledPostView(scheduled_post=exchange.relay(publishing.schedule_post, single))
 
 
@@ -79,8 +87,13 @@ def publish_post(exchange: Exchange, request: PublishOnPages) -> PublishResult |
     """Publish a post now, on one page or on several; answers when the platforms have accepted it."""
     publishing = exchange.services.publishing
     if request.page_ids is not None:
-        return several_pages.send(exchange, request, PublishPosts, publishing.publish_posts)
-    return exchange.relay(publishing.publish_post, several_pages.fields_of(request, PublishPost))
+        return several_pages.send(
+            exchange,
+            request.page_ids,
+            lambda pages: PublishPosts(**_fields_for(PublishPosts, request), pages=pages),
+            publishing.publish_posts,
+        )
+    return exchange.relay(publishing.publish_post, PublishPost(**_fields_for(PublishPost, request)))
 
 
 @endpoint(
@@ -183,3 +196,13 @@ def get_engagement(exchange: Exchange, request: PostId) -> Engagement:
     """Get current likes, comments and shares from the platform (FB and IG)."""
     exchange.await_admission()  # a refused request must not call the platform
     return exchange.relay(exchange.services.publishing.get_engagement, request)
+
+
+@cache
+def _shared_names(record: type[msgspec.Struct], request: type[msgspec.Struct]) -> tuple[str, ...]:
+    return tuple(set(record.__struct_fields__) & set(request.__struct_fields__))
+
+
+def _fields_for(record: type[msgspec.Struct], request: msgspec.Struct) -> dict[str, Any]:
+    """The request's fields that `record` has too."""
+    return {name: getattr(request, name) for name in _shared_names(record, type(request))}

@@ -6,13 +6,14 @@ checks each page's content.
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
 from contracts import plans
+from contracts.caller import Caller
 from contracts.errors import ERRORS, MONTHLY_QUOTA_EXCEEDED, NOT_FOUND, ApiError, invalid
-from contracts.publishing import PageResult, PageResults, PagesOfPost, PlannedPage, PublishPosts
+from contracts.publishing import PageResult, PageResults, PlannedPage
 from contracts.quota import ChargeUnit, ChargeUnits
 from gateway.exchange import Exchange
 from gateway.http.answers import Answer, success
@@ -21,15 +22,14 @@ from gateway.idempotency.keys import is_being_looked_up, leaves_outcome_open
 
 _BUCKET = "publishes"
 
-
-def fields_of(request: msgspec.Struct, record: type[Any], **more: Any) -> Any:
-    """Makes a `record` of the fields that it shares with the request, and of `more`."""
-    names = set(record.__struct_fields__) & set(request.__struct_fields__)
-    return record(**{name: getattr(request, name) for name in names} | more)
+Request = TypeVar("Request")
 
 
 def send(
-    exchange: Exchange, request: PagesOfPost, record: type[PublishPosts], method: Callable[..., PageResults]
+    exchange: Exchange,
+    page_ids: Sequence[str],
+    request_for: Callable[[tuple[PlannedPage, ...]], Request],
+    method: Callable[[Caller, Request], PageResults],
 ) -> Answer:
     """Makes a post on every page that gets a month unit. Answers 201 if all pages succeeded, 207 if some did.
 
@@ -37,9 +37,9 @@ def send(
     first error. With an idempotency key also the outage (503) that any page met: repeating the call with that key does
     the rest, but a stored 207 would never change.
     """
-    pages = _charge(exchange, _planned(exchange, request.page_ids or ()))
+    pages = _charge(exchange, _planned(exchange, page_ids))
     try:
-        answer = exchange.ask(method, fields_of(request, record, pages=pages))
+        answer = exchange.ask(method, request_for(pages))
     except ApiError as problem:
         if exchange.made_nothing(problem):
             _give_back(exchange, [page for page in pages[1:] if page.goes])

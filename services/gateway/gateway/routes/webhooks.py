@@ -36,7 +36,7 @@ def list_webhooks(exchange: Exchange, request: ListSubscriptions) -> Subscriptio
 
 @endpoint(
     "POST", "/webhooks", scope=_SCOPE, meter="writes", request=CreateSubscription, result=CreatedSubscription,
-    status=201, errors=(*_REACH, LIMIT_REACHED), tells_secret=True,
+    status=201, errors=(*_REACH, LIMIT_REACHED), shows_secret=True,
 )  # fmt: skip
 def create_webhook(exchange: Exchange, request: CreateSubscription) -> CreatedSubscription:
     """Subscribe a URL to events; the signing secret is shown only in this answer."""
@@ -92,7 +92,7 @@ def send_test_event(exchange: Exchange, request: SubscriptionId) -> Delivery:
 
 @endpoint(
     "POST", "/webhooks/{id}/rotate-secret", scope=_SCOPE, meter="writes", request=SubscriptionId,
-    result=RotatedSecret, errors=_REACH, tells_secret=True,
+    result=RotatedSecret, errors=_REACH, shows_secret=True,
 )  # fmt: skip
 def rotate_webhook_secret(exchange: Exchange, request: SubscriptionId) -> RotatedSecret:
     """Replace the signing secret, shown only in this answer; for 24 hours deliveries are signed with both."""

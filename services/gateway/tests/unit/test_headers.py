@@ -1,4 +1,4 @@
-"""Every JSON answer is kept by no cache and taken for nothing but JSON, whichever route, method or error it is of."""
+"""No JSON answer may be cached or interpreted as another type, for any route, method and error."""
 
 import re
 from typing import Any

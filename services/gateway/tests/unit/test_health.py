@@ -1,4 +1,4 @@
-"""GET /readyz: one word for everybody, the services asked at most once a second, and nobody held by one that hangs."""
+"""GET /readyz answers one word, pings the services at most once a second, and is not delayed by one that hangs."""
 
 import threading
 from collections.abc import Callable
@@ -13,7 +13,7 @@ SERVICES = ("accounts", "quota", "publishing")
 
 
 class Clock:
-    """Monotonic time that moves when it is told to."""
+    """Monotonic time that the test moves."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -106,6 +106,6 @@ def test_the_log_says_once_which_services_are_away_and_why(
             bus.away = away
             readiness.is_ready()
             clock.now += 1
-    told = [line for line in lines if line["event"].startswith("services_")]
-    assert [line["event"] for line in told] == ["services_away", "services_answer"]
-    assert told[0]["services"] == {"quota": "gone"}
+    logged = [line for line in lines if line["event"].startswith("services_")]
+    assert [line["event"] for line in logged] == ["services_away", "services_answer"]
+    assert logged[0]["services"] == {"quota": "gone"}

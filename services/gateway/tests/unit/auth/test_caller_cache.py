@@ -1,4 +1,4 @@
-"""How long the gateway believes what it knows of a token."""
+"""How long the gateway uses what it has cached about a token."""
 
 from collections.abc import Callable
 from typing import Any

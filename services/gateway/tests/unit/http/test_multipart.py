@@ -1,4 +1,4 @@
-"""A multipart body gives the same parts however it is cut into pieces, and never more than it holds."""
+"""A multipart body has the same parts however its bytes are split into reads."""
 
 import io
 

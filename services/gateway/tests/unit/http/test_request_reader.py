@@ -1,4 +1,4 @@
-"""What a request's path, query and body become, and which error each fault gets."""
+"""Path, query and body become a record, and each flaw gets its documented error."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""AI operations: what goes with a body to the service, and the credits that every answer tells."""
+"""AI operations: what is added to a body for the service, and the header with the credits left."""
 
 from typing import Any
 
@@ -74,7 +74,9 @@ def test_every_answer_tells_the_credits_left(
     [("/ai/images", {"prompt": "p"}, "generate_image"), ("/ai/videos", {"prompt": "p"}, "generate_video"),
      ("/ai/captions", {"brand_id": "b", "instruction": "i"}, "write_caption")],
 )  # fmt: skip
-def test_too_few_credits_are_told_with_the_refusal(client, bus, path: str, body: Any, asked: str) -> None:
+def test_the_error_for_too_few_credits_has_the_header_too(
+    client, bus, path: str, body: Any, asked: str
+) -> None:
     extras = {"required": 10, "available": 3, "plan_remaining": 2, "bonus": 1, "packs_url": "u"}
     bus.answers[asked] = ApiError(INSUFFICIENT_CREDITS, **extras)
     response = client.post(f"/api/v1{path}", json=body)
@@ -111,7 +113,7 @@ def test_a_key_that_is_refused_tells_the_credits_left_too(client) -> None:
 
 @pytest.mark.parametrize("refused", ["RATE_LIMITED", "SANDBOX_EXHAUSTED"])
 @pytest.mark.parametrize(("method", "path"), [("GET", "/ai/jobs?limit=51"), ("POST", "/ai/images")])
-def test_whoever_is_over_a_limit_costs_no_look_at_the_credits(
+def test_a_call_over_a_limit_does_not_ask_for_the_credits(
     client, bus, kit, method: str, path: str, refused: str
 ) -> None:
     bus.answers["admit"] = kit.admitted(refused_code=refused)
@@ -134,7 +136,7 @@ def test_a_service_that_is_away_is_not_asked_again(client, bus) -> None:
     assert bus.asked("get_credits") == []
 
 
-def test_who_may_not_is_told_nothing_of_credits(client, bus, kit) -> None:
+def test_an_error_for_a_missing_scope_does_not_show_the_credits(client, bus, kit) -> None:
     bus.answers["authenticate"] = kit.identity(scopes=("read:posts",))
     response = client.post("/api/v1/ai/images", json={"prompt": "p"})
     assert (response.status_code, LEFT in response.headers) == (403, False)

@@ -1,4 +1,4 @@
-"""Linking seen at the gateway: which brand and platform, what a person sees, and the cookie that binds a browser."""
+"""OAuth logins at the gateway: brand and platform, the pages a person sees, and the cookie that binds the browser."""
 
 from html.parser import HTMLParser
 from typing import Any
@@ -110,13 +110,13 @@ def test_the_first_page_names_account_brand_and_platform_and_leads_on(person, bu
     answer = person.get(PAGE)
     seen = Seen(answer)
     assert (answer.status_code, seen.outcome) == (200, "start")
-    for told in (
+    for text in (
         "Eve (eve@example.com)",
         "the brand “<i>Them</i>”",
         "Continue to X",
         "Nothing is linked before",
     ):
-        assert told in seen.text
+        assert text in seen.text
     assert seen.links == ["https://x.test/login?state=s&a=b"]
     assert "i" not in seen.tags
 
@@ -164,7 +164,7 @@ def test_a_cookie_that_is_none_of_ours_counts_as_none(person, bus, value) -> Non
     assert asked.browser == ""
 
 
-def test_a_return_is_told_with_the_browser_it_came_from_and_goes_on_to_the_page(person, bus) -> None:
+def test_a_callback_is_passed_on_with_its_browser_and_redirects_to_the_page(person, bus) -> None:
     person.get(PAGE)
     answer = person.get(CALLBACK, query_string={"state": "lnk_1.b.s", "code": "c", "scopes": "x"})
     assert (answer.status_code, answer.headers["Location"]) == (303, "../start/lnk_1")
@@ -196,11 +196,11 @@ def test_the_page_after_the_platform_lists_what_was_found_and_asks(person, bus) 
     answer = person.get(PAGE)
     seen = Seen(answer)
     assert (answer.status_code, seen.outcome) == (200, "confirm")
-    for told in (
+    for text in (
         "<b>Bakery</b> (@bakery)", "Give <i>Them</i> access to these pages", "Cancel", "Eve (eve@example.com)",
         "Nothing is linked yet",
     ):  # fmt: skip
-        assert told in seen.text
+        assert text in seen.text
     assert seen.tags.count("button") == 2
     assert set(seen.fields) == {"form_token"}
     assert "form-action 'self'" in answer.headers["Content-Security-Policy"]
@@ -346,13 +346,13 @@ def test_a_name_does_not_turn_the_sentence_around_it(person, bus) -> None:
 
 @pytest.mark.parametrize("method", ["view_link", "finish_link"])
 @pytest.mark.parametrize(("error", "status"), [(NOT_FOUND, 400), (SERVICE_UNAVAILABLE, 503)])
-def test_what_cannot_be_shown_or_finished_is_told_to_people_too(person, bus, method, error, status) -> None:
+def test_errors_of_showing_and_finishing_are_pages_for_people_too(person, bus, method, error, status) -> None:
     bus.answers[method] = ApiError(error)
     answer = person.get(PAGE if method == "view_link" else CALLBACK)
     assert (answer.status_code, Seen(answer).outcome) == (status, "failed")
 
 
-def test_a_decision_that_cannot_be_stored_is_told_to_people_too(person, bus) -> None:
+def test_an_error_of_a_decision_is_a_page_for_people_too(person, bus) -> None:
     bus.answers["decide_link"] = ApiError(SERVICE_UNAVAILABLE)
     assert press(person, bus).status_code == 503
 

@@ -1,4 +1,4 @@
-"""Public files: what is answered to whom, and that nothing of a stranger's file runs in our name."""
+"""Public files: ranges, conditions and limits, and headers that keep a stranger's file from running in our name."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -49,7 +49,7 @@ def downloads(bus, monkeypatch) -> list[FakeDownload]:
 
 @pytest.fixture
 def client(client) -> Any:
-    """Nobody's: it has no token."""
+    """A client without a token."""
     del client.environ_base["HTTP_AUTHORIZATION"]
     return client
 

@@ -1,4 +1,4 @@
-"""Platforms' own calls: handed on as they came, and answered 200 only when they are stored."""
+"""Platforms' webhooks are passed on unchanged, and answered 200 only after they are stored."""
 
 import os
 import zlib
@@ -24,9 +24,9 @@ def test_a_body_is_handed_on_byte_by_byte(client: Any, bus: Any, platform: str, 
     bus.answers["receive_hook"] = Nothing()
     answer = post(client, body, platform)
     assert (answer.status_code, answer.data) == (200, b"")
-    [(_, told)] = bus.asked("receive_hook")
-    assert isinstance(told, ReceiveHook)
-    assert (told.platform, told.signature, zlib.decompress(told.deflated_body)) == (platform, SIGNATURE, body)
+    [(_, hook)] = bus.asked("receive_hook")
+    assert isinstance(hook, ReceiveHook)
+    assert (hook.platform, hook.signature, zlib.decompress(hook.deflated_body)) == (platform, SIGNATURE, body)
 
 
 @pytest.mark.parametrize(

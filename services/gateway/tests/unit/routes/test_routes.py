@@ -1,4 +1,4 @@
-"""What each endpoint asks which service, where it is more than passing on."""
+"""What endpoints ask of services, where they do more than pass the request on."""
 
 from typing import Any
 

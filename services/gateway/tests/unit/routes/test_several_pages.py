@@ -1,4 +1,4 @@
-"""Several pages in one call: a unit and an operation each, one answer, and units given back for those that failed."""
+"""Several pages in one call: a unit and an operation per page, one answer, and refunds for failed pages."""
 
 from typing import Any
 
@@ -82,7 +82,7 @@ def test_none_went_the_first_error_and_every_unit_given_back(client, bus, outcom
     assert given_back(bus) == {page.operation_id for page in sent.pages}
 
 
-def test_none_went_and_one_is_unknown_that_one_is_told(client, bus, outcomes) -> None:
+def test_if_no_page_succeeded_an_unknown_outcome_is_the_error(client, bus, outcomes) -> None:
     outcomes.update(dict.fromkeys(PAGES, GUARDRAIL) | {"pag_3": UNKNOWN})
     answer = client.post(PUBLISH, json=BODY)
     assert (answer.status_code, answer.json["post_id"]) == (502, "pst_9")

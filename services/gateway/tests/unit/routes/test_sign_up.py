@@ -1,4 +1,4 @@
-"""Sign-up seen at the gateway: what accounts is told, and the page behind the link in the mail."""
+"""Sign-up at the gateway: what accounts gets, and the page that the link in the mail opens."""
 
 from html.parser import HTMLParser
 from typing import Any
@@ -90,9 +90,7 @@ def test_an_installation_without_sign_ups_says_so(person: Any, bus: Any) -> None
 # -- the page ------------------------------------------------------------------------------------------------------
 
 
-def test_whoever_follows_the_link_changes_nothing_and_sees_a_form_that_asks_for_the_password(
-    person: Any, bus: Any
-) -> None:
+def test_following_the_link_changes_nothing_and_shows_a_form_with_the_password(person: Any, bus: Any) -> None:
     response = person.get(PAGE)
     seen = Seen(response)
     assert (response.status_code, seen.outcome) == (200, "verify")
@@ -143,7 +141,7 @@ def test_another_password_is_asked_for_again(person: Any, bus: Any) -> None:
 @pytest.mark.parametrize(
     ("error", "status"), [(NOT_FOUND, 404), (RATE_LIMITED, 429), (SERVICE_UNAVAILABLE, 503)]
 )
-def test_what_goes_wrong_is_told_on_a_page(person: Any, bus: Any, error: Any, status: int) -> None:
+def test_errors_are_pages_too(person: Any, bus: Any, error: Any, status: int) -> None:
     for method in ("view_verification", "confirm_verification", "refuse_verification"):
         bus.answers[method] = ApiError(error)
     form = {"password": "long enough"}

@@ -1,4 +1,4 @@
-"""What becomes of an upload's bytes: where they go, when they are refused, and that nothing is left behind."""
+"""Uploads: where the bytes go, when they are refused, and that nothing is left behind."""
 
 import errno
 import io
@@ -20,7 +20,7 @@ from gateway.routes import upload
 from gateway.transfers.storage import Storage
 
 JPEG = b"\xff\xd8\xff" + bytes(range(256)) * 64
-#: Larger than what is held: its size is foretold.
+#: Larger than one block: its size is computed in advance.
 LONG = JPEG * (3 * BLOCK_BYTES // len(JPEG))
 QUOTA = media.Storage(used_bytes=1, limit_bytes=2, remaining_bytes=1)
 
@@ -168,7 +168,9 @@ def test_what_stands_behind_a_short_file_does_not_matter(client, storage) -> Non
     assert storage.kept == {"http://s3/1": JPEG}
 
 
-def test_a_missing_last_line_break_is_told_or_known_of_the_client(client, storage) -> None:
+def test_a_missing_last_line_break_is_refused_unless_the_client_is_known_to_leave_it_out(
+    client, storage
+) -> None:
     bare = part("file", LONG, "a.jpg") + b"--bnd--"
     response = send(client, bare)
     refused_with(response, 400, "UPLOAD_ERROR")
@@ -188,7 +190,7 @@ def test_a_client_that_goes_away_in_the_middle_leaves_nothing(client, bus, stora
     assert bus.asked("commit_upload") == []
 
 
-def test_an_upload_that_outlived_its_reservation_is_told_of_the_other_way(client, bus, storage) -> None:
+def test_an_upload_that_outlives_its_reservation_is_told_to_upload_in_parts(client, bus, storage) -> None:
     bus.answers["commit_upload"] = ApiError(NOT_FOUND)
     response = send(client, part("file", JPEG, "a.jpg") + b"--bnd--\r\n")
     refused_with(response, 400, "UPLOAD_ERROR")
@@ -251,7 +253,7 @@ def test_a_file_of_unknown_length_is_counted_up_to_the_tiers_limit(client, bus, 
     assert [len(kept) for kept in storage.kept.values()] == [most]
 
 
-def test_what_waits_in_temporary_files_stays_within_its_bound_however_many_come_at_once(
+def test_all_temporary_files_together_stay_within_their_budget(
     make_gateway, storage, spooled: list[int]
 ) -> None:
     most = 2 * len(LONG)
@@ -275,7 +277,7 @@ def test_what_waits_in_temporary_files_stays_within_its_bound_however_many_come_
     assert send(app, body, chunked=True).status_code == 201
 
 
-def test_who_may_not_wait_in_a_temporary_file_may_still_send_what_needs_none(make_gateway, storage) -> None:
+def test_uploads_that_need_no_temporary_file_succeed_without_a_budget(make_gateway, storage) -> None:
     app = make_gateway(upload_spool_bytes=0)
     refused_with(
         send(app, part("file", LONG, "a.jpg") + b"--bnd--\r\n", chunked=True), 503, "SERVICE_UNAVAILABLE"
@@ -347,7 +349,7 @@ def test_a_scope_is_asked_before_the_body_is_read(client, bus, kit) -> None:
     refused_with(send(client, b"never looked at"), 403, "MISSING_SCOPE")
 
 
-def test_one_account_alone_does_not_get_every_place(make_gateway, bus, kit, storage, monkeypatch) -> None:
+def test_one_account_alone_does_not_get_every_slot(make_gateway, bus, kit, storage, monkeypatch) -> None:
     monkeypatch.setattr(services, "UPLOAD_WAIT_SECONDS", 0)
     app = make_gateway(uploads_at_once=3)
     body, statuses = part("file", LONG, "a.jpg") + b"--bnd--\r\n", []

@@ -1,4 +1,4 @@
-"""Webhook operations: what is asked of the service, which brands a body may name, how answers are written."""
+"""Webhook operations: what the service is asked, which brands a body may name, and the shape of answers."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The gateway's side of storage, against a server that answers as told."""
+"""The storage client against a server that answers as the test says."""
 
 import threading
 from collections.abc import Iterator
