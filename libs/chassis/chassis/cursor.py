@@ -1,4 +1,4 @@
-"""Opaque cursors of lists: the sort key of the last row, base64."""
+"""Opaque cursors of lists: the sort key of the last row in base64."""
 
 import base64
 import binascii
@@ -16,7 +16,7 @@ def encode_cursor(*key: str) -> str:
 
 
 def decode_cursor(cursor: str, parts: int) -> tuple[str, ...]:
-    """Raises ApiError VALIDATION_ERROR for a cursor we did not make."""
+    """Decodes a cursor. Raises ApiError VALIDATION_ERROR for a cursor that we did not create."""
     try:
         raw = base64.urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
         key = msgspec.json.decode(raw, type=tuple[str, ...])
@@ -28,14 +28,14 @@ def decode_cursor(cursor: str, parts: int) -> tuple[str, ...]:
 
 
 def encode_position(at: datetime, row_id: str) -> str:
-    """Of a list sorted by a time and then by id: where its last row stands."""
+    """Encodes the position of the last row in a list that is sorted by a time and then by id."""
     return encode_cursor(at.isoformat(), row_id)
 
 
 def decode_position(cursor: str | None) -> tuple[datetime, str] | None:
-    """The time and id it stands for. Raises ApiError VALIDATION_ERROR for a cursor we did not make.
+    """Decodes a time and an id. Raises ApiError VALIDATION_ERROR for a cursor that we did not create.
 
-    Both may be asked of the database: PostgreSQL reads fewer offsets from UTC than Python, and no NUL.
+    Both are valid in a query: PostgreSQL accepts fewer UTC offsets than Python, and no NUL.
     """
     if cursor is None:
         return None

@@ -1,21 +1,21 @@
-"""Identifiers: a type prefix and a ULID, so that indexes stay compact and order is creation order."""
+"""Identifiers: a type prefix and a ULID, so that indexes stay compact and ids sort by creation."""
 
 import os
 import time
 
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
-#: The two characters of ten bits, and where each ten of the 130 bits begin: a write makes five ids.
+#: Two characters for each ten bits, and the shift of each ten of the 130 bits: fast, because a write needs five ids.
 _PAIRS = [first + second for first in _CROCKFORD for second in _CROCKFORD]
 _SHIFTS = tuple(range(120, -1, -10))
-#: The ULID made last by this process. Not locked: two threads that read the same one each add a number of their own.
+#: The last ULID of this process. Not locked: two threads that read the same value each add their own random number.
 _last = 0
 
 
 def new_id(prefix: str) -> str:
     """`pst_` and 26 characters: 48 bits of Unix milliseconds, then 80 random bits (a ULID, in lower case).
 
-    Of the ids one process makes within a millisecond a later one is larger (ULID calls that monotonic), so that
-    lists that order by time and then by id show them as they came.
+    Within a millisecond, ids of one process increase (ULID calls this monotonic), so that lists sorted by time and id
+    show them in order of creation.
     """
     global _last
     millisecond = time.time_ns() // 1_000_000
@@ -29,7 +29,7 @@ def new_id(prefix: str) -> str:
 
 
 def first_id(prefix: str, unix_seconds: float) -> str:
-    """The lowest id of the millisecond that begins then: ids made earlier are smaller, in the order of bytes."""
+    """Returns the lowest id of this millisecond. Ids created earlier sort before it, by bytes."""
     return _written(prefix, int(unix_seconds * 1_000) << 80)
 
 

@@ -1,4 +1,4 @@
-"""What a service's `service.py` needs: the entrypoints, its database, other services, work beside the event loop."""
+"""Everything that a `service.py` imports: entrypoints, database, bus, and work outside the event loop."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -35,13 +35,13 @@ __all__ = [
 
 log = structlog.get_logger()
 
-#: The relay is woken by commits; this finds what a dead process left behind. Our choice.
+#: Commits wake the relay. The interval is for events of a process that died.
 _RELAY_INTERVAL_SECONDS = 1.0
 _SWEEP_INTERVAL_SECONDS = 3600.0
 
 
 class DatabaseProvider(DependencyProvider):
-    """Gives the service `self.database`, and runs its outbox relay and the inbox's clean-up."""
+    """Provides `self.database`, and runs the outbox relay and the clean-up of the inbox."""
 
     service_link = ServiceLink()
     rpc_server = RpcServer()
@@ -73,7 +73,7 @@ class DatabaseProvider(DependencyProvider):
         return self.database
 
     def stop(self) -> None:
-        """The last calls have ended: so do loops that ran for their sake. Sends what was staged, then closes."""
+        """Ends the remaining loops after the last calls, sends the staged events, and closes the database."""
         end_all(self.container)
         self._relay_once()
         assert self.database is not None
@@ -81,7 +81,7 @@ class DatabaseProvider(DependencyProvider):
 
     @property
     def signatures(self) -> Signatures:
-        """What the events of the outbox are signed by."""
+        """The keys that sign the events of the outbox."""
         signatures: Signatures = self.container.config["SIGNATURES"]
         return signatures
 
@@ -90,7 +90,7 @@ class DatabaseProvider(DependencyProvider):
             if self._relay_once() < 1:
                 self._staged.acquire(timeout=_RELAY_INTERVAL_SECONDS)
                 while self._staged.acquire(blocking=False):
-                    """Commits that happened meanwhile are sent by the next round as well."""
+                    """The next round also sends events that were committed meanwhile."""
 
     def _relay_once(self) -> int:
         assert self.database is not None
@@ -114,9 +114,9 @@ class DatabaseProvider(DependencyProvider):
 
 
 class BusProvider(DependencyProvider):
-    """Gives the service `self.bus`, the client of other services, on a connection of its own.
+    """Provides `self.bus`, the client of other services, on a separate connection.
 
-    Who may call whom is the call graph in docs/architecture.md: without cycles, or workers wait for each other.
+    docs/architecture.md has the call graph. It has no cycles, because workers would wait for each other.
     """
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ class BusProvider(DependencyProvider):
 
 
 def spawn_all(functions: Sequence[Callable[[], Any]], size: int = 32) -> list[Any]:
-    """Runs functions in green threads, at most `size` at once; gives each one's result or exception, in order."""
+    """Runs functions in green threads, at most `size` at once. Returns each result or exception, in order."""
 
     def run(function: Callable[[], Any]) -> Any:
         try:
@@ -148,7 +148,7 @@ def spawn_all(functions: Sequence[Callable[[], Any]], size: int = 32) -> list[An
 
 
 def offload(function: Callable[..., Any], *args: Any) -> Any:
-    """Runs CPU-heavy or blocking C code in a real thread, so that the event loop goes on."""
+    """Runs CPU-heavy or blocking C code in a real thread, so that the event loop is not blocked."""
     if not eventlet.patcher.is_monkey_patched("thread"):
         return function(*args)
     return tpool.execute(function, *args)

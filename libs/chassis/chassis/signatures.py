@@ -1,12 +1,12 @@
 """Signatures of calls, replies and events: who sent a message, for which receiver, and that nobody changed it.
 
-HMAC-SHA256 with a key for each pair of sender and receiver. A service has a secret, from which it makes the key of
-every sender that writes to it; a sender is given its own key for each receiver and nothing else. So a process that
-somebody has broken into can sign in its own name alone, and can forge what others send to nobody but itself. (Ed25519
-would need fewer keys; it takes 50 µs to sign and 150 to 300 to verify a frame, where this takes 3 to 7.)
+HMAC-SHA256 with a key for each pair of sender and receiver. A service has a secret, from which it derives the key of
+each of its senders. A sender has only its own key for each receiver. So an attacker in one process can sign only in its
+name, and can forge other senders' messages only to itself. (Ed25519 would need fewer keys, but takes 50 µs to sign and
+150 to 300 to verify a frame; this takes 3 to 7.)
 
-A call is valid until its deadline and CLOCK_SECONDS after it. An event may wait for days; its receiver's inbox knows it
-when it comes again. Pure.
+A call is valid until CLOCK_SECONDS after its deadline. An event may wait for days; its receiver's inbox detects a
+repetition. Pure.
 """
 
 import hmac
@@ -17,31 +17,31 @@ from typing import NamedTuple
 from contracts.services import NAMES, receivers_of
 
 #: How far the clocks of two machines may differ: each may be wrong by five minutes (docs/faults.md), and half as much
-#: again. Past it nothing is valid that the one whose clock is behind sends to the other.
+#: again. Beyond it, messages of the machine whose clock is behind are refused.
 CLOCK_SECONDS = 900.0
-#: Header of an event, followed by the name of a receiver: an exchange may hand one message to several.
+#: Header of an event, followed by a receiver's name: an exchange may route one message to several receivers.
 EVENT_HEADER = "signature-"
 _KEY_BYTES = 32
-#: How many senders' keys are kept. There are eight senders; made-up names must not fill the memory.
+#: How many senders' keys are cached. There are eight senders; forged names must not fill the memory.
 _MOST_SENDERS = 64
 
 
 class KeysMalformed(ValueError):
-    """MESSAGE_KEYS is not what `chassis.message_keys` writes, or lacks a key."""
+    """MESSAGE_KEYS is malformed, or a key is missing. `chassis.message_keys` creates it."""
 
 
 class Refused(Exception):
-    """A message whose signature does not hold; the reason is a word for the log and the metric."""
+    """A message has no valid signature. `reason`: for the log and the metric."""
 
     def __init__(self, reason: str, sender: str = "") -> None:
         super().__init__(f"the signature is refused: {reason}{f' ({sender})' if sender else ''}")
         self.reason = reason
-        #: The name it gives, if that is one of ours. Nothing proves it.
+        #: The unverified name in the message, if it is one of ours.
         self.sender = sender if sender in NAMES else "unknown"
 
 
 class Peer(NamedTuple):
-    """Who sent a frame, and where and under which key its replies go. No name: an unsigned one that was let in."""
+    """The sender of a frame, with address and key for its replies. An unsigned frame has no name."""
 
     reply_to: str
     name: str = ""
@@ -49,12 +49,12 @@ class Peer(NamedTuple):
 
 
 def key_of(secret: bytes, sender: str) -> bytes:
-    """The key with which `sender` signs what it sends to the service that has this secret."""
+    """Derives the key that `sender` uses for messages to the service with this secret."""
     return hmac.digest(secret, f"posthaste message key\n{sender}".encode(), "sha256")
 
 
 class Signatures:
-    """What one sender, or receiver, signs and verifies by."""
+    """The keys that one process signs and verifies with."""
 
     def __init__(
         self,
@@ -73,8 +73,8 @@ class Signatures:
 
     @classmethod
     def read(cls, name: str, text: str, *, unsigned_allowed: bool = False) -> "Signatures":
-        """From MESSAGE_KEYS: `service=secret` and `sender:receiver=key`, comma-separated, in hexadecimal. Keys of
-        others that share the process are passed over. Of two secrets of one service the first signs, both verify.
+        """Parses MESSAGE_KEYS: `service=secret` and `sender:receiver=key`, comma-separated, in hexadecimal. Ignores
+        keys of other services in the process. If a service has two secrets, the first signs, and both verify.
 
         Raises KeysMalformed.
         """
@@ -96,21 +96,21 @@ class Signatures:
 
     @property
     def can_verify(self) -> bool:
-        """Whether it has a secret of its own, or may do without."""
+        """Whether it has its own secret, or unsigned messages are allowed."""
         return bool(self._secrets) or self.unsigned_allowed
 
     def can_send(self, receiver: str) -> bool:
         return receiver in self._keys or self.unsigned_allowed
 
     def call(self, receiver: str, body: bytes, until: float) -> str:
-        """The signature of a frame of calls that is valid until then (Unix time); "" without a key."""
+        """Signs a frame of calls, valid until then (Unix time). Returns "" without a key."""
         key = self._keys.get(receiver)
         if key is None:
             return ""
         return _signed("call", self.name, receiver, str(math.ceil(until)), body, key)
 
     def sender_of_call(self, reply_to: str, signature: str | None, body: bytes, now: float) -> Peer:
-        """Who sent a frame of calls. `now`: Unix time. Raises Refused."""
+        """Verifies a frame of calls, and returns its sender. `now`: Unix time. Raises Refused."""
         if not signature:
             if self.unsigned_allowed:
                 return Peer(reply_to)
@@ -124,11 +124,11 @@ class Signatures:
         raise Refused("wrong signature", sender)
 
     def reply(self, peer: Peer, body: bytes) -> str:
-        """The signature of a frame of replies to what `peer` sent."""
+        """Signs a frame of replies to `peer`."""
         return _signed("reply", self.name, peer.name, "0", body, peer.key) if peer.key else ""
 
     def sender_of_reply(self, signature: str | None, body: bytes) -> str:
-        """The service that wrote a frame of replies; "" of an unsigned one that is let in. Raises Refused."""
+        """Verifies a frame of replies, and returns its service, or "" for an allowed unsigned frame. Raises Refused."""
         if not signature:
             if self.unsigned_allowed:
                 return ""
@@ -140,7 +140,7 @@ class Signatures:
         return sender
 
     def event_headers(self, receivers: Iterable[str], body: bytes) -> dict[str, str]:
-        """The headers that sign an event for its receivers. Raises KeysMalformed where there is no key for one."""
+        """Returns headers that sign an event for its receivers. Raises KeysMalformed when a key is missing."""
         headers = {}
         for receiver in receivers:
             if not self.can_send(receiver):
@@ -152,7 +152,7 @@ class Signatures:
         return headers
 
     def check_event(self, headers: Mapping[str, object], sender: str, body: bytes) -> None:
-        """Whether `sender` signed the event for us. Raises Refused."""
+        """Verifies that `sender` signed the event for this receiver. Raises Refused."""
         signature = headers.get(EVENT_HEADER + self.name)
         if not signature:
             if self.unsigned_allowed:
@@ -168,7 +168,7 @@ class Signatures:
             raise Refused("wrong signature", sender)
 
     def _keys_from(self, sender: str) -> tuple[bytes, ...]:
-        """The keys under which what `sender` sends here may be signed."""
+        """Returns the keys that `sender` may use for messages to this process."""
         keys = self._keys_of.get(sender)
         if keys is None:
             keys = tuple(key_of(secret, sender) for secret in self._secrets)
@@ -186,7 +186,7 @@ def _mac(kind: str, sender: str, receiver: str, until: str, body: bytes, key: by
 
 
 def _parts_of(signature: str) -> tuple[str, str, str]:
-    """Sender, time and code. Raises Refused."""
+    """Splits a signature into sender, time and MAC. Raises Refused."""
     parts = signature.split(" ")
     if len(parts) != 3 or not (parts[1].isascii() and parts[1].isdigit() and parts[2].isascii()):
         raise Refused("malformed")

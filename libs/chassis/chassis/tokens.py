@@ -1,7 +1,6 @@
-"""The form of an API token: prefix, 32 random bytes in base62, CRC-32 check (decisions "Token").
+"""The format of API tokens: prefix, 32 random bytes in base62, CRC-32 checksum (decisions "Token").
 
-Pure: accounts makes tokens and looks them up by hash, the gateway refuses malformed ones without a look-up.
-Whose a token is, and whether it may still be used, is the accounts service's.
+Pure. The accounts service creates tokens and finds them by hash; the gateway refuses malformed ones without a call.
 """
 
 import hashlib
@@ -26,14 +25,14 @@ _CHECK_LENGTH = 6
 
 
 def make_token(prefix: str, secret: bytes | None = None) -> str:
-    """A token of `secret` (32 bytes), or of fresh random bytes."""
+    """Creates a token of `secret` (32 bytes), or of new random bytes."""
     number = int.from_bytes(secrets.token_bytes(SECRET_BYTES) if secret is None else secret)
     body = prefix + _base62(number, _SECRET_LENGTH)
     return body + _check(body)
 
 
 def looks_valid(token: str, prefixes: Iterable[str]) -> bool:
-    """Whether the token has one of the prefixes, the right length and alphabet, and a right check."""
+    """Whether the token has one of the prefixes, and a valid length, alphabet and checksum."""
     for prefix in prefixes:
         rest = token[len(prefix) :]
         if (
@@ -47,12 +46,12 @@ def looks_valid(token: str, prefixes: Iterable[str]) -> bool:
 
 
 def hash_token(token: str) -> str:
-    """SHA-256 in hex: all that is stored of a token. Its 256 random bits make a slow hash needless."""
+    """Returns SHA-256 in hex, the only stored form of a token. Its 256 random bits need no slow hash."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def _check(body: str) -> str:
-    """The check covers the prefix too: a live secret under the sandbox prefix is malformed."""
+    """Returns the checksum. It covers the prefix, so a live secret with the sandbox prefix is malformed."""
     return _base62(zlib.crc32(body.encode()), _CHECK_LENGTH)
 
 

@@ -1,8 +1,8 @@
-"""Group commit: calls that wait at the same moment in this process are decided together.
+"""Group commit: calls that wait at the same time in this process share one transaction.
 
-The first caller leads: it takes everything that waits to the database, and hands the lead to the next one
-that came meanwhile. No timer and no thread of its own: a lone call leaves at once, and the busier it is, the
-more calls share one transaction. Knows nothing of what is decided.
+The first caller becomes the leader: it processes all waiting items, then makes a caller that came meanwhile the next
+leader. There is no timer and no additional thread: a single call runs at once, and under load more calls share a
+transaction.
 """
 
 import threading
@@ -14,12 +14,12 @@ from contracts.errors import ApiError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: Calls in one transaction. It bounds how long its row locks are held. Our choice.
+#: The most calls in one transaction, which bounds how long its row locks are held.
 MAX_BATCH = 256
 
 
 class _Call(Generic[Item, Result]):
-    """One waiting call; its `signal` is released once it is decided, or is to lead."""
+    """One waiting call. Its `signal` is released when it has a result or becomes the leader."""
 
     __slots__ = ("error", "item", "leads", "result", "signal")
 
@@ -33,7 +33,7 @@ class _Call(Generic[Item, Result]):
 
 
 class Batches(Generic[Item, Result]):
-    """Runs `run` on what waits, one batch at a time. `run` gives one result per item, in order."""
+    """Calls `run` with the waiting items, one batch at a time. `run` returns one result per item, in order."""
 
     def __init__(self, run: Callable[[list[Item]], list[Result]]) -> None:
         self._run = run
@@ -42,7 +42,7 @@ class Batches(Generic[Item, Result]):
         self._is_led = False
 
     def submit(self, item: Item) -> Result:
-        """The result for `item`, or what `run` raised for it."""
+        """Returns the result for `item`, or raises the error of `run`."""
         call: _Call[Item, Result] = _Call(item)
         with self._lock:
             self._waiting.append(call)
@@ -58,7 +58,7 @@ class Batches(Generic[Item, Result]):
     def _wait(self, call: _Call[Item, Result]) -> None:
         try:
             call.signal.acquire()
-        except BaseException:  # the worker was killed: it must not take the lead with it
+        except BaseException:  # the worker was killed: another call must become the leader
             with self._lock:
                 if call in self._waiting:
                     self._waiting.remove(call)
@@ -89,7 +89,7 @@ class Batches(Generic[Item, Result]):
                 call.result = result
         except BaseException as error:
             if len(batch) > 1 and isinstance(error, Exception) and not isinstance(error, ApiError):
-                for call in batch:  # one of them is bad: the others must not fail with it
+                for call in batch:  # one item is invalid, and the others must not fail with it
                     self._decide([call])
                 return
             for call in batch:

@@ -1,4 +1,4 @@
-"""The service's PostgreSQL: one pool, short transactions, outages told as SERVICE_UNAVAILABLE.
+"""The service's PostgreSQL database: a connection pool, short transactions, and outages as SERVICE_UNAVAILABLE.
 
 Statements are SQLAlchemy Core; a service's store is a concrete class over the `Connection` given here.
 """
@@ -23,8 +23,8 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
 __all__ = ["Compiled", "Database", "LockTimeout", "Prepared", "UniqueViolation", "end_with", "fetch"]
 
-#: A statement or a wait for a lock never outlasts a caller's patience (10 s by default). Our choice.
-#: Times come in UTC, whatever the server's own zone.
+#: No statement and no wait for a lock lasts longer than a caller's deadline (10 s by default). Times are in UTC,
+#: independently of the server's time zone.
 _SESSION_OPTIONS = " ".join(
     f"-c {setting}"
     for setting in (
@@ -36,33 +36,33 @@ _SESSION_OPTIONS = " ".join(
 )
 
 
-#: In `connection.info` while a transaction lasts: not begun, open, or ended by its last statement.
+#: Key in `connection.info` during a transaction: not begun, open, or ended by its last statement.
 _STATE = "transaction"
 _ASKED, _OPEN, _ENDED = "asked", "open", "ended"
-#: In `connection.info`: made for the one who takes it.
+#: Key in `connection.info`: the connection was opened for this checkout.
 _MADE_NOW = "made_now"
-#: In `connection.info`: the statements that its session has prepared.
+#: Key in `connection.info`: the statements that the session has prepared.
 _PREPARED = "prepared"
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 
 
 class LockTimeout(ApiError):
-    """SERVICE_UNAVAILABLE because another transaction held a row for longer than `lock_timeout`. The connection is
-    kept; the transaction has failed."""
+    """SERVICE_UNAVAILABLE, because another transaction locked a row for longer than `lock_timeout`. The transaction has
+    failed; the connection is kept."""
 
 
 class Database:
     """A pool of connections to one PostgreSQL database.
 
-    All of them are in autocommit: a single statement costs one round trip, and a transaction sends its BEGIN with its
-    first statement (and its COMMIT with its last, see `end_with`), where a driver would make round trips of both.
+    All connections are in autocommit. A single statement costs one round trip. A transaction sends BEGIN with its first
+    statement (and COMMIT with its last, see `end_with`), while a driver would use a round trip for each.
     """
 
     def __init__(self, url: str, *, pool_size: int = 16, pool_timeout_seconds: float = 5.0) -> None:
         self.engine = create_engine(
             url,
             isolation_level="AUTOCOMMIT",
-            hide_parameters=True,  # in the words of errors, which are logged
+            hide_parameters=True,  # in error messages, which are logged
             pool_reset_on_return=None,
             pool_size=pool_size,
             max_overflow=0,
@@ -84,15 +84,15 @@ class Database:
         self._after_commit: dict[str, Callable[[], None]] = {}
 
     def on_commit(self, mark: str, callback: Callable[[], None]) -> None:
-        """Call back after every commit of a transaction that set `connection.info[mark]` (so the outbox wakes)."""
+        """Calls back after each commit of a transaction that set `connection.info[mark]`. Wakes the outbox."""
         self._after_commit[mark] = callback
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """A transaction: committed at the end of the block, rolled back on any exception.
+        """Runs a transaction, which commits at the end of the block and rolls back on any exception.
 
-        Raises ApiError SERVICE_UNAVAILABLE when the database is away; a failed commit may have happened,
-        which is why every write is repeatable by its operation id.
+        Raises ApiError SERVICE_UNAVAILABLE when the database is away. A failed commit may have taken effect, so every
+        write can be repeated with its operation id.
         """
         traced = tracing.in_database(self.name, "transaction")
         with _outage_as_unavailable(), traced, self.engine.connect() as connection:
@@ -115,7 +115,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Single statements without a transaction around them: one round trip each."""
+        """Runs single statements without a transaction, in one round trip each."""
         traced = tracing.in_database(self.name, "statement")
         with _outage_as_unavailable(), traced, self.engine.connect() as connection:
             yield connection
@@ -130,8 +130,8 @@ class Database:
 
 
 def fetch(connection: Connection, statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
-    """A statement in the driver's own words, and all its rows: for the busiest, since SQLAlchemy's way costs as much as
-    a small query. Values go to the driver as they are.
+    """Runs a statement directly on the driver, and returns all rows. For frequent statements: SQLAlchemy's overhead is
+    as large as a small query. Values are passed to the driver unchanged.
 
     Raises LockTimeout, ApiError SERVICE_UNAVAILABLE, psycopg2.Error.
     """
@@ -152,24 +152,24 @@ def fetch(connection: Connection, statement: str, parameters: Any = None) -> lis
 
 
 class Compiled:
-    """A statement of SQLAlchemy's, put into the driver's words once."""
+    """A SQLAlchemy statement, compiled once to the driver's SQL."""
 
     def __init__(self, statement: Any) -> None:
         self._text, self._constants = _in_drivers_words(statement)
 
     def fetch(self, connection: Connection, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-        """All rows for these values of its bind parameters. Raises as `fetch`."""
+        """Returns all rows for these bind parameters. Raises as `fetch`."""
         return fetch(connection, self._text, self._constants | parameters)
 
     def run(self, connection: Connection, parameters: dict[str, Any]) -> CursorResult[Any]:
-        """The same through SQLAlchemy, for who wants the names of the columns or the count of the rows."""
+        """Runs the statement through SQLAlchemy, for the column names or the number of rows."""
         return connection.exec_driver_sql(self._text, self._constants | parameters)
 
 
 class Prepared:
-    """A statement that the server parses and plans once for each connection, which is most of a small one's cost.
+    """A prepared statement: the server parses and plans it once per connection, which is most of a small query's cost.
 
-    Of SQLAlchemy's, or as text that names its values as %(name)s and casts those whose types do not follow from it.
+    From a SQLAlchemy statement, or from text with values as %(name)s and casts where their types are ambiguous.
     """
 
     def __init__(self, statement: Any) -> None:
@@ -184,11 +184,11 @@ class Prepared:
         self._execute = f"EXECUTE {name}({values})" if names else f"EXECUTE {name}"
 
     def fetch(self, connection: Connection, values: dict[str, Any]) -> list[tuple[Any, ...]]:
-        """All rows for these values. Raises as `fetch`."""
+        """Returns all rows for these values. Raises as `fetch`."""
         return fetch(connection, self.on(connection), self._constants | values)
 
     def on(self, connection: Connection) -> str:
-        """What to send on this connection to run it, alone or beside others; the server knows it from now on."""
+        """Prepares the statement on this connection if necessary, and returns the SQL that executes it."""
         known = connection.info.setdefault(_PREPARED, set())
         if self not in known:
             fetch(connection, self._prepare)
@@ -197,19 +197,19 @@ class Prepared:
 
 
 def end_with(connection: Connection, statement: str, parameters: Any) -> None:
-    """The last statement of a transaction and its COMMIT, in one round trip. Nothing may follow in the block."""
+    """Runs the last statement of a transaction and COMMIT in one round trip. Nothing may follow in the block."""
     fetch(connection, f"{statement}; COMMIT", parameters)
     connection.info[_STATE] = _ENDED
 
 
 def _in_drivers_words(statement: Any) -> tuple[str, dict[str, Any]]:
-    """The text, and the values it brings along."""
+    """Returns the compiled SQL and its constant values."""
     compiled = statement.compile(dialect=PGDialect_psycopg2())  # type: ignore[no-untyped-call]
     return str(compiled), dict(compiled.params)
 
 
 def _look_up_host(_dialect: Any, _record: Any, _arguments: Any, options: dict[str, Any]) -> None:
-    """libpq would look a name up in C, where it holds up every green thread; it is given the addresses as well."""
+    """Resolves the host, because libpq would do it in C and block every green thread."""
     host = str(options.get("host", ""))
     if not host or "hostaddr" in options or "," in host or host.startswith("/") or is_address(host):
         return
@@ -218,7 +218,7 @@ def _look_up_host(_dialect: Any, _record: Any, _arguments: Any, options: dict[st
     except OSError as error:
         raise psycopg2.OperationalError(f"{host}: {error}") from error
     addresses = list(dict.fromkeys(str(row[4][0]) for row in rows))
-    # One name for each address: that is what a certificate is held against.
+    # The name once per address, because the certificate is checked against the name.
     options |= {"host": ",".join([host] * len(addresses)), "hostaddr": ",".join(addresses)}
 
 

@@ -1,9 +1,9 @@
-"""Indexes that a migration adds to a table with rows, built before the migration so that writing goes on meanwhile.
+"""Indexes that a migration adds to an existing table, built before the migration without blocking writers.
 
 A migration names them: `INDEXES = {"posts_open": "posts (page_id) WHERE state = 'open'"}`. `chassis.migrate` builds
-them right before its `upgrade`, with CREATE INDEX CONCURRENTLY, which cannot run in a transaction. So an index and the
-column or the table that it is on are added by two migrations. Indexes whose places they take are named in `DROPS`, a
-tuple: they are dropped before `upgrade`, CONCURRENTLY as well.
+them right before its `upgrade`, with CREATE INDEX CONCURRENTLY, which cannot run in a transaction. So an index and its
+new column or table need two migrations. The tuple `DROPS` names indexes that they replace, which are dropped
+CONCURRENTLY before `upgrade`.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,14 +13,14 @@ from sqlalchemy import Connection, text
 
 log = structlog.get_logger()
 
-#: False: its building was cut off. Such an index is kept up to date, and no query uses it.
+#: False: building it was interrupted. Such an index is updated, but no query uses it.
 _IS_VALID = text("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:name)")
 
 
 def build(connection: Connection, indexes: Mapping[str, str]) -> None:
-    """Builds the indexes that are missing, on a connection in autocommit; for one that is there nothing is locked.
+    """Builds the missing indexes, on a connection in autocommit. Locks nothing for existing ones.
 
-    May wait for as long as the oldest transaction lasts.
+    May wait until the oldest transaction ends.
     """
     for name, definition in indexes.items():
         is_valid = connection.execute(_IS_VALID, {"name": name}).scalar()
@@ -33,6 +33,6 @@ def build(connection: Connection, indexes: Mapping[str, str]) -> None:
 
 
 def drop(connection: Connection, names: Collection[str]) -> None:
-    """Drops indexes that are there, on a connection in autocommit; statements on their table go on meanwhile."""
+    """Drops existing indexes, on a connection in autocommit, without blocking statements on their table."""
     for name in names:
         connection.execute(text(f"DROP INDEX CONCURRENTLY IF EXISTS {name}"))

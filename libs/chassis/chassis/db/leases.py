@@ -1,14 +1,14 @@
-"""One lease per worker process: what a process has claimed stays claimed while the process renews its one row.
+"""One lease per worker process: its claims hold while the process renews its row in `workers`.
 
 A process registers a row in `workers` and renews it every two seconds. A claimed row names its worker (`worker_id`) and
-is never renewed by itself. A worker whose lease has passed is reaped by any process: its claims lapse in batches, then
-its row is deleted. A reaped worker can never renew; its process registers anew under another id, and its old claims are
-void. A lease that has passed counts again when it is renewed before anybody has reaped the worker: an outage of the
-database ends no claim.
+has no lease of its own. Any process reaps a worker whose lease has expired: the worker's claims lapse in batches, then
+its row is deleted. A reaped worker can never renew. Its process registers again under another id, and the old claims
+are void. An expired lease that is renewed before the worker is reaped is valid again, so that an outage of the database
+ends no claim.
 
-Leases run in real time by the database's clock. What is checked right before something irreversible is a deadline by
-this process's own clock, counted from the last renewal that succeeded: a process that was frozen for longer than its
-lease finds it passed before it has spoken to the database.
+Leases use real time by the database's clock. Right before an irreversible action, the process checks a deadline by its
+own clock, counted from its last successful renewal. So a process that was frozen for longer than its lease notices it
+without asking the database.
 
 The table is made by a migration of the service that uses it (`create_workers`).
 """
@@ -27,13 +27,13 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
 log = structlog.get_logger()
 
-#: Between two renewals; with the default lease of 20 s nine may fail before the lease passes. Our choice.
+#: Seconds between two renewals. With the default lease of 20 s, nine may fail before the lease expires.
 RENEW_SECONDS = 2.0
-#: A process reaps others only after its own renewals have succeeded for this long without a gap: after an outage of the
-#: database each living worker has had time for two renewals. Our choice.
+#: A process reaps others only after its own renewals have succeeded for this long without a gap, so that after an
+#: outage of the database each living worker has had time for two renewals.
 GRACE_SECONDS = 5.0
-#: The part of a lease that this process's own clock may use: the rest is for clocks that run at different speeds, and
-#: for the way from the check to the wire. Our choice.
+#: The part of a lease that this process's own clock may use. The rest covers clocks of different speeds, and the time
+#: between the check and the request on the wire.
 _LOCAL_SHARE = 0.9
 
 metadata = MetaData()
@@ -44,7 +44,8 @@ workers = Table(
     Column("id", String, primary_key=True),
     #: Real time.
     Column("lease_until", DateTime(timezone=True), nullable=False),
-    #: Real time: found with its lease passed. From then on it cannot renew; the row goes with its last claim.
+    #: Real time: when its lease was found expired. From then on it cannot renew; its row is deleted after its last
+    #: claim.
     Column("reaped_at", DateTime(timezone=True)),
     postgresql_with={"fillfactor": "50"},
 )
@@ -59,7 +60,7 @@ _RENEW = text(
     """
 )
 _END = text("UPDATE workers SET lease_until = clock_timestamp() WHERE id = :id AND reaped_at IS NULL")
-#: Conflicts with the lock of who reaps the worker, not with its renewal.
+#: Conflicts with the lock that reaping takes, but not with a renewal.
 _LOCK = text("SELECT FROM workers WHERE id = :id AND reaped_at IS NULL FOR KEY SHARE")
 _MARK = text(
     """
@@ -76,7 +77,7 @@ _REAPED = text(
 )
 _FORGET = text("DELETE FROM workers WHERE id = :id")
 
-#: Lapses a batch of a reaped worker's claims in this transaction: (how many lapsed, whether none is left).
+#: Lapses a batch of a reaped worker's claims in this transaction, and returns how many, and whether none is left.
 Lapse = Callable[[Connection, str], tuple[int, bool]]
 
 
@@ -86,7 +87,7 @@ def create_workers(op: Any) -> None:
 
 
 def held_by(worker_id: str) -> str:
-    """A SQL condition: the lease of the worker that this column names holds now."""
+    """Returns a SQL condition: the worker named by this column has a valid lease."""
     return (
         f"EXISTS (SELECT FROM workers w WHERE w.id = {worker_id} AND w.reaped_at IS NULL"
         " AND w.lease_until > clock_timestamp())"
@@ -94,26 +95,26 @@ def held_by(worker_id: str) -> str:
 
 
 def elapsed() -> float:
-    """Seconds that have passed, for differences. The time of a suspended machine counts, where the system can tell
-    (Linux): `time.monotonic()` stands still then."""
+    """Returns a monotonic time in seconds that includes time while the machine was suspended (on Linux), which
+    `time.monotonic()` does not."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
 
 
 def local_deadline(lease_seconds: float) -> float:
-    """Until when, by `elapsed`, a lease that is asked for now surely holds, if it is not renewed."""
+    """Returns until when (by `elapsed`) a lease requested now is certainly valid without a renewal."""
     return elapsed() + lease_seconds * _LOCAL_SHARE
 
 
 class WorkerLease:
-    """The lease of this process; thread-safe. `now` stands in for `elapsed` in tests."""
+    """The lease of this process. Thread-safe. Tests pass another clock as `now`."""
 
     def __init__(
         self, database: Database, lease_seconds: float, *, now: Callable[[], float] = elapsed
     ) -> None:
         self._database = database
-        # Not of the shared pool: calls that all wait for one lock would keep the renewals waiting too.
+        # Not from the shared pool: calls that wait for a lock could use up its connections and delay renewals.
         self._own = Database(database.engine.url.render_as_string(hide_password=False), pool_size=1)
         self._lease_seconds = lease_seconds
         self._now = now
@@ -122,21 +123,21 @@ class WorkerLease:
         self._thread: threading.Thread | None = None
         self._id: str | None = None
         self._deadline = float("-inf")
-        #: When the first of the renewals succeeded that have followed one another without a gap.
+        #: When the present series of renewals without a gap began.
         self._steady_since: float | None = None
 
     @property
     def worker_id(self) -> str | None:
-        """None: not registered yet, or reaped and not registered anew."""
+        """The worker's id. None: not registered yet, or reaped and not registered again."""
         return self._id
 
     def keep(self) -> None:
-        """Registers the worker, and renews its lease in a thread of its own until `end`."""
+        """Registers the worker, and renews its lease in a separate thread until `end`."""
         self._thread = threading.Thread(target=self._keep, name="worker-lease", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
-        """Gives the lease up: claims that are left lapse as soon as another process looks."""
+        """Ends the lease. Remaining claims lapse as soon as another process reaps."""
         self._ending.set()
         if self._thread is not None:
             self._thread.join()
@@ -151,9 +152,9 @@ class WorkerLease:
             self._own.close()
 
     def renew(self) -> None:
-        """Renews the lease, or registers a new worker where the last one was reaped.
+        """Renews the lease, or registers a new worker if the last one was reaped.
 
-        Raises ApiError SERVICE_UNAVAILABLE, after `end` too: nobody would renew a worker that is registered then.
+        Raises ApiError SERVICE_UNAVAILABLE, also after `end`, when nothing would renew a new registration.
         """
         with self._renewing:
             if self._ending.is_set():
@@ -170,7 +171,7 @@ class WorkerLease:
             self._deadline = asked_at + self._lease_seconds * _LOCAL_SHARE
 
     def lock(self, connection: Connection) -> str:
-        """The worker's id, for claims made in this transaction: until it ends nobody reaps the worker.
+        """Returns the worker's id for claims in this transaction, during which the worker cannot be reaped.
 
         Raises ApiError SERVICE_UNAVAILABLE.
         """
@@ -182,12 +183,12 @@ class WorkerLease:
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
 
     def holds(self, worker_id: str | None) -> bool:
-        """Whether claims of this worker are surely still ours, by this process's own clock; asks nobody."""
+        """Whether this worker's claims are certainly still valid, by this process's own clock, without a query."""
         return worker_id is not None and worker_id == self._id and self._now() < self._deadline
 
     def reap(self, lapse: Lapse) -> int:
-        """Lapses claims of workers whose lease has passed; how many. Rows that somebody has locked just now are left
-        to the next call.
+        """Lapses claims of workers whose lease has expired, and returns how many. Locked rows are left to the next
+        call.
 
         Does nothing until this process's own renewals have succeeded for GRACE_SECONDS.
         """

@@ -1,8 +1,8 @@
-"""Write operations that take effect once, however many tries of them run (docs/decisions.md, "Idempotency").
+"""Write operations that take effect once, however many tries run (docs/decisions.md, "Idempotency").
 
-A service that stores something for a client keeps a row for each operation id, and every try locks that row before it
-stores anything. The row says what the operation has made, and up to which try the operation is voided: a try that
-refuses its client voids itself and all tries before it, so that an earlier one that still runs stores nothing later.
+A service keeps a row for each operation id, and every try locks it before it stores anything. The row holds the
+operation's result, and the last voided try. A try that refuses its client voids itself and all earlier tries, so that
+an earlier try that still runs stores nothing later.
 """
 
 from collections.abc import Callable, Collection
@@ -22,28 +22,27 @@ from contracts.errors import (
 
 T = TypeVar("T")
 
-#: Longer than the 24 hours of an idempotency key (spec "Authentication" 10), with room for a key taken over at its
-#: end and for clocks that differ. Our choice.
+#: Longer than the 24 hours of an idempotency key (spec "Authentication" 10), to cover a key that is taken over at its
+#: end, and clock differences.
 KEPT_DAYS = 3
 
 _FORGET_AT_ONCE = 1_000
 
 metadata = MetaData()
 
-#: A service that uses it takes it into its own models (`operations.to_metadata(metadata)`).
+#: A service adds it to its own models (`operations.to_metadata(metadata)`).
 operations = Table(
     "operations",
     metadata,
-    #: In the order of bytes, which is the order of creation: `forget` removes the oldest by a range of ids.
+    #: Sorted by bytes, which is the order of creation: `forget` deletes the oldest by a range of ids.
     Column("id", Text(collation="C"), primary_key=True),
     #: Tries up to this one store nothing.
     Column("voided_to_try", Integer, nullable=False, server_default=text("0")),
-    #: What the operation has made, in its service's words: an id, or an answer as JSON. Null: nothing.
+    #: The operation's result, in the service's format: an id, or an answer as JSON. Null: none.
     Column("result", Text),
 )
 
-#: Locks the row. With a result that is known beforehand the row has it at once, unless an earlier try made something or
-#: this try is voided.
+#: Locks the row. Stores a result that is known beforehand, unless an earlier try has a result or this try is voided.
 CLAIM = Prepared(
     """
     INSERT INTO operations (id, result) VALUES (%(operation_id)s, %(result)s::text)
@@ -54,7 +53,7 @@ CLAIM = Prepared(
 )
 _FIND = Prepared("SELECT result FROM operations WHERE id = %(operation_id)s")
 _END = Prepared("UPDATE operations SET result = %(result)s::text WHERE id = %(operation_id)s")
-#: In the order of ids: two that void the same operations must not wait for each other.
+#: Sorted by id, so that two transactions that void the same operations cannot deadlock.
 _VOID = Prepared(
     """
     INSERT INTO operations (id, voided_to_try)
@@ -63,7 +62,7 @@ _VOID = Prepared(
     RETURNING id, result
     """
 )
-#: Ids that are no ULIDs are an operator's own and stay. The time of an id is its first ten characters.
+#: Ids that are not ULIDs come from an operator and stay. The first ten characters of a ULID are its time.
 _FORGET = text(
     """
     DELETE FROM operations WHERE id IN (
@@ -71,20 +70,20 @@ _FORGET = text(
     """
 )
 
-#: These errors say themselves how the operation stands.
+#: Errors that already describe the state of the operation.
 _OPEN = frozenset(row.code for row in (PLATFORM_OUTCOME_UNKNOWN, IDEMPOTENCY_IN_PROGRESS))
 
 
 class Operation(NamedTuple):
-    """How an operation stands for one try of it."""
+    """The state of an operation, as seen by one try."""
 
-    #: What it has made; None: nothing.
+    #: Its result; None: none.
     result: str | None
-    #: Whether this try may store nothing any more.
+    #: Whether this try must not store anything.
     is_void: bool
 
     def check(self, own: str | None = None) -> None:
-        """Returns if this try is to do the work. Raises Done for a result that is not its own, IDEMPOTENCY_IN_PROGRESS
+        """Returns when this try should do the work. Raises Done for another try's result, and IDEMPOTENCY_IN_PROGRESS
         for a voided try."""
         if self.result not in (None, own):
             raise Done(self.result)
@@ -93,14 +92,14 @@ class Operation(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """What a try is about to make, where its id is known beforehand."""
+    """The result that a try will have, if its id is known beforehand."""
 
     caller: Caller
     result: str
 
 
 class Done(Exception):
-    """Another try of the operation has made `result`. `once` answers with that."""
+    """Another try of the operation has this `result`. `once` answers with it."""
 
     def __init__(self, result: str) -> None:
         super().__init__(result)
@@ -108,22 +107,22 @@ class Done(Exception):
 
 
 def voided() -> ApiError:
-    """The error of a try that may store nothing any more: its client has an answer already, or sends a later try."""
+    """Returns the error for a voided try, whose client has an answer already or has sent a later try."""
     return ApiError(IDEMPOTENCY_IN_PROGRESS, retry_after_seconds=1)
 
 
 def once(database: Database, caller: Caller, work: Callable[[], T], again: Callable[[str], T | None]) -> T:
-    """What `work` returns; if another try of the caller's operation was first, what `again` makes of its result.
+    """Returns the result of `work`. If another try of the operation was first, returns `again` of its result.
 
-    A refusal is recorded before it is raised: from then on no earlier try of the operation stores anything. If one has
-    stored something by then, its result takes the refusal's place, as it does after a commit whose answer was lost.
-    `again` returns None where a result counts for nothing, as a post that its platform refused.
+    A refusal is recorded before it is raised, and from then on no earlier try stores anything. If an earlier try has
+    stored a result by then, it replaces the refusal, as after a commit whose answer was lost. `again` returns None for
+    a result that does not count, such as a post that its platform refused.
     """
     try:
         return work()
     except Done as done:
         answer = again(done.result)
-        if answer is None:  # it failed since this try looked
+        if answer is None:  # the other try has failed meanwhile
             raise voided() from done
         return answer
     except ApiError as error:
@@ -133,14 +132,14 @@ def once(database: Database, caller: Caller, work: Callable[[], T], again: Calla
         except ApiError:
             if error.row is not SERVICE_UNAVAILABLE:
                 raise
-            answer = None  # after an outage nothing but a success takes its place
+            answer = None  # after an outage only a success replaces the error
         if answer is None:
             raise
         return answer
 
 
 def _result_despite(database: Database, caller: Caller, error: ApiError) -> str | None:
-    """What the operation has made although this try failed; None: nothing, and after a refusal it stays so.
+    """Returns the operation's result although this try failed, or None. After a refusal, None is final.
 
     Raises ApiError SERVICE_UNAVAILABLE.
     """
@@ -148,22 +147,22 @@ def _result_despite(database: Database, caller: Caller, error: ApiError) -> str 
         return None
     with database.reading() as connection:
         operations = Operations(connection)
-        # An operator repeats a command as the same try, and may do so after a refusal.
+        # An operator may repeat a refused command, as the same try.
         if error.row is SERVICE_UNAVAILABLE or caller.is_operator:
             return operations.find(caller.operation_id)
         return operations.void([(caller.operation_id, caller.try_number)])[caller.operation_id]
 
 
 class Operations:
-    """Operations over an open connection. A caller without an operation id is asked nothing and remembered nowhere."""
+    """Operations over an open connection. For a caller without an operation id, nothing is read or stored."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def lock(self, caller: Caller, result: str | None = None) -> Operation:
-        """Returns how the caller's operation stands, and locks it until the transaction ends: its other tries wait.
+        """Locks the caller's operation until the transaction ends, and returns its state. Other tries wait.
 
-        With a `result` that it is about to make, that is what it has made if the transaction is committed.
+        `result`, if given, is stored as the operation's result when the transaction commits.
         """
         if caller.operation_id is None:
             return Operation(result, is_void=False)
@@ -172,22 +171,22 @@ class Operations:
         return Operation(made, is_void)
 
     def begin(self, caller: Caller, result: str | None = None) -> None:
-        """Locks the operation; this try goes on alone, and `end` is not needed if its `result` is known already.
+        """Locks the operation for this try. `end` is not needed if the `result` is given here.
 
         Raises Done, IDEMPOTENCY_IN_PROGRESS for a voided try.
         """
         self.lock(caller, result).check(own=result)
 
     def end(self, caller: Caller, result: str) -> None:
-        """Leaves what the operation has made, and commits. Nothing may follow in the transaction."""
+        """Stores the operation's result, and commits. Nothing may follow in the transaction."""
         if caller.operation_id is not None:
             values = {"operation_id": caller.operation_id, "result": result}
             end_with(self._connection, _END.on(self._connection), values)
 
     def void(self, tries: Collection[tuple[str, int]]) -> dict[str, str | None]:
-        """Voids operations (id, number of the last try to be voided); their results by id, None: nothing was made.
+        """Voids operations (id, number of the last try to void), and returns id → result, or None.
 
-        Waits for a try that is storing something at this moment.
+        Waits for a try that is storing something now.
         """
         if not tries:
             return {}
@@ -196,22 +195,22 @@ class Operations:
         return dict(rows)
 
     def find(self, operation_id: str) -> str | None:
-        """What an operation has made; None: nothing, as far as is committed."""
+        """Returns an operation's committed result, or None."""
         rows = _FIND.fetch(self._connection, {"operation_id": operation_id})
         return rows[0][0] if rows else None
 
     def forget(self, before: str, limit: int) -> int:
-        """Removes operations with ids below `before`, at most `limit`; returns how many."""
+        """Deletes at most `limit` operations with ids below `before`. Returns how many."""
         return self._connection.execute(_FORGET, {"before": before, "limit": limit}).rowcount
 
 
 def create_operations(op: Any) -> None:
-    """A step of a service's migrations: makes the table. `op` is Alembic's operations object."""
+    """Creates the table in a migration. `op`: Alembic's operations object."""
     metadata.create_all(op.get_bind())
 
 
 def forget_old(database: Database) -> int:
-    """One tick: removes operations older than KEPT_DAYS by the database's clock, a small batch; returns how many."""
+    """Deletes a small batch of operations older than KEPT_DAYS, by the database's clock. Returns how many."""
     with database.transaction() as connection:
         seconds = connection.execute(
             text("SELECT extract(epoch FROM clock_timestamp())::float8")

@@ -1,13 +1,14 @@
-"""Which values an indexed column has, found by skipping from each to the next: the number of rows costs nothing.
+"""Finds the distinct values of an indexed column by skipping from each to the next (a loose index scan).
 
-For lists of rows whose column is one of many values: each value's newest rows are the head of an index range.
+For lists over many values of a column, each of which has its newest rows at the head of an index range. The cost does
+not depend on the number of rows.
 """
 
 
 def distinct_values(name: str, table: str, column: str, condition: str) -> str:
-    """A recursive query `name` (`column`), to stand behind WITH RECURSIVE; null is none of its values' ends.
+    """Returns a recursive query `name` (`column`), for use after WITH RECURSIVE. Its last row is null.
 
-    `condition` is what the rows' index begins with, `column` what comes next in it; both belong to `table`.
+    The index of `table` starts with the columns of `condition`, followed by `column`.
     """
     first = (
         f"SELECT {column} FROM {table} WHERE {condition} AND {column} IS NOT NULL ORDER BY {column} LIMIT 1"

@@ -1,4 +1,4 @@
-"""The tables and functions every service's database has: clock, outbox, inbox.
+"""The tables and functions of every service's database: clock, outbox and inbox.
 
 A service's first migration calls `create_chassis_schema(op)`.
 """
@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-#: Events staged with the change they tell of; the relay publishes and deletes them.
+#: Events staged with their change. The relay publishes and deletes them.
 outbox = Table(
     "outbox",
     metadata,
@@ -29,11 +29,11 @@ outbox = Table(
     Column("event", String, nullable=False),
     Column("body", LargeBinary, nullable=False),
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=text("clock_timestamp()")),
-    #: W3C's, of what staged it; null where nothing was traced.
+    #: W3C traceparent of the cause; null without a trace.
     Column("traceparent", String),
 )
 
-#: Events received, recorded in the transaction of their effect: an event that comes twice has one effect.
+#: Received events, recorded in the transaction of their effect, so that a repeated event has one effect.
 inbox = Table(
     "inbox",
     metadata,
@@ -45,7 +45,7 @@ inbox = Table(
 _CLOCK = (
     "CREATE TABLE clock_shift (only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), shift interval NOT NULL)",
     "INSERT INTO clock_shift (shift) VALUES ('0')",
-    # Whole milliseconds, as every timestamp of the API. STABLE lets `due_at <= clock_now()` use an index.
+    # Whole milliseconds, like every timestamp of the API. STABLE lets `due_at <= clock_now()` use an index.
     """
     CREATE FUNCTION clock_now() RETURNS timestamptz LANGUAGE sql STABLE AS $$
         SELECT date_trunc('milliseconds', clock_timestamp() + (SELECT shift FROM clock_shift))
@@ -55,12 +55,12 @@ _CLOCK = (
 
 
 def create_chassis_schema(op: Any) -> None:
-    """Creates them; `op` is Alembic's operations object."""
+    """Creates the tables and functions. `op`: Alembic's operations object."""
     for statement in _CLOCK:
         op.execute(statement)
     metadata.create_all(op.get_bind())
 
 
 def trace_outbox(op: Any) -> None:
-    """A step of a database that is older than the column; a newer one has it already."""
+    """Adds the column in a database that was created without it."""
     op.execute("ALTER TABLE outbox ADD COLUMN IF NOT EXISTS traceparent text")

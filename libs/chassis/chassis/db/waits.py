@@ -1,7 +1,7 @@
-"""How long green threads wait for PostgreSQL: a frozen link tells nobody, and who waits for ever holds up others.
+"""Limits how long green threads wait for PostgreSQL, because a frozen connection never reports an error.
 
-psycopg2 waits in C, which no patch reaches: it asks the callback set here instead. One that raises has the connection
-closed, which the pool takes for an outage.
+psycopg2 waits in C, where no monkey patch applies, but it calls the wait callback that is set here. When the callback
+raises, the connection is closed, and the pool treats it as an outage.
 """
 
 from collections.abc import Callable
@@ -10,12 +10,12 @@ from typing import Any
 import psycopg2
 from psycopg2 import extensions
 
-#: (file descriptor, seconds, what to raise after them)
+#: Waits for a file descriptor: (descriptor, seconds, error to raise after them).
 Wait = Callable[[int, float, Exception], object]
 
 
 def bound(wait_read: Wait, wait_write: Wait, seconds: float) -> None:
-    """From now on every wait for a database of this process ends by then, with psycopg2.OperationalError."""
+    """Limits every wait for a database in this process. Longer waits raise psycopg2.OperationalError."""
 
     def wait(connection: Any) -> None:
         while (state := connection.poll()) != extensions.POLL_OK:

@@ -1,4 +1,4 @@
-"""What every process with a database is asked about: its connections, its workers, and its outbox."""
+"""Gauges of every process with a database: its connections, workers and outbox."""
 
 from collections.abc import Callable, Iterable
 
@@ -12,7 +12,7 @@ from chassis.telemetry.metrics import Reading
 
 
 def watch_connections(database: Database, service: str) -> None:
-    """The pool's use and size."""
+    """Watches the use and size of the connection pool."""
     pool = database.engine.pool
     assert isinstance(pool, QueuePool)
 
@@ -26,7 +26,7 @@ def watch_connections(database: Database, service: str) -> None:
 
 
 def watch_outbox(database: Database, service: str) -> None:
-    """How many events wait to be sent and for how long: the same in each replica, since they share it."""
+    """Watches the number and age of unsent events, the same in each replica, because they share the outbox."""
 
     def look() -> tuple[int, float]:
         waited = func.extract("epoch", func.clock_timestamp() - func.min(outbox.c.created_at))
@@ -40,7 +40,7 @@ def watch_outbox(database: Database, service: str) -> None:
 
 
 def watch_pool(name: str, service: str, used: Callable[[], int], size: Callable[[], int]) -> None:
-    """A pool of workers: tasks that run, and how many may."""
+    """Watches a pool of workers: its running tasks and its size."""
     named = {"posthaste.service": service, "pool": name}
     metrics.POOL_USED.watch(lambda: [(used(), named)])
     metrics.POOL_SIZE.watch(lambda: [(size(), named)])

@@ -1,18 +1,18 @@
-"""Green threads for a process that serves HTTP (gevent): patched before any other import, PostgreSQL included.
+"""Green threads (gevent) for a process that serves HTTP, PostgreSQL included. Patch before any other import.
 
-The services have eventlet's, which nameko brings (`run.py`). Here a request that waits costs a switch of a few
-microseconds instead of an operating system's thread: a third of the gateway's CPU was the hand-over between threads.
+Services use eventlet, because nameko does (`run.py`). In the gateway, a waiting request costs a switch of a few
+microseconds instead of a thread of the operating system: switching threads took a third of its CPU.
 """
 
 import gevent.monkey
 import gevent.socket
 
-#: The gateway's own statements are small ones about single rows; its requests have ten seconds in all. Our choice.
+#: The gateway's own statements are small and about single rows; its requests have ten seconds in all.
 _DATABASE_SECONDS = 3.0
 
 
 def patch() -> None:
-    """Makes sockets, locks, threads and waiting for PostgreSQL green. Call it before the other imports."""
+    """Makes sockets, locks, threads and waits for PostgreSQL green. Call it before all other imports."""
     gevent.monkey.patch_all()
     from chassis.db import waits
 

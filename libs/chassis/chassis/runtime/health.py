@@ -1,6 +1,6 @@
-"""GET /healthz of a service: 200 while its consumers are attached to the broker, else 503.
+"""GET /healthz of a service: 200 while its consumers are attached to the broker, otherwise 503.
 
-nameko's container can live on with its consumers dead; this is what tells a supervisor to restart it.
+nameko's container can continue without its consumers. This check tells a supervisor to restart it.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from eventlet import wsgi
 
 
 def serve(host: str, port: int, is_healthy: Callable[[], bool]) -> None:
-    """Serves in a green thread for the life of the process; port 0 switches it off."""
+    """Serves in a green thread for the life of the process. Port 0 disables it."""
     if not port:
         return
     listener = eventlet.listen((host, port))

@@ -1,10 +1,10 @@
-"""Worker loops: `run_once`-shaped methods that every replica runs; the claimed rows share the work.
+"""Worker loops: methods that every replica calls repeatedly. Claims on rows divide the work between replicas.
 
-A loop runs again at once while it finds work (returns 1 or more), and otherwise after its interval, or when woken.
-A tick that hangs is ended at its deadline, and one that fails is logged and tried again after the interval.
+A loop runs again at once while it finds work (returns 1 or more), otherwise after its interval or when it is woken. A
+run that hangs is killed at its deadline. A run that fails is logged, and tried again after the interval.
 
-Told to stop, a service ends its loops first, then waits for its calls and for what the loops began. Only a loop that
-keeps alive what those work on runs as long as they do: `until_the_end`.
+When a service stops, it ends its loops first, then waits for its calls and for tasks that the loops started. Only a
+loop with `until_the_end`, which renews what they depend on, runs until they have ended.
 """
 
 import threading
@@ -21,18 +21,21 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
 log = structlog.get_logger()
 F = TypeVar("F", bound=Callable[..., Any])
-#: How long what `finish` marks may wait: as calls may last, which whoever ends processes has to grant. Our choice.
+#: How long a method marked by `finish` may wait: as long as calls may last. Supervisors must grant it before SIGKILL.
 FINISH_SECONDS = 120.0
-#: Of each method name; services that share a process may have a name in common.
+#: Method name → the events that wake its loops. Services that share a process may have loops of the same name.
 _wakers: dict[str, set[threading.Event]] = {}
 
 
 class TickTimedOut(Exception):
-    """A tick did not end within its deadline."""
+    """A run did not end within its deadline."""
 
 
 def wake(name: str) -> None:
-    """Makes the loop of this method name run now, in this process. Nothing happens where there is no such loop."""
+    """Makes the loops of this method name in this process run now. Does nothing in a process without such a loop.
+
+    A test checks that every name is that of a loop of the same service.
+    """
     for waker in _wakers.get(name, ()):
         waker.set()
 
@@ -61,7 +64,7 @@ class Loop(Entrypoint):
             self.end()
 
     def end(self) -> None:
-        """Returns when it has ended; it may have before."""
+        """Ends the loop, and waits until it has ended."""
         self._stopping = True
         self._waker.set()
         self.wait_ended()
@@ -79,7 +82,7 @@ class Loop(Entrypoint):
         self._ended.send()
 
     def _tick(self) -> int:
-        """Runs the method in a worker of its own; a failure counts as nothing done."""
+        """Runs the method in its own worker. A failure counts as no work done."""
         done: Signal = Signal()
 
         def on_result(_context: Any, result: Any, exc_info: Any) -> tuple[Any, None]:
@@ -110,10 +113,10 @@ class Loop(Entrypoint):
 def loop(
     interval_seconds: float, deadline_seconds: float = 120.0, *, until_the_end: bool = False
 ) -> Callable[[F], F]:
-    """Marks `def method(self) -> int` as a worker loop; it returns how many rows it worked on.
+    """Marks `def method(self) -> int`, which returns the number of rows it processed, as a worker loop.
 
-    `until_the_end`: it goes on while the last calls run and what `finish` waits for, as renewing their leases must.
-    The database stays open for it; the bus may be closed by then.
+    `until_the_end`: it continues during the last calls and `finish`, for example to renew their leases. The database
+    stays open for it; the bus may be closed by then.
     """
 
     def mark(function: F) -> F:
@@ -124,7 +127,7 @@ def loop(
 
 
 def end_all(container: ServiceContainer) -> None:
-    """Returns when no loop of the service runs any more. For whoever takes away what they use."""
+    """Ends all loops of the service. Call it before closing what they use."""
     for entrypoint in container.entrypoints:
         if isinstance(entrypoint, Loop):
             entrypoint.end()
@@ -136,7 +139,7 @@ class Finish(Entrypoint):
     expected_exceptions = (ApiError,)
 
     def stop(self) -> None:
-        """The container waits for workers before it stops what they use: so it waits for this one."""
+        """Runs the method as a worker, because the container waits for workers before it stops what they use."""
         for entrypoint in self.container.entrypoints:
             if isinstance(entrypoint, Loop) and not entrypoint.until_the_end:
                 entrypoint.wait_ended()
@@ -144,8 +147,8 @@ class Finish(Entrypoint):
 
 
 def finish(function: F) -> F:
-    """Marks `def method(self)`: called when the service has been told to stop and its loops have ended. Returns once
-    what they started beside themselves is done, or may be left.
+    """Marks `def method(self)`, which runs when the service stops and its loops have ended. It waits for the tasks that
+    they started.
     """
     register_entrypoint(function, Finish())
     return function

@@ -1,4 +1,4 @@
-"""A bounded number of tasks beside the loop that starts them: a slow one holds up nobody but itself."""
+"""A bounded number of concurrent tasks, so that a slow task does not delay the loop that starts it."""
 
 import _thread
 import threading
@@ -10,7 +10,7 @@ log = structlog.get_logger()
 
 
 class Pool:
-    """At most `size` tasks at once (green threads in the service, real ones in tests)."""
+    """At most `size` concurrent tasks, in green threads of a service or real threads of tests."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -22,14 +22,14 @@ class Pool:
         return self._size - self._running
 
     def start(self, task: Callable[[], None]) -> None:
-        """Runs the task now. Ask `free` first; what it raises is logged."""
+        """Starts the task now; check `free` first. Its errors are logged."""
         with self._changed:
             self._running += 1
-        # Not an executor: at the end of the process that one would wait for a server that does not answer.
+        # Not an executor, which would wait at the end of the process for a server without an answer.
         _thread.start_new_thread(self._run, (task,))
 
     def wait_idle(self, timeout_seconds: float) -> bool:
-        """Whether nothing runs any more, waiting for it at most so long."""
+        """Waits for all tasks, and returns whether they have ended."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._running, timeout_seconds)
 

@@ -30,16 +30,16 @@ import msgspec
 from chassis.sandbox.confinement import Confinement, Sandbox
 from contracts.record import Record
 
-#: An answer is a few figures, never a picture. Our choice.
+#: An answer is a few figures, never an image.
 _MAX_ANSWER_BYTES = 4 * 2**20
 _LENGTH = struct.Struct("!I")
-#: What the nursery keeps of our environment: where Python finds its modules.
+#: Environment variables that the fork server keeps: where Python finds its modules.
 _KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LANG", "TMPDIR")
-#: The caller waits this much longer than the work may take: the kernel ends the work first.
+#: The caller waits this much longer than the time limit, so that the kernel ends the work first.
 _GRACE_SECONDS = 2.0
-#: Who waits longer for a turn is told to come again. Our choice.
+#: The longest wait for a free process. After it the caller gets NotStarted.
 _TURN_SECONDS = 30.0
-#: Descriptors of the nursery and of each fork: the files handed over, and libraries opened one by one. Our choice.
+#: Limit of open files of the fork server and each fork: the passed files, and libraries opened one at a time.
 _MAX_DESCRIPTORS = 64
 
 
@@ -48,21 +48,21 @@ class WorkFailed(Exception):
 
 
 class OutOfLimits(WorkFailed):
-    """The work was ended: it took too long, wanted too much memory, wrote too much, or crashed its process."""
+    """The work exceeded its limits of time, memory or output, or crashed its process."""
 
 
 class NotStarted(Exception):
-    """No process could be started for the work; trying again may help."""
+    """No process could be started for the work. A retry may help."""
 
 
 class Limits(Record):
-    """Of one piece of work. Our choices; a module's owner knows better."""
+    """Limits of one piece of work. Pass limits that fit the work."""
 
     memory_bytes: int = 1024 * 2**20
-    #: By the clock, and of the processor.
+    #: Elapsed time and CPU time.
     seconds: int = 60
     cpu_seconds: int = 20
-    #: Each file it writes.
+    #: Size of each written file.
     file_bytes: int = 256 * 2**20
 
 
@@ -70,65 +70,65 @@ class _Order(Record):
     limits: Limits
     function: str = ""
     argument: Any = None
-    #: Instead of a function: a program's path and arguments.
+    #: Path and arguments of a program, instead of a function.
     program: tuple[str, ...] = ()
 
 
 class _Answer(Record):
     result: Any = None
-    #: Of an exception the work raised.
+    #: The message of an exception in the work.
     problem: str | None = None
-    #: It ran out of memory.
+    #: The work ran out of memory.
     exhausted: bool = False
-    #: The sandbox could not be entered, and nothing was done.
+    #: The sandbox could not be entered, so the work was not run.
     unconfined: bool = False
 
 
 class SandboxPool:
-    """Functions of one module, each call in a confined process; for threads real or green."""
+    """Runs functions of one module, each call in its own sandboxed process. For real and green threads."""
 
     def __init__(self, module: str, limits: Limits | None = None, *, at_once: int | None = None) -> None:
         self._module, self._limits = module, limits or Limits()
         self._turns = threading.BoundedSemaphore(at_once or os.cpu_count() or 1)
         self._lock = threading.Lock()
-        self._nursery: subprocess.Popen[bytes] | None = None
-        self._door: socket.socket | None = None
+        self._fork_server: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
 
     def run(self, function: str, argument: Any = None, files: Sequence[int] = ()) -> Any:
-        """`module.function(argument, files)` in a process of its own; its result, a JSON value.
+        """Runs `module.function(argument, files)` in its own process, and returns its result, a JSON value.
 
-        `files` are open descriptors, the same files to both. Raises WorkFailed, OutOfLimits, NotStarted.
+        `files`: open descriptors to pass. Raises WorkFailed, OutOfLimits, NotStarted.
         """
         return self._answer(_Order(function=function, argument=argument, limits=self._limits), files)
 
     def confinement(self) -> Confinement:
-        """What holds of the sandbox, told by a process that has entered it. Raises NotStarted."""
+        """Returns what the kernel enforces, reported by a process in the sandbox. Raises NotStarted."""
         try:
             return msgspec.convert(self._answer(_Order(limits=self._limits), ()), Confinement)
         except WorkFailed as error:
             raise NotStarted(str(error)) from error
 
     def run_program(self, program: Sequence[str], files: Sequence[int]) -> None:
-        """A program's path and arguments, until it has ended; whether it went well, its output tells.
+        """Runs a program (path and arguments) until it ends. Only its output tells whether it succeeded.
 
-        `files`: its standard input and output. Raises WorkFailed (it cannot be run), OutOfLimits (its time was over),
+        `files`: its standard input and output. Raises WorkFailed (it cannot be run), OutOfLimits (it took too long),
         NotStarted.
         """
         with self._sent(_Order(program=tuple(program), limits=self._limits), files) as channel:
             try:
                 _read_answer(channel)
             except EOFError:
-                return  # the program kept the channel open, and said nothing: it knows of none
+                return  # the program has ended: it holds the channel open without using it
             except OSError as error:
                 raise OutOfLimits("the program did not end") from error
 
     def close(self) -> None:
-        """End the nursery; work that runs goes on to its end."""
+        """Ends the fork server. Running work continues to its end."""
         with self._lock:
             self._end()
 
     def _answer(self, order: _Order, files: Sequence[int]) -> Any:
-        """The result. Raises WorkFailed, OutOfLimits, NotStarted."""
+        """Returns the result. Raises WorkFailed, OutOfLimits, NotStarted."""
         with self._sent(order, files) as channel:
             try:
                 return _read_answer(channel)
@@ -137,7 +137,7 @@ class SandboxPool:
 
     @contextmanager
     def _sent(self, order: _Order, files: Sequence[int]) -> Iterator[socket.socket]:
-        """The channel to the process that works on the order."""
+        """Sends the order to a new process, and yields the channel to it."""
         body = msgspec.json.encode(order)
         with self._turn():
             ours, theirs = socket.socketpair()
@@ -145,28 +145,28 @@ class SandboxPool:
                 ours.settimeout(self._limits.seconds + _GRACE_SECONDS)
                 self._send_in([theirs.fileno(), *files])
                 theirs.close()
-                with suppress(OSError):  # it has ended already: so the channel says too
+                with suppress(OSError):  # it has ended already, which reading the channel will show
                     ours.sendall(_LENGTH.pack(len(body)) + body)
                 yield ours
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
         if not self._turns.acquire(timeout=_TURN_SECONDS):
-            raise NotStarted("too much work waits")
+            raise NotStarted("too many tasks are waiting")
         try:
             yield
         finally:
             self._turns.release()
 
     def _send_in(self, descriptors: Sequence[int]) -> None:
-        """Hand over what the next fork works with; the nursery is started anew if it died."""
+        """Passes the descriptors to the fork server for its next fork. Restarts a fork server that died."""
         with self._lock:
             for last in (False, True):
                 try:
-                    if self._door is None:
+                    if self._control is None:
                         self._start()
-                    assert self._door is not None
-                    self._door.sendmsg(
+                    assert self._control is not None
+                    self._control.sendmsg(
                         [b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
                     )
                     return
@@ -176,9 +176,9 @@ class SandboxPool:
                         raise NotStarted(str(error)) from error
 
     def _start(self) -> None:
-        self._door, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with inside:
-            self._nursery = subprocess.Popen(
+            self._fork_server = subprocess.Popen(
                 [sys.executable, "-P", "-m", "chassis.sandbox.pool", str(inside.fileno()), self._module],
                 pass_fds=[inside.fileno()],
                 stdin=subprocess.DEVNULL,
@@ -186,20 +186,20 @@ class SandboxPool:
             )
 
     def _end(self) -> None:
-        if self._door is not None:
-            self._door.close()
-            self._door = None
-        if self._nursery is not None:
-            self._nursery.kill()
-            self._nursery.wait()
-            self._nursery = None
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        if self._fork_server is not None:
+            self._fork_server.kill()
+            self._fork_server.wait()
+            self._fork_server = None
 
 
 def _read_answer(channel: socket.socket) -> Any:
-    """The work's result. Raises WorkFailed, OutOfLimits, NotStarted; EOFError or OSError when there is no answer."""
+    """Reads the result. Raises WorkFailed, OutOfLimits, NotStarted; EOFError or OSError without an answer."""
     try:
         said = msgspec.json.decode(_read_framed(channel), type=_Answer)
-    except msgspec.DecodeError as error:  # a decoder that is broken into may write anything
+    except msgspec.DecodeError as error:  # an exploited decoder may write anything
         raise WorkFailed("the answer cannot be read") from error
     if said.problem is not None:
         kind = NotStarted if said.unconfined else OutOfLimits if said.exhausted else WorkFailed
@@ -224,27 +224,29 @@ def _read_exactly(sock: socket.socket, length: int) -> bytes:
     return read
 
 
-def _nursery(door: socket.socket, module: str) -> None:
-    """Fork for every packet that comes, until the service closes the door."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service, which then closes the door
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
+def _serve_forks(control: socket.socket, module: str) -> None:
+    """The fork server: forks for every packet, until the service closes the control socket."""
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C ends the service, which then closes the control socket
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing waits for the children
     resource.setrlimit(resource.RLIMIT_NOFILE, (_MAX_DESCRIPTORS, _MAX_DESCRIPTORS))
     importlib.import_module(module)
     sandbox = Sandbox()
-    door.setblocking(True)  # a green socket's other end is not
+    control.setblocking(True)  # the other end, a green socket, is non-blocking
     while True:
-        packet, descriptors, _, _ = socket.recv_fds(door, 1, 16)
+        packet, descriptors, _, _ = socket.recv_fds(control, 1, 16)
         if not packet:
             return
         if os.fork() == 0:
-            door.close()  # its number may lie above those that the sandbox closes
+            control.close()  # its number may lie above those that the sandbox closes
             _work(module, descriptors, sandbox)
         for descriptor in descriptors:
             os.close(descriptor)
 
 
 def _work(module: str, descriptors: list[int], sandbox: Sandbox) -> None:
-    """The confined process: one order, one answer, the end."""
+    """The sandboxed process: runs one order, sends one answer, and ends."""
     with suppress(BaseException), socket.socket(fileno=descriptors[0]) as channel:
         channel.setblocking(True)
         order = msgspec.json.decode(_read_framed(channel), type=_Order)
@@ -273,14 +275,14 @@ def _answer_to(order: _Order, module: str, descriptors: list[int], sandbox: Sand
 
 
 def _confine(order: _Order, descriptors: list[int], sandbox: Sandbox) -> None:
-    """From here on the kernel ends this process at its limits, and refuses what the sandbox forbids. Raises OSError."""
+    """Sets the limits and enters the sandbox, which the kernel enforces from then on. Raises OSError."""
     channel, *files = descriptors
     nothing = os.open(os.devnull, os.O_RDWR)
     given, taken = files if order.program else (nothing, nothing)
     for place, file in enumerate((given, taken, nothing)):
         os.dup2(file, place)
-        os.set_blocking(place, True)  # a green socket's other end is not
-    # A program has the channel too: that it ends is all it tells.
+        os.set_blocking(place, True)  # the other end, a green socket, is non-blocking
+    # A program inherits the channel, whose end shows that the program has ended.
     os.set_inheritable(channel, True)
     limits = order.limits
     for kind, value in (
@@ -300,5 +302,5 @@ def _confine(order: _Order, descriptors: list[int], sandbox: Sandbox) -> None:
 
 
 if __name__ == "__main__":
-    with socket.socket(fileno=int(sys.argv[1])) as _door:
-        _nursery(_door, sys.argv[2])
+    with socket.socket(fileno=int(sys.argv[1])) as _control:
+        _serve_forks(_control, sys.argv[2])

@@ -135,7 +135,7 @@ def test_what_the_work_raises_is_told(workshop):
 def test_the_work_knows_no_secret_and_has_no_file_but_those_given(workshop, monkeypatch):
     monkeypatch.setenv("S3_SECRET_KEY", "secret")
     with ExitStack() as others, tempfile.TemporaryFile() as file:
-        for _ in range(100):  # the nursery's own socket then has a high number
+        for _ in range(100):  # the fork server's own socket then has a high number
             others.enter_context(open(os.devnull, "rb"))
         known, descriptors = workshop.run("know", None, (file.fileno(),))
     assert "S3_SECRET_KEY" not in known
@@ -199,19 +199,19 @@ def test_work_at_once_is_kept_apart(workshop):
     assert answers == {number: number + 1 for number in range(40)}
 
 
-def test_a_nursery_that_died_is_started_anew(workshop):
+def test_a_fork_server_that_died_is_restarted(workshop):
     workshop.run("add", {"a": 1, "b": 2})
-    workshop._nursery.kill()
-    workshop._nursery.wait()
+    workshop._fork_server.kill()
+    workshop._fork_server.wait()
     assert workshop.run("add", {"a": 1, "b": 2}) == 3
 
 
-def test_the_nursery_ends_with_its_service(path, tmp_path):
+def test_the_fork_server_ends_with_its_service(path, tmp_path):
     script = (
         "from chassis.sandbox.pool import SandboxPool\n"
         "w = SandboxPool('some_work'); w.run('add', {'a': 1, 'b': 1}); "
     )
-    command = [sys.executable, "-c", script + "print(w._nursery.pid, flush=True); import os; os._exit(0)"]
+    command = [sys.executable, "-c", script + "print(w._fork_server.pid, flush=True); import os; os._exit(0)"]
     pid = int(subprocess.run(command, capture_output=True, check=True).stdout)
     end = time.monotonic() + 5
     while is_alive(pid):
