@@ -24,6 +24,7 @@ LINT = (
     ("ruff", "format", "--check"),
     ("mypy",),
     ("lint-imports", "--no-logo"),
+    ("pytest", "-q", "-p", "no:cacheprovider", "deploy/local/tests/test_words.py"),
 )
 HELP = {"-h", "--help"}
 

@@ -1,4 +1,4 @@
-"""For tests and benchmarks: calls services as whichever sender may make the call. Needs every service's secret."""
+"""Calls services as any sender that may make the call. Needs every service's secret."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

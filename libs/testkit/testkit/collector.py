@@ -1,4 +1,4 @@
-"""A collector for tests and benchmarks: takes real OTLP over HTTP and remembers what came. Not for a deployment."""
+"""A collector for tests and benchmarks: accepts OTLP over HTTP, and remembers all spans and metrics."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ KINDS = {kind: name.removeprefix("SPAN_KIND_").lower() for name, kind in Span.Sp
 
 @dataclass(frozen=True)
 class Seen:
-    """A span as it came. Ids in hex; `links` are (trace id, span id)."""
+    """A received span. Ids in hex; `links` are (trace id, span id)."""
 
     service: str
     name: str

@@ -1,4 +1,4 @@
-"""For tests: a TCP proxy whose links can be cut, or frozen so that bytes are taken and go nowhere."""
+"""A TCP proxy whose connections can be cut, refused, or frozen, so that it accepts bytes and forwards none."""
 
 import socket
 import threading

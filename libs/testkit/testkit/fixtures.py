@@ -1,4 +1,4 @@
-"""The test kit, a pytest plugin: databases cloned from migrated templates, and services run as real processes.
+"""A pytest plugin: databases cloned from migrated templates, and services as real processes.
 
 Needs TEST_DATABASE_URL (an administrator's), TEST_AMQP_URL and, for buckets, TEST_S3_URL with its keys, which
 `./dev test` sets; without them the tests that ask for these fixtures are skipped. Each test process works in a

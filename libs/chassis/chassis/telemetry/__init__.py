@@ -1,7 +1,7 @@
-"""Traces and metrics: what the hooks all over the house call, and the switch that makes them do something.
+"""Traces and metrics: the hooks that all packages call, and the switch that enables them.
 
-`tracing` and `metrics` are the hooks: nothing but a branch while telemetry is off, and OpenTelemetry is not imported.
-`spans` and `exporting` are what stands behind them once it is on. What is measured where: docs/observability.md.
+`tracing` and `metrics` are the hooks. While telemetry is off they cost one branch, and OpenTelemetry is not imported.
+`spans` and `exporting` do the work when it is on. docs/observability.md lists what is measured.
 """
 
 from typing import TYPE_CHECKING
@@ -16,11 +16,11 @@ _running: "Exporting | None" = None
 
 
 def start(service: str, config: TelemetryConfig) -> None:
-    """Begins to record and to export, in a thread of its own; nothing without an endpoint. After any fork."""
+    """Starts recording, and exporting in a separate thread, if an endpoint is set. Call it after any fork."""
     global _running
     if not config.endpoint or _running is not None:
         return
-    from chassis.telemetry.exporting import Exporting  # takes 20 MB: only who exports pays for it
+    from chassis.telemetry.exporting import Exporting  # takes 20 MB, only needed for exporting
     from chassis.telemetry.recording import Sampling
     from chassis.telemetry.spans import Spans
 
@@ -32,7 +32,7 @@ def start(service: str, config: TelemetryConfig) -> None:
 
 
 def stop(timeout_seconds: float = 2.0) -> None:
-    """Sends what waits, as far as that goes in this time, and records no more."""
+    """Stops recording, and sends the waiting spans within this time."""
     global _running
     if _running is not None:
         tracing.switch_off()

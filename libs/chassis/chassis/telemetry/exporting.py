@@ -1,8 +1,8 @@
-"""Sends spans and metrics by OTLP over HTTP, from one thread of its own, real or green.
+"""Sends spans and metrics by OTLP over HTTP, from one separate thread, real or green.
 
-The SDK's own threads are not used: they start anew in every forked child, where green threads would run the parent's
-work. A collector that is away costs nobody anything: the newest `_MOST_WAITING` spans wait, what is older is dropped
-and counted, and a line is logged when sending begins to fail and when it goes well again.
+The SDK's own threads are not used, because they start again in every forked child, where green threads would run the
+parent's work. An absent collector does not slow the service: the newest `_MOST_WAITING` spans wait, older ones are
+dropped and counted, and the beginning and the end of the outage are logged.
 """
 
 import _thread
@@ -29,19 +29,19 @@ from chassis.telemetry.snapshots import Snapshots
 
 log = structlog.get_logger()
 
-#: Spans that wait, and spans in one request: encoding these takes 3 ms, no longer may a green thread work, and sending
-#: them half a millisecond, however many they are. Our choice.
+#: Waiting spans, and spans in one request. Encoding these takes 3 ms, the longest that a green thread should run, and
+#: sending half a millisecond for any number.
 _MOST_WAITING, _TOGETHER = 2048, 192
-#: Between one look at what waits and the next, and after a request that failed. Our choice.
+#: Seconds between two requests, and after a failed one.
 _INTERVAL_SECONDS, _PAUSE_SECONDS = 1.0, 5.0
 
 
 class Exporting:
-    """One per process."""
+    """Exports spans and metrics. One per process."""
 
     def __init__(self, service: str, config: TelemetryConfig) -> None:
-        """Nothing is sent before `start`."""
-        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # what matters of it is logged here
+        """Sends nothing before `start`."""
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # failures are logged here
         self._resource = Resource.create(
             {
                 "service.namespace": "posthaste",
@@ -65,7 +65,7 @@ class Exporting:
         _thread.start_new_thread(self._run, ())
 
     def stop(self, timeout_seconds: float) -> None:
-        """Sends what waits; whatever is not sent in this time is lost, and no longer tried."""
+        """Sends the waiting spans. Those that are not sent in this time are lost."""
         self._stopping.set()
         if not self._ended.wait(timeout_seconds):
             self._span_exporter.shutdown()  # type: ignore[no-untyped-call]
@@ -99,7 +99,7 @@ class Exporting:
             if not self._sent(lambda batch=batch: self._export_spans(batch)):
                 metrics.DROPPED_SPANS.add(len(batch))
                 return
-            time.sleep(0)  # the others' turn
+            time.sleep(0)  # lets other green threads run
 
     def _send_metrics(self) -> None:
         self._sent(self._export_metrics)
@@ -112,7 +112,7 @@ class Exporting:
         return self._metric_exporter.export(self._snapshots.take()) is MetricExportResult.SUCCESS
 
     def _sent(self, export: Any) -> bool:
-        """Whether it went well; told when that changes."""
+        """Returns whether the export succeeded. Logs each change."""
         try:
             reason, is_good = "refused, or no answer", export()
         except Exception as error:  # noqa: BLE001 - whatever it is, the next attempt may go well

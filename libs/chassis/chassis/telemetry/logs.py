@@ -1,7 +1,7 @@
-"""Logging: one JSON line an event, on standard output. Never a token, a secret or a message body.
+"""Logging: one JSON line per event on standard output. Never a token, a secret or a message body.
 
-Lines of libraries and of Python itself (warnings, what nobody caught) come the same way. An exception is told with
-the lines of code it passed and its own words, except a database's: those quote the row.
+Log lines of libraries and of Python itself (warnings, uncaught exceptions) use the same format. An exception is logged
+with its traceback and message. The message of a database's error is shortened, because it quotes the row.
 """
 
 import logging
@@ -19,14 +19,14 @@ from structlog.types import EventDict, Processor
 from chassis.telemetry import tracing
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-#: They log what we log ourselves; urllib3's warnings quote addresses with their queries.
+#: Libraries whose lines would repeat ours, or, from urllib3, contain URLs with their queries.
 _QUIET = ("nameko", "pika", "urllib3")
 
 log = structlog.get_logger()
 
 
 def _named(service: str) -> Processor:
-    """Every line says whose it is, from whichever thread it comes; services that share a process sign their own."""
+    """Adds the service's name to every line of any thread. Services that share a process bind their own names."""
 
     def name(_logger: object, _method: str, event: EventDict) -> EventDict:
         event.setdefault("service", service)
@@ -36,7 +36,7 @@ def _named(service: str) -> Processor:
 
 
 def configure(service: str, level: str = "info") -> None:
-    """Sets up structlog, and hands it what others log."""
+    """Configures structlog, and routes the log lines of libraries to it."""
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         tracing.add_ids,
@@ -48,7 +48,7 @@ def configure(service: str, level: str = "info") -> None:
     structlog.configure(
         processors=[*shared, structlog.processors.JSONRenderer()],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS.get(level.lower(), 20)),
-        logger_factory=structlog.WriteLoggerFactory(sys.stdout),  # a line at once: processes share it
+        logger_factory=structlog.WriteLoggerFactory(sys.stdout),  # whole lines, because processes share it
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stdout)
@@ -67,7 +67,7 @@ def configure(service: str, level: str = "info") -> None:
 
 
 def told(exc_info: Any) -> str:
-    """An exception and those behind it: where each was, and its words as far as they quote nobody."""
+    """Formats an exception and its causes, with tracebacks and with messages that contain no data."""
     return "\n".join(_lines(exc_info[1]))
 
 
@@ -83,13 +83,13 @@ def _lines(error: BaseException | None) -> Iterator[str]:
 
 
 def summary_of(error: BaseException) -> str:
-    """An error in one line."""
+    """Formats an error in one line."""
     return f"{type(error).__name__}: {words_of(error)}"
 
 
 def words_of(error: BaseException) -> str:
-    """What may be told of an error: of a database's its first line and code, without the row it quotes."""
-    found: BaseException | None = getattr(error, "orig", error)  # SQLAlchemy's are around the driver's
+    """Returns an error's message; for a database's error its first line and code, without the quoted row."""
+    found: BaseException | None = getattr(error, "orig", error)  # SQLAlchemy's errors wrap the driver's
     diagnosis = getattr(found, "diag", None)
     if diagnosis is not None:
         return f"{diagnosis.message_primary} [{getattr(found, 'pgcode', None)}]"

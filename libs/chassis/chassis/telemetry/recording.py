@@ -1,7 +1,7 @@
-"""A span while it goes on, and whether there is one.
+"""Spans while they last, and sampling.
 
-As with metrics, what is recorded is kept in objects of our own and goes out as the SDK's records: its spans take 17 µs
-each to begin and to end, these 4. Begun and ended anywhere, changed by nobody at the same time.
+As with metrics, spans are recorded in our own objects and exported as the SDK's records: the SDK's spans take 17 µs
+each to begin and end, these 4. A span may begin and end in different threads, but is not thread-safe.
 """
 
 import time
@@ -19,15 +19,15 @@ from chassis.config import ConfigError
 _SCOPE = InstrumentationScope("posthaste")
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 _UNSET, _FAILED = Status(StatusCode.UNSET), Status(StatusCode.ERROR)
-#: OpenTelemetry's "traceidratio" compares the lower half of a trace's id.
+#: OpenTelemetry's "traceidratio" compares the lower 64 bits of the trace id.
 _LOW = 2**64
 
 
 class Sampling:
-    """What part of the traces is recorded, by OpenTelemetry's names of samplers."""
+    """Which traces are recorded, with OpenTelemetry's names of samplers."""
 
     def __init__(self, name: str, ratio: float) -> None:
-        """`parentbased_…`: whoever is caused does as its cause did. Raises ConfigError."""
+        """`parentbased_…`: a span with a parent follows the parent's decision. Raises ConfigError."""
         by_name = {"always_on": 1.0, "always_off": 0.0, "traceidratio": ratio}
         found = by_name.get(name.removeprefix("parentbased_"))
         if found is None:
@@ -46,7 +46,7 @@ class Sampling:
 
 
 class Recorded:
-    """A span that is recorded. Of attributes only texts and numbers."""
+    """A recorded span. Attributes are texts and numbers."""
 
     # fmt: off
     __slots__ = (
@@ -65,7 +65,7 @@ class Recorded:
         causes: Sequence[SpanContext] = (),
         began_ns: int | None = None,
     ) -> None:
-        """`keep` is given it at its end."""
+        """`keep` is called with the span at its end."""
         self._keep = keep
         self._name = name
         self._kind = kind
@@ -87,16 +87,16 @@ class Recorded:
         self._attributes.update(attributes)
 
     def fail(self) -> None:
-        """What it stands for went wrong, by our own fault or the outside world's."""
+        """Marks the span as failed."""
         self._status = _FAILED
 
     def end(self) -> None:
-        """Nothing follows."""
+        """Ends the span. No change may follow."""
         self._ended_ns = time.time_ns()
         self._keep(self)
 
     def record(self, resource: Resource) -> ReadableSpan:
-        """As the exporter takes it, once it has ended."""
+        """Returns the ended span as the exporter's record."""
         return ReadableSpan(
             self._name,
             self._context,
@@ -113,5 +113,5 @@ class Recorded:
 
 
 def new_id(bits: int) -> int:
-    """Never 0, which stands for none."""
+    """Returns a random id, never 0, which means none."""
     return getrandbits(bits) or 1

@@ -1,4 +1,4 @@
-"""What has been recorded so far, in the SDK's records: cumulative, as Prometheus counts."""
+"""Converts the recorded metrics to the SDK's records, with cumulative values as in Prometheus."""
 
 import time
 
@@ -18,14 +18,14 @@ _CUMULATIVE = AggregationTemporality.CUMULATIVE
 
 
 class Snapshots:
-    """One per process; times are in nanoseconds of Unix time."""
+    """Converts metrics. One per process. Times are in nanoseconds of Unix time."""
 
     def __init__(self, resource: Resource) -> None:
         self._resource = resource
         self._began_ns = time.time_ns()
 
     def take(self) -> MetricsData:
-        """Asks the gauges as well, which may take as long as a database does."""
+        """Returns all metrics. Reads the gauges too, which may query the database."""
         found = [self._metric(instrument) for instrument in list(DECLARED.values())]
         metrics = [metric for metric in found if metric.data.data_points]
         scope = ScopeMetrics(InstrumentationScope("posthaste"), metrics, schema_url="")

@@ -1,7 +1,7 @@
-"""The hooks of tracing. Off (the default): a branch each, no OpenTelemetry. On: `spans.Spans` does it.
+"""The hooks of tracing. Off (the default), each costs one branch. On, `spans.Spans` does the work.
 
-What goes along is W3C's `traceparent`, a short text: in each call of a frame, in the header of an event's message, and
-in the rows that somebody works on later. `tracestate` is not carried. Nothing here raises.
+The W3C `traceparent` is passed on in each call of a frame, in the header of an event's message, and in rows that a
+worker processes later. `tracestate` is not passed on. No hook raises an error.
 """
 
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from chassis.telemetry.spans import Spans
 
 _spans: "Spans | None" = None
-#: Name of the header of messages, requests and rows.
+#: Name of the header and the column.
 HEADER = "traceparent"
 
 
 class Nothing:
-    """What a hook gives that does nothing."""
+    """The result of a hook while tracing is off."""
 
     def answered(self, status: int, caller: Caller) -> None:
         """See `spans.Request`."""
@@ -50,80 +50,80 @@ def is_on() -> bool:
 
 
 def traceparent() -> str:
-    """Of what runs here now, for whoever goes on with it elsewhere or later; "" where nothing is traced."""
+    """Returns the current traceparent, for work that continues elsewhere or later; "" without a trace."""
     return "" if _spans is None else _spans.traceparent()
 
 
 def request(method: str, route: str, cause: str, request_id: str) -> AbstractContextManager[Any]:
-    """Around an HTTP request. `cause`: the traceparent it came with. Tell the result its status: `answered`."""
+    """Traces an HTTP request. `cause`: its traceparent. Call `answered` on the result with the status."""
     return _NOTHING if _spans is None else _spans.request(method, route, cause, request_id)
 
 
 def calling(service: str, method: str) -> "tuple[Recorded | None, str]":
-    """A call to a service: its span, if there is one, to be ended by `called`; and the traceparent it takes along."""
+    """Begins a call to a service. Returns its span or None, which `called` ends, and the traceparent to send."""
     return _NO_CALL if _spans is None else _spans.calling(service, method)
 
 
 def called(span: "Recorded", error: BaseException | None) -> None:
-    """The answer to a call has come, or will not come."""
+    """Ends the span of a call that has an answer or has failed."""
     if _spans is not None:
         _spans.called(span, error)
 
 
 class HasCause(Protocol):
-    """Somebody waiting, with the traceparent of what waits."""
+    """An item that waits, with the traceparent of its cause."""
 
     @property
     def cause(self) -> str: ...
 
 
 def on_behalf(waiting: Sequence[HasCause]) -> AbstractContextManager[Any]:
-    """Around what is done once for several: it goes on with the first that is recorded, linked to all of those."""
+    """Traces work for several items: continues the first recorded trace, linked to all recorded ones."""
     return _NOTHING if _spans is None else _spans.on_behalf([one.cause for one in waiting])
 
 
 def serving(service: str, method: str, caller: Caller, cause: str) -> AbstractContextManager[Any]:
-    """Around the work of a call."""
+    """Traces the work of a call."""
     return _NOTHING if _spans is None else _spans.serving(service, method, caller, cause)
 
 
 def in_database(name: str, kind: str) -> AbstractContextManager[Any]:
-    """Around a transaction or a statement; recorded only within something that is."""
+    """Traces a transaction or a statement. Recorded only inside a recorded span."""
     return _NOTHING if _spans is None else _spans.in_database(name, kind)
 
 
 def sending(event: str, cause: str | None, staged_at: datetime) -> dict[str, Any] | None:
-    """Headers of an event's message that leaves the outbox."""
+    """Returns the headers of an event's message."""
     if _spans is None or not cause:
         return {HEADER: cause} if cause else None
     return {HEADER: _spans.sending(event, cause, staged_at)}
 
 
 def handling(service: str, events: Sequence[Event], causes: Sequence[str]) -> AbstractContextManager[Any]:
-    """Around the effect of events with the traceparents they came with: one span, linked to all of those."""
+    """Traces the handling of events in one span, linked to the traceparents of all of them."""
     return _NOTHING if _spans is None else _spans.handling(service, events, causes)
 
 
 def cause_of(event_id: str) -> str | None:
-    """Within `handling`: the traceparent with which work on this event goes on later."""
+    """Inside `handling`: returns the traceparent for later work on this event."""
     return None if _spans is None else _spans.cause_of(event_id)
 
 
 def working(
     name: str, cause: str | None, service: str, account_id: str = "", **attributes: str | int
 ) -> AbstractContextManager[Any]:
-    """Around work on a row that was written earlier: goes on with its trace, linked to what wrote it."""
+    """Traces work on an earlier row: continues its trace, linked to the span that wrote it."""
     return _NOTHING if _spans is None else _spans.working(name, cause or "", service, account_id, attributes)
 
 
 def outbound(method: str, host: str, *, counts: bool = True) -> AbstractContextManager[Any]:
-    """Around a call to the outside world. Nothing is sent along, and of its address only the host is kept.
+    """Traces a call to an external server. Sends no header, and records only the host of the address.
 
-    `counts`: measured by host; not where strangers name the hosts.
+    `counts`: measure it by host. Not for hosts named by strangers.
     """
     return _NOTHING if _spans is None else _spans.outbound(method, host, counts=counts)
 
 
 def add_ids(_logger: object, _method: str, event: Any) -> Any:
-    """structlog's processor: which trace a line belongs to."""
+    """Adds the ids of the current trace to a log line. A processor for structlog."""
     return event if _spans is None else _spans.add_ids(event)
