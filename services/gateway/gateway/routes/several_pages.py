@@ -5,16 +5,15 @@ checks each page's content.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
 from typing import TypeVar
 
 import msgspec
 
-from contracts import plans
 from contracts.caller import Caller
 from contracts.errors import ERRORS, MONTHLY_QUOTA_EXCEEDED, NOT_FOUND, ApiError, invalid
 from contracts.publishing import PageResult, PageResults, PlannedPage
 from contracts.quota import ChargeUnit, ChargeUnits
+from contracts.record import Nothing
 from gateway.exchange import Exchange
 from gateway.http.answers import Answer, success
 from gateway.http.request_reader import ID
@@ -45,7 +44,11 @@ def send(
             _give_back(exchange, [page for page in pages[1:] if page.goes])
         raise
     by_page = {result.page_id: result for result in answer.results}
-    results = [by_page.get(page.page_id) or _over_quota(exchange, page) for page in pages]
+    without_unit = [page for page in pages if page.page_id not in by_page]
+    if without_unit:
+        over_quota = _over_quota(exchange)
+        by_page |= {page.page_id: _refused(page, over_quota) for page in without_unit}
+    results = [by_page[page.page_id] for page in pages]
     errors = {result.page_id: error for result in results if (error := _error_of(result)) is not None}
     refused = [page_id for page_id in errors if exchange.made_nothing(errors[page_id])]
     _give_back(exchange, [page for page in pages if page.goes and page.page_id in refused])
@@ -101,16 +104,23 @@ def _give_back(exchange: Exchange, pages: Sequence[PlannedPage]) -> None:
     exchange.services.refunds.give_back(callers, waits=exchange.has_time)
 
 
-def _over_quota(exchange: Exchange, page: PlannedPage) -> PageResult:
-    now = exchange.services.clock.now()
-    resets_at = _month_after(now)
-    error = ApiError(
+def _over_quota(exchange: Exchange) -> ApiError:
+    """The error of a page without a month unit. Without quota's answer it has neither limit nor time."""
+    try:
+        usage = exchange.ask(exchange.services.quota.get_usage, Nothing())
+    except ApiError:
+        return ApiError(MONTHLY_QUOTA_EXCEEDED)
+    wait = usage.resets_at - exchange.services.clock.now()
+    return ApiError(
         MONTHLY_QUOTA_EXCEEDED,
         bucket=_BUCKET,
-        limit=getattr(plans.PLANS[exchange.caller.tier], _BUCKET),
-        resets_at=resets_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        retry_after_seconds=max(1, int((resets_at - now).total_seconds())),
+        limit=usage.publishes.limit,
+        resets_at=usage.resets_at,
+        retry_after_seconds=max(1, int(wait.total_seconds())),
     )
+
+
+def _refused(page: PlannedPage, error: ApiError) -> PageResult:
     body = {"error": error.message, "code": error.code, **error.extras}
     return PageResult(page_id=page.page_id, status=error.row.http_status, error=body)
 
@@ -120,11 +130,6 @@ def _with_request_id(exchange: Exchange, result: PageResult) -> PageResult:
     if result.error is None:
         return result
     return msgspec.structs.replace(result, error=result.error | {"request_id": exchange.request_id})
-
-
-def _month_after(now: datetime) -> datetime:
-    first = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    return first.replace(year=now.year + now.month // 12, month=now.month % 12 + 1)
 
 
 def _error_of(result: PageResult) -> ApiError | None:

@@ -1,5 +1,6 @@
 """Several pages in one call: a unit and an operation per page, one answer, and refunds for failed pages."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -37,6 +38,25 @@ def outcomes(bus: Any, kit: Any) -> dict[str, dict[str, Any]]:
         allowed=(True,) * len(request.units)
     )
     return errors
+
+
+@pytest.fixture
+def usage(bus: Any) -> quota.Usage:
+    """The month's counters of an account that has used all its publishes."""
+    publishes = quota.BucketUse(used=500, limit=500, remaining=0)
+    other = quota.BucketUse(used=0, limit=None, remaining=None)
+    found = quota.Usage(
+        year_month="2026-11",
+        resets_at=datetime(2126, 12, 1, tzinfo=UTC),
+        publishes=publishes,
+        replies=other,
+        reads=other,
+        webhooks=other,
+        writes=other,
+        total_requests=500,
+    )
+    bus.answers["get_usage"] = found
+    return found
 
 
 def given_back(bus: Any) -> set[str]:
@@ -88,16 +108,35 @@ def test_if_no_page_succeeded_an_unknown_outcome_is_the_error(client, bus, outco
     assert (answer.status_code, answer.json["post_id"]) == (502, "pst_9")
 
 
-def test_pages_without_a_unit_left_are_judged_and_sent_nothing(client, bus, outcomes) -> None:
+def test_pages_without_a_unit_left_are_refused_with_quotas_limit_and_reset(
+    client, bus, outcomes, usage
+) -> None:
     bus.answers["charge_units"] = quota.ChargedUnits(allowed=(True, False))
     answer = client.post(PUBLISH, json=BODY)
     assert answer.status_code == 207
     error = answer.json["results"][2]["error"]
     assert error["request_id"] == answer.headers["X-Request-Id"]
     assert (error["code"], error["bucket"], error["limit"]) == ("MONTHLY_QUOTA_EXCEEDED", "publishes", 500)
+    assert error["resets_at"] == "2126-12-01T00:00:00Z"
+    assert error["retry_after_seconds"] > 0
     [(_, sent)] = bus.asked("publish_posts")
     assert [page.goes for page in sent.pages] == [True, True, False]
     assert given_back(bus) == set()
+
+
+def test_a_quota_that_goes_away_after_charging_costs_only_the_details_of_the_error(
+    client, bus, outcomes
+) -> None:
+    bus.answers["charge_units"] = quota.ChargedUnits(allowed=(True, False))
+    bus.answers["get_usage"] = ApiError(SERVICE_UNAVAILABLE)
+    answer = client.post(PUBLISH, json=BODY)
+    assert [row["status"] for row in answer.json["results"]] == [201, 201, 429]
+    assert answer.json["results"][2]["error"]["code"] == "MONTHLY_QUOTA_EXCEEDED"
+
+
+def test_quota_is_not_asked_for_its_counters_when_every_page_has_a_unit(client, bus, outcomes) -> None:
+    assert client.post(PUBLISH, json=BODY).status_code == 201
+    assert bus.asked("get_usage") == []
 
 
 @pytest.mark.parametrize("silent", ["charge_units", "publish_posts"])
