@@ -16,7 +16,7 @@ from contracts.caller import Caller
 from publishing import due
 from publishing.config import Settings
 from publishing.house import House
-from publishing.platforms.base import CommentPage, Connector, Counts, Profile, Published, RemoteReply
+from publishing.platforms.base import CommentPage, Connector, Counts, Profile, Published
 
 #: Longest round of sending; posts that are out by then count.
 _PATIENCE_SECONDS = 60.0
@@ -37,8 +37,8 @@ class InstantPlatform(Connector):
     def look_up(self, *_given: Any, **_more: Any) -> Published:
         return Published(new_id("remote"), "https://platform.test/post")
 
-    def comment(self, *_given: Any, **_more: Any) -> RemoteReply:
-        return RemoteReply(new_id("remote"), "")
+    def comment(self, *_given: Any, **_more: Any) -> str:
+        return new_id("remote")
 
     reply = comment
 

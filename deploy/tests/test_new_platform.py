@@ -33,7 +33,7 @@ ROW = """
         ),
 """
 PARTS = '''
-    """Zed, for the registry."""
+    """What the registry needs of Zed."""
 
     from dataclasses import dataclass, field
 
@@ -41,7 +41,7 @@ PARTS = '''
     from contracts.errors import invalid
     from publishing.platforms.base import Connector, Published
     from publishing.platforms.oauth.base import App, Login
-    from publishing.platforms.parts import Parts
+    from publishing.platforms.plugin import PlatformPlugin
 
 
     @dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ PARTS = '''
         def publish(self, account, content, checkpoint):
             return Published(f"{self.settings.api_url}/{content.settings['mood']}")
 
-        def look_up(self, account, content, checkpoint, *, began_at, known_remote_ids=()): ...
+        def look_up(self, attempt): ...
         def comment(self, account, remote_id, text): ...
         def reply(self, account, comment_id, text): ...
-        def find_comment(self, account, remote_id, text, *, began_at, known_ids=()): ...
-        def find_reply(self, account, comment_id, text, *, began_at, known_ids=()): ...
-        def list_comments(self, account, remote_id, *, since=None, limit=50, cursor=None): ...
+        def find_comment(self, comment): ...
+        def find_reply(self, reply): ...
+        def list_comments(self, account, query): ...
         def engagement(self, account, remote_id): ...
         def profile(self, account): ...
 
@@ -88,7 +88,7 @@ PARTS = '''
         return [] if settings.get("mood") != "sad" else [invalid("zed_settings.mood", "must not be sad")]
 
 
-    PARTS = Parts(
+    PLUGIN = PlatformPlugin(
         settings=ZedSettings,
         connector=ZedConnector,
         login=ZedLogin,
@@ -193,7 +193,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     zed = copy / "services/publishing/publishing/platforms/zed"
     zed.mkdir()
     (zed / "__init__.py").write_text("")
-    (zed / "parts.py").write_text(dedent(PARTS))
+    (zed / "plugin.py").write_text(dedent(PARTS))
     insert(copy / "simulator/simulator/platforms.py", '        Platform("gemini"', SIMULATED_ROW)
     (copy / "simulator/simulator/zed.py").write_text(dedent(SIMULATED))
     run = tmp_path_factory.mktemp("run")

@@ -32,10 +32,18 @@ from publishing.engagement import published, unreadable
 from publishing.expiring import Expired, expire
 from publishing.house import House
 from publishing.looking import look_failed, next_look
-from publishing.platforms.base import CommentPage, NotConnected, OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.base import (
+    CommentPage,
+    CommentQuery,
+    NotConnected,
+    OpenComment,
+    OutcomeUnknown,
+    PlatformRefusal,
+    Refusal,
+)
 from publishing.platforms.limits import comment_length
 from publishing.platforms.permission import permission_until
-from publishing.platforms.registry import PARTS
+from publishing.platforms.registry import PLUGINS
 from publishing.pool import Task
 from publishing.posts import check_page
 from publishing.publish import rejected
@@ -108,7 +116,7 @@ def _reply(house: House, caller: Caller, request: api.ReplyToComment, answer: An
         raise ApiError(NOT_FOUND, field="comment_id")
     _check_message(page, request.message)
     check_page(house, page)
-    lease = _ROOM_SECONDS + LONGEST_CALL_SECONDS * PARTS[page.platform].reply_calls
+    lease = _ROOM_SECONDS + LONGEST_CALL_SECONDS * PLUGINS[page.platform].reply_calls
     deadline = local_deadline(lease)
     with house.database.transaction() as connection:
         page, row = _begin(house, connection, caller, request, comment, lease)
@@ -151,11 +159,11 @@ def _look_up(house: House, row: ReplyRow) -> None:
     state, remote_id, wait = "unknown", None, next_look(house, unknown_seconds)
     try:
         connector, account = connection_to(house, page)
-        found = connector.find_reply(
-            account, comment.remote_id, row.message, began_at=row.began_at, known_ids=known
+        remote_id = connector.find_reply(
+            OpenComment(account, comment.remote_id, row.message, row.began_at, known)
         )
-        if found is not None:
-            state, remote_id = "done", found.id
+        if remote_id is not None:
+            state = "done"
         elif unknown_seconds >= house.settings.reconcile_settle_seconds:
             state = "failed"
     except Exception as problem:  # noqa: BLE001 - `look_failed` logs it
@@ -172,7 +180,7 @@ def _send(house: House, page: PageRow, comment: CommentRow, row: ReplyRow, deadl
     try:
         connector, account = connection_to(house, page)
         with permission_until(deadline):
-            return _Sent("done", connector.reply(account, comment.remote_id, row.message).id)
+            return _Sent("done", connector.reply(account, comment.remote_id, row.message))
     except NotConnected as problem:
         return _Sent("failed", error=ApiError(UNSUPPORTED_PLATFORM, str(problem), platform=page.platform))
     except PlatformRefusal as first:
@@ -216,7 +224,7 @@ def _fetch(house: House, caller: Caller, page: PageRow, post: Post, request: api
     try:
         connector, account = connection_to(house, page)
         return connector.list_comments(
-            account, post.remote_id or "", since=request.since, limit=request.limit, cursor=cursor
+            account, CommentQuery(post.remote_id or "", request.since, request.limit, cursor)
         )
     except (PlatformRefusal, NotConnected) as error:
         if cursor is not None and isinstance(error, PlatformRefusal) and error.kind is Refusal.REJECTED:

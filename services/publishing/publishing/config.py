@@ -9,7 +9,7 @@ from chassis import config
 from contracts.platforms import DAY_SECONDS, PLATFORMS
 from contracts.record import Record
 from publishing import return_urls
-from publishing.platforms.registry import PARTS, settings_from_env
+from publishing.platforms.registry import PLUGINS, settings_from_env
 from publishing.poll_times import POLLED, PUSHED, Stages, parse_stages
 
 #: Longest PLATFORM_TIMEOUT_SECONDS: a call that outlasts the lease of its comment or reply could be made a second time.
@@ -65,7 +65,7 @@ class Settings(Record):
     def hears_hooks(self) -> bool:
         """Whether platforms can tell us of comments by themselves."""
         return any(
-            parts.hooks.is_set_up(self.platforms[code]) for code, parts in PARTS.items() if parts.hooks
+            plugin.hooks.is_set_up(self.platforms[code]) for code, plugin in PLUGINS.items() if plugin.hooks
         )
 
     @classmethod
@@ -101,7 +101,7 @@ class Settings(Record):
             ),
             polls={
                 code: _stages(
-                    f"COMMENT_POLLS_{code}", config.text("COMMENT_POLLS", PARTS[code].polls or POLLED)
+                    f"COMMENT_POLLS_{code}", config.text("COMMENT_POLLS", PLUGINS[code].polls or POLLED)
                 )
                 for code, platform in PLATFORMS.items()
                 if platform.comments

@@ -15,7 +15,7 @@ from publishing.config import LONGEST_CALL_SECONDS
 from publishing.delivery import connection_to
 from publishing.house import House
 from publishing.looking import look_failed, next_look
-from publishing.platforms.base import NotConnected, OutcomeUnknown, PlatformRefusal
+from publishing.platforms.base import NotConnected, OpenComment, OutcomeUnknown, PlatformRefusal
 from publishing.platforms.permission import permission_until
 from publishing.pool import Task
 from publishing.records import PageRow, Post
@@ -104,7 +104,7 @@ def _look(house: House, page: PageRow, first: FirstComment) -> tuple[str, float]
     try:
         connector, account = connection_to(house, page)
         found = connector.find_comment(
-            account, post.remote_id or "", post.first_comment or "", began_at=post.comment_began_at
+            OpenComment(account, post.remote_id or "", post.first_comment or "", post.comment_began_at)
         )
     except Exception as problem:  # noqa: BLE001 - `look_failed` logs it
         wait = look_failed(house, page, problem, first.began_seconds, post_id=post.id)

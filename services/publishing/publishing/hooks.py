@@ -23,7 +23,7 @@ from publishing.delivery import connection_to
 from publishing.house import House
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal, RemoteComment
 from publishing.platforms.hooks import HookComment, Hooks, NoHook
-from publishing.platforms.registry import PARTS, PUSHED
+from publishing.platforms.registry import PLUGINS, PUSHED
 from publishing.polling import note_refusal
 from publishing.pool import Task
 from publishing.receiving import take_in
@@ -101,7 +101,7 @@ def _platform(name: str) -> str:
 
 def _hooks(house: House, platform: str) -> tuple[Hooks, Any]:
     """A platform's, and its settings."""
-    hooks = PARTS[platform].hooks
+    hooks = PLUGINS[platform].hooks
     assert hooks is not None
     return hooks, house.settings.platforms[platform]
 

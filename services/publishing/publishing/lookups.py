@@ -16,6 +16,7 @@ from publishing.platforms.base import (
     Checkpoint,
     MediaSource,
     NotPublished,
+    OpenAttempt,
     Outcome,
     PlatformRefusal,
     Published,
@@ -130,11 +131,7 @@ def _look(house: House, page: PageRow, look: Look) -> Outcome:
         connector, account = connection_to(house, page)
         sources = tuple(MediaSource(type=item.type, url=item.src) for item in post.media)
         return connector.outcome(
-            account,
-            content_of(post, sources),
-            checkpoint,
-            began_at=look.began_at,
-            known_remote_ids=others,
+            OpenAttempt(account, content_of(post, sources), checkpoint, look.began_at, others)
         )
     except Exception as problem:  # noqa: BLE001 - `look_failed` logs it
         return StillUnknown(look_failed(house, page, problem, look.unknown_seconds, post_id=post.id))

@@ -13,7 +13,7 @@ from contracts.platforms import DAY_SECONDS
 from publishing.config import LONGEST_CALL_SECONDS
 from publishing.delivery import connection_to
 from publishing.house import House
-from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
+from publishing.platforms.base import CommentQuery, NotConnected, PlatformRefusal, Refusal
 from publishing.platforms.lists import LISTING_SECONDS
 from publishing.poll_times import POLLED, Poll, advance, begin, parse_stages, wait_before_poll
 from publishing.pool import Task
@@ -71,7 +71,7 @@ def run_poll(house: House, page: PageRow, post: Post, poll: Poll) -> None:
         try:
             connector, account = connection_to(house, page)
             found = connector.list_comments(
-                account, post.remote_id or "", since=poll.back_to, limit=_PER_PAGE, cursor=poll.cursor
+                account, CommentQuery(post.remote_id or "", poll.back_to, _PER_PAGE, poll.cursor)
             )
         except PlatformRefusal as refusal:
             note_refusal(house, page, refusal)

@@ -12,7 +12,7 @@ from chassis.bus.outbox import Staging, stage_all
 from contracts import publishing as api
 from contracts.events import CommentReceived
 from publishing.platforms.base import RemoteComment
-from publishing.platforms.registry import PARTS
+from publishing.platforms.registry import PLUGINS
 from publishing.records import PageRow, Post
 from publishing.store import Connection
 from publishing.store.received import OurWords, Received
@@ -59,7 +59,7 @@ def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, our
     """Whether the page itself wrote it. Where the platform names nobody, our own words tell."""
     if comment.author_id == page.remote_account_id or comment.id in ours.remote_ids:
         return True
-    if PARTS[page.platform].has_unique_names:
+    if PLUGINS[page.platform].has_unique_names:
         return comment.author_name == page.username
     words = {message.strip() for message in (*ours.messages, first_comment or "")} - {""}
     return not comment.author_id and comment.text.strip() in words

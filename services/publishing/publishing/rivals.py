@@ -7,7 +7,7 @@ and the other would be sent again.
 from collections.abc import Collection
 
 from publishing.platforms.base import Published
-from publishing.platforms.likeness import similar_text
+from publishing.platforms.post_matching import similar_text
 from publishing.records import OpenPost, Post
 
 

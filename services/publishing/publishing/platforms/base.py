@@ -1,7 +1,7 @@
-"""What the service asks of a platform and what it may answer: the interface every connector has.
+"""The interface of all connectors: what publishing asks of a platform, and the answers it understands.
 
-No platform's manners are here, no HTTP, and nothing is stored: what must outlive a crash goes through `Checkpoint`.
-A connector never repeats a call that makes something visible: that is for its caller, who looks the outcome up first.
+Nothing here depends on one platform, uses HTTP or stores anything. What must survive a crash is saved in `Checkpoint`.
+A connector never repeats a call that makes something visible: its caller looks the outcome up first.
 """
 
 from abc import ABC, abstractmethod
@@ -12,33 +12,33 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-#: The wait for a limit that rolls over 24 hours and does not say when it ends: the three of a post are nearly all of
-#: them, and no later, as a post is not sent a day late. Our choice.
+#: How long to wait for a 24-hour limit that does not say when it ends. A post has three such waits, 23.25 hours in
+#: all, and must not be sent more than a day late.
 DAYS_LIMIT_SECONDS = 7.75 * 3_600
 
 
 class Refusal(StrEnum):
-    """Why a platform did not do what was asked; in every case nothing became visible."""
+    """Why a platform refused a call. In every case nothing became visible."""
 
-    #: The connection is over (token expired, revoked or invalid): the page must be connected again.
+    #: The credentials are expired, revoked or invalid: the page must be connected again.
     EXPIRED = "expired"
-    #: The connection is good but may not do this.
+    #: The credentials are valid but do not allow this call.
     PERMISSION = "permission"
-    #: Too many calls or posts; `wait_seconds` when the platform says how long.
+    #: Too many calls or posts; `wait_seconds` where the platform says how long.
     RATE_LIMITED = "rate_limited"
     #: The content or the request is refused for good.
     REJECTED = "rejected"
-    #: Not now: the platform could not be reached or failed before anything irreversible was sent.
+    #: A temporary failure: the platform was unreachable or failed before anything irreversible was sent.
     TRANSIENT = "transient"
 
 
 class PlatformRefusal(Exception):
-    """The platform definitely did not do it."""
+    """The platform definitely did not do what was asked."""
 
     def __init__(self, kind: Refusal, code: str, message: str, wait_seconds: float | None = None) -> None:
         super().__init__(kind, code, message)
         self.kind = kind
-        #: The platform's own code ("190", "9004/2207052"), or ours in capitals (UNREACHABLE, NOT_READY).
+        #: The platform's own code ("190", "9004/2207052"), or one of ours in capitals (UNREACHABLE, NOT_READY).
         self.code = code
         self.message = message
         self.wait_seconds = wait_seconds
@@ -49,11 +49,11 @@ class PlatformRefusal(Exception):
 
 
 class OutcomeUnknown(Exception):
-    """Something irreversible was sent and no usable answer came: look it up before anything else."""
+    """An irreversible call got no usable answer: look its outcome up before sending anything else."""
 
 
 class NotConnected(Exception):
-    """There is no connector for this platform: UNSUPPORTED_PLATFORM to a client."""
+    """There is no connector for this platform; a client gets UNSUPPORTED_PLATFORM."""
 
     def __init__(self, platform_code: str, platform_name: str) -> None:
         super().__init__(f"Posting to {platform_name} is not available on this server yet.")
@@ -62,34 +62,34 @@ class NotConnected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A page's credentials, decrypted for this one call. Never logged."""
+    """A page's credentials, decrypted for one call. Never logged."""
 
     remote_account_id: str
     access_token: str = field(repr=False)
-    #: The page's name in addresses, where it has one.
+    #: The name in the page's public address; None where it has none.
     username: str | None = None
 
 
-#: Opens a file from its beginning: pieces that come to exactly its size, or PlatformRefusal on the way.
+#: Opens a file at its beginning and yields its bytes, exactly as many as announced. Raises PlatformRefusal.
 Opener = Callable[[], AbstractContextManager[Iterator[bytes]]]
 
 
 @dataclass(frozen=True, slots=True)
 class MediaSource:
-    """A photo or video: a public URL the platform fetches, and where we have them, bytes we hand over."""
+    """A photo or video: a public URL that the platform fetches and, where we have them, bytes that we send."""
 
     #: photo or video
     type: str
-    #: Also what the file is known by from one attempt to the next.
+    #: Also identifies the file from one attempt to the next.
     url: str | None = None
     body: bytes | None = field(default=None, repr=False)
     content_type: str | None = None
     size_bytes: int | None = None
-    #: Pixels; None where they are not known.
+    #: Pixels; None if unknown.
     width: int | None = None
     height: int | None = None
     duration_seconds: float | None = None
-    #: Instead of `body`, with `size_bytes`: a file that is never in memory as a whole.
+    #: Used instead of `body`, with `size_bytes`, for a file that is never in memory as a whole.
     opener: Opener | None = field(default=None, repr=False)
 
     @property
@@ -98,11 +98,11 @@ class MediaSource:
 
     @property
     def length_bytes(self) -> int:
-        """Of what `open` gives."""
+        """How many bytes `open` yields."""
         return len(self.body) if self.body is not None else self.size_bytes or 0
 
     def open(self) -> AbstractContextManager[Iterator[bytes]]:
-        """The bytes from their beginning; only where it `has_bytes`."""
+        """Opens the file at its beginning; only where it `has_bytes`."""
         if self.body is not None:
             return nullcontext(iter((self.body,)))
         assert self.opener is not None
@@ -111,7 +111,7 @@ class MediaSource:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a post says and shows. `settings` are those of its own platform, as the client sent them."""
+    """Text and media of a post. `settings` are those of its own platform, as the client sent them."""
 
     message: str = ""
     media: tuple[MediaSource, ...] = ()
@@ -119,17 +119,16 @@ class Content:
 
 
 class Checkpoint:
-    """What a publish has done so far. `save` returns only when it is stored: the next call may be irreversible.
+    """The progress of a publish. `save` returns only once it is stored: the next call may be irreversible.
 
-    Hand the values of the last attempt to the next one (retry or look-up): staged objects are used again, and what
-    belongs to other content is ignored. A publish of one single call saves nothing before it: the stored attempt says
-    enough. One that may take long saves before its end, if nothing else: a lost claim stops it there. Values are JSON;
-    None takes one away.
+    The next attempt or look-up gets the values of the last one: it reuses staged objects and ignores those of other
+    content. A publish of a single call needs no save, because its attempt is stored already. A publish that may take
+    long saves before its last call: a lost claim stops it there. Values are JSON; None deletes one.
     """
 
-    #: Written by deploy/backup/after-restore.sql, and gone with the first word of another attempt.
+    #: Written by deploy/backup/after-restore.sql; the first save of another attempt deletes it.
     _RESTORED = "restored"
-    #: Written with an unknown outcome (`store.sending`), and gone with the first word of another attempt.
+    #: Written with an unknown outcome (`store.sending`); the first save of another attempt deletes it.
     _ANSWERED = "answered"
 
     def __init__(
@@ -142,20 +141,20 @@ class Checkpoint:
 
     @property
     def restored_at(self) -> datetime | None:
-        """When a backup brought it back, real time: more may have been done by then than it says. None: it is whole."""
+        """When a backup was restored over it, in real time: calls after the backup are missing here. None: never."""
         restored_at = self.get(self._RESTORED)
         return datetime.fromisoformat(restored_at) if restored_at else None
 
     @property
     def answered(self) -> str | None:
-        """The remote id in the platform's answer, where another post was recorded with it before the answer came."""
+        """The remote id that the platform answered with, if another post was recorded under it in the meantime."""
         return self.get(self._ANSWERED)  # type: ignore[no-any-return]
 
     def get(self, name: str) -> Any:
         return self.values.get(name)
 
     def save(self, **values: Any) -> None:
-        """Store all values, these included. Raises what the store raises: then nothing further is sent."""
+        """Stores all values, with these changes. Raises what the store raises: nothing more is sent then."""
         values = {**self.values, self._RESTORED: None, self._ANSWERED: None, **values}
         self.values = {name: value for name, value in values.items() if value is not None}
         self._store(dict(self.values))
@@ -163,21 +162,21 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """It is out. Permalink and time are None when the platform would not tell them now."""
+    """The post is out. Permalink and time are None if the platform does not tell them now."""
 
     remote_id: str
     permalink: str | None = None
     published_at: datetime | None = None
-    #: `remote_id` is not the post's own yet: `Connector.named` will tell.
+    #: Whether `remote_id` is provisional: `Connector.named` returns the post's own id later.
     is_named_later: bool = False
-    #: None where an id of the attempt proves that the post is its own.
+    #: Set by a look-up that recognised the post only by its content; None if an id of the attempt proves it.
     guess: "Guess | None" = None
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The posts among which a look-up found one that carries no id of the attempt (staged photo, video, container):
-    they look like this content, and so may be other posts'."""
+    """Posts with the content of an attempt, none of which carries an id of it (staged photo, video, container). Each of
+    them may belong to another attempt with equal content."""
 
     #: Oldest first, the found one included.
     candidates: tuple[Published, ...]
@@ -186,16 +185,15 @@ class Guess:
 
 
 def guessed(candidates: Iterable[Published], *, by_text: bool = True) -> Published:
-    """The first of these posts, oldest first, as a guess among them all; there is at least one."""
+    """Returns the first of at least one candidate, oldest first, with all of them as its guess."""
     guess = Guess(tuple(candidates), by_text)
     return replace(guess.candidates[0], guess=guess)
 
 
 @dataclass(frozen=True, slots=True)
 class NotPublished:
-    """Looked up and not there. `settled`: the platform itself says so and it cannot appear any more;
-    otherwise ask again until the attempt is two minutes old (local-stack.md) before believing it.
-    `refusal`: the platform's reason, if it gives one."""
+    """A look-up did not find the post. `settled`: it cannot appear any more; otherwise the caller believes it only when
+    the attempt is two minutes old (local-stack.md). `refusal`: the platform's reason, if it gives one."""
 
     settled: bool
     refusal: PlatformRefusal | None = None
@@ -203,7 +201,7 @@ class NotPublished:
 
 @dataclass(frozen=True, slots=True)
 class StillUnknown:
-    """The platform is still working on it: ask again, however long it takes, but not sooner than after so long."""
+    """The platform is still working on the post: look again after `wait_seconds` at the earliest."""
 
     wait_seconds: float = 0.0
 
@@ -212,8 +210,35 @@ Outcome = Published | NotPublished | StillUnknown
 
 
 @dataclass(frozen=True, slots=True)
+class OpenAttempt:
+    """An attempt at a post whose outcome is unknown."""
+
+    account: Account
+    content: Content
+    checkpoint: Checkpoint
+    #: When the attempt was stored, in real time (SQL clock_timestamp(), never the shifted clock).
+    began_at: datetime
+    #: The page's posts that belong to other attempts, so that two posts with equal texts are not confused.
+    known_remote_ids: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenComment:
+    """A comment or reply of ours whose outcome is unknown."""
+
+    account: Account
+    #: The post for a comment, the answered comment for a reply.
+    parent_id: str
+    text: str
+    #: As in `OpenAttempt`.
+    began_at: datetime
+    #: Our comments that belong to other calls.
+    known_ids: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RemoteComment:
-    """A comment as the platform holds it. `author_id` is empty and `author_name` a placeholder if it will not say."""
+    """A comment as the platform shows it. Without an author, `author_id` is empty and `author_name` a placeholder."""
 
     id: str
     text: str
@@ -225,20 +250,23 @@ class RemoteComment:
 
 
 @dataclass(frozen=True, slots=True)
-class CommentPage:
-    """Newest first. `next_cursor` is the platform's, None at the end."""
+class CommentQuery:
+    """Which page of a post's comments to read."""
 
-    comments: tuple[RemoteComment, ...]
-    next_cursor: str | None = None
+    remote_id: str
+    #: Only comments made after this.
+    since: datetime | None = None
+    limit: int = 50
+    #: `CommentPage.next_cursor` of the page before.
+    cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteReply:
-    """A comment or reply of our own."""
+class CommentPage:
+    """Comments, newest first. `next_cursor` is None at the end of the list."""
 
-    id: str
-    parent_id: str
-    created_at: datetime | None = None
+    comments: tuple[RemoteComment, ...]
+    next_cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,118 +296,67 @@ class Connector(ABC):
 
     @abstractmethod
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
-        """Make the post visible, once. Raises OutcomeUnknown. Waits for processing: up to minutes for video."""
+        """Makes the post visible, once. Waits for processing, up to minutes for a video. Raises OutcomeUnknown."""
 
     @abstractmethod
-    def look_up(
-        self,
-        account: Account,
-        content: Content,
-        checkpoint: Checkpoint,
-        *,
-        began_at: datetime,
-        known_remote_ids: Collection[str] = (),
-    ) -> Outcome:
-        """What became of an attempt whose outcome is unknown; `outcome` is for callers. Reads only.
+    def look_up(self, attempt: OpenAttempt) -> Outcome:
+        """Finds out what became of an attempt. Only reads; callers use `outcome`.
 
-        `began_at` is when the attempt was stored, in real time (SQL clock_timestamp(), never the shifted clock).
-        `known_remote_ids` are the page's posts that belong to other attempts: two equal texts are not confused.
-        What is found by its looks alone is a `Guess`; the caller weighs it against the page's other open posts.
-        A PlatformRefusal says nothing about the attempt, only that looking did not work: ask again.
+        A post that is recognised only by its content is returned as a `Guess`, which the caller weighs against the
+        page's other open posts. A PlatformRefusal says nothing about the attempt: look again.
         """
 
-    def search(
-        self,
-        account: Account,
-        content: Content,
-        *,
-        began_at: datetime,
-        ended_at: datetime,
-        known_remote_ids: Collection[str] = (),
-    ) -> Outcome:
-        """`look_up` without a checkpoint: what can only be this post, by its words and the number of its files (their
-        types may not be known). It was sent between the two times, if at all. Reads only.
+    def search(self, attempt: OpenAttempt) -> Outcome:
+        """Looks an attempt up without its checkpoint, by the text and the number of files (their types may be unknown).
 
-        StillUnknown where a platform shows no posts: never sent again."""
+        It was sent between `began_at` and the checkpoint's `restored_at`, if at all. Only reads. StillUnknown, on a
+        platform that cannot list posts, means that the post is never sent again.
+        """
         return StillUnknown()
 
-    def outcome(
-        self,
-        account: Account,
-        content: Content,
-        checkpoint: Checkpoint,
-        *,
-        began_at: datetime,
-        known_remote_ids: Collection[str] = (),
-    ) -> Outcome:
-        """What `look_up` says; a no that rests on a restored checkpoint is not believed before a `search`."""
-        known, restored_at = known_remote_ids, checkpoint.restored_at
-        found = self.look_up(account, content, checkpoint, began_at=began_at, known_remote_ids=known)
-        if restored_at is None or not isinstance(found, NotPublished):
+    def outcome(self, attempt: OpenAttempt) -> Outcome:
+        """Returns what `look_up` finds. NotPublished from a restored checkpoint is not believed without a `search`."""
+        found = self.look_up(attempt)
+        if attempt.checkpoint.restored_at is None or not isinstance(found, NotPublished):
             return found
-        return self.search(account, content, began_at=began_at, ended_at=restored_at, known_remote_ids=known)
+        return self.search(attempt)
 
     @abstractmethod
-    def comment(self, account: Account, remote_id: str, text: str) -> RemoteReply:
-        """Comment on a post of ours (the first comment). Raises OutcomeUnknown."""
+    def comment(self, account: Account, remote_id: str, text: str) -> str:
+        """Comments on a post of ours (the first comment) and returns the comment's id. Raises OutcomeUnknown."""
 
     @abstractmethod
-    def reply(self, account: Account, comment_id: str, text: str) -> RemoteReply:
-        """Answer a comment. Raises OutcomeUnknown."""
+    def reply(self, account: Account, comment_id: str, text: str) -> str:
+        """Answers a comment and returns the reply's id. Raises OutcomeUnknown."""
 
     @abstractmethod
-    def find_comment(
-        self,
-        account: Account,
-        remote_id: str,
-        text: str,
-        *,
-        began_at: datetime,
-        known_ids: Collection[str] = (),
-    ) -> RemoteReply | None:
-        """What became of a `comment` that raised OutcomeUnknown: our own with this text, made since `began_at`
-        (real time, as in `look_up`) and not among `known_ids`. None: not there now."""
+    def find_comment(self, comment: OpenComment) -> str | None:
+        """Returns the id of the comment after `comment` raised OutcomeUnknown; None: it is not there now."""
 
     @abstractmethod
-    def find_reply(
-        self,
-        account: Account,
-        comment_id: str,
-        text: str,
-        *,
-        began_at: datetime,
-        known_ids: Collection[str] = (),
-    ) -> RemoteReply | None:
-        """The same for a `reply`."""
+    def find_reply(self, reply: OpenComment) -> str | None:
+        """Returns the id of the reply after `reply` raised OutcomeUnknown; None: it is not there now."""
 
     @abstractmethod
-    def list_comments(
-        self,
-        account: Account,
-        remote_id: str,
-        *,
-        since: datetime | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-    ) -> CommentPage:
-        """One page of a post's comments, replies and our own included; those made after `since` alone."""
+    def list_comments(self, account: Account, query: CommentQuery) -> CommentPage:
+        """Reads one page of a post's comments, with replies and our own."""
 
     def read_comment(self, account: Account, comment_id: str) -> RemoteComment:
-        """One comment. For platforms that tell of comments by themselves (`subscribe`)."""
+        """Reads one comment. Only on platforms with comment webhooks."""
         raise NotImplementedError
 
     def subscribe(self, account: Account) -> None:
-        """Ask the platform to tell us of the page's new comments; again does no harm. Where it offers that."""
+        """Subscribes to the page's comment webhooks; may be repeated. Only on platforms that have them."""
         raise NotImplementedError
 
     def named(self, account: Account, remote_id: str) -> Published | None:
-        """The name a post has got that was out before (`Published.is_named_later`); None: not yet. Reads only."""
+        """Returns the post with its own id (`Published.is_named_later`); None: it has none yet. Only reads."""
         raise NotImplementedError
 
     @abstractmethod
     def engagement(self, account: Account, remote_id: str) -> Counts:
-        """A post's counts now."""
+        """Reads a post's counts."""
 
     @abstractmethod
     def profile(self, account: Account) -> Profile:
-        """The page's name and picture as the platform shows them."""
+        """Reads the page's name and picture as the platform shows them."""

@@ -1,4 +1,4 @@
-"""Platforms that tell of new comments by themselves: what is asked of such a one. No platform's manners are here."""
+"""What a platform with comment webhooks provides. Nothing here depends on one platform."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from publishing.platforms.base import RemoteComment
 
 
 class NoHook(Exception):
-    """The body is no JSON object."""
+    """The body is not a JSON object."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookComment:
-    """A new comment under a post of an account. Not `is_whole`: its author or time is a stopgap."""
+    """A new comment under a post of an account. `is_whole` is False if its author or time is a placeholder."""
 
     account_id: str
     post_id: str
@@ -22,13 +22,13 @@ class HookComment:
 
 
 class Hooks(NamedTuple):
-    """A platform's own calls, to /hooks/<its full lowercase name>. The first argument is its settings."""
+    """How to read a platform's webhooks at /hooks/<its full lowercase name>. First arguments are its settings."""
 
-    #: Whether calls are to be expected at all.
+    #: Whether webhooks are configured.
     is_set_up: Callable[[Any], bool]
-    #: What it says when it asks whether the address is ours; empty: it is not.
+    #: The token with which the platform verifies our address; empty: the verification is refused.
     verify_token: Callable[[Any], str]
-    #: Whether a call's raw body is signed by it.
+    #: Whether the platform has signed a raw body.
     is_signed: Callable[[Any, bytes, str], bool]
-    #: The new comments a call tells of, in its order. Raises NoHook.
+    #: Reads the new comments from a body, in its order. Raises NoHook.
     comments_in: Callable[[bytes], list[HookComment]]

@@ -1,7 +1,7 @@
-"""What each platform takes: lengths in its own count, number and mix of media, its own settings. Pure.
+"""Checks a post against its platform: lengths in the platform's count, number and mix of media, settings. Pure.
 
-The figures are data in `contracts.platforms`, what one platform alone insists on is in its folder (`parts.py`). Rules
-that hold for every platform alike are not here.
+The figures are data in `contracts.platforms`; rules of one platform are in its folder (`plugin.py`). Rules that are the
+same for every platform are not here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,19 +9,19 @@ from typing import Any
 
 from contracts.errors import UNSUPPORTED_PLATFORM, ApiError, invalid
 from contracts.platforms import PLATFORMS, Platform
-from publishing.platforms.registry import PARTS
+from publishing.platforms.registry import PLUGINS
 
 
 def length(platform_code: str, text: str) -> int:
-    """A text's length as the platform counts it."""
-    count = PARTS[platform_code].length
-    assert count is not None, "the registry sees to it"
+    """Returns a text's length as the platform counts it."""
+    count = PLUGINS[platform_code].length
+    assert count is not None, "the registry sets it"
     return count(text)
 
 
 def comment_length(platform_code: str, text: str) -> int:
-    """The same for a comment or reply."""
-    return PARTS[platform_code].comment_length(text)
+    """Returns the length of a comment or reply as the platform counts it."""
+    return PLUGINS[platform_code].comment_length(text)
 
 
 def check_content(
@@ -32,19 +32,20 @@ def check_content(
     settings: Mapping[str, Any] | None = None,
     media_field: str = "media_urls",
 ) -> list[ApiError]:
-    """Everything the platform would not take: VALIDATION_ERROR, or UNSUPPORTED_PLATFORM for what it never does.
+    """Returns every problem: VALIDATION_ERROR, or UNSUPPORTED_PLATFORM for what the platform never takes.
 
-    `media_types` are photo, video or None for what is not known yet, `media_field` is where they were named;
-    `settings` are the platform's own. What it takes of a single file is `media_limits.check_files`.
+    `media_types` are photo, video or None if not known yet; `media_field` is the request field that named them;
+    `settings` are the platform's own. Single files are checked by `media_limits.check_files`.
     """
-    platform, parts, own = PLATFORMS[platform_code], PARTS[platform_code], settings or {}
-    said, comment = length(platform_code, message), comment_length(platform_code, first_comment or "")
+    platform, plugin, own = PLATFORMS[platform_code], PLUGINS[platform_code], settings or {}
+    message_length = length(platform_code, message)
+    first_length = comment_length(platform_code, first_comment or "")
     return [
-        *_text(platform, "message", said, platform.message_limit, platform.length_unit),
-        *_text(platform, "first_comment", comment, platform.comment_limit, "characters"),
-        *parts.check_text(message, own),
+        *_text(platform, "message", message_length, platform.message_limit, platform.length_unit),
+        *_text(platform, "first_comment", first_length, platform.comment_limit, "characters"),
+        *plugin.check_text(message, own),
         *_media(platform, media_types, media_field),
-        *parts.check_settings(own, bool(media_types)),
+        *plugin.check_settings(own, bool(media_types)),
     ]
 
 

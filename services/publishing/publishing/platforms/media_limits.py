@@ -1,6 +1,6 @@
-"""Whether a platform takes a file: its type, bytes, shape and length, by the figures in `contracts.platforms`. Pure.
+"""Checks a file against its platform: type, bytes, shape and duration, by the figures in `contracts.platforms`. Pure.
 
-Texts, settings and how many files a post may have are in `limits.py`.
+Texts, settings and the number of files are checked in `limits.py`.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ N = TypeVar("N", int, float)
 
 
 def is_converted(platform_code: str, mime_type: str | None) -> bool:
-    """Whether media has to make a JPEG of such a file before this platform gets it."""
+    """Whether media converts such a file to JPEG before this platform gets it."""
     photo = PLATFORMS[platform_code].files.get("photo")
     return photo is not None and mime_type in photo.converted
 
@@ -26,11 +26,11 @@ def check_files(
     *,
     before_conversion: bool = False,
 ) -> list[ApiError]:
-    """Everything about (name, file) that the platform would not take, each a VALIDATION_ERROR of that name.
+    """Returns every problem of the (name, file) pairs, each as a VALIDATION_ERROR of that name.
 
-    `file_count` is how many the post has in all, those that nothing is known of included. What is not known of a file
-    is not judged. `before_conversion` lets pass what media will make a JPEG of, and judges of it what stays the same.
-    Kinds a platform never takes are `limits.check_content`'s.
+    `file_count` counts all files of the post, unknown ones included. Unknown properties of a file are not checked.
+    `before_conversion` accepts files that media will convert to JPEG, and checks only what the conversion keeps. Kinds
+    that a platform never takes are found by `limits.check_content`.
     """
     table, name = PLATFORMS[platform_code].files, PLATFORMS[platform_code].name
     found = []
@@ -65,7 +65,7 @@ def _problems(kind: str, limits: FileLimits, file: MediaSource, before_conversio
 
 
 def _out_of(kind: str, unit: str, value: N | None, bounds: tuple[N, N | None] | None) -> str:
-    """What to say of a figure outside its bounds; empty when there is nothing to say."""
+    """Returns the complaint about a figure outside its bounds; empty if it is within."""
     if value is None or bounds is None:
         return ""
     low, high = bounds
@@ -78,7 +78,7 @@ def _bad_shape(kind: str, limits: FileLimits, width: int, height: int) -> str:
     if limits.aspect is None:
         return ""
     low, high = limits.aspect
-    # 1080 x 566 is what 1.91:1 comes to in whole pixels.
+    # 1.91:1 is 1080 x 566 in whole pixels.
     half_a_pixel = 0.5 / height
     if low - half_a_pixel <= width / height <= high + half_a_pixel:
         return ""

@@ -1,4 +1,4 @@
-"""A form with one file on its way to a platform, piece by piece: it is never in memory as a whole."""
+"""A multipart form with one file, generated piece by piece while it is sent."""
 
 import secrets
 from collections.abc import Iterator, Mapping
@@ -10,18 +10,17 @@ from publishing.platforms.base import MediaSource
 
 
 class Multipart:
-    """A body that is sent once. Iterating over it raises what the file's source raises."""
+    """A body that can be sent once (`http_client.SizedBody`). Iterating raises what the file's source raises."""
 
     def __init__(self, fields: Mapping[str, Any], file_name: str, source: MediaSource) -> None:
         boundary = secrets.token_hex(16)
         self._tail = f"\r\n--{boundary}--\r\n".encode()
-        nothing = ("file", b"", source.content_type or "application/octet-stream")
-        parts = {name: str(value) for name, value in fields.items()} | {file_name: nothing}
+        empty = ("file", b"", source.content_type or "application/octet-stream")
+        parts = {name: str(value) for name, value in fields.items()} | {file_name: empty}
         form, self.content_type = urllib3.encode_multipart_formdata(parts, boundary)
         self._head = form[: -len(self._tail)]
         self._source = source
         self.length_bytes = len(form) + source.length_bytes
-        #: Whether the last byte has left: before that the platform cannot have taken it.
         self.is_sent = False
 
     def __iter__(self) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
-"""Whether a call that makes something visible may still be sent: asked at the last moment before it.
+"""Asks whether a visible call may still be sent, at the last moment before it.
 
-Whoever has a connector publish or comment says how to ask (`permission`); the last step before the wire asks (`check`).
-Not a parameter of every connector: one that forgot to hand it on would send what its claim no longer covers.
+The caller of a connector sets the question (`permission`); `http_client` asks it right before it sends (`check`). It is
+not a parameter of the connectors: one that forgot to pass it on would send after its claim was lost.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from publishing.platforms.base import OutcomeUnknown
 
 
 def _granted() -> None:
-    """Outside of `permission` nothing forbids a call: look-ups, tests of connectors."""
+    """Outside of `permission` every call is allowed: look-ups, tests of connectors."""
 
 
 _ask: ContextVar[Callable[[], None]] = ContextVar("permission", default=_granted)
@@ -21,7 +21,7 @@ _ask: ContextVar[Callable[[], None]] = ContextVar("permission", default=_granted
 
 @contextmanager
 def permission(ask: Callable[[], None]) -> Iterator[None]:
-    """In this block `ask` is called right before everything visible; what it raises breaks the call off."""
+    """Calls `ask` before every visible call in this block; an exception of `ask` stops the call."""
     token = _ask.set(ask)
     try:
         yield
@@ -31,9 +31,9 @@ def permission(ask: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def permission_until(deadline: float) -> Iterator[None]:
-    """The same for a claim with a lease of its own: nothing visible is sent after `chassis.db.leases.local_deadline`.
+    """Sends nothing visible after this `chassis.db.leases.local_deadline`, for a claim with a lease of its own.
 
-    It ends as OutcomeUnknown then, as something may have been sent before.
+    Raises OutcomeUnknown then, as an earlier call of the block may have been sent.
     """
 
     def ask() -> None:
@@ -45,5 +45,5 @@ def permission_until(deadline: float) -> Iterator[None]:
 
 
 def check() -> None:
-    """Raises what `ask` raises: then nothing further may be sent."""
+    """Raises what `ask` raises: then nothing more may be sent."""
     _ask.get()()

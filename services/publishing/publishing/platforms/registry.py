@@ -1,6 +1,6 @@
-"""The platforms' folders, found by their rows in `contracts.platforms`; and what is made of each for a process.
+"""Finds each platform's folder by its row in `contracts.platforms`, and makes its connector and login.
 
-A row without its folder, or a folder without one of its parts, ends a process at its start.
+A row without a folder, or a folder without a required part, stops the process at start.
 """
 
 from collections.abc import Mapping
@@ -11,51 +11,51 @@ from typing import Any
 from contracts.platforms import PLATFORMS, Platform
 from publishing.platforms.base import Connector, NotConnected
 from publishing.platforms.oauth.base import Login
-from publishing.platforms.parts import UNITS, Parts
+from publishing.platforms.plugin import UNITS, PlatformPlugin
 
 
-def _parts_of(row: Platform) -> Parts:
-    """Raises ImportError, AttributeError or TypeError, which name what is not there."""
-    module = f"{__package__}.{row.folder}.parts"
-    parts: Parts = import_module(module).PARTS
-    if parts.length is not None:
-        return parts
+def _plugin_of(row: Platform) -> PlatformPlugin:
+    """Raises ImportError, AttributeError or TypeError, which name the missing part."""
+    module = f"{__package__}.{row.folder}.plugin"
+    plugin: PlatformPlugin = import_module(module).PLUGIN
+    if plugin.length is not None:
+        return plugin
     if row.length_unit not in UNITS:
         raise TypeError(f"{module} does not say how {row.length_unit} are counted (length)")
-    return replace(parts, length=UNITS[row.length_unit])
+    return replace(plugin, length=UNITS[row.length_unit])
 
 
 #: By platform code.
-PARTS: Mapping[str, Parts] = {code: _parts_of(row) for code, row in PLATFORMS.items()}
-#: Codes of those that tell of comments by themselves, by their name in the hook's path.
-PUSHED: Mapping[str, str] = {PLATFORMS[code].name: code for code, parts in PARTS.items() if parts.hooks}
+PLUGINS: Mapping[str, PlatformPlugin] = {code: _plugin_of(row) for code, row in PLATFORMS.items()}
+#: Codes of the platforms with comment webhooks, by their name in the path of /hooks.
+PUSHED: Mapping[str, str] = {PLATFORMS[code].name: code for code, plugin in PLUGINS.items() if plugin.hooks}
 
 
 def settings_from_env() -> dict[str, Any]:
-    """Each platform's own, by code. Raises ConfigError."""
-    return {code: parts.settings.from_env() for code, parts in PARTS.items()}
+    """Reads each platform's settings from the environment, by code. Raises ConfigError."""
+    return {code: plugin.settings.from_env() for code, plugin in PLUGINS.items()}
 
 
 def default_settings(**given: Any) -> dict[str, Any]:
-    """The same without an environment, but for those that are given."""
-    return {code: given.get(code) or parts.settings() for code, parts in PARTS.items()}
+    """Returns each platform's default settings, by code; those `given` replace the defaults."""
+    return {code: given.get(code) or plugin.settings() for code, plugin in PLUGINS.items()}
 
 
 class Registry:
-    """The connectors of this process, made once; each keeps its own pool of connections."""
+    """The connectors of this process. Each is made once and keeps its own pool of connections."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        self._connectors = {code: parts.connector(settings[code]) for code, parts in PARTS.items()}
+        self._connectors = {code: plugin.connector(settings[code]) for code, plugin in PLUGINS.items()}
 
     def connector(self, platform_code: str) -> Connector:
-        """Raises NotConnected for what a release with more platforms has left behind."""
+        """Raises NotConnected for a page on a platform that only another release knows."""
         if platform_code not in self._connectors:
             raise NotConnected(platform_code, platform_code)
         return self._connectors[platform_code]
 
 
 def logins(settings: Mapping[str, Any]) -> dict[str, Login]:
-    """By platform code, those where we have an app."""
+    """Returns the logins of the platforms for which an app is configured, by code."""
     return {
-        code: parts.login(settings[code]) for code, parts in PARTS.items() if settings[code].app.client_id
+        code: plugin.login(settings[code]) for code, plugin in PLUGINS.items() if settings[code].app.client_id
     }

@@ -1,4 +1,4 @@
-"""Files in our own storage on their way to a platform. Strangers' files come through `http.guarded_client`."""
+"""Streams files from our own storage to a platform. Other servers' files come through chassis.http.guarded_client."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,20 +9,22 @@ from urllib3.exceptions import HTTPError
 
 from chassis.http.outbound import Limits, Outbound
 from publishing.platforms.base import MediaSource, Opener, PlatformRefusal, Refusal
+from publishing.platforms.http_client import transient
+from publishing.platforms.pieces import media_changed
 
-#: Big enough to cost little, small enough for a hundred uploads at once. Our choice.
+#: Large enough for few reads, small enough for a hundred uploads at once.
 _CHUNK_BYTES = 256 * 1024
-#: Silence of the storage before the file counts as out of reach (our choice); the file's length adds to the ceiling.
+#: The storage counts as unreachable after 15 s of silence: it is close to us. The time for the file's length is added.
 _LIMITS = Limits(connect_seconds=3.0, silence_seconds=15.0, trusts_length=True)
 
 
 def stored(source_url: str, size_bytes: int) -> Opener:
-    """Opens what a presigned address of media's leads to. Never for an address that a stranger gave."""
+    """Returns an opener of a presigned address of media. Never call it with an address from a client."""
     return partial(_open, source_url, size_bytes)
 
 
 def exactly(chunks: Iterator[bytes], size_bytes: int) -> Iterator[bytes]:
-    """The chunks, as long as they come to that size: a form whose length was announced cannot change it."""
+    """Yields the chunks. Raises PlatformRefusal if their length is not the announced `size_bytes`."""
     left = size_bytes
     for chunk in chunks:
         left -= len(chunk)
@@ -30,13 +32,11 @@ def exactly(chunks: Iterator[bytes], size_bytes: int) -> Iterator[bytes]:
             break
         yield chunk
     if left != 0:
-        raise PlatformRefusal(
-            Refusal.TRANSIENT, "MEDIA_CHANGED", "The file is not as long as it was said to be."
-        )
+        raise media_changed()
 
 
 def check_bytes(source: MediaSource) -> None:
-    """For a platform that takes bytes alone, and wants to know how many. Raises PlatformRefusal."""
+    """Raises PlatformRefusal for a file that a platform that takes only bytes of known length cannot get."""
     if not source.has_bytes:
         message = "The file's server does not say how long the file is; upload the file instead."
         raise PlatformRefusal(Refusal.REJECTED, "MEDIA_LENGTH_UNKNOWN", message)
@@ -47,12 +47,12 @@ def _open(source_url: str, size_bytes: int) -> Iterator[Iterator[bytes]]:
     try:
         response = _pool().urlopen("GET", source_url, preload_content=False)
     except (HTTPError, OSError) as error:
-        raise _out_of_reach() from error
+        raise _unavailable() from error
     try:
         if response.status == 404:
             raise PlatformRefusal(Refusal.REJECTED, "MEDIA_GONE", "A file of the post is no longer there.")
         if response.status != 200:
-            raise _out_of_reach()
+            raise _unavailable()
         yield exactly(_chunks(response), size_bytes)
     finally:
         response.close()
@@ -63,14 +63,14 @@ def _chunks(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
         try:
             chunk = response.read(_CHUNK_BYTES, decode_content=False)
         except (HTTPError, OSError) as error:
-            raise _out_of_reach() from error
+            raise _unavailable() from error
         if not chunk:
             return
         yield chunk
 
 
-def _out_of_reach() -> PlatformRefusal:
-    return PlatformRefusal(Refusal.TRANSIENT, "MEDIA_UNAVAILABLE", "Our storage cannot be reached just now.")
+def _unavailable() -> PlatformRefusal:
+    return transient("MEDIA_UNAVAILABLE", "Our storage cannot be reached just now.")
 
 
 @cache

@@ -14,12 +14,14 @@ from publishing.platforms.base import Content, PlatformRefusal, Refusal
 from publishing.platforms.media_limits import check_files
 from publishing.records import Attached
 
+from .simulated import Page, Simulator
+
 HOST = "http://media.posthaste.test/media"
 PHOTO, FILM = "photo-800x800.jpg", "video-5s.mp4"
 
 
 @pytest.fixture
-def house(monkeypatch: pytest.MonkeyPatch, simulator: Any, media: Any) -> Any:
+def house(monkeypatch: pytest.MonkeyPatch, simulator: Simulator, media: Any) -> Any:
     monkeypatch.setenv("OUTBOUND_HOST_MAP", f"media.posthaste.test={simulator.url.removeprefix('http://')}")
     monkeypatch.setenv("PUBLIC_BASE_URL", simulator.url)
     monkeypatch.setenv("CREDENTIAL_KEYS", "asked for, not used here")
@@ -27,11 +29,11 @@ def house(monkeypatch: pytest.MonkeyPatch, simulator: Any, media: Any) -> Any:
 
 
 @pytest.fixture
-def upload(media: Any, simulator: Any) -> Callable[..., str]:
+def upload(media: Any, simulator: Simulator) -> Callable[..., str]:
     """An upload whose bytes lie in the simulator; its id."""
 
     def make(name: str, **changed: Any) -> str:
-        body = simulator._session.get(f"{simulator.url}/media/{name}", timeout=5).content
+        body = simulator.media(name)[0]
         media_id = media.add("video/mp4" if name.endswith("mp4") else "image/jpeg", len(body))
         where = {"source_url": f"{simulator.url}/media/{name}", "public_url": f"{HOST}/{name}"} | changed
         known = {field: getattr(media.files[media_id], field) for field in MediaFile.__struct_fields__}
@@ -56,39 +58,38 @@ def test_facebook_gets_the_bytes_of_uploads(
     names: tuple[str, ...],
     house: Any,
     upload: Callable[..., str],
-    attempts: Callable[[str], Any],
-    simulator: Any,
+    page_on: Callable[[str], Page],
 ) -> None:
-    page, media_ids = attempts("FB"), [upload(name, public_url="http://nowhere.invalid/x") for name in names]
+    page, media_ids = page_on("FB"), [upload(name, public_url="http://nowhere.invalid/x") for name in names]
     page.publish(Content("bytes", files.held(house, post(house, *media_ids))))
-    [kept] = simulator.posts(page.account)
+    [kept] = page.posts
     assert [item["bytes"] for item in kept["media"]] == [house.media.files[m].size_bytes for m in media_ids]
 
 
 def test_instagram_gets_the_public_address(
-    house: Any, upload: Callable[..., str], attempts: Callable[[str], Any], simulator: Any
+    house: Any, upload: Callable[..., str], page_on: Callable[[str], Page]
 ) -> None:
-    user = attempts("IG")
+    user = page_on("IG")
     media_ids = [upload(name, source_url="http://nowhere.invalid/x") for name in (PHOTO, FILM)]
     user.publish(Content("addresses", files.held(house, post(house, *media_ids, platform="IG"))))
-    [kept] = simulator.posts(user.account)
+    [kept] = user.posts
     assert [item["type"] for item in kept["media"]] == ["photo", "video"]
 
 
 def test_facebook_gets_the_bytes_that_were_checked_behind_a_url(
-    house: Any, attempts: Callable[[str], Any], simulator: Any
+    house: Any, page_on: Callable[[str], Page]
 ) -> None:
-    page = attempts("FB")
+    page = page_on("FB")
     [source] = files.by_url(house, post(house, urls=(f"{HOST}/{PHOTO}",)))
     assert (source.content_type, source.has_bytes) == ("image/jpeg", True)
     page.publish(Content("checked", (source,)))
-    assert simulator.posts(page.account)[0]["media"][0]["bytes"] == source.size_bytes
+    assert page.posts[0]["media"][0]["bytes"] == source.size_bytes
 
 
 def test_a_url_that_leads_elsewhere_by_the_time_it_is_sent_is_refused(
-    house: Any, attempts: Callable[[str], Any], simulator: Any
+    house: Any, page_on: Callable[[str], Page]
 ) -> None:
-    page = attempts("FB")
+    page = page_on("FB")
     [source] = files.by_url(house, post(house, urls=(f"{HOST}/{PHOTO}",)))
     settings = house.settings
     for instead, code in (("text-as.jpg", "INVALID_FILE_CONTENT"), ("photo-800x800.png", "MEDIA_CHANGED"),
@@ -98,7 +99,7 @@ def test_a_url_that_leads_elsewhere_by_the_time_it_is_sent_is_refused(
         with pytest.raises(PlatformRefusal) as refusal:
             page.publish(Content("changed", (moved,)))
         assert refusal.value.code == code
-    assert simulator.posts(page.account) == []
+    assert page.posts == []
 
 
 def test_the_size_a_server_announces_is_judged_before_anything_is_sent(house: Any) -> None:
@@ -108,13 +109,13 @@ def test_the_size_a_server_announces_is_judged_before_anything_is_sent(house: An
 
 
 def test_an_uploads_own_url_is_located_and_its_bytes_come_from_storage(
-    house: Any, upload: Callable[..., str], attempts: Callable[[str], Any], simulator: Any
+    house: Any, upload: Callable[..., str], page_on: Callable[[str], Page], simulator: Simulator
 ) -> None:
-    page, media_id = attempts("FB"), upload(PHOTO)
+    page, media_id = page_on("FB"), upload(PHOTO)
     url = f"{simulator.url}/media/{media_id}/a.jpg"
     page.publish(Content("own", files.by_url(house, post(house, urls=(url,)))))
     size_bytes = house.media.files.pop(media_id).size_bytes
-    assert simulator.posts(page.account)[0]["media"][0]["bytes"] == size_bytes
+    assert page.posts[0]["media"][0]["bytes"] == size_bytes
     with pytest.raises(PlatformRefusal) as refusal:
         files.by_url(house, post(house, urls=(url,)))
     assert (refusal.value.kind, refusal.value.code) == (Refusal.REJECTED, "MEDIA_GONE")

@@ -18,13 +18,15 @@ from publishing.platforms.tiktok.settings import TikTokSettings
 from publishing.platforms.x.settings import XSettings
 from publishing.platforms.youtube.settings import YouTubeSettings
 
+from .simulated import Simulator
+
 VERIFIER = "v" * 64
 NAMES = {code: platform.name for code, platform in PLATFORMS.items()}
 RENEWED = ["TT", "TW", "YT"]
 
 
 @pytest.fixture(scope="module")
-def at(simulator: Any) -> dict[str, Login]:
+def at(simulator: Simulator) -> dict[str, Login]:
     """The logins, over the simulator's own apps."""
     url = simulator.url
 
@@ -73,7 +75,7 @@ class Person:
 
 
 @pytest.fixture
-def person(simulator: Any, at: dict[str, Login]) -> Callable[..., Person]:
+def person(simulator: Simulator, at: dict[str, Login]) -> Callable[..., Person]:
     def make(platform: str, **more: Any) -> Person:
         return Person(at[platform], platform, simulator.call("POST", "persons", platform=platform, **more))
 
@@ -87,7 +89,9 @@ def refusal_of(call: Callable[..., Any], *arguments: Any) -> PlatformRefusal:
 
 
 @pytest.mark.parametrize("platform", NAMES)
-def test_a_login_finds_what_the_person_has_with_names_and_faces(person: Any, platform: str) -> None:
+def test_a_login_finds_what_the_person_has_with_names_and_faces(
+    person: Callable[..., Person], platform: str
+) -> None:
     somebody = person(platform, accounts=2 if platform in ("FB", "IG", "LN") else 1)
     tokens = somebody.allow()
     found = somebody.login.accounts(tokens)
@@ -117,7 +121,9 @@ def test_a_login_asks_even_a_person_who_allowed_it_before(
 
 
 @pytest.mark.parametrize("platform", ["FB", "IG"])
-def test_pages_of_meta_have_tokens_of_their_own_without_an_end(person: Any, platform: str) -> None:
+def test_pages_of_meta_have_tokens_of_their_own_without_an_end(
+    person: Callable[..., Person], platform: str
+) -> None:
     somebody = person(platform, accounts=2)
     tokens = somebody.allow()
     assert tokens.lifetime_seconds == pytest.approx(5_183_944)
@@ -130,7 +136,7 @@ def test_pages_of_meta_have_tokens_of_their_own_without_an_end(person: Any, plat
 @pytest.mark.parametrize("platform", ["FB", "IG"])
 @pytest.mark.parametrize("withheld", [[], ["business_management"]])
 def test_pages_of_a_business_portfolio_are_found_if_the_person_lets_us(
-    person: Any, platform: str, withheld: list[str]
+    person: Callable[..., Person], platform: str, withheld: list[str]
 ) -> None:
     somebody = person(platform, accounts=1, business_pages=2, withholds=withheld)
     found = somebody.login.accounts(somebody.allow())
@@ -138,7 +144,9 @@ def test_pages_of_a_business_portfolio_are_found_if_the_person_lets_us(
 
 
 @pytest.mark.parametrize("platform", ["FB", "LN", "TT", "TW", "YT"])
-def test_what_a_person_withholds_is_known(person: Any, at: Any, platform: str) -> None:
+def test_what_a_person_withholds_is_known(
+    person: Callable[..., Person], at: dict[str, Login], platform: str
+) -> None:
     withheld = at[platform].scopes[-1]
     somebody = person(platform, withholds=[withheld])
     tokens = somebody.allow()
@@ -149,12 +157,14 @@ def test_what_a_person_withholds_is_known(person: Any, at: Any, platform: str) -
 
 
 @pytest.mark.parametrize("platform", NAMES)
-def test_a_denial_comes_back_as_an_error(person: Any, platform: str) -> None:
+def test_a_denial_comes_back_as_an_error(person: Callable[..., Person], platform: str) -> None:
     assert person(platform).visit(sim_deny="1")["error"] in ("access_denied", "user_cancelled_authorize")
 
 
 @pytest.mark.parametrize("platform", NAMES)
-def test_a_code_works_once_and_a_second_time_is_no_token(person: Any, platform: str) -> None:
+def test_a_code_works_once_and_a_second_time_is_no_token(
+    person: Callable[..., Person], platform: str
+) -> None:
     somebody = person(platform)
     code = somebody.visit()["code"]
     somebody.login.exchange(code, somebody.redirect_uri, VERIFIER)
@@ -162,14 +172,14 @@ def test_a_code_works_once_and_a_second_time_is_no_token(person: Any, platform: 
 
 
 @pytest.mark.parametrize("platform", ["TT", "TW", "YT"])
-def test_a_code_without_its_verifier_is_worth_nothing(person: Any, platform: str) -> None:
+def test_a_code_without_its_verifier_is_worth_nothing(person: Callable[..., Person], platform: str) -> None:
     somebody = person(platform)
     code = somebody.visit()["code"]
     assert refusal_of(somebody.login.exchange, code, somebody.redirect_uri, "w" * 64)
 
 
 @pytest.mark.parametrize("platform", RENEWED)
-def test_tokens_are_renewed(person: Any, platform: str) -> None:
+def test_tokens_are_renewed(person: Callable[..., Person], platform: str) -> None:
     somebody = person(platform)
     before = somebody.allow()
     assert before.lifetime_seconds
@@ -181,7 +191,7 @@ def test_tokens_are_renewed(person: Any, platform: str) -> None:
         assert refusal_of(somebody.login.refresh, before.refresh_token).kind is Refusal.EXPIRED
 
 
-def test_linkedin_gives_nothing_to_renew_with(person: Any) -> None:
+def test_linkedin_gives_nothing_to_renew_with(person: Callable[..., Person]) -> None:
     tokens = person("LN").allow()
     assert tokens.refresh_token is None
     assert tokens.lifetime_seconds == 60 * 86_400 - 1
@@ -196,7 +206,7 @@ def test_linkedin_gives_nothing_to_renew_with(person: Any) -> None:
     ],
 )  # fmt: skip
 def test_only_a_definite_word_ends_a_grant(
-    person: Any, simulator: Any, platform: str, mode: str, kind: Refusal
+    person: Callable[..., Person], simulator: Simulator, platform: str, mode: str, kind: Refusal
 ) -> None:
     """A wrong secret (`reject`) is our own mistake: nobody's page ends for it."""
     somebody = person(platform)
@@ -210,7 +220,9 @@ def test_only_a_definite_word_ends_a_grant(
 
 
 @pytest.mark.parametrize("platform", RENEWED)
-def test_who_removes_the_app_ends_it(person: Any, simulator: Any, platform: str) -> None:
+def test_who_removes_the_app_ends_it(
+    person: Callable[..., Person], simulator: Simulator, platform: str
+) -> None:
     somebody = person(platform)
     tokens = somebody.allow()
     simulator.call("POST", f"persons/{somebody.known['person_id']}/leave")
@@ -219,12 +231,12 @@ def test_who_removes_the_app_ends_it(person: Any, simulator: Any, platform: str)
 
 
 @pytest.mark.parametrize("platform", ["LN", "TT", "TW", "YT"])
-def test_a_permission_is_given_back(person: Any, platform: str) -> None:
+def test_a_permission_is_given_back(person: Callable[..., Person], platform: str) -> None:
     somebody = person(platform)
     tokens = somebody.allow()
     assert somebody.login.revoke(tokens)
     assert refusal_of(somebody.login.accounts, tokens).kind is Refusal.EXPIRED
 
 
-def test_facebook_has_no_place_to_give_a_page_back(person: Any) -> None:
+def test_facebook_has_no_place_to_give_a_page_back(person: Callable[..., Person]) -> None:
     assert person("FB").login.revoke(Tokens("x")) is False

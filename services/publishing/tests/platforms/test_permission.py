@@ -2,16 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
-import requests
 
 from publishing.platforms.base import Content, MediaSource
 from publishing.platforms.permission import permission
-from publishing.platforms.registry import Registry, default_settings
-from publishing.platforms.tiktok.settings import TikTokSettings
-from publishing.platforms.youtube.settings import YouTubeSettings
+
+from .simulated import Page, Simulator
 
 MEDIA = "http://media.posthaste.test/media"
 PHOTO = MediaSource("photo", f"{MEDIA}/photo-1080x1080.jpg", content_type="image/jpeg")
@@ -34,8 +31,8 @@ class Permission:
 
 
 @pytest.fixture
-def media(simulator: Any, film: Callable[..., MediaSource]) -> dict[str, tuple[MediaSource, ...]]:
-    body = requests.get(f"{simulator.url}/media/photo-1080x1080.jpg", timeout=10).content
+def media(simulator: Simulator, film: Callable[..., MediaSource]) -> dict[str, tuple[MediaSource, ...]]:
+    body, _ = simulator.media("photo-1080x1080.jpg")
     return {
         "text": (),
         "photo by address": (PHOTO,),
@@ -59,29 +56,25 @@ def media(simulator: Any, film: Callable[..., MediaSource]) -> dict[str, tuple[M
     ],
 )
 def test_without_permission_nothing_becomes_visible(
-    attempts: Callable[[str], Any], simulator: Any, media: Any, platform: str, kind: str, times: int
+    page_on: Callable[[str], Page],
+    media: dict[str, tuple[MediaSource, ...]],
+    platform: str,
+    kind: str,
+    times: int,
 ) -> None:
     """Refused before the call, or after it was begun and before its body is complete."""
-    attempt = attempts(platform)
-    settings = default_settings(
-        TT=TikTokSettings(api_url=simulator.url, is_audited=True),
-        YT=YouTubeSettings(api_url=simulator.url, upload_url=simulator.url, chunk_bytes=256 * 1024),
-    )
-    if platform in ("TT", "YT"):
-        attempt.connector = Registry(settings).connector(platform)
+    attempt = page_on(platform)
     with permission(Permission(times)), pytest.raises(Gone):
         attempt.publish(Content("Fresh bread", media[kind]))
-    assert simulator.posts(attempt.account) == []
+    assert attempt.posts == []
     assert attempt.publish(Content("Fresh bread", media[kind])).remote_id
-    assert len(simulator.posts(attempt.account)) == 1
+    assert len(attempt.posts) == 1
 
 
 @pytest.mark.parametrize("say", ["comment", "reply"])
-def test_without_permission_nothing_is_said_under_a_post(
-    attempts: Callable[[str], Any], simulator: Any, say: str
-) -> None:
-    attempt = attempts("FB")
+def test_without_permission_nothing_is_said_under_a_post(page_on: Callable[[str], Page], say: str) -> None:
+    attempt = page_on("FB")
     remote_id = attempt.publish(Content("Fresh bread")).remote_id
     with permission(Permission(1)), pytest.raises(Gone):
         getattr(attempt.connector, say)(attempt.account, remote_id, "first!")
-    assert simulator.posts(attempt.account)[0]["comments"] == []
+    assert attempt.posts[0]["comments"] == []

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from requests import get
 
 from publishing.platforms.base import (
     Checkpoint,
@@ -16,10 +15,8 @@ from publishing.platforms.base import (
     Published,
     StillUnknown,
 )
-from publishing.platforms.tiktok.connector import TikTokConnector
-from publishing.platforms.tiktok.settings import TikTokSettings
-from publishing.platforms.youtube.connector import YouTubeConnector
-from publishing.platforms.youtube.settings import YouTubeSettings
+
+from .simulated import Page
 
 MEDIA = "http://media.posthaste.test/media"
 RESTORED = {"restored": "2026-01-02T03:04:05.678901+00:00"}
@@ -45,23 +42,11 @@ KINDS = pytest.mark.parametrize("kind", FILES)
 
 
 @pytest.fixture
-def page(attempts: Callable[[str], Any], simulator: Any) -> Callable[[str], Any]:
-    """A page of a platform, whose post is tried after a restore."""
-    own = {
-        "YT": lambda: YouTubeConnector(
-            YouTubeSettings(
-                api_url=simulator.url, upload_url=simulator.url, poll_seconds=0.05, poll_limit_seconds=10.0
-            )
-        ),
-        "TT": lambda: TikTokConnector(
-            TikTokSettings(api_url=simulator.url, is_audited=True, poll_seconds=0.05, poll_limit_seconds=10.0)
-        ),
-    }
+def page(page_on: Callable[[str], Page]) -> Callable[[str], Page]:
+    """Makes a page whose post is tried after a restore."""
 
-    def make(platform: str) -> Any:
-        made = attempts(platform)
-        if platform in own:
-            made.connector = own[platform]()
+    def make(platform: str) -> Page:
+        made = page_on(platform)
         made.stored = RESTORED
         return made
 
@@ -69,14 +54,13 @@ def page(attempts: Callable[[str], Any], simulator: Any) -> Callable[[str], Any]
 
 
 @pytest.fixture
-def content(simulator: Any) -> Callable[..., Content]:
+def content(file: Callable[[str], MediaSource]) -> Callable[..., Content]:
     def source(name: str, has_bytes: bool) -> MediaSource:
-        kind, content_type = ("video", "video/mp4") if name.endswith("mp4") else ("photo", "image/jpeg")
-        body = get(f"{simulator.url}/media/{name}", timeout=10).content if has_bytes else None
-        return MediaSource(kind, f"{MEDIA}/{name}", body=body, content_type=content_type)
+        found = file(name)
+        return found if has_bytes else MediaSource(found.type, f"{MEDIA}/{name}")
 
     def make(kind: str, message: str = "Fresh bread at eight") -> Content:
-        # Instagram fetches what it is given.
+        # Instagram fetches files itself.
         return Content(message, tuple(source(name, kind[:2] != "IG") for name in FILES[kind]))
 
     return make
@@ -89,7 +73,7 @@ def untyped(content: Content) -> Content:
 
 @KINDS
 def test_what_is_there_is_found_without_its_checkpoint(
-    kind: str, page: Any, content: Any, simulator: Any
+    kind: str, page: Callable[[str], Page], content: Callable[..., Content]
 ) -> None:
     ours, posted = page(kind[:2]), content(kind)
     published = ours.publish(posted)
@@ -97,11 +81,13 @@ def test_what_is_there_is_found_without_its_checkpoint(
     found = ours.look_up(untyped(posted))
     assert isinstance(found, Published)
     assert found.remote_id == published.remote_id
-    assert len(simulator.posts(ours.account)) == 1
+    assert len(ours.posts) == 1
 
 
 @KINDS
-def test_what_is_not_there_is_not_found_among_others(kind: str, page: Any, content: Any) -> None:
+def test_what_is_not_there_is_not_found_among_others(
+    kind: str, page: Callable[[str], Page], content: Callable[..., Content]
+) -> None:
     ours = page(kind[:2])
     assert ours.look_up(content(kind)) == NotPublished(settled=False), "asked, and not taken from nothing"
     ours.publish(content(kind, "Something else"))
@@ -110,7 +96,9 @@ def test_what_is_not_there_is_not_found_among_others(kind: str, page: Any, conte
 
 
 @KINDS
-def test_a_post_that_is_another_ones_is_not_taken(kind: str, page: Any, content: Any) -> None:
+def test_a_post_that_is_another_ones_is_not_taken(
+    kind: str, page: Callable[[str], Page], content: Callable[..., Content]
+) -> None:
     ours = page(kind[:2])
     other = ours.publish(content(kind))
     ours.stored = RESTORED
@@ -127,7 +115,7 @@ def test_a_post_that_is_another_ones_is_not_taken(kind: str, page: Any, content:
     ids=str,
 )
 def test_a_checkpoint_of_an_earlier_attempt_does_not_hide_what_is_there(
-    kind: str, older: dict[str, Any], page: Any, content: Any
+    kind: str, older: dict[str, Any], page: Callable[[str], Page], content: Callable[..., Content]
 ) -> None:
     ours, posted = page(kind[:2]), content(kind)
     published = ours.publish(posted)
@@ -149,7 +137,7 @@ def test_the_first_word_of_another_attempt_ends_it() -> None:
 
 
 def test_a_video_that_facebook_may_still_have_in_processing_is_not_sent_again(
-    page: Any, content: Any
+    page: Callable[[str], Page], content: Callable[..., Content]
 ) -> None:
     ours = page("FB")
     ours.stored = {"restored": datetime.now(UTC).isoformat()}
@@ -157,9 +145,11 @@ def test_a_video_that_facebook_may_still_have_in_processing_is_not_sent_again(
     assert ours.look_up(content("FB photo")) == NotPublished(settled=False)
 
 
-def test_what_cannot_be_looked_for_is_never_sent_again(page: Any, content: Any, simulator: Any) -> None:
+def test_what_cannot_be_looked_for_is_never_sent_again(
+    page: Callable[[str], Page], content: Callable[..., Content]
+) -> None:
     creator, posted = page("TT"), content("YT video")
     creator.publish(posted)
     creator.stored = RESTORED
     assert creator.look_up(posted) == StillUnknown()
-    assert len(simulator.posts(creator.account)) == 1
+    assert len(creator.posts) == 1

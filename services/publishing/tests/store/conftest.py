@@ -24,14 +24,16 @@ from publishing.config import Settings
 from publishing.house import House
 from publishing.platforms.base import (
     CommentPage,
+    CommentQuery,
     Connector,
     Counts,
     NotConnected,
     NotPublished,
+    OpenAttempt,
+    OpenComment,
     Profile,
     Published,
     RemoteComment,
-    RemoteReply,
     guessed,
 )
 from publishing.platforms.registry import default_settings
@@ -72,48 +74,44 @@ class FakePlatform(Connector):
             raise problem
         return Published(remote_id, f"https://platform/{remote_id}")
 
-    def look_up(
-        self, account: Any, content: Any, checkpoint: Any, *, began_at: Any, known_remote_ids: Any = ()
-    ) -> Any:
+    def look_up(self, attempt: OpenAttempt) -> Any:
         self.looks += 1
-        if self.trusts_checkpoint and not checkpoint.get("is_sent"):
+        if self.trusts_checkpoint and not attempt.checkpoint.get("is_sent"):
             return NotPublished(settled=True)
-        return self.search(account, content, known_remote_ids=known_remote_ids)
+        return self.search(attempt)
 
-    def search(self, account: Any, content: Any, *, known_remote_ids: Any = (), **times: Any) -> Any:
+    def search(self, attempt: OpenAttempt) -> Any:
         alike = [
             remote_id
             for remote_id, message in self.posts
-            if message == content.message and remote_id not in known_remote_ids
+            if message == attempt.content.message and remote_id not in attempt.known_remote_ids
         ]
         if not alike:
             return NotPublished(settled=False)
         return guessed(Published(remote_id, f"https://platform/{remote_id}") for remote_id in alike)
 
-    def comment(self, account: Any, remote_id: str, text: str) -> RemoteReply:
+    def comment(self, account: Any, remote_id: str, text: str) -> str:
         return self.reply(account, remote_id, text)
 
-    def reply(self, account: Any, comment_id: str, text: str) -> RemoteReply:
+    def reply(self, account: Any, comment_id: str, text: str) -> str:
         problem = self.comment_script.pop(0) if self.comment_script else None
         if problem is not None and not getattr(problem, "kept", False):
             raise problem
         self.comments.append((comment_id, text))
         if problem is not None:
             raise problem
-        return RemoteReply(f"c{len(self.comments)}", comment_id)
+        return f"c{len(self.comments)}"
 
-    def find_reply(
-        self, account: Any, parent_id: str, text: str, *, began_at: Any, known_ids: Any = ()
-    ) -> Any:
+    def find_reply(self, reply: OpenComment) -> str | None:
         for number, comment in enumerate(self.comments, 1):
-            if comment == (parent_id, text) and f"c{number}" not in known_ids:
-                return RemoteReply(f"c{number}", parent_id)
+            if comment == (reply.parent_id, reply.text) and f"c{number}" not in reply.known_ids:
+                return f"c{number}"
         return None
 
-    def find_comment(self, account: Any, remote_id: str, text: str, **options: Any) -> Any:
-        return self.find_reply(account, remote_id, text, **options)
+    def find_comment(self, comment: OpenComment) -> str | None:
+        return self.find_reply(comment)
 
-    def list_comments(self, account: Any, remote_id: str, **options: Any) -> CommentPage:
+    def list_comments(self, account: Any, query: CommentQuery) -> CommentPage:
         return CommentPage(())
 
     def engagement(self, account: Any, remote_id: str) -> Counts:
@@ -156,15 +154,13 @@ class Wall:
         self.made.append(comment)
         return comment
 
-    def list_comments(
-        self, account: Any, remote_id: str, *, since: Any = None, limit: int = 50, cursor: str | None = None
-    ) -> CommentPage:
-        self.asked.append({"since": since, "cursor": cursor})
+    def list_comments(self, account: Any, query: CommentQuery) -> CommentPage:
+        self.asked.append({"since": query.since, "cursor": query.cursor})
         if self.script:
             raise self.script.pop(0)
-        rows = [one for one in reversed(self.made) if since is None or one.created_at > since]
-        rows = [one for one in rows if cursor is None or one.id < cursor]
-        shown = rows[: min(limit, self.most)]
+        rows = [one for one in reversed(self.made) if query.since is None or one.created_at > query.since]
+        rows = [one for one in rows if query.cursor is None or one.id < query.cursor]
+        shown = rows[: min(query.limit, self.most)]
         return CommentPage(tuple(shown), shown[-1].id if len(shown) < len(rows) else None)
 
     def read_comment(self, account: Any, comment_id: str) -> RemoteComment:

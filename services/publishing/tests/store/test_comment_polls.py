@@ -165,9 +165,9 @@ def test_a_claim_outlasts_each_page_of_the_list_however_slow(world: Any, wall: A
         wall.write(f"{number}")
     held = []
 
-    def list_comments(*args: Any, **options: Any) -> Any:
+    def list_comments(account: Any, query: Any) -> Any:
         held.append(row(world).wait)
-        return wall.list_comments(*args, **options)
+        return wall.list_comments(account, query)
 
     platform.list_comments = list_comments
     world.poll()
@@ -286,10 +286,10 @@ def test_a_list_that_can_be_read_no_further_than_its_first_page_is_put_off_for_a
     for number in range(5):
         wall.write(f"{number}")
 
-    def list_comments(*args: Any, cursor: str | None = None, **options: Any) -> Any:
-        if cursor is not None:
+    def list_comments(account: Any, query: Any) -> Any:
+        if query.cursor is not None:
             raise problem
-        return wall.list_comments(*args, cursor=cursor, **options)
+        return wall.list_comments(account, query)
 
     platform.list_comments = list_comments
     world.poll()

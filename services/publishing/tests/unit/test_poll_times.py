@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from publishing.platforms.base import CommentPage, RemoteComment
-from publishing.platforms.registry import PARTS
+from publishing.platforms.registry import PLUGINS
 from publishing.poll_times import (
     FULL_SECONDS,
     OVERLAP,
@@ -45,7 +45,7 @@ def test_young_posts_are_asked_for_every_minute_old_ones_ever_rarer_and_then_no_
 
 def test_platforms_that_count_every_look_are_looked_at_less_often() -> None:
     polled = parse_stages(POLLED)
-    sparing = {code: parse_stages(parts.polls) for code, parts in PARTS.items() if parts.polls}
+    sparing = {code: parse_stages(parts.polls) for code, parts in PLUGINS.items() if parts.polls}
     assert len(sparing) == 3
     for stages in sparing.values():
         for age in (0, HOUR, 2 * DAY, 6 * DAY):

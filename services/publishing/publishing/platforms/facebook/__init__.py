@@ -1,1 +1,1 @@
-"""Facebook Pages over the Graph API (platforms.md 2): publishing in `connector`, what is out in `reading`."""
+"""Facebook Pages over the Graph API (platforms.md 2): `connector` publishes, `reading` reads comments and counts."""

@@ -1,101 +1,69 @@
-"""Facebook Pages: comments, counts and the page itself (platforms.md 2). What makes a post is in `connector`."""
+"""Facebook Pages: comments, counts and the page itself (platforms.md 2). Posts are made in `connector`."""
 
-from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, datetime
 
+from publishing.platforms.answers import Answer, iso_time
 from publishing.platforms.base import (
     Account,
     CommentPage,
+    CommentQuery,
     Connector,
     Counts,
+    OpenComment,
     Profile,
     RemoteComment,
-    RemoteReply,
 )
-from publishing.platforms.likeness import same_text, window_start
-from publishing.platforms.meta.graph import Answer, Graph, graph_time, is_within, next_cursor, rows_of
+from publishing.platforms.meta.graph import Graph, next_cursor, rows_of
 from publishing.platforms.meta.settings import MetaSettings
+from publishing.platforms.post_matching import own_comment, window_start
 
 _COMMENT = "id,message,from{id,name},created_time,comment_count,parent{id}"
-#: Whom Facebook does not name to us.
-_SOMEBODY = "Facebook user"
+#: The name of authors whom Facebook does not name.
+_UNNAMED = "Facebook user"
 
 
 class FacebookReading(Connector):
-    """The half of the connector that deals with posts which are out."""
+    """The half of the connector that works on published posts."""
 
     def __init__(self, settings: MetaSettings) -> None:
         self._settings = settings
         self._graph = Graph(settings.facebook_url, settings)
 
-    def comment(self, account: Account, remote_id: str, text: str) -> RemoteReply:
-        answer = self._graph.create(account, remote_id, "comments", {"message": text})
-        return RemoteReply(str(answer["id"]), remote_id)
+    def comment(self, account: Account, remote_id: str, text: str) -> str:
+        return str(self._graph.create(account, remote_id, "comments", {"message": text})["id"])
 
-    def reply(self, account: Account, comment_id: str, text: str) -> RemoteReply:
-        answer = self._graph.create(account, comment_id, "comments", {"message": text})
-        return RemoteReply(str(answer["id"]), comment_id)
+    def reply(self, account: Account, comment_id: str, text: str) -> str:
+        return self.comment(account, comment_id, text)
 
-    def find_comment(
-        self,
-        account: Account,
-        remote_id: str,
-        text: str,
-        *,
-        began_at: datetime,
-        known_ids: Collection[str] = (),
-    ) -> RemoteReply | None:
-        start = window_start(began_at)
+    def find_comment(self, comment: OpenComment) -> str | None:
         rows = self._graph.rows(
-            account,
-            remote_id,
+            comment.account,
+            comment.parent_id,
             "comments",
             filter="toplevel",
             order="reverse_chronological",
-            since=int(start.timestamp()),
+            since=int(window_start(comment.began_at).timestamp()),
             fields="id,message,from{id},created_time",
         )
-        for row in rows:
-            ours = (row.get("from") or {}).get("id") == account.remote_account_id and row[
-                "id"
-            ] not in known_ids
-            if ours and is_within(row, "created_time", start) and same_text(text, row.get("message")):
-                return RemoteReply(str(row["id"]), remote_id, graph_time(row.get("created_time")))
-        return None
+        return own_comment(comment, map(_comment, rows))
 
-    def find_reply(
-        self,
-        account: Account,
-        comment_id: str,
-        text: str,
-        *,
-        began_at: datetime,
-        known_ids: Collection[str] = (),
-    ) -> RemoteReply | None:
-        # An answer to a reply lands under the comment that began the thread.
-        parent = self._graph.read(account, comment_id, fields="parent{id}").get("parent") or {}
-        first_id = str(parent.get("id") or comment_id)
-        found = self.find_comment(account, first_id, text, began_at=began_at, known_ids=known_ids)
-        return RemoteReply(found.id, comment_id, found.created_at) if found else None
+    def find_reply(self, reply: OpenComment) -> str | None:
+        # An answer to a reply is placed under the first comment of the thread.
+        parent = self._graph.read(reply.account, reply.parent_id, fields="parent{id}").get("parent") or {}
+        return self.find_comment(replace(reply, parent_id=str(parent.get("id") or reply.parent_id)))
 
-    def list_comments(
-        self,
-        account: Account,
-        remote_id: str,
-        *,
-        since: datetime | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-    ) -> CommentPage:
+    def list_comments(self, account: Account, query: CommentQuery) -> CommentPage:
+        since = query.since
         answer = self._graph.read(
             account,
-            remote_id,
+            query.remote_id,
             "comments",
             filter="stream",
             order="reverse_chronological",
             since=None if since is None else int(since.timestamp()),
-            limit=limit,
-            after=cursor,
+            limit=query.limit,
+            after=query.cursor,
             fields=_COMMENT,
         )
         comments = [_comment(row) for row in rows_of(answer) if row.get("id")]
@@ -107,7 +75,7 @@ class FacebookReading(Connector):
         return _comment(self._graph.read(account, comment_id, fields=_COMMENT))
 
     def subscribe(self, account: Account) -> None:
-        # Replaces what was asked for before: everything we want is asked for at once.
+        # Replaces the fields subscribed before, so it names all that we need.
         self._graph.ask(account, account.remote_account_id, "subscribed_apps", subscribed_fields="feed")
 
     def engagement(self, account: Account, remote_id: str) -> Counts:
@@ -120,10 +88,10 @@ class FacebookReading(Connector):
         return Counts(
             likes=_total(post, "reactions"),
             comments=_total(post, "comments"),
-            # Left out at zero.
+            # Missing if zero.
             shares=int((post.get("shares") or {}).get("count", 0)),
             permalink=post.get("permalink_url"),
-            published_at=graph_time(post.get("created_time")),
+            published_at=iso_time(post.get("created_time")),
         )
 
     def profile(self, account: Account) -> Profile:
@@ -150,8 +118,8 @@ def _comment(row: Answer) -> RemoteComment:
         id=str(row["id"]),
         text=str(row.get("message") or ""),
         author_id=str(author.get("id") or ""),
-        author_name=str(author.get("name") or _SOMEBODY),
-        created_at=graph_time(row.get("created_time")) or datetime.now(UTC),
+        author_name=str(author.get("name") or _UNNAMED),
+        created_at=iso_time(row.get("created_time")) or datetime.now(UTC),
         reply_count=int(row.get("comment_count") or 0),
         parent_id=(row.get("parent") or {}).get("id"),
     )

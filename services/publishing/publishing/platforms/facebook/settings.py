@@ -1,17 +1,17 @@
-"""What `facebook_settings` of a post may say. Where Facebook is reached is `meta.settings`."""
+"""Checks `facebook_settings` of a post. Facebook's addresses are in `meta.settings`."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from contracts.errors import ApiError, invalid
-from publishing.platforms.typed import url_complaints
+from publishing.platforms.post_settings import url_errors
 
 
 def check_settings(settings: Mapping[str, Any], has_media: bool) -> list[ApiError]:
-    """What Facebook would not take. What is not named here is handed to nobody and may be anything."""
+    """Returns what Facebook would refuse. Unknown settings are ignored and not sent."""
     field = "facebook_settings.link"
     if settings.get("link") is None:
         return []
     if has_media:
         return [invalid(field, "a post with media shows no link; put it into the message")]
-    return url_complaints(field, settings["link"])
+    return url_errors(field, settings["link"])

@@ -1,12 +1,13 @@
-"""A film on its way to a Facebook page in pieces (platforms.md 2), sent on from where it stopped.
+"""Resumable upload of a video to a Facebook page (platforms.md 2).
 
-One call ends it, and before that nobody sees anything. A session that may have been ended is never left for another: an
-attempt ends that one, or does not know.
+Nothing is visible before the last call, which ends the session. A session that may have been ended is never replaced by
+another: the attempt ends the same session, or its outcome stays unknown.
 """
 
 import time
 from contextlib import nullcontext
 
+from publishing.platforms.answers import Answer, required
 from publishing.platforms.base import (
     Account,
     Checkpoint,
@@ -16,20 +17,20 @@ from publishing.platforms.base import (
     PlatformRefusal,
     Refusal,
 )
-from publishing.platforms.likeness import fingerprint
+from publishing.platforms.http_client import transient
 from publishing.platforms.meta.errors import Misplaced
-from publishing.platforms.meta.graph import Answer, Graph
+from publishing.platforms.meta.graph import Graph
 from publishing.platforms.pieces import Pieces
-from publishing.platforms.wire import transient
+from publishing.platforms.post_matching import fingerprint
 
-#: How often one attempt goes on after a break that nothing came of. Our choice.
+#: Breaks in a row without progress after which an attempt gives up. Few, because the next attempt resumes.
 _BREAKS = 3
 _NOTHING = dict.fromkeys(("content", "session", "next", "is_ending"))
 
 
 class Upload:
     """Checkpoint values: `content` (its fingerprint), `session` (session and video id), `next` (start and end of the
-    piece that comes next, in bytes), `is_ending` (the last call was on its way)."""
+    next piece, in bytes), `is_ending` (the last call may have been sent)."""
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class Upload:
         self._checkpoint, self._pause_seconds = checkpoint, pause_seconds
 
     def run(self, content: Content) -> str:
-        """The id of the video that is out, which is stored. Raises PlatformRefusal, OutcomeUnknown."""
+        """Returns the id of the published video, stored in the checkpoint. Raises PlatformRefusal, OutcomeUnknown."""
         mark, checkpoint = fingerprint(content), self._checkpoint
         is_resumed = checkpoint.get("session") is not None and checkpoint.get("content") == mark
         if not is_resumed:
@@ -55,7 +56,7 @@ class Upload:
             except PlatformRefusal as refusal:
                 if refusal.kind is not Refusal.REJECTED or not is_resumed:
                     raise
-                self._begin(mark)  # the session has run out
+                self._begin(mark)  # the session has expired
                 self._send()
         self._end(content.message)
         video_id: str = checkpoint.get("session")["video_id"]
@@ -64,11 +65,11 @@ class Upload:
 
     def _begin(self, mark: str) -> None:
         answer = self._ask(upload_phase="start", file_size=self._source.length_bytes)
-        session = {"id": _text(answer, "upload_session_id"), "video_id": _text(answer, "video_id")}
+        session = {"id": required(answer, "upload_session_id"), "video_id": required(answer, "video_id")}
         self._checkpoint.save(content=mark, session=session, next=self._next(answer), is_ending=None)
 
     def _send(self) -> None:
-        """All that Facebook does not have; again from where it says that it is, after a break."""
+        """Sends what Facebook does not have; after a break, from where Facebook says."""
         start, end = self._checkpoint.get("next")
         breaks = 0
         while start < end:
@@ -89,7 +90,7 @@ class Upload:
             self._checkpoint.save(next=[start, end])
 
     def _sent_from(self, start: int, end: int) -> list[int]:
-        """Sends piece after piece; where it ended, which is not behind where it began."""
+        """Sends piece after piece and returns the next piece, which may be the same as before."""
         with self._source.open() as chunks:
             pieces = Pieces(chunks)
             pieces.skip(start)
@@ -101,7 +102,7 @@ class Upload:
                     start_offset=start,
                 )
                 sent, (start, end) = end, self._next(answer)
-                if start != sent:  # it did not take the piece, or not all of it
+                if start != sent:  # Facebook did not accept the whole piece
                     break
                 self._checkpoint.save(next=[start, end])
         return [start, end]
@@ -109,9 +110,9 @@ class Upload:
     def _end(self, message: str) -> None:
         was_ending = bool(self._checkpoint.get("is_ending"))
         self._checkpoint.save(is_ending=True)
-        words = {"upload_phase": "finish", "upload_session_id": self._session_id, "description": message}
+        fields = {"upload_phase": "finish", "upload_session_id": self._session_id, "description": message}
         try:
-            self._graph.finish(self._account, self._account.remote_account_id, "videos", **words)
+            self._graph.finish(self._account, self._account.remote_account_id, "videos", **fields)
         except PlatformRefusal as refusal:
             if was_ending and refusal.kind is Refusal.REJECTED:
                 raise OutcomeUnknown("an earlier call may have ended the upload") from refusal
@@ -149,9 +150,3 @@ class Upload:
         if not 0 <= start <= end <= self._source.length_bytes:
             raise transient("STRANGE_OFFSETS", "The platform asks for a piece that is not in the file.")
         return [start, end]
-
-
-def _text(answer: Answer, name: str) -> str:
-    if not answer.get(name):
-        raise transient("NO_ID", f"The platform's answer names no {name}.")
-    return str(answer[name])

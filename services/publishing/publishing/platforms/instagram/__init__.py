@@ -1,1 +1,1 @@
-"""Instagram over the Graph API (platforms.md 3): publishing in `connector`, what is out in `reading`."""
+"""Instagram over the Graph API (platforms.md 3): `connector` publishes, `reading` reads comments and counts."""

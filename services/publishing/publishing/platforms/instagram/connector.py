@@ -1,19 +1,20 @@
-"""Instagram professional accounts over the Graph API (platforms.md 3). Comments and counts: `reading`.
+"""Instagram professional accounts over the Graph API (platforms.md 3). Comments and counts are in `reading`.
 
-Everything is staged in a container first, and a container is published at most once, by Instagram's own rule: its id
-is stored before, and an attempt that comes after takes the same container again.
+Everything is staged in a container first, which Instagram publishes at most once. Its id is stored before that,
+and a later attempt uses the same container.
 """
 
 import re
 from collections.abc import Collection
-from datetime import datetime
 
+from publishing.platforms.answers import Answer, iso_time
 from publishing.platforms.base import (
     Account,
     Checkpoint,
     Content,
     MediaSource,
     NotPublished,
+    OpenAttempt,
     Outcome,
     OutcomeUnknown,
     PlatformRefusal,
@@ -22,24 +23,24 @@ from publishing.platforms.base import (
     StillUnknown,
     guessed,
 )
+from publishing.platforms.http_client import poll, transient
 from publishing.platforms.instagram.reading import InstagramReading
-from publishing.platforms.likeness import fingerprint, same_text, window_start
 from publishing.platforms.meta.errors import MISSING, kind_of
-from publishing.platforms.meta.graph import Answer, graph_time, is_within
-from publishing.platforms.wire import poll
+from publishing.platforms.meta.graph import is_within
+from publishing.platforms.post_matching import fingerprint, same_text, window_start
 
-_TOLD_OF_A_POST = "id,permalink,timestamp"
+_POST_FIELDS = "id,permalink,timestamp"
 #: Subcode in a failed container's status text: "Error: Media upload has failed with error code 2207082".
 _SUBCODE = re.compile(r"\b(22\d{5})\b")
-#: A container that Instagram does not know, or no longer.
+#: Codes of a container that Instagram does not know, or no longer.
 _UNKNOWN_CONTAINER = (MISSING, "24/2207008")
-#: Reels settings that are handed on as they are.
+#: Settings of a Reel that are passed on unchanged.
 _REEL_SETTINGS = ("cover_url", "thumb_offset", "share_to_feed")
 
 
 class InstagramConnector(InstagramReading):
-    """Publishing. Checkpoint values: `content`, and of it `children` (of a carousel that has no container yet) or
-    `container_id`. Children alone: nothing was published."""
+    """Publishing. Checkpoint values: `content` with `children` (a carousel without a container yet: nothing was
+    published) or `container_id`."""
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
         if not content.media:
@@ -56,46 +57,26 @@ class InstagramConnector(InstagramReading):
             raise _unfinished(status, text)
         return self._publish_container(account, container_id)
 
-    def look_up(
-        self,
-        account: Account,
-        content: Content,
-        checkpoint: Checkpoint,
-        *,
-        began_at: datetime,
-        known_remote_ids: Collection[str] = (),
-    ) -> Outcome:
-        container_id = checkpoint.get("container_id")
+    def look_up(self, attempt: OpenAttempt) -> Outcome:
+        container_id = attempt.checkpoint.get("container_id")
         if not container_id:
-            # The id is stored before anything is published: nothing was.
+            # The id is stored before the container is published: it never was.
             return NotPublished(settled=True)
-        status, _ = self._status(account, container_id)
+        status, _ = self._status(attempt.account, container_id)
         if status == "MISSING":
-            # Instagram no longer tells what became of the container: all that is left is to look for its post.
-            return self.search(
-                account, content, began_at=began_at, ended_at=began_at, known_remote_ids=known_remote_ids
-            )
+            # Instagram no longer tells the container's outcome: all that is left is to look for its post.
+            return self.search(attempt)
         if status != "PUBLISHED":
             return NotPublished(settled=status in ("ERROR", "EXPIRED"))
-        candidates = self._candidates(account, (_media_type(content),), began_at, known_remote_ids)
-        same = [row for row in candidates if same_text(content.message, row.get("caption"))]
+        candidates, same = self._candidates(attempt, (_media_type(attempt.content),))
         if same:
             return _guessed(same)
-        # It is out for certain: the only new one of its kind is it, whatever became of its caption.
+        # The container is certainly published: the only new post of its kind is it, even with another caption.
         return _guessed(candidates, by_text=False) if len(candidates) == 1 else StillUnknown()
 
-    def search(
-        self,
-        account: Account,
-        content: Content,
-        *,
-        began_at: datetime,
-        ended_at: datetime,
-        known_remote_ids: Collection[str] = (),
-    ) -> Outcome:
-        kinds = ("CAROUSEL_ALBUM",) if len(content.media) > 1 else ("IMAGE", "VIDEO")
-        candidates = self._candidates(account, kinds, began_at, known_remote_ids)
-        same = [row for row in candidates if same_text(content.message, row.get("caption"))]
+    def search(self, attempt: OpenAttempt) -> Outcome:
+        kinds = ("CAROUSEL_ALBUM",) if len(attempt.content.media) > 1 else ("IMAGE", "VIDEO")
+        _, same = self._candidates(attempt, kinds)
         return _guessed(same) if same else NotPublished(settled=False)
 
     def _publish_container(self, account: Account, container_id: str) -> Published:
@@ -109,7 +90,7 @@ class InstagramConnector(InstagramReading):
         return self._described(account, str(answer["id"]))
 
     def _container(self, account: Account, content: Content, checkpoint: Checkpoint) -> str:
-        """The container of an earlier attempt at the same content, else a new one; its id is stored."""
+        """Returns the container of an earlier attempt at the same content, else a new one; its id is stored."""
         mark = fingerprint(content)
         container_id: str | None = checkpoint.get("container_id")
         if container_id and checkpoint.get("content") == mark:
@@ -133,8 +114,8 @@ class InstagramConnector(InstagramReading):
         return self._stage(account, data)
 
     def _children(self, account: Account, content: Content, checkpoint: Checkpoint) -> list[str]:
-        """Those of an earlier attempt at the same content that Instagram still has, others anew; stored before they
-        are waited for: processing may take longer than an attempt."""
+        """Returns the children of an earlier attempt at the same content that Instagram still has, and new ones for the
+        rest. They are stored before we wait for them: processing may take longer than an attempt."""
         mark = fingerprint(content)
         earlier = checkpoint.get("children") if checkpoint.get("content") == mark else None
         children = [
@@ -150,11 +131,11 @@ class InstagramConnector(InstagramReading):
         return self._graph.stage(account, account.remote_account_id, "media", data)
 
     def _processed(self, account: Account, container_id: str) -> tuple[str, str]:
-        """Status and its text when Instagram is done; empty when the time is over before."""
+        """Waits for Instagram and returns the status and its text; both are empty if the time is over before."""
         return poll(self._settings, lambda: self._end_of_processing(account, container_id)) or ("", "")
 
     def _end_of_processing(self, account: Account, container_id: str) -> tuple[str, str] | None:
-        """Status and its text; None while Instagram is at work, or cannot be asked just now."""
+        """Returns status and text; None while Instagram is processing or cannot be asked."""
         try:
             status, text = self._status(account, container_id)
         except PlatformRefusal as refusal:
@@ -178,49 +159,46 @@ class InstagramConnector(InstagramReading):
         except PlatformRefusal:
             return False
 
-    def _candidates(
-        self, account: Account, kinds: Collection[str], began_at: datetime, known: Collection[str]
-    ) -> list[Answer]:
-        """Posts of these kinds made since then that belong to nobody, newest first."""
-        start = window_start(began_at)
+    def _candidates(self, attempt: OpenAttempt, kinds: Collection[str]) -> tuple[list[Answer], list[Answer]]:
+        """Returns the account's new posts of these kinds that belong to no other attempt, newest first; and those of
+        them with the attempt's caption."""
+        start = window_start(attempt.began_at)
         found = []
-        fields = f"{_TOLD_OF_A_POST},caption,media_type"
+        account, fields = attempt.account, f"{_POST_FIELDS},caption,media_type"
         for row in self._graph.rows(account, account.remote_account_id, "media", fields=fields):
             if not is_within(row, "timestamp", start):
                 break
-            if row.get("id") not in known and row.get("media_type") in kinds:
+            if row.get("id") not in attempt.known_remote_ids and row.get("media_type") in kinds:
                 found.append(row)
-        return found
+        return found, [row for row in found if same_text(attempt.content.message, row.get("caption"))]
 
     def _described(self, account: Account, remote_id: str) -> Published:
-        """What can be told of a post; that it is out is certain already, so that nothing here may fail."""
+        """Reads a post's details. The post is certainly out, so a failure here is ignored."""
         try:
-            return _published(
-                {**self._graph.read(account, remote_id, fields=_TOLD_OF_A_POST), "id": remote_id}
-            )
+            return _published({**self._graph.read(account, remote_id, fields=_POST_FIELDS), "id": remote_id})
         except PlatformRefusal:
             return Published(remote_id)
 
 
 def _published(media: Answer) -> Published:
-    return Published(str(media["id"]), media.get("permalink"), graph_time(media.get("timestamp")))
+    return Published(str(media["id"]), media.get("permalink"), iso_time(media.get("timestamp")))
 
 
 def _guessed(alike: list[Answer], by_text: bool = True) -> Published:
-    """The oldest of posts that look like this one: Instagram does not tell which container a post came from."""
+    """Returns the oldest of these posts as a guess: Instagram does not tell which container a post came from."""
     return guessed(map(_published, reversed(alike)), by_text=by_text)
 
 
 def _unfinished(status: str, text: str) -> PlatformRefusal:
-    """A container that is not ready: failed, expired, lost or still being processed."""
+    """Returns the refusal for a container that is not ready: failed, expired, lost or in processing."""
     if status == "ERROR":
         found = _SUBCODE.search(text)
         code = found.group() if found else "CONTAINER_ERROR"
         kind = kind_of(-1, int(code)) if found else Refusal.REJECTED
         return PlatformRefusal(kind, code, text or "Instagram could not process the media.")
     if status in ("EXPIRED", "MISSING"):
-        return PlatformRefusal(Refusal.TRANSIENT, f"CONTAINER_{status}", "The prepared post has lapsed.")
-    return PlatformRefusal(Refusal.TRANSIENT, "NOT_READY", "Instagram is still processing the media.")
+        return transient(f"CONTAINER_{status}", "The prepared post has expired at Instagram.")
+    return transient("NOT_READY", "Instagram is still processing the media.")
 
 
 def _media_type(content: Content) -> str:

@@ -1,7 +1,8 @@
 """Instagram's login: professional accounts, reached through the page they belong to, with the page's token."""
 
+from publishing.platforms.answers import Answer
 from publishing.platforms.base import Profile
-from publishing.platforms.meta.graph import Answer
+from publishing.platforms.instagram.reading import profile_of
 from publishing.platforms.meta.login import MetaLogin
 
 
@@ -15,10 +16,4 @@ class InstagramLogin(MetaLogin):
         account = page.get("instagram_business_account")
         if not isinstance(account, dict) or not account.get("id"):
             return None
-        profile = Profile(
-            name=str(account.get("name") or account.get("username") or ""),
-            username=account.get("username"),
-            followers=int(account.get("followers_count") or 0),
-            picture=account.get("profile_picture_url"),
-        )
-        return str(account["id"]), profile
+        return str(account["id"]), profile_of(account)

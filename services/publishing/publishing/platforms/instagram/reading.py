@@ -1,144 +1,84 @@
-"""Instagram: comments, counts and the account itself (platforms.md 3). What makes a post is in `connector`."""
+"""Instagram: comments, counts and the account itself (platforms.md 3). Posts are made in `connector`."""
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from chassis.cursor import decode_cursor, encode_cursor
-from contracts.errors import invalid
+from publishing.platforms.answers import Answer, iso_time
 from publishing.platforms.base import (
     Account,
     CommentPage,
+    CommentQuery,
     Connector,
     Counts,
+    OpenComment,
     PlatformRefusal,
     Profile,
     RemoteComment,
-    RemoteReply,
 )
-from publishing.platforms.likeness import same_text, window_start
-from publishing.platforms.lists import listing_ends, threads_read
-from publishing.platforms.meta.graph import Answer, Graph, graph_time, is_within, next_cursor, rows_of
+from publishing.platforms.comment_threads import Place, ThreadList, Threads, comment_page
+from publishing.platforms.meta.graph import Graph, next_cursor, rows_of
 from publishing.platforms.meta.settings import MetaSettings
+from publishing.platforms.post_matching import own_comment
 
 _REPLY = "id,text,timestamp,username,from"
 _COMMENT = f"{_REPLY},replies{{{_REPLY}}}"
 #: Instagram's own largest page of comments (platforms.md 3).
 _COMMENTS_PER_PAGE = 50
-_SIZES = frozenset(str(size) for size in range(1, _COMMENTS_PER_PAGE + 1))
-#: Whom Instagram does not name to us.
-_SOMEBODY = "Instagram user"
+#: The name of authors whom Instagram does not name.
+_UNNAMED = "Instagram user"
 
 
 class InstagramReading(Connector):
-    """The half of the connector that deals with posts which are out."""
+    """The half of the connector that works on published posts."""
 
     def __init__(self, settings: MetaSettings) -> None:
         self._settings = settings
         self._graph = Graph(settings.instagram_url, settings)
 
-    def comment(self, account: Account, remote_id: str, text: str) -> RemoteReply:
-        # Never with `fields`: that fails after the comment is there (platforms.md 3).
-        answer = self._graph.create(account, remote_id, "comments", {"message": text})
-        return RemoteReply(str(answer["id"]), remote_id)
+    def comment(self, account: Account, remote_id: str, text: str) -> str:
+        # Never with `fields`: that fails after the comment was made (platforms.md 3).
+        return str(self._graph.create(account, remote_id, "comments", {"message": text})["id"])
 
-    def reply(self, account: Account, comment_id: str, text: str) -> RemoteReply:
-        answer = self._graph.create(account, comment_id, "replies", {"message": text})
-        return RemoteReply(str(answer["id"]), comment_id)
+    def reply(self, account: Account, comment_id: str, text: str) -> str:
+        return str(self._graph.create(account, comment_id, "replies", {"message": text})["id"])
 
-    def find_comment(
-        self,
-        account: Account,
-        remote_id: str,
-        text: str,
-        *,
-        began_at: datetime,
-        known_ids: Collection[str] = (),
-    ) -> RemoteReply | None:
-        rows = self._graph.rows(account, remote_id, "comments", fields=_REPLY)
-        return self._own(account, remote_id, rows, text, began_at, known_ids)
+    def find_comment(self, comment: OpenComment) -> str | None:
+        return self._find_own(comment, comment.parent_id, "comments")
 
-    def find_reply(
-        self,
-        account: Account,
-        comment_id: str,
-        text: str,
-        *,
-        began_at: datetime,
-        known_ids: Collection[str] = (),
-    ) -> RemoteReply | None:
-        # An answer to a reply lands under the comment that began the thread.
-        first_id = str(
-            self._graph.read(account, comment_id, fields="id,parent_id").get("parent_id") or comment_id
+    def find_reply(self, reply: OpenComment) -> str | None:
+        # An answer to a reply is placed under the first comment of the thread.
+        row = self._graph.read(reply.account, reply.parent_id, fields="id,parent_id")
+        return self._find_own(reply, str(row.get("parent_id") or reply.parent_id), "replies")
+
+    def _find_own(self, sent: OpenComment, node: str, edge: str) -> str | None:
+        rows = self._graph.rows(sent.account, node, edge, fields=_REPLY)
+        own_id = sent.account.remote_account_id
+        # A comment without an author may be ours.
+        return own_comment(
+            sent, (replace(one, author_id=one.author_id or own_id) for one in map(_comment, rows))
         )
-        rows = self._graph.rows(account, first_id, "replies", fields=_REPLY)
-        return self._own(account, comment_id, rows, text, began_at, known_ids)
 
-    def _own(
-        self,
-        account: Account,
-        parent_id: str,
-        rows: Iterable[Answer],
-        text: str,
-        began_at: datetime,
-        known_ids: Collection[str],
-    ) -> RemoteReply | None:
-        """The newest comment of our own that fits. `from` is there for our own ones at least."""
-        start = window_start(began_at)
-        for row in rows:
-            author_id = (row.get("from") or {}).get("id", account.remote_account_id)
-            if (
-                author_id == account.remote_account_id
-                and row["id"] not in known_ids
-                and is_within(row, "timestamp", start)
-                and same_text(text, row.get("text"))
-            ):
-                return RemoteReply(str(row["id"]), parent_id, graph_time(row.get("timestamp")))
-        return None
+    def list_comments(self, account: Account, query: CommentQuery) -> CommentPage:
+        def page(place: Place, fields: str = _COMMENT) -> tuple[list[Answer], str | None]:
+            after = place.token or None
+            answer = self._graph.read(
+                account, query.remote_id, "comments", fields=fields, limit=place.size, after=after
+            )
+            return rows_of(answer), next_cursor(answer)
 
-    def list_comments(
-        self,
-        account: Account,
-        remote_id: str,
-        *,
-        since: datetime | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-    ) -> CommentPage:
-        """Instagram counts first comments alone, and has no `since`: both are mended here.
-
-        A page of Instagram's that holds more, replies included, is read again from where the last answer ended.
-        """
-        until = listing_ends()
-        place = _Place.of(cursor) if cursor else _Place(size=min(limit, _COMMENTS_PER_PAGE))
-        answer = self._page(account, remote_id, place, _COMMENT)
-        rows = rows_of(answer)
-        threads = threads_read(rows, lambda row: self._replies(account, row, until))
-        if is_cut := len(threads) < len(rows):
-            place = replace(place, size=len(threads))
-        comments = [one for row, replies in threads if row.get("id") for one in _thread(row, replies)]
-        comments.sort(key=_order, reverse=True)
-        wanted = [
-            one
-            for one in comments
-            if (since is None or one.created_at > since) and (not place.shown or _order(one) < place.shown)
-        ]
-        if len(wanted) > limit:
-            rest = replace(place, shown=_order(wanted[limit - 1]))
-            return CommentPage(tuple(wanted[:limit]), rest.cursor)
-        if is_cut:  # what comes behind so many, Instagram alone knows
-            answer = self._page(account, remote_id, place, "id")
-        after = next_cursor(answer)
-        following = _Place(after=after, size=min(limit, _COMMENTS_PER_PAGE)).cursor if after else None
-        return CommentPage(tuple(wanted), following)
-
-    def _page(self, account: Account, remote_id: str, place: "_Place", fields: str) -> Answer:
-        return self._graph.read(
-            account, remote_id, "comments", fields=fields, limit=place.size, after=place.after or None
+        threads = ThreadList(
+            largest=_COMMENTS_PER_PAGE,
+            page=page,
+            # Only Instagram knows what follows a shorter page.
+            next_token=lambda place: page(place, "id")[1],
+            replies=lambda row, until: self._replies(account, row, until),
+            comments=_comments,
         )
+        return comment_page(query, threads)
 
     def _replies(self, account: Account, row: Answer, until: float) -> Iterable[Answer]:
-        """A comment's replies; where the list leaves some out, they are asked for."""
+        """Returns a comment's replies; asks for those that the list left out."""
         replies = row.get("replies") or {}
         if row.get("id") and (replies.get("paging") or {}).get("next"):
             return self._graph.rows(account, str(row["id"]), "replies", until=until, fields=_REPLY)
@@ -146,7 +86,7 @@ class InstagramReading(Connector):
 
     def read_comment(self, account: Account, comment_id: str) -> RemoteComment:
         row = self._graph.read(account, comment_id, fields=f"{_REPLY},parent_id")
-        return _comment(row, row.get("parent_id"), 0)
+        return _comment(row, row.get("parent_id"))
 
     def subscribe(self, account: Account) -> None:
         self._graph.ask(account, account.remote_account_id, "subscribed_apps", subscribed_fields="comments")
@@ -158,11 +98,11 @@ class InstagramReading(Connector):
             comments=int(media.get("comments_count") or 0),
             shares=self._shares(account, remote_id),
             permalink=media.get("permalink"),
-            published_at=graph_time(media.get("timestamp")),
+            published_at=iso_time(media.get("timestamp")),
         )
 
     def _shares(self, account: Account, remote_id: str) -> int | None:
-        """Told by insights alone, which not every post and token has."""
+        """Reads shares from insights, which not every post and token has."""
         try:
             answer = self._graph.read(account, remote_id, "insights", metric="shares")
             return int(rows_of(answer)[0]["values"][0]["value"])
@@ -173,54 +113,33 @@ class InstagramReading(Connector):
         user = self._graph.read(
             account, account.remote_account_id, fields="username,name,profile_picture_url,followers_count"
         )
-        return Profile(
-            name=str(user.get("name") or user.get("username") or ""),
-            username=user.get("username"),
-            followers=int(user.get("followers_count") or 0),
-            picture=user.get("profile_picture_url"),
-        )
+        return profile_of(user)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a list of comments goes on: a page of Instagram's, and what of it was shown already."""
-
-    after: str = ""
-    size: int = _COMMENTS_PER_PAGE
-    #: `_order` of the last one shown; empty: none of this page was.
-    shown: tuple[str, ...] = ()
-
-    @property
-    def cursor(self) -> str:
-        return encode_cursor(self.after, str(self.size), *(self.shown or ("", "")))
-
-    @classmethod
-    def of(cls, cursor: str) -> "_Place":
-        """Raises ApiError VALIDATION_ERROR for one we did not make."""
-        after, size, *shown = decode_cursor(cursor, 4)
-        if size not in _SIZES:
-            raise invalid("cursor", "is not a cursor of this list")
-        return cls(after, int(size), tuple(shown) if shown[0] else ())
+def profile_of(user: Answer) -> Profile:
+    """Returns the profile in an account's fields."""
+    return Profile(
+        name=str(user.get("name") or user.get("username") or ""),
+        username=user.get("username"),
+        followers=int(user.get("followers_count") or 0),
+        picture=user.get("profile_picture_url"),
+    )
 
 
-def _order(comment: RemoteComment) -> tuple[str, str]:
-    """What comments are sorted by, as text, so that a cursor can hold it."""
-    return comment.created_at.astimezone(UTC).isoformat(timespec="milliseconds"), comment.id
+def _comments(threads: Threads) -> Iterable[RemoteComment]:
+    for row, replies in threads:
+        if row.get("id"):
+            yield replace(_comment(row), reply_count=len(replies))
+            yield from (_comment(reply, str(row["id"])) for reply in replies if reply.get("id"))
 
 
-def _thread(row: Answer, replies: Sequence[Answer]) -> list[RemoteComment]:
-    first = _comment(row, None, len(replies))
-    return [first, *(_comment(reply, first.id, 0) for reply in replies if reply.get("id"))]
-
-
-def _comment(row: Answer, parent_id: str | None, reply_count: int) -> RemoteComment:
+def _comment(row: Answer, parent_id: str | None = None) -> RemoteComment:
     author = row.get("from") or {}
     return RemoteComment(
         id=str(row["id"]),
         text=str(row.get("text") or ""),
         author_id=str(author.get("id") or ""),
-        author_name=str(row.get("username") or author.get("username") or _SOMEBODY),
-        created_at=graph_time(row.get("timestamp")) or datetime.now(UTC),
-        reply_count=reply_count,
+        author_name=str(row.get("username") or author.get("username") or _UNNAMED),
+        created_at=iso_time(row.get("timestamp")) or datetime.now(UTC),
         parent_id=parent_id,
     )

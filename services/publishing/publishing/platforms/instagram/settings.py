@@ -1,18 +1,18 @@
-"""What a caption and `instagram_settings` of a post may say. Where Instagram is reached is `meta.settings`."""
+"""Checks caption and `instagram_settings` of a post. Instagram's addresses are in `meta.settings`."""
 
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from contracts.errors import ApiError, invalid
-from publishing.platforms.typed import url_complaints
+from publishing.platforms.post_settings import url_errors
 
 #: platforms.md 3.
 _HASHTAGS, _MENTIONS, _ALT_TEXT_CHARACTERS = 30, 20, 1_000
 
 
 def check_text(message: str, settings: Mapping[str, Any]) -> list[ApiError]:
-    """What Instagram would not take of a caption, but for its length."""
+    """Returns what Instagram would refuse of a caption, except its length."""
     counts = (("hashtags", r"#\w", _HASHTAGS), ("mentions", r"(?<!\w)@\w", _MENTIONS))
     return [
         invalid("message", f"instagram takes at most {limit} {what}")
@@ -22,7 +22,7 @@ def check_text(message: str, settings: Mapping[str, Any]) -> list[ApiError]:
 
 
 def check_settings(settings: Mapping[str, Any], has_media: bool) -> list[ApiError]:
-    """What Instagram would not take. What is not named here is handed to nobody and may be anything."""
+    """Returns what Instagram would refuse. Unknown settings are ignored and not sent."""
     rules: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         "share_to_feed": (lambda value: isinstance(value, bool), "must be true or false"),
         "thumb_offset": (
@@ -40,5 +40,5 @@ def check_settings(settings: Mapping[str, Any], has_media: bool) -> list[ApiErro
         if settings.get(name) is not None and not is_good(settings[name])
     ]
     if settings.get("cover_url") is not None:
-        found += url_complaints("instagram_settings.cover_url", settings["cover_url"])
+        found += url_errors("instagram_settings.cover_url", settings["cover_url"])
     return found

@@ -1,1 +1,1 @@
-"""LinkedIn over its versioned REST API (platforms.md 4): publishing in `connector`, the rest in `reading`."""
+"""LinkedIn over its versioned REST API (platforms.md 4): `connector` publishes, `reading` reads comments and counts."""

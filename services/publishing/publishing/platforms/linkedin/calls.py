@@ -1,82 +1,77 @@
-"""Calling LinkedIn's REST API: what an answer, an error or none says about the outcome."""
+"""Calls to LinkedIn's REST API, and what an answer, an error or none says about the outcome."""
 
 import json
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
+from publishing.platforms.answers import Answer, objects
 from publishing.platforms.base import Account, OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.http_client import HttpClient, Response, SizedBody, bearer, transient, unrecognised
 from publishing.platforms.linkedin.errors import REVOKED, codes_of, is_error, refusal_from
 from publishing.platforms.linkedin.settings import LinkedInSettings
-from publishing.platforms.lists import pages_read
+from publishing.platforms.lists import page_numbers
 from publishing.platforms.pinning import is_pinned
-from publishing.platforms.wire import Reply, SizedBody, Wire, strange, transient
 
-Answer = dict[str, Any]
-
-#: Rows a look-up reads at most: LinkedIn takes some 100 posts a day.
+#: Pages of 100 rows that a look-up reads at most: LinkedIn takes about 100 posts a day.
 _PAGES_READ = 5
 _ROWS_PER_PAGE = 100
 
 
 class Calls:
-    """Every method raises PlatformRefusal; `create` alone raises OutcomeUnknown."""
+    """Every method raises PlatformRefusal; only `create` raises OutcomeUnknown."""
 
     def __init__(self, settings: LinkedInSettings) -> None:
         self._settings = settings
         self._url = settings.api_url.rstrip("/")
-        self._wire = Wire(
-            connect_timeout_seconds=settings.connect_timeout_seconds,
-            read_timeout_seconds=settings.read_timeout_seconds,
-        )
+        self._http = HttpClient(settings)
 
     def read(self, account: Account, path: str, *, method: str = "GET", **params: Any) -> Answer:
-        """GET: may be repeated at will. `path` begins below /rest, or is `v2/…`. `method`: Rest.li's own name of it."""
+        """GET, repeatable. `path` begins below /rest, or is `v2/…`. `method`: Rest.li's name of the call."""
         query = {name: value for name, value in params.items() if value is not None}
         more = {} if method == "GET" else {"X-RestLi-Method": method}
         body = self._call("GET", account, path, query, headers=more).body
         if not isinstance(body, dict):
-            raise transient("NO_BODY", "The platform's answer says nothing.")
+            raise transient("NO_BODY", "The platform's answer is empty.")
         return body
 
     def rows(
         self, account: Account, path: str, *, until: float | None = None, **params: Any
     ) -> Iterator[Answer]:
-        """All rows of a list. Raises PlatformRefusal too when it does not end within reason, or by `until`."""
-        for page in pages_read(_PAGES_READ, until):
+        """Yields all rows of a list. Raises PlatformRefusal if it is too long, or not read by `until`."""
+        for page in page_numbers(_PAGES_READ, until):
             answer = self.read(account, path, start=page * _ROWS_PER_PAGE, count=_ROWS_PER_PAGE, **params)
-            rows = rows_of(answer)
+            rows = objects(answer.get("elements"))
             yield from rows
             if len(rows) < _ROWS_PER_PAGE:
                 return
 
     def act(self, account: Account, path: str, action: str, **request: Any) -> Answer:
-        """An action on something nobody sees yet, so that it may be repeated; what is in its answer's `value`."""
-        reply = self._call("POST", account, path, {"action": action}, {f"{action}Request": request})
-        value = reply.body.get("value") if isinstance(reply.body, dict) else None
+        """Runs an action on something invisible, so it may be repeated; returns the `value` of its answer."""
+        response = self._call("POST", account, path, {"action": action}, {f"{action}Request": request})
+        value = response.body.get("value") if isinstance(response.body, dict) else None
         return value if isinstance(value, dict) else {}
 
     def create(self, account: Account, path: str, data: Answer) -> tuple[str, Answer]:
-        """POST of something visible: sent once; (`x-restli-id`, the body, which is empty for a post)."""
-        reply = self._call("POST", account, path, {}, data, visible=True)
-        made_id = reply.headers.get("x-restli-id") or reply.headers.get("x-linkedin-id")
+        """POST of something visible, sent once. Returns `x-restli-id` and the body, which is empty for a post."""
+        response = self._call("POST", account, path, {}, data, visible=True)
+        made_id = response.headers.get("x-restli-id") or response.headers.get("x-linkedin-id")
         if not made_id:
             raise OutcomeUnknown("The platform's answer names no id.")
-        return unquote(made_id), reply.body if isinstance(reply.body, dict) else {}
+        return unquote(made_id), response.body if isinstance(response.body, dict) else {}
 
     def put(self, account: Account, url: str, body: SizedBody, *, with_token: bool) -> str:
-        """A file or part of it to the address LinkedIn gave; the part's ETag without its quotes."""
+        """Sends a file or a part to the address LinkedIn gave; returns its ETag without quotes."""
         if not is_pinned(url, self._url, self._settings.upload_hosts):
             raise PlatformRefusal(
                 Refusal.REJECTED, "STRANGE_HOST", "LinkedIn names an upload host that is not its own."
             )
-        headers = {"Authorization": f"Bearer {account.access_token}"} if with_token else {}
-        reply = self._wire.send("PUT", url, headers=headers, body=body)
-        if not reply.is_good:
-            raise self._refused(reply) if is_error(reply.body) else _refused_part(reply)
-        return str(reply.headers.get("ETag") or "").strip('"')
+        headers = bearer(account) if with_token else {}
+        response = self._http.send("PUT", url, headers=headers, body=body)
+        if not response.is_good:
+            raise self._refused(response) if is_error(response.body) else _refused_part(response)
+        return str(response.headers.get("ETag") or "").strip('"')
 
     def _call(
         self,
@@ -88,50 +83,39 @@ class Calls:
         *,
         headers: dict[str, str] | None = None,
         visible: bool = False,
-    ) -> Reply:
+    ) -> Response:
         url = f"{self._url}/{path if path.startswith('v2/') else f'rest/{path}'}"
         sent = {
-            "Authorization": f"Bearer {account.access_token}",
+            **bearer(account),
             "LinkedIn-Version": self._settings.version,
             "X-Restli-Protocol-Version": "2.0.0",
             "Content-Type": "application/json",
         } | (headers or {})
         body = None if data is None else json.dumps(data).encode()
         url = f"{url}?{urlencode(query)}" if query else url
-        reply = self._wire.send(method, url, headers=sent, body=body, visible=visible)
-        if reply.status == 401 and str(REVOKED) in codes_of(reply.body):
-            # Said of a token that is too new as well; whatever was asked has not been done.
+        response = self._http.send(method, url, headers=sent, body=body, visible=visible)
+        if response.status == 401 and str(REVOKED) in codes_of(response.body):
+            # Also sent for a token that is too new; the call was not executed.
             time.sleep(self._settings.revoked_wait_seconds)
-            reply = self._wire.send(method, url, headers=sent, body=body, visible=visible)
-        if reply.is_good:
-            return reply
-        if not is_error(reply.body):
-            raise strange(reply, visible)
-        if visible and reply.status >= 500:
-            raise OutcomeUnknown(f"HTTP {reply.status}: {reply.body.get('message')}")
-        raise self._refused(reply)
+            response = self._http.send(method, url, headers=sent, body=body, visible=visible)
+        if response.is_good:
+            return response
+        if not is_error(response.body):
+            raise unrecognised(response, visible)
+        if visible and response.status >= 500:
+            raise OutcomeUnknown(f"HTTP {response.status}: {response.body.get('message')}")
+        raise self._refused(response)
 
-    def _refused(self, reply: Reply) -> PlatformRefusal:
-        return refusal_from(reply.body, reply.status, reply.headers, self._settings.version)
+    def _refused(self, response: Response) -> PlatformRefusal:
+        return refusal_from(response.body, response.status, response.headers, self._settings.version)
 
 
-def _refused_part(reply: Reply) -> PlatformRefusal:
-    """A part that was not taken, told by the status alone: the address may have lapsed."""
-    kind = Refusal.TRANSIENT if reply.status >= 500 or reply.status in (408, 429) else Refusal.REJECTED
-    return PlatformRefusal(kind, f"HTTP_{reply.status}", "LinkedIn did not take the file.")
+def _refused_part(response: Response) -> PlatformRefusal:
+    """Returns the refusal of a part, of which only the status is known: the address may have expired."""
+    kind = Refusal.TRANSIENT if response.status >= 500 or response.status in (408, 429) else Refusal.REJECTED
+    return PlatformRefusal(kind, f"HTTP_{response.status}", "LinkedIn did not take the file.")
 
 
 def in_path(urn: str) -> str:
-    """A URN as a part of an address."""
+    """Returns a URN encoded for an address."""
     return quote(urn, safe="")
-
-
-def rows_of(answer: Answer) -> list[Answer]:
-    """The objects in a list's answer."""
-    rows = answer.get("elements")
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-
-
-def from_milliseconds(value: Any) -> datetime | None:
-    """LinkedIn's times; None for anything else."""
-    return datetime.fromtimestamp(value / 1000, UTC) if isinstance(value, int) and value > 0 else None

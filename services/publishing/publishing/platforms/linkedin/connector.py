@@ -1,15 +1,16 @@
-"""Publishing on LinkedIn. The time of the call is stored before it: without one nothing was ever sent."""
+"""Publishing on LinkedIn. The time of the call is stored before it: without one nothing was sent."""
 
 import time
-from collections.abc import Collection
 from datetime import UTC, datetime
 
-from publishing.platforms import typed
+from publishing.platforms import post_settings
+from publishing.platforms.answers import Answer, epoch_time
 from publishing.platforms.base import (
     Account,
     Checkpoint,
     Content,
     NotPublished,
+    OpenAttempt,
     Outcome,
     OutcomeUnknown,
     PlatformRefusal,
@@ -18,19 +19,19 @@ from publishing.platforms.base import (
     StillUnknown,
     guessed,
 )
-from publishing.platforms.likeness import fingerprint, same_text, window_start
-from publishing.platforms.linkedin.calls import Answer, from_milliseconds
+from publishing.platforms.http_client import poll
 from publishing.platforms.linkedin.errors import DUPLICATE, WAITING_UPLOAD, duplicate_of
-from publishing.platforms.linkedin.media import Uploads, uploads_of
+from publishing.platforms.linkedin.media import Uploads
 from publishing.platforms.linkedin.reading import LinkedInReading
 from publishing.platforms.linkedin.settings import LinkedInPostSettings, LinkedInSettings
 from publishing.platforms.linkedin.text import little_text, shown_text
-from publishing.platforms.wire import poll
+from publishing.platforms.post_matching import fingerprint, same_text, window_start
+from publishing.platforms.staged_files import uploads_in
 
 
 class LinkedInConnector(LinkedInReading):
-    """Checkpoint values: `content`, `media` (see `Uploads`), `sent_at` (seconds since 1970 of the first call) and
-    `duplicate_of` (the post that LinkedIn took a later call's for)."""
+    """Checkpoint values: `content`, `media` (see `Uploads`), `sent_at` (of the first call, seconds since 1970) and
+    `duplicate_of` (the post of which LinkedIn called a later call a duplicate)."""
 
     def __init__(self, settings: LinkedInSettings) -> None:
         super().__init__(settings)
@@ -40,8 +41,8 @@ class LinkedInConnector(LinkedInReading):
         mark = fingerprint(content)
         if checkpoint.get("content") != mark:
             checkpoint.save(content=mark, media=None, sent_at=None, duplicate_of=None)
-        urns = self._uploads.ready_urns(account, content, checkpoint)
-        post = _post(account, content, urns, typed.read(LinkedInPostSettings, content.settings))
+        urns = [str(upload["urn"]) for upload in self._uploads.stage(account, content, checkpoint)]
+        post = _post(account, content, urns, post_settings.parse(LinkedInPostSettings, content.settings))
         sent_at = checkpoint.get("sent_at")
         checkpoint.save(sent_at=sent_at or time.time())
         try:
@@ -54,53 +55,31 @@ class LinkedInConnector(LinkedInReading):
             raise
         return Published(remote_id, _permalink(remote_id))
 
-    def look_up(
-        self,
-        account: Account,
-        content: Content,
-        checkpoint: Checkpoint,
-        *,
-        began_at: datetime,
-        known_remote_ids: Collection[str] = (),
-    ) -> Outcome:
-        sent_at, named = checkpoint.get("sent_at"), checkpoint.get("duplicate_of")
+    def look_up(self, attempt: OpenAttempt) -> Outcome:
+        checkpoint = attempt.checkpoint
+        sent_at, original = checkpoint.get("sent_at"), checkpoint.get("duplicate_of")
         if not sent_at:
             return NotPublished(settled=True)
-        if named and named not in known_remote_ids:
-            return guessed([Published(named, _permalink(named))])
-        since = min(began_at, datetime.fromtimestamp(sent_at, UTC))
-        urns = {str(upload["urn"]) for upload in uploads_of(checkpoint)}
-        return self._find(account, content, urns, since, known_remote_ids)
+        if original and original not in attempt.known_remote_ids:
+            return guessed([Published(original, _permalink(original))])
+        since = min(attempt.began_at, datetime.fromtimestamp(sent_at, UTC))
+        return self._find(attempt, since, {str(upload["urn"]) for upload in uploads_in(checkpoint)})
 
-    def search(
-        self,
-        account: Account,
-        content: Content,
-        *,
-        began_at: datetime,
-        ended_at: datetime,
-        known_remote_ids: Collection[str] = (),
-    ) -> Outcome:
-        return self._find(account, content, None, began_at, known_remote_ids)
+    def search(self, attempt: OpenAttempt) -> Outcome:
+        return self._find(attempt, attempt.began_at, None)
 
-    def _find(
-        self,
-        account: Account,
-        content: Content,
-        urns: set[str] | None,
-        since: datetime,
-        known: Collection[str],
-    ) -> Outcome:
-        """The post with these images or this film; where their urns are not known, the oldest that looks like it."""
+    def _find(self, attempt: OpenAttempt, since: datetime, urns: set[str] | None) -> Outcome:
+        """Finds the post with these images or this video; with unknown media (None), the oldest that looks like it."""
+        content = attempt.content
         try:
             ours = [
                 post
-                for post in self._own_posts(account, window_start(since))
-                if post.get("id") not in known and _is_like(post, content, urns)
+                for post in self._own_posts(attempt.account, window_start(since))
+                if post.get("id") not in attempt.known_remote_ids and _is_like(post, content, urns)
             ]
         except PlatformRefusal as refusal:
             if refusal.kind is Refusal.PERMISSION:
-                # A member's posts cannot be read (platforms.md 4), and what cannot be read is never sent again.
+                # A member's posts cannot be read (platforms.md 4), so the post is never sent again.
                 return StillUnknown()
             raise
         if not ours:
@@ -109,7 +88,7 @@ class LinkedInConnector(LinkedInReading):
         return found[0] if content.media and urns is not None else guessed(found)
 
     def _create(self, account: Account, post: Answer) -> str:
-        """The call; again after a while if all that LinkedIn lacks is the file. Raises OutcomeUnknown."""
+        """Sends the call, again after a while if LinkedIn only lacks the file. Raises OutcomeUnknown."""
         waiting: list[PlatformRefusal] = []
 
         def call() -> str | None:
@@ -152,14 +131,15 @@ def _post(account: Account, content: Content, urns: list[str], settings: LinkedI
         post["content"] = {"multiImage": {"images": images}}
     elif settings.article:
         article = settings.article
-        told = {"source": article.source, "title": article.title, "description": article.description}
-        post["content"] = {"article": {name: text for name, text in told.items() if text}}
+        fields = {"source": article.source, "title": article.title, "description": article.description}
+        post["content"] = {"article": {name: text for name, text in fields.items() if text}}
     return post
 
 
 def _published(post: Answer) -> Published:
     remote_id = str(post["id"])
-    return Published(remote_id, _permalink(remote_id), from_milliseconds(post.get("publishedAt")))
+    published_at = epoch_time(post.get("publishedAt"), per_second=1000)
+    return Published(remote_id, _permalink(remote_id), published_at)
 
 
 def _permalink(remote_id: str) -> str:
@@ -167,11 +147,11 @@ def _permalink(remote_id: str) -> str:
 
 
 def _is_like(post: Answer, content: Content, urns: set[str] | None) -> bool:
-    """Whether a post can be this content's: media prove it where their urns are known; else text and number agree."""
+    """Whether a post can have this content: known media must be equal, else text and number of media."""
     shown = post.get("content") or {}
     images = (shown.get("multiImage") or {}).get("images") or [shown.get("media") or {}]
     found = {str(image["id"]) for image in images if image.get("id")}
     if content.media and urns is not None:
         return found == urns
-    said = shown_text(str(post.get("commentary") or ""))
-    return len(found) == len(content.media) and same_text(content.message, said)
+    text = shown_text(str(post.get("commentary") or ""))
+    return len(found) == len(content.media) and same_text(content.message, text)

@@ -1,4 +1,4 @@
-"""What LinkedIn's refusals mean: its codes as tables, and how long it says to wait (platforms.md 4)."""
+"""What LinkedIn's errors mean: tables of its codes, and how long to wait (platforms.md 4)."""
 
 import re
 from collections.abc import Mapping
@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from publishing.platforms.base import PlatformRefusal, Refusal
-from publishing.platforms.wire import retry_after
+from publishing.platforms.http_client import retry_after
 
 DUPLICATE = "DUPLICATE_POST"
-#: The file of a post is not there yet, which is over soon.
+#: The post's file is not ready yet, for a short time.
 WAITING_UPLOAD = "MEDIA_ASSET_WAITING_UPLOAD"
-#: Of an upload that leads nowhere any more: a fresh one may.
+#: The upload has expired: a new one may work.
 LAPSED = ("EXPIRED_UPLOAD_URL", "UPDATING_ASSET_FAILED")
-#: serviceErrorCode of a token that is over; a new one may be called revoked for some seconds.
+#: serviceErrorCode of an invalid token; LinkedIn may call a new token revoked for some seconds.
 INVALID, REVOKED, TOO_OLD = 65600, 65601, 65602
 
 _CODES = {
@@ -23,7 +23,7 @@ _CODES = {
     **dict.fromkeys((WAITING_UPLOAD, *LAPSED), Refusal.TRANSIENT),
     **dict.fromkeys((DUPLICATE, "MEDIA_ASSET_PROCESSING_FAILED"), Refusal.REJECTED),
 }  # fmt: skip
-#: 401 that names no code of a token that is over cuts no page off.
+#: A 401 without the code of an invalid token does not disconnect a page.
 _STATUSES = {
     401: Refusal.PERMISSION,
     403: Refusal.PERMISSION,
@@ -35,7 +35,7 @@ _DUPLICATE_OF = re.compile(r"content is a duplicate of (urn:li:\w+:\d+)\.?", re.
 
 
 def codes_of(body: Any) -> list[str]:
-    """An error's codes, the most telling first; empty when it is not in LinkedIn's own words."""
+    """Returns an error's codes, the most specific first; none if the body is not an error of LinkedIn's."""
     if not isinstance(body, dict):
         return []
     details = body.get("errorDetails")
@@ -48,40 +48,38 @@ def codes_of(body: Any) -> list[str]:
 
 
 def is_error(body: Any) -> bool:
-    """Whether an answer is an error in LinkedIn's own words."""
+    """Whether a body is an error in LinkedIn's format."""
     return isinstance(body, dict) and "status" in body and ("message" in body or bool(codes_of(body)))
 
 
 def refusal_from(
     body: Mapping[str, Any], status: int, headers: Mapping[str, str], version: str
 ) -> PlatformRefusal:
-    """The refusal in an error."""
+    """Returns the refusal in an error."""
     codes = codes_of(body)
     message = str(body.get("message") or "LinkedIn gave no reason.")
     listed = next((code for code in codes if code in _CODES), None)
     if status >= 500:
-        # A platform in trouble may say anything; a page is not cut off for it.
+        # Errors of a broken platform are not reliable: no page is disconnected because of one.
         kind = Refusal.TRANSIENT
     elif status == 429:
         kind = Refusal.RATE_LIMITED
     else:
         kind = _CODES[listed] if listed else _STATUSES.get(status, Refusal.REJECTED)
     if status == 426:
-        message = (
-            f"LinkedIn no longer serves version {version}: LINKEDIN_VERSION has to be updated. ({message})"
-        )
+        message = f"LinkedIn no longer serves version {version}: update LINKEDIN_VERSION. ({message})"
     wait = wait_in(headers) if kind is Refusal.RATE_LIMITED else None
     return PlatformRefusal(kind, listed or (codes[0] if codes else str(status)), message, wait)
 
 
 def duplicate_of(refusal: PlatformRefusal) -> str | None:
-    """The post that LinkedIn takes this one for, where it names it."""
+    """Returns the post that this one duplicates, where LinkedIn names it."""
     match = _DUPLICATE_OF.fullmatch(refusal.message.strip())
     return match[1] if match else None
 
 
 def wait_in(headers: Mapping[str, str], now: datetime | None = None) -> float:
-    """Seconds until calls are taken again: LinkedIn's allowances are a day's, which ends at midnight UTC."""
+    """Returns the seconds until calls are accepted again: LinkedIn's limits are daily and reset at midnight UTC."""
     said = retry_after(headers)
     if said is not None:
         return said

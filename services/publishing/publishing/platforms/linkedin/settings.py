@@ -1,4 +1,4 @@
-"""How LinkedIn is reached, and what `linkedin_settings` of a post may say."""
+"""Addresses and app of LinkedIn, and `linkedin_settings` of a post."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,30 +10,30 @@ from chassis import config
 from contracts.errors import ApiError, invalid
 from contracts.record import Record
 from publishing.platforms.oauth.base import App
-from publishing.platforms.typed import complaints, url_complaints
+from publishing.platforms.post_settings import setting_errors, url_errors
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedInSettings:
-    """Times in seconds."""
+    """Times are in seconds."""
 
     api_url: str = "https://api.linkedin.com"
     app: App = field(default_factory=App)
     oauth_url: str = "https://www.linkedin.com"
     #: Whether the app may ask for company pages.
     has_pages: bool = False
-    #: YYYYMM. Each is served for about a year, then every call answers 426: the deployment has to move on in time.
+    #: YYYYMM. Each is served for about a year; then every call answers 426 until this is updated.
     version: str = "202607"
-    #: Where upload addresses may lead besides `api_url`; tokens and files are sent nowhere else.
+    #: Hosts of upload addresses besides `api_url`; tokens and files are sent nowhere else.
     upload_hosts: tuple[str, ...] = (".linkedin.com",)
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 30.0
-    #: First wait between two looks at a file, or two tries to post it; doubles up to 5 s. Our choice.
+    #: First wait between two polls of a file, or two tries to post it; doubles up to 5 s.
     poll_seconds: float = 0.5
-    #: Longest one attempt waits for processing: a publish at once has to answer within the gateway's 60 s. The next
-    #: attempt of a scheduled post goes on with the same files. Our choice.
+    #: Longest wait of one attempt for processing: an immediate publish must answer within the gateway's 60 s. The next
+    #: attempt of a scheduled post reuses the same files.
     poll_limit_seconds: float = 25.0
-    #: A new token may be called revoked for some seconds (platforms.md 4): how long to wait before asking once more.
+    #: Wait before a call is repeated once: LinkedIn calls a new token revoked for some seconds (platforms.md 4).
     revoked_wait_seconds: float = 2.0
 
     @classmethod
@@ -51,7 +51,7 @@ class LinkedInSettings:
 
 
 class Article(Record):
-    """A link with what is shown of it; LinkedIn reads nothing from the page itself."""
+    """A link and its preview: LinkedIn does not read the page itself."""
 
     source: Annotated[str, Meta(max_length=2_000)]
     title: Annotated[str, Meta(min_length=1, max_length=400)]
@@ -59,26 +59,26 @@ class Article(Record):
 
 
 class LinkedInPostSettings(Record):
-    """`linkedin_settings` of a post. What is not named here is ignored."""
+    """`linkedin_settings` of a post. Others are ignored."""
 
     visibility: Literal["PUBLIC", "CONNECTIONS", "LOGGED_IN"] = "PUBLIC"
     #: Shown with a video.
     title: Annotated[str, Meta(max_length=400)] = ""
-    #: What the photos show, in their order, for those who cannot see them. Length: our choice, Instagram's.
+    #: Descriptions of the photos for people who cannot see them, in their order. The length limit is Instagram's.
     alt_texts: Annotated[tuple[Annotated[str, Meta(max_length=1_000)], ...], Meta(max_length=20)] = ()
-    #: Of a post without media.
+    #: Only for a post without media.
     article: Article | None = None
     is_reshare_disabled: bool = False
 
 
 def check_settings(settings: Mapping[str, Any], has_media: bool) -> list[ApiError]:
-    """What LinkedIn would not take."""
+    """Returns what LinkedIn would refuse."""
     found, field = (
-        complaints("linkedin_settings", LinkedInPostSettings, settings),
+        setting_errors("linkedin_settings", LinkedInPostSettings, settings),
         "linkedin_settings.article",
     )
     if found or settings.get("article") is None:
         return found
     if has_media:
         return [invalid(field, "a post with media shows no article")]
-    return url_complaints(f"{field}.source", settings["article"]["source"])
+    return url_errors(f"{field}.source", settings["article"]["source"])

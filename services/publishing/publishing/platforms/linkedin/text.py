@@ -1,12 +1,12 @@
-"""Little text: what LinkedIn reads a post's commentary as, and back again. Pure. Comments are plain text.
+"""Encodes and decodes "little text", the format of a post's commentary. Pure. Comments are plain text.
 
-A reserved character that is not escaped cuts the text off there, without a word (platforms.md 4).
+LinkedIn silently cuts the text off at an unescaped reserved character (platforms.md 4).
 """
 
 import re
 
 _RESERVED = re.compile(r"[\\|{}@\[\]()<>#*_~]")
-#: A hashtag of letters and digits with a letter among them; `C#`, `#1` and `#a_b` stay the signs they are.
+#: A hashtag of letters and digits, with at least one letter; `C#`, `#1` and `#a_b` are plain text.
 _HASHTAG = re.compile(r"(?<![\w&#])#(?=\d*[^\W\d_])([^\W_]+)(?!\w)")
 _TEMPLATE = re.compile(
     r"\{hashtag\|\\?#\|((?:\\.|[^\\|{}])+)\}|@\[((?:\\.|[^\\\]])*)\]\([^)]*\)|\\(.)", re.DOTALL
@@ -14,7 +14,7 @@ _TEMPLATE = re.compile(
 
 
 def little_text(text: str) -> str:
-    """A text as `commentary` wants it: everything reserved escaped, hashtags as links."""
+    """Returns a text as little text: reserved characters escaped, hashtags as links."""
     parts, at = [], 0
     for match in _HASHTAG.finditer(text):
         parts += [_escaped(text[at : match.start()]), f"{{hashtag|\\#|{match[1]}}}"]
@@ -23,7 +23,7 @@ def little_text(text: str) -> str:
 
 
 def shown_text(commentary: str) -> str:
-    """What people read of a commentary, whoever wrote it: hashtags and mentions by their names, escapes undone."""
+    """Returns little text as people see it: names instead of hashtag links and mentions, escapes decoded."""
     return _TEMPLATE.sub(_shown, commentary)
 
 

@@ -1,1 +1,1 @@
-"""What Facebook and Instagram share: no platform of its own, and no row (platforms.md 1)."""
+"""What Facebook and Instagram share (platforms.md 1). Not a platform of its own."""

@@ -1,4 +1,4 @@
-"""What the Graph API's refusals mean: its codes as tables (platforms.md 1 and 3), and how long it says to wait."""
+"""What the Graph API's errors mean: tables of its codes (platforms.md 1 and 3), and how long to wait."""
 
 import json
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from publishing.platforms.base import DAYS_LIMIT_SECONDS, PlatformRefusal, Refusal
+from publishing.platforms.http_client import retry_after
 
 _CODES = {
     **dict.fromkeys((102, 190), Refusal.EXPIRED),
@@ -14,36 +15,36 @@ _CODES = {
     **dict.fromkeys((-2, -1, 1, 2, 24), Refusal.TRANSIENT),
 }
 
-#: A subcode that is listed says more than its code.
+#: A listed subcode takes precedence over the code.
 _SUBCODES = {
     **dict.fromkeys((1390008, 2207042), Refusal.RATE_LIMITED),
     # 2207050: the account is restricted.
     **dict.fromkeys((2207050,), Refusal.PERMISSION),
-    # 2207051: held for spam, though its code 4 is one for rates. 2207082, 2207085: the video cannot be processed.
+    # 2207051: held for spam, although code 4 is a rate limit. 2207082, 2207085: the video cannot be processed.
     **dict.fromkeys((2207051, 2207082, 2207085), Refusal.REJECTED),
-    # 2207020: expired container; 2207052: the file could not be fetched, also when that is Meta's own trouble.
+    # 2207020: expired container; 2207052: the file could not be fetched, also because of a failure of Meta's own.
     **dict.fromkeys(
         (1363047, 1609010, 2207001, 2207003, 2207008, 2207020, 2207027, 2207032, 2207052, 2207053),
         Refusal.TRANSIENT,
     ),
 }
 
-#: A limit that does not say how long it lasts is waited out: calls are counted over an hour (platforms.md 1), and the
-#: posts of an account (2207042) over 24.
+#: How long to wait for a limit that does not say: calls are counted over an hour (platforms.md 1), the posts of an
+#: account (2207042) over 24 hours.
 _LIMIT_SECONDS, _LIMIT_SECONDS_OF = 3_600.0, {2207042: DAYS_LIMIT_SECONDS}
 
-#: Of a film in pieces.
+#: The piece of a resumable upload is not the next one.
 _ANOTHER_PIECE = 1363037
-#: Code and subcode of an object that is not there, or not for this token: Meta does not tell which.
+#: Code and subcode of an object that does not exist or that this token may not read: Meta does not tell which.
 MISSING = "100/33"
-#: The photos belong to a post already.
+#: The staged photos belong to a post already.
 PHOTOS_ALREADY_POSTED = "100/1366051"
-#: Codes that mean "something broke on our side": after a call that may have worked they prove nothing.
+#: Codes of failures inside Meta: the call may have worked all the same.
 BROKEN_CODES = (1, 2)
 
 
 def kind_of(code: int, subcode: int | None, is_transient: bool = False) -> Refusal:
-    """What a code and subcode mean; what is not in the tables is refused for good."""
+    """Returns what a code and subcode mean; REJECTED for unlisted ones."""
     if subcode in _SUBCODES:
         return _SUBCODES[subcode]
     if (code, subcode) == (100, 33):
@@ -52,7 +53,7 @@ def kind_of(code: int, subcode: int | None, is_transient: bool = False) -> Refus
 
 
 class Misplaced(PlatformRefusal):
-    """A piece of a film was not the next one: this is (bytes from the beginning; the end is past the last)."""
+    """A piece of an upload was not the next one, which is from `start` to before `end`, in bytes."""
 
     def __init__(self, code: str, message: str, start: int, end: int) -> None:
         super().__init__(Refusal.TRANSIENT, code, message)
@@ -60,15 +61,15 @@ class Misplaced(PlatformRefusal):
 
 
 def refusal_from(error: Mapping[str, Any], headers: Mapping[str, str]) -> PlatformRefusal:
-    """The refusal in an error envelope; a limit always says how long to wait."""
+    """Returns the refusal in an error envelope; a rate limit always has `wait_seconds`."""
     code = _whole(error.get("code")) or 0
     subcode = _whole(error.get("error_subcode"))
     kind = kind_of(code, subcode, error.get("is_transient") is True)
     message = str(error.get("error_user_msg") or error.get("message") or "The platform gave no reason.")
-    told = error.get("error_data")
-    if subcode == _ANOTHER_PIECE and isinstance(told, dict):
+    data = error.get("error_data")
+    if subcode == _ANOTHER_PIECE and isinstance(data, dict):
         with suppress(KeyError, ValueError, TypeError):
-            return Misplaced(f"{code}/{subcode}", message, int(told["start_offset"]), int(told["end_offset"]))
+            return Misplaced(f"{code}/{subcode}", message, int(data["start_offset"]), int(data["end_offset"]))
     wait_seconds = None
     if kind is Refusal.RATE_LIMITED:
         wait_seconds = wait_in(headers) or _LIMIT_SECONDS_OF.get(subcode or 0, _LIMIT_SECONDS)
@@ -76,10 +77,9 @@ def refusal_from(error: Mapping[str, Any], headers: Mapping[str, str]) -> Platfo
 
 
 def wait_in(headers: Mapping[str, str]) -> float | None:
-    """Seconds until calls are taken again, from Retry-After or X-Business-Use-Case-Usage (minutes); None: not said."""
-    after = headers.get("Retry-After", "")
-    if after.isascii() and after.isdigit():
-        return float(after)
+    """Returns the seconds in Retry-After, else the minutes in X-Business-Use-Case-Usage as seconds; else None."""
+    if (after := retry_after(headers)) is not None:
+        return after
     try:
         uses = json.loads(headers.get("X-Business-Use-Case-Usage", "{}"))
         minutes = max(use["estimated_time_to_regain_access"] for rows in uses.values() for use in rows)

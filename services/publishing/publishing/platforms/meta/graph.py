@@ -1,29 +1,22 @@
-"""What Facebook and Instagram share: calling the Graph API, and what an answer or none says about the outcome."""
+"""Calls to the Graph API for Facebook and Instagram, and what an answer or none says about the outcome."""
 
 import hashlib
 import hmac
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from publishing.platforms.base import (
-    Account,
-    MediaSource,
-    OutcomeUnknown,
-    PlatformRefusal,
-    Refusal,
-)
-from publishing.platforms.lists import pages_read
+from publishing.platforms.answers import Answer, iso_time, objects, required
+from publishing.platforms.base import Account, MediaSource, OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.http_client import HttpClient, Response, bearer, unrecognised
+from publishing.platforms.lists import page_numbers
 from publishing.platforms.meta.errors import BROKEN_CODES, refusal_from, wait_in
 from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.multipart import Multipart
-from publishing.platforms.wire import Reply, Wire, strange, transient
 
-Answer = dict[str, Any]
-
-#: Rows a look-up reads at most: far more than any page may post in its window.
+#: Pages that a look-up reads at most: with 100 rows each far more than any page may post in its window.
 _PAGES_READ = 10
 ROWS_PER_PAGE = 100
 
@@ -34,20 +27,17 @@ class Graph:
     def __init__(self, base_url: str, settings: MetaSettings) -> None:
         self._base = f"{base_url.rstrip('/')}/{settings.graph_version}"
         self._secret = settings.app_secret.encode()
-        self._wire = Wire(
-            connect_timeout_seconds=settings.connect_timeout_seconds,
-            read_timeout_seconds=settings.read_timeout_seconds,
-        )
+        self._http = HttpClient(settings)
 
     def read(self, account: Account, node: str, edge: str = "", **params: Any) -> Answer:
-        """GET: may be repeated at will."""
+        """GET, repeatable."""
         return self._call("GET", account, node, edge, params=params)
 
     def rows(
         self, account: Account, node: str, edge: str, *, until: float | None = None, **params: Any
     ) -> Iterator[Answer]:
-        """All rows of a list. Raises PlatformRefusal too when it does not end within reason, or by `until`."""
-        for _ in pages_read(_PAGES_READ, until):
+        """Yields all rows of a list. Raises PlatformRefusal if it is too long, or not read by `until`."""
+        for _ in page_numbers(_PAGES_READ, until):
             answer = self.read(account, node, edge, limit=ROWS_PER_PAGE, **params)
             yield from rows_of(answer)
             after = next_cursor(answer)
@@ -63,15 +53,15 @@ class Graph:
         file: Mapping[str, MediaSource] | None = None,
         **params: Any,
     ) -> Answer:
-        """POST of a wish that may be repeated at will; `file` is one, by the name of its field."""
+        """POST that may be repeated; `file` is a single file, by the name of its form field."""
         return self._call("POST", account, node, edge, data=params, file=file)
 
     def stage(
         self, account: Account, node: str, edge: str, data: Answer, file: MediaSource | None = None
     ) -> str:
-        """POST of something nobody sees yet, so that it may be repeated; its id. `file` is sent as `source`."""
+        """POST of something invisible, so it may be repeated; returns its id. `file` is sent as `source`."""
         files = {"source": file} if file else None
-        return self._id(self._call("POST", account, node, edge, data=data, file=files), PlatformRefusal)
+        return required(self._call("POST", account, node, edge, data=data, file=files), "id")
 
     def create(
         self,
@@ -82,19 +72,19 @@ class Graph:
         file: MediaSource | None = None,
         fields: str | None = None,
     ) -> Answer:
-        """POST of something visible: sent once. The answer has an `id`."""
+        """POST of something visible, sent once. The answer has an `id`."""
         params, files = {"fields": fields} if fields else {}, {"source": file} if file else None
         answer = self._call("POST", account, node, edge, params=params, data=data, file=files, visible=True)
-        self._id(answer, OutcomeUnknown)
+        required(answer, "id", visible=True)
         return answer
 
     def finish(self, account: Account, node: str, edge: str, **params: Any) -> None:
-        """POST that makes something staged visible: sent once. Raises OutcomeUnknown."""
+        """POST that makes something staged visible, sent once. Raises OutcomeUnknown."""
         if self._call("POST", account, node, edge, data=params, visible=True).get("success") is not True:
             raise OutcomeUnknown("the platform does not say that it worked")
 
     def delete(self, account: Account, node: str) -> None:
-        """Remove something staged, if that can be; an orphan does no harm."""
+        """Tries to delete something staged; it is harmless if it stays."""
         with suppress(PlatformRefusal):
             self._call("DELETE", account, node, "")
 
@@ -117,7 +107,7 @@ class Graph:
             query["appsecret_proof"] = proof.hexdigest()
         if query:
             url = f"{url}?{urlencode(query)}"
-        headers = {"Authorization": f"Bearer {account.access_token}"}
+        headers = bearer(account)
         body: bytes | Multipart | None = None
         if method == "POST":
             fields = _given(data or {})
@@ -125,58 +115,42 @@ class Graph:
             for name, source in (file or {}).items():
                 body = Multipart(fields, name, source)
             headers["Content-Type"] = "application/x-www-form-urlencoded"
-        return _judged(self._wire.send(method, url, headers=headers, body=body, visible=visible), visible)
-
-    @staticmethod
-    def _id(answer: Answer, missing: type[Exception]) -> str:
-        if answer.get("id"):
-            return str(answer["id"])
-        message = "The platform's answer names no id."
-        raise OutcomeUnknown(message) if missing is OutcomeUnknown else transient("NO_ID", message)
+        return _body(self._http.send(method, url, headers=headers, body=body, visible=visible), visible)
 
 
 def _given(values: Answer) -> Answer:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _judged(reply: Reply, visible: bool) -> Answer:
-    """The body of a good answer. Raises what any other one says."""
-    body = reply.body
+def _body(response: Response, visible: bool) -> Answer:
+    """Returns the body of a good answer. Raises what any other answer means."""
+    body = response.body
     error = body.get("error") if isinstance(body, dict) else None
-    if isinstance(body, dict) and error is None and reply.is_good:
+    if isinstance(body, dict) and error is None and response.is_good:
         return body
     if not isinstance(error, dict):
-        raise strange(reply, visible, wait_in(reply.headers))
-    if visible and (reply.status >= 500 or error.get("code") in BROKEN_CODES):
-        raise OutcomeUnknown(f"HTTP {reply.status}, code {error.get('code')}")
-    refusal = refusal_from(error, reply.headers)
-    if reply.status >= 500:
-        # A platform in trouble may say anything; a page is not cut off for it.
-        refusal.kind, refusal.wait_seconds = Refusal.TRANSIENT, wait_in(reply.headers)
+        raise unrecognised(response, visible, wait_in(response.headers))
+    if visible and (response.status >= 500 or error.get("code") in BROKEN_CODES):
+        raise OutcomeUnknown(f"HTTP {response.status}, code {error.get('code')}")
+    refusal = refusal_from(error, response.headers)
+    if response.status >= 500:
+        # Errors of a broken platform are not reliable: no page is disconnected because of one.
+        refusal.kind, refusal.wait_seconds = Refusal.TRANSIENT, wait_in(response.headers)
     raise refusal
 
 
 def rows_of(answer: Answer) -> list[Answer]:
-    """The objects in a list's answer."""
-    rows = answer.get("data")
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    """Returns the objects in a list's answer."""
+    return objects(answer.get("data"))
 
 
 def next_cursor(answer: Answer) -> str | None:
-    """Where the next page begins. The `next` address is not followed: it could name any host."""
+    """Returns where the next page begins. The `next` address is not followed: it could name any host."""
     paging = answer.get("paging") or {}
     return str(paging["cursors"]["after"]) if paging.get("next") and "cursors" in paging else None
 
 
-def graph_time(text: Any) -> datetime | None:
-    """`2026-08-07T12:34:56+0000` as an aware time in UTC; None for anything else."""
-    try:
-        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S%z").astimezone(UTC)
-    except (TypeError, ValueError):
-        return None
-
-
 def is_within(row: Mapping[str, Any], time_field: str, start: datetime) -> bool:
-    """Whether a row was made since then; one that does not tell may have been."""
-    made_at = graph_time(row.get(time_field))
+    """Whether a row was made since `start`, or does not tell."""
+    made_at = iso_time(row.get(time_field))
     return made_at is None or made_at >= start

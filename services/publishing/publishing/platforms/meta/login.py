@@ -1,34 +1,35 @@
 """Facebook's login, for pages and for the Instagram accounts that belong to them (platforms.md 1 and 3).
 
-Page tokens made with a long-lived user token have no end, so that there is nothing to renew; nor do they have an
-address to be given back at: a page that is unlinked is no longer told of, and the person removes the app.
+Page tokens made with a long-lived user token do not expire, so there is nothing to renew. They cannot be revoked
+either: after unlinking a page, the person removes the app at Facebook.
 """
 
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
+from publishing.platforms.answers import Answer
 from publishing.platforms.base import Account, Profile, Refusal
+from publishing.platforms.http_client import unrecognised
 from publishing.platforms.meta.errors import refusal_from
-from publishing.platforms.meta.graph import Answer, Graph, rows_of
+from publishing.platforms.meta.graph import Graph, rows_of
 from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.oauth import forms
 from publishing.platforms.oauth.base import Found, Login, Tokens
-from publishing.platforms.wire import strange
 
 _PAGE = "id,name,username,access_token,followers_count,picture.type(large)"
 _INSTAGRAM = "instagram_business_account{id,username,name,profile_picture_url,followers_count}"
 
 
 class MetaLogin(Login):
-    """Facebook's. Which permissions, and what is linked of a page, is each platform's own."""
+    """The common part: each platform defines its scopes, and which account of a page is linked."""
 
     def __init__(self, settings: MetaSettings) -> None:
         self._app = settings.app
         self._dialog = f"{settings.authorize_url.rstrip('/')}/{settings.graph_version}/dialog/oauth"
         self._base = f"{settings.facebook_url.rstrip('/')}/{settings.graph_version}"
         self._graph = Graph(settings.facebook_url, settings)
-        self._wire = forms.wire()
+        self._http = forms.http_client()
 
     def authorize_url(self, state: str, redirect_uri: str, verifier: str) -> str:
         return forms.with_query(
@@ -38,7 +39,7 @@ class MetaLogin(Login):
             state=state,
             scope=",".join(self.scopes),
             response_type="code",
-            # Asks for the password even of a person who is logged in: nobody is led through unawares
+            # Asks even a person who is logged in for the password, so that nobody links a page without noticing
             # (developers.facebook.com/docs/facebook-login/reauthentication, read November 2026).
             auth_type="reauthenticate",
         )
@@ -57,7 +58,7 @@ class MetaLogin(Login):
         return [one for one in found if one is not None]
 
     def _rows(self, tokens: Tokens) -> Iterator[dict[str, Any]]:
-        """Pages with a role of the person's own, then those they reach through a business portfolio."""
+        """Yields the pages on which the person has a role, then those that a business portfolio gives access to."""
         person, fields = _person(tokens), f"{_PAGE},{_INSTAGRAM}"
         yield from self._graph.rows(person, "me", "accounts", fields=fields)
         if "business_management" in (tokens.scopes or ()):
@@ -74,10 +75,10 @@ class MetaLogin(Login):
 
     @abstractmethod
     def found(self, page: Answer) -> tuple[str, Profile] | None:
-        """The account that is linked of a page this person may act for, and its face; None: there is none."""
+        """Returns the id and profile of the account to link for a page; None: it has none."""
 
     def _found(self, page: Answer, scopes: tuple[str, ...] | None, grant_id: str) -> Found | None:
-        # A page without a token this person may see, and not act for.
+        # The person may see a page without a token, but not act for it.
         account = self.found(page) if page.get("access_token") else None
         return account and Found(*account, Tokens(str(page["access_token"]), scopes=scopes), grant_id)
 
@@ -86,17 +87,17 @@ class MetaLogin(Login):
         return forms.tokens_in(self._get("oauth/access_token", **app, **query))
 
     def _get(self, path: str, **query: str) -> dict[str, Any]:
-        """A call that carries secrets in its address, as Meta wants it."""
-        reply = self._wire.send("GET", forms.with_query(f"{self._base}/{path}", **query), headers={})
-        error = reply.body.get("error") if isinstance(reply.body, dict) else None
+        """Sends a call with secrets in its address, as Meta requires."""
+        response = self._http.send("GET", forms.with_query(f"{self._base}/{path}", **query), headers={})
+        error = response.body.get("error") if isinstance(response.body, dict) else None
         if isinstance(error, dict):
-            refusal = refusal_from(error, reply.headers)
-            if reply.status >= 500:
+            refusal = refusal_from(error, response.headers)
+            if response.status >= 500:
                 refusal.kind = Refusal.TRANSIENT
             raise refusal
-        if not reply.is_good or not isinstance(reply.body, dict):
-            raise strange(reply, False)
-        return reply.body
+        if not response.is_good or not isinstance(response.body, dict):
+            raise unrecognised(response, False)
+        return response.body
 
 
 def _person(tokens: Tokens) -> Account:

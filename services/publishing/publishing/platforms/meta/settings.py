@@ -1,4 +1,4 @@
-"""How the Graph API is reached, for Facebook and Instagram alike."""
+"""Addresses and app of the Graph API, for Facebook and Instagram."""
 
 from dataclasses import dataclass, field
 
@@ -8,26 +8,26 @@ from publishing.platforms.oauth.base import App
 
 @dataclass(frozen=True, slots=True)
 class MetaSettings:
-    """How to reach the Graph API, and our app there. Times in seconds."""
+    """Times are in seconds."""
 
     facebook_url: str = "https://graph.facebook.com"
     instagram_url: str = "https://graph.facebook.com"
-    #: Where people log in.
+    #: The login page.
     authorize_url: str = "https://www.facebook.com"
     graph_version: str = "v26.0"
     app_id: str = ""
-    #: Signs every call (`appsecret_proof`) when set, and hooks.
+    #: Signs every call (`appsecret_proof`) if set, and verifies webhooks.
     app_secret: str = field(default="", repr=False)
-    #: Signs Instagram's hooks where its own login is used (platforms.md 3).
+    #: Verifies Instagram's webhooks if its own login is used (platforms.md 3).
     instagram_app_secret: str = field(default="", repr=False)
-    #: What Meta says when it asks whether the hooks' address is ours.
+    #: With this token Meta verifies the address of our webhooks.
     verify_token: str = field(default="", repr=False)
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 30.0
-    #: First wait between two looks at a container or video; doubles up to 5 s. Our choice.
+    #: First wait between two polls of a container or video; doubles up to 5 s.
     poll_seconds: float = 0.5
-    #: Longest one attempt waits for processing. A publish at once has to answer within the gateway's 60 s. Meta may
-    #: take five minutes (platforms.md 3): the next attempt of a scheduled post goes on with what is staged. Our choice.
+    #: Longest wait of one attempt for processing: an immediate publish must answer within the gateway's 60 s. Meta may
+    #: take five minutes (platforms.md 3); the next attempt of a scheduled post reuses what is staged.
     poll_limit_seconds: float = 25.0
 
     @classmethod

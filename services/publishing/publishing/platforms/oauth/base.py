@@ -1,4 +1,4 @@
-"""What linking asks of a platform: the interface every login has. Nothing is stored here."""
+"""The interface of all logins: what linking a page asks of a platform. Nothing is stored here."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -9,32 +9,32 @@ from publishing.platforms.base import Profile
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What a token endpoint gives. Never logged."""
+    """The answer of a token endpoint. Never logged."""
 
     access_token: str = field(repr=False)
-    #: None: there is none, the page is linked anew when its access ends.
+    #: None: the page must be linked again when the access token expires.
     refresh_token: str | None = field(default=None, repr=False)
-    #: From the answer on; None: no end, or none told.
+    #: From the answer on; None: it does not expire, or the platform does not tell.
     lifetime_seconds: float | None = None
-    #: What was granted; None: not told.
+    #: The granted scopes; None: the platform does not tell.
     scopes: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A page, profile or channel that somebody let us act for."""
+    """A page, profile or channel for which a person let us act."""
 
     account_id: str
     profile: Profile
-    #: Its own, where the platform has them.
+    #: The account's own tokens, where the platform has them; else the person's.
     tokens: Tokens = field(repr=False)
-    #: What the permission is known by at the platform: who gives it back gives it back for all that share it.
+    #: Identifies the permission at the platform: revoking it ends the access to all accounts that share it.
     grant_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """Our app at a platform, from the environment; without an id nobody can link there."""
+    """Our app at a platform, from the environment. Without an id no page can be linked there."""
 
     client_id: str = ""
     client_secret: str = field(default="", repr=False)
@@ -45,31 +45,31 @@ class App:
 
 
 class Login(ABC):
-    """One platform's. Thread-safe. Every method that calls it raises PlatformRefusal."""
+    """The login of one platform. Thread-safe. Every method that calls the platform raises PlatformRefusal."""
 
-    #: Asked for, each of them needed for something that is offered.
+    #: The scopes we ask for; each is needed by a feature.
     scopes: tuple[str, ...]
 
     @abstractmethod
     def authorize_url(self, state: str, redirect_uri: str, verifier: str) -> str:
-        """Where the person is sent."""
+        """Returns the address of the platform's login page. `verifier` is PKCE's (RFC 7636)."""
 
     @abstractmethod
     def exchange(self, code: str, redirect_uri: str, verifier: str) -> Tokens:
-        """Tokens for the code that came back. A code works once."""
+        """Exchanges the code that came back for tokens. A code works once."""
 
     @abstractmethod
     def accounts(self, tokens: Tokens) -> list[Found]:
-        """What they may act for, in the platform's order."""
+        """Returns the accounts for which we may act, in the platform's order."""
 
     def refresh(self, refresh_token: str) -> Tokens:
-        """New tokens; the old refresh token may be void from now on. EXPIRED: it is over for good."""
+        """Returns new tokens; the old refresh token may be invalid from now on. EXPIRED: the grant has ended."""
         raise NotImplementedError
 
     def revoke(self, tokens: Tokens) -> bool:
-        """Gives the permission back; False: the platform has no place for that."""
+        """Revokes the permission; False: the platform has no endpoint for that."""
         return False
 
     def granted(self, tokens: Tokens) -> tuple[str, ...] | None:
-        """What is granted now; None: as it was when it was linked."""
+        """Returns the scopes granted now; None: unchanged since the page was linked."""
         return tokens.scopes

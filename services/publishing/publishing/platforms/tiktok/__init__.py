@@ -1,1 +1,1 @@
-"""TikTok over its Content Posting API v2 (platforms.md 5): publishing in `connector`, the account in `reading`."""
+"""TikTok over its Content Posting API v2 (platforms.md 5): `connector` publishes, `reading` reads counts."""

@@ -1,14 +1,15 @@
-"""TikTok: making a post and finding out what became of one. The account itself is in `reading`."""
+"""TikTok: publishing and look-ups. The account itself is in `reading`."""
 
-from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
+from publishing.platforms.answers import Answer, required
 from publishing.platforms.base import (
     Account,
     Checkpoint,
     Content,
     MediaSource,
     NotPublished,
+    OpenAttempt,
     Outcome,
     OutcomeUnknown,
     PlatformRefusal,
@@ -16,16 +17,15 @@ from publishing.platforms.base import (
     Refusal,
     StillUnknown,
 )
-from publishing.platforms.likeness import fingerprint
+from publishing.platforms.http_client import poll
+from publishing.platforms.post_matching import fingerprint
 from publishing.platforms.sources import check_bytes
-from publishing.platforms.tiktok.calls import Answer, named
 from publishing.platforms.tiktok.errors import UNKNOWN_PUBLISH, failure
 from publishing.platforms.tiktok.reading import TikTokReading, permalink, post_id_in
 from publishing.platforms.tiktok.texts import post_info, source_of_photos
 from publishing.platforms.tiktok.upload import UPLOAD_LOST, Upload, cut
-from publishing.platforms.wire import poll
 
-#: There is nothing more to come. In the inbox the creator decides.
+#: Processing has ended. A post in the inbox is published by the creator.
 _DONE = ("PUBLISH_COMPLETE", "SEND_TO_USER_INBOX")
 _UPLOADING = "PROCESSING_UPLOAD"
 
@@ -33,8 +33,8 @@ _UPLOADING = "PROCESSING_UPLOAD"
 class TikTokConnector(TikTokReading):
     """Publishing. Checkpoint values: `content`, `privacy` and `publish_id`.
 
-    Of a video besides: `upload_url`, `begun_at`, `size_bytes` and `chunk_bytes`, `chunk` (how many have arrived),
-    `last_at` (when the last was first sent), `has_all`. Of photos: `asked` (the one call was on its way).
+    Of a video also: `upload_url`, `begun_at`, `size_bytes` and `chunk_bytes`, `chunk` (how many have arrived),
+    `last_at` (when the last was first sent), `has_all`. Of photos: `asked` (the one call may have been sent).
     """
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
@@ -44,54 +44,45 @@ class TikTokConnector(TikTokReading):
             )
         mark = fingerprint(content)
         if checkpoint.values and checkpoint.get("content") != mark:
-            _forget(checkpoint)
+            _clear(checkpoint)
         if checkpoint.get("publish_id"):
-            published = self._gone_on(account, content, checkpoint)
+            published = self._resumed(account, content, checkpoint)
             if published is not None:
                 return published
-            _forget(checkpoint)
+            _clear(checkpoint)
         creator = self._api.creator(account)
         info = post_info(content, creator, is_audited=self._settings.is_audited)
         if content.media[0].type == "video":
-            self._begin_video(account, content.media[0], info, creator, mark, checkpoint)
+            _check_duration(content.media[0], creator)
+            self._begin_video(account, content, info, checkpoint)
             self._upload(content.media[0], checkpoint)
         else:
-            self._send_photos(account, content, info, mark, checkpoint)
+            self._send_photos(account, content, info, checkpoint)
         return self._finished(account, checkpoint)
 
-    def look_up(
-        self,
-        account: Account,
-        content: Content,
-        checkpoint: Checkpoint,
-        *,
-        began_at: datetime,
-        known_remote_ids: Collection[str] = (),
-    ) -> Outcome:
+    def look_up(self, attempt: OpenAttempt) -> Outcome:
+        checkpoint = attempt.checkpoint
         publish_id = checkpoint.get("publish_id")
         if not publish_id:
-            # Nothing tells of a post without its publish id: one that may be there is never sent again.
+            # A post cannot be found without its publish id: one that may be there is never sent again.
             return StillUnknown() if checkpoint.get("asked") else NotPublished(settled=True)
-        status = self._api.status(account, publish_id)
+        status = self._api.status(attempt.account, publish_id)
         state = status.get("status")
         if state in _DONE:
-            return _published(account, checkpoint, status)
+            return _published(attempt.account, checkpoint, status)
         if state == "FAILED":
             return NotPublished(settled=True, refusal=failure(str(status.get("fail_reason") or "")))
         if state == _UPLOADING and self._is_incomplete(checkpoint):
             return NotPublished(settled=False)
         return StillUnknown()
 
-    def _gone_on(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published | None:
-        """An earlier attempt brought to its end; None when it came to nothing and can come to nothing any more."""
+    def _resumed(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published | None:
+        """Completes an earlier attempt; None if it published nothing and can publish nothing any more."""
         try:
             state = self._api.status(account, checkpoint.get("publish_id")).get("status")
         except PlatformRefusal as refusal:
-            if (
-                refusal.code in UNKNOWN_PUBLISH
-                and not checkpoint.get("last_at")
-                and checkpoint.get("upload_url")
-            ):
+            is_unsent = not checkpoint.get("last_at") and checkpoint.get("upload_url")
+            if refusal.code in UNKNOWN_PUBLISH and is_unsent:
                 return None
             raise
         if state == "FAILED":
@@ -99,7 +90,7 @@ class TikTokConnector(TikTokReading):
         if state == _UPLOADING and checkpoint.get("upload_url") and not _has_all(checkpoint):
             if _age(checkpoint, "begun_at") > timedelta(seconds=self._settings.upload_seconds):
                 if checkpoint.get("last_at"):
-                    raise OutcomeUnknown("the last chunk may have come, and its address has run out")
+                    raise OutcomeUnknown("the last chunk may have arrived, and its address has expired")
                 return None
             try:
                 self._upload(content.media[0], checkpoint)
@@ -109,22 +100,10 @@ class TikTokConnector(TikTokReading):
                 raise
         return self._finished(account, checkpoint)
 
-    def _begin_video(
-        self,
-        account: Account,
-        source: MediaSource,
-        info: Answer,
-        creator: Answer,
-        mark: str,
-        checkpoint: Checkpoint,
-    ) -> None:
-        """An upload's address. Nothing comes of it before the last chunk, so a lost answer does no harm."""
-        longest = creator.get("max_video_post_duration_sec")
-        if longest and source.duration_seconds and source.duration_seconds > longest:
-            message = f"TikTok takes videos of at most {longest} s from this account."
-            raise PlatformRefusal(Refusal.REJECTED, "duration_check_failed", message)
-        check_bytes(source)
-        chunks = cut(source.length_bytes, self._settings.chunk_bytes)
+    def _begin_video(self, account: Account, content: Content, info: Answer, checkpoint: Checkpoint) -> None:
+        """Asks for an upload address. Nothing is published before the last chunk, so a lost answer is harmless."""
+        check_bytes(content.media[0])
+        chunks = cut(content.media[0].length_bytes, self._settings.chunk_bytes)
         file = {
             "source": "FILE_UPLOAD",
             "video_size": chunks.size_bytes,
@@ -133,17 +112,17 @@ class TikTokConnector(TikTokReading):
         }
         answer = self._api.ask(account, "post/publish/video/init/", {"post_info": info, "source_info": file})
         checkpoint.save(
-            content=mark,
+            content=fingerprint(content),
             privacy=info["privacy_level"],
-            publish_id=named(answer, "publish_id"),
-            upload_url=named(answer, "upload_url"),
+            publish_id=required(answer, "publish_id"),
+            upload_url=required(answer, "upload_url"),
             size_bytes=chunks.size_bytes,
             chunk_bytes=chunks.chunk_bytes,
             begun_at=datetime.now(UTC).isoformat(),
         )
 
     def _upload(self, source: MediaSource, checkpoint: Checkpoint) -> None:
-        """Sends what has not arrived. Raises PlatformRefusal."""
+        """Sends the missing chunks. Raises PlatformRefusal."""
         chunks = cut(int(checkpoint.get("size_bytes")), int(checkpoint.get("chunk_bytes")))
 
         def before_last() -> None:
@@ -156,26 +135,24 @@ class TikTokConnector(TikTokReading):
         upload = Upload(self._api, self._settings, checkpoint.get("upload_url"), source, chunks)
         upload.run(int(checkpoint.get("chunk") or 0), before_last, arrived)
 
-    def _send_photos(
-        self, account: Account, content: Content, info: Answer, mark: str, checkpoint: Checkpoint
-    ) -> None:
-        """The one call that makes a post of photos. Raises OutcomeUnknown."""
+    def _send_photos(self, account: Account, content: Content, info: Answer, checkpoint: Checkpoint) -> None:
+        """Sends the one call that makes a post of photos. Raises OutcomeUnknown."""
         body = {
             "media_type": "PHOTO",
             "post_mode": "DIRECT_POST",
             "post_info": info,
             "source_info": source_of_photos(content),
         }
-        checkpoint.save(content=mark, privacy=info["privacy_level"], asked=True)
+        checkpoint.save(content=fingerprint(content), privacy=info["privacy_level"], asked=True)
         try:
             answer = self._api.ask(account, "post/publish/content/init/", body, visible=True)
         except PlatformRefusal:
             checkpoint.save(asked=None)
             raise
-        checkpoint.save(publish_id=named(answer, "publish_id", visible=True))
+        checkpoint.save(publish_id=required(answer, "publish_id", visible=True))
 
     def _finished(self, account: Account, checkpoint: Checkpoint) -> Published:
-        """Waits for TikTok. Raises PlatformRefusal when it gave the post up, OutcomeUnknown when it takes too long."""
+        """Waits for TikTok. Raises PlatformRefusal if TikTok gave the post up, OutcomeUnknown if it takes too long."""
         publish_id = checkpoint.get("publish_id")
         status = poll(self._settings, lambda: self._end_of_processing(account, publish_id))
         if status is None:
@@ -185,7 +162,7 @@ class TikTokConnector(TikTokReading):
         return _published(account, checkpoint, status)
 
     def _end_of_processing(self, account: Account, publish_id: str) -> Answer | None:
-        """None while TikTok is at work, or cannot be asked: that says nothing about the post."""
+        """Returns the final status; None while TikTok is processing or cannot be asked."""
         try:
             status = self._api.status(account, publish_id)
         except PlatformRefusal:
@@ -193,7 +170,7 @@ class TikTokConnector(TikTokReading):
         return status if status.get("status") in (*_DONE, "FAILED") else None
 
     def _is_incomplete(self, checkpoint: Checkpoint) -> bool:
-        """Whether TikTok waits for chunks: surely before the last was sent, in all likelihood a while after it."""
+        """Whether TikTok waits for chunks: certainly before the last was sent, very likely a while after it."""
         if _has_all(checkpoint) or not checkpoint.get("upload_url"):
             return False
         if not checkpoint.get("last_at"):
@@ -201,8 +178,15 @@ class TikTokConnector(TikTokReading):
         return _age(checkpoint, "last_at") > timedelta(seconds=self._settings.last_chunk_seconds)
 
 
+def _check_duration(source: MediaSource, creator: Answer) -> None:
+    longest = creator.get("max_video_post_duration_sec")
+    if longest and source.duration_seconds and source.duration_seconds > longest:
+        message = f"TikTok takes videos of at most {longest} s from this account."
+        raise PlatformRefusal(Refusal.REJECTED, "duration_check_failed", message)
+
+
 def _published(account: Account, checkpoint: Checkpoint, status: Answer) -> Published:
-    """TikTok names a post when it may be seen by everybody: later, and a private one never. Until then: publish id."""
+    """Returns the post under its publish id until TikTok gives it an id: after the review, and never if private."""
     post_id = post_id_in(status)
     if post_id:
         return Published(post_id, permalink(account, post_id))
@@ -210,7 +194,7 @@ def _published(account: Account, checkpoint: Checkpoint, status: Answer) -> Publ
     return Published(checkpoint.get("publish_id"), is_named_later=not is_private)
 
 
-def _forget(checkpoint: Checkpoint) -> None:
+def _clear(checkpoint: Checkpoint) -> None:
     checkpoint.save(**dict.fromkeys(checkpoint.values))
 
 

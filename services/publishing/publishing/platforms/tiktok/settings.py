@@ -1,4 +1,4 @@
-"""How TikTok is reached, and what is known of `tiktok_settings` of a post."""
+"""Addresses and app of TikTok, and the known `tiktok_settings` of a post."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -14,30 +14,30 @@ _MIB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class TikTokSettings:
-    """Times in seconds, sizes in bytes."""
+    """Times are in seconds, sizes in bytes."""
 
     api_url: str = "https://open.tiktokapis.com"
     #: `client_id` is TikTok's client key.
     app: App = field(default_factory=App)
     authorize_url: str = "https://www.tiktok.com"
-    #: Where files may be sent besides `api_url`.
+    #: Hosts of upload addresses besides `api_url`; files are sent nowhere else.
     upload_hosts: tuple[str, ...] = (".tiktokapis.com",)
-    #: Whether TikTok has audited our app. Until then it takes private posts alone (platforms.md 5).
+    #: Whether TikTok has audited our app. Until then it takes only private posts (platforms.md 5).
     is_audited: bool = False
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 30.0
-    #: 5 to 64 MB (platforms.md 5); streamed, never held. Our choice.
+    #: 5 to 64 MB (platforms.md 5), streamed. Small, because a broken chunk is sent again.
     chunk_bytes: int = 16 * _MIB
-    #: Breaks at one chunk after which an attempt gives up, and the first wait after one. Our choice.
+    #: Breaks at one chunk after which an attempt gives up, and the first wait after one.
     resumes: int = 4
     resume_seconds: float = 0.5
-    #: An upload's address lives an hour (platforms.md 5); less a margin for the upload itself. Our choice.
+    #: An upload address is valid for an hour (platforms.md 5), less ten minutes for the upload itself.
     upload_seconds: float = 3_000.0
-    #: A last chunk that TikTok does not seem to have after so long is sent again. Our choice.
+    #: How long after sending the last chunk TikTok may still say that it waits for it.
     last_chunk_seconds: float = 180.0
-    #: First wait between two looks at a post; doubles up to 5 s: TikTok takes 30 a minute.
+    #: First wait between two polls of a post; doubles up to 5 s: TikTok takes 30 polls a minute.
     poll_seconds: float = 1.0
-    #: Longest one attempt waits for processing: a publish at once has to answer within the gateway's 60 s. Our choice.
+    #: Longest wait of one attempt for processing: an immediate publish must answer within the gateway's 60 s.
     poll_limit_seconds: float = 25.0
 
     @classmethod
@@ -58,11 +58,11 @@ _Milliseconds = Annotated[int, Meta(ge=0)]
 
 
 class TikTokPostSettings(Record):
-    """`tiktok_settings` of a post. The spec leaves them free: what is not named here is passed on as it is."""
+    """`tiktok_settings` of a post. The spec leaves them open: others are passed on unchanged."""
 
-    #: Without one: the strictest that TikTok offers for the account.
+    #: None: the strictest level that TikTok offers for the account.
     privacy_level: Privacy | None = None
-    #: Of photos, up to 90; of a video, the caption instead of the message.
+    #: For photos, at most 90; for a video, the caption instead of the message.
     title: Annotated[str, Meta(max_length=2_200)] | None = None
     disable_comment: bool | None = None
     disable_duet: bool | None = None
@@ -72,5 +72,5 @@ class TikTokPostSettings(Record):
     is_aigc: bool | None = None
     auto_add_music: bool | None = None
     video_cover_timestamp_ms: _Milliseconds | None = None
-    #: Which photo is the cover, from 0.
+    #: Which photo is the cover, counted from 0.
     photo_cover_index: Annotated[int, Meta(ge=0, lt=35)] | None = None

@@ -1,4 +1,4 @@
-"""What a TikTok post is told to be: its texts, settings and privacy, as asked and as the creator may. Pure."""
+"""Builds `post_info` and `source_info` of a TikTok post: its texts, settings and privacy. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,14 +7,14 @@ from publishing.platforms.base import Content, PlatformRefusal, Refusal
 
 #: platforms.md 5; in UTF-16 units.
 _PHOTO_TITLE_UNITS = 90
-#: From the strictest to the most open.
+#: From the most private to the most open.
 _PRIVACIES = ("SELF_ONLY", "FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "PUBLIC_TO_EVERYONE")
-#: Of `tiktok_settings`, what belongs beside the photos and not to the post.
+#: The `tiktok_settings` that belong into `source_info`.
 _OF_SOURCE = ("photo_cover_index",)
 
 
 def post_info(content: Content, creator: Mapping[str, Any], *, is_audited: bool) -> dict[str, Any]:
-    """`post_info` of an init: everything the client asked for, and what TikTok insists on. Raises PlatformRefusal."""
+    """Builds `post_info`: the client's settings, with what TikTok requires for this creator. Raises PlatformRefusal."""
     asked = {
         name: value
         for name, value in content.settings.items()
@@ -33,7 +33,7 @@ def post_info(content: Content, creator: Mapping[str, Any], *, is_audited: bool)
 
 
 def privacy(asked: Any, creator: Mapping[str, Any], is_audited: bool) -> str:
-    """The privacy asked for, which has to be offered; else the strictest that is. Raises PlatformRefusal."""
+    """Returns the requested privacy if TikTok offers it, or the strictest offered. Raises PlatformRefusal."""
     options = [str(option) for option in creator.get("privacy_level_options") or ()]
     if not is_audited:
         if asked not in (None, "SELF_ONLY"):
@@ -54,7 +54,7 @@ def privacy(asked: Any, creator: Mapping[str, Any], is_audited: bool) -> str:
 
 
 def source_of_photos(content: Content) -> dict[str, Any]:
-    """`source_info` of photos: TikTok fetches them by itself. Raises PlatformRefusal."""
+    """Builds `source_info` of photos, which TikTok fetches itself. Raises PlatformRefusal."""
     urls = [source.url for source in content.media]
     if not all(urls):
         raise PlatformRefusal(Refusal.REJECTED, "NO_URL", "TikTok takes photos by public address only.")
@@ -75,7 +75,7 @@ def _texts(content: Content, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cut(text: str, units: int) -> str:
-    """The beginning of a text, so many UTF-16 units at most; a letter that does not fit is left out whole."""
+    """Returns the first `units` UTF-16 units of a text, without splitting a character."""
     return text.encode("utf-16-le")[: 2 * units].decode("utf-16-le", "ignore")
 
 

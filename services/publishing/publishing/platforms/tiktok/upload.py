@@ -1,37 +1,37 @@
-"""A video on its way to TikTok, chunk by chunk. An upload makes one post at most, so a chunk may be sent again."""
+"""Uploads a video to TikTok in chunks. An upload makes at most one post, so a chunk may be sent again."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from publishing.platforms.base import MediaSource, PlatformRefusal, Refusal
+from publishing.platforms.http_client import Response, transient
 from publishing.platforms.pieces import Piece, Pieces
 from publishing.platforms.tiktok.calls import PostingApi
 from publishing.platforms.tiktok.settings import TikTokSettings
-from publishing.platforms.wire import Reply, transient
 
 _LONGEST_WAIT_SECONDS = 8.0
-#: The chunk is there already, or another one is waited for: the post's status tells in the end.
+#: TikTok has the chunk already, or expects another one: the post's status shows which in the end.
 _ALREADY_THERE = 416
-#: The address has run out.
+#: The address has expired.
 _LOST = (401, 403, 404, 410)
 UPLOAD_LOST = "UPLOAD_LOST"
 
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """How a file is cut: all alike, and what is left over belongs to the last (platforms.md 5)."""
+    """The chunks of a file: all of one size, except that the rest belongs to the last (platforms.md 5)."""
 
     size_bytes: int
     chunk_bytes: int
     count: int
 
     def first(self, number: int) -> int:
-        """Where a chunk begins; numbers count from 0."""
+        """Returns the first byte of a chunk; numbers count from 0."""
         return number * self.chunk_bytes
 
     def end(self, number: int) -> int:
-        """Where it ends: the first byte of the next."""
+        """Returns the first byte after a chunk."""
         return self.size_bytes if self.is_last(number) else (number + 1) * self.chunk_bytes
 
     def is_last(self, number: int) -> bool:
@@ -39,28 +39,28 @@ class Chunks:
 
 
 def cut(size_bytes: int, chunk_bytes: int) -> Chunks:
-    """As many chunks as fit, and a small file as a whole."""
+    """Cuts a file into as many chunks as fit; a small file is a single chunk."""
     if size_bytes < 2 * chunk_bytes:
         return Chunks(size_bytes, size_bytes, 1)
     return Chunks(size_bytes, chunk_bytes, size_bytes // chunk_bytes)
 
 
 class Upload:
-    """The upload of one file to one address; for one run."""
+    """One run of the upload of a file to an address."""
 
     def __init__(
         self, api: PostingApi, settings: TikTokSettings, upload_url: str, source: MediaSource, chunks: Chunks
     ) -> None:
         self._api, self._settings = api, settings
         self._url, self._source, self._chunks = upload_url, source, chunks
-        #: The next chunk to send, and the breaks at it.
+        #: The next chunk, and the breaks while sending it.
         self._number = 0
         self._breaks = 0
 
     def run(self, number: int, before_last: Callable[[], None], arrived: Callable[[int], None]) -> None:
-        """Sends everything from this chunk on; `arrived` gets the number of the next one after each.
+        """Sends all chunks from `number` on; calls `arrived` after each with the number of the next.
 
-        Raises PlatformRefusal. A last chunk that may have come is left to the post's status to tell.
+        Raises PlatformRefusal; not for the last chunk, which may have arrived: the post's status tells.
         """
         self._number = number
         while self._number < self._chunks.count:
@@ -78,7 +78,7 @@ class Upload:
                 time.sleep(min(wait, _LONGEST_WAIT_SECONDS))
 
     def _send(self, before_last: Callable[[], None], arrived: Callable[[int], None]) -> None:
-        """Opens the file and sends chunk after chunk until one breaks."""
+        """Opens the file and sends one chunk after the other until one breaks."""
         chunks = self._chunks
         with self._source.open() as blocks:
             pieces = Pieces(blocks)
@@ -94,17 +94,17 @@ class Upload:
                 self._breaks = 0
                 arrived(self._number)
                 if not piece.is_sent:
-                    return  # answered before it was all read: begin again where the next one starts
+                    return  # answered before the chunk was sent whole: the file must be opened again at the next chunk
 
 
-def _check(reply: Reply) -> None:
-    """Raises PlatformRefusal for a chunk that was not taken."""
-    if reply.is_good or reply.status == _ALREADY_THERE:
+def _check(response: Response) -> None:
+    """Raises PlatformRefusal for a chunk that was not accepted."""
+    if response.is_good or response.status == _ALREADY_THERE:
         return
-    if reply.status in _LOST:
-        raise transient(UPLOAD_LOST, "TikTok's upload address is no longer good.")
-    if reply.status >= 500 or reply.status in (408, 429):
-        raise transient(f"HTTP_{reply.status}", "TikTok did not take a piece of the video.")
+    if response.status in _LOST:
+        raise transient(UPLOAD_LOST, "TikTok's upload address has expired.")
+    if response.status >= 500 or response.status in (408, 429):
+        raise transient(f"HTTP_{response.status}", "TikTok did not accept a piece of the video.")
     raise PlatformRefusal(
-        Refusal.REJECTED, f"HTTP_{reply.status}", "TikTok refuses a piece of the video's file."
+        Refusal.REJECTED, f"HTTP_{response.status}", "TikTok refuses a piece of the video's file."
     )

@@ -1,1 +1,1 @@
-"""X over its API v2 (platforms.md 6): publishing in `connector`, comments and counts in `reading`."""
+"""X over its API v2 (platforms.md 6): `connector` publishes, `reading` reads comments and counts."""

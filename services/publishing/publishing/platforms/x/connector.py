@@ -1,23 +1,24 @@
-"""Publishing on X. The time of the call is stored before it: without one nothing was ever sent."""
+"""Publishing on X. The time of the call is stored before it: without one nothing was sent."""
 
 import time
-from collections.abc import Collection
 from datetime import UTC, datetime
 
-from publishing.platforms import typed
+from publishing.platforms import post_settings
+from publishing.platforms.answers import Answer, iso_time
 from publishing.platforms.base import (
     Account,
     Checkpoint,
     Content,
     NotPublished,
+    OpenAttempt,
     Outcome,
     OutcomeUnknown,
     PlatformRefusal,
     Published,
     guessed,
 )
-from publishing.platforms.likeness import fingerprint, window_start
-from publishing.platforms.x.calls import Answer, post_time
+from publishing.platforms.post_matching import fingerprint, window_start
+from publishing.platforms.staged_files import uploads_in
 from publishing.platforms.x.errors import DUPLICATE
 from publishing.platforms.x.media import Uploads
 from publishing.platforms.x.reading import POST_FIELDS, XReading
@@ -26,7 +27,7 @@ from publishing.platforms.x.text import is_same
 
 
 class XConnector(XReading):
-    """Checkpoint values: `content`, `media` (see `Uploads`) and `sent_at`, seconds since 1970 of the first call."""
+    """Checkpoint values: `content`, `media` (see `Uploads`) and `sent_at` (of the first call, seconds since 1970)."""
 
     def __init__(self, settings: XSettings) -> None:
         super().__init__(settings)
@@ -36,8 +37,8 @@ class XConnector(XReading):
         mark = fingerprint(content)
         if checkpoint.get("content") != mark:
             checkpoint.save(content=mark, media=None, sent_at=None)
-        settings = typed.read(XPostSettings, content.settings)
-        media_ids = self._uploads.ready_ids(account, content, checkpoint)
+        settings = post_settings.parse(XPostSettings, content.settings)
+        media_ids = [str(upload["id"]) for upload in self._uploads.stage(account, content, checkpoint)]
         self._describe(account, media_ids, settings)
         sent_at = checkpoint.get("sent_at")
         checkpoint.save(sent_at=sent_at or time.time())
@@ -48,49 +49,26 @@ class XConnector(XReading):
                 raise OutcomeUnknown("an earlier call has published it") from refusal
             checkpoint.save(sent_at=sent_at, media=checkpoint.get("media") if refusal.retryable else None)
             raise
-        # Its time would cost another call, which X charges for.
+        # Reading its time would be another call, for which X charges.
         return Published(remote_id, _permalink(account, remote_id))
 
-    def look_up(
-        self,
-        account: Account,
-        content: Content,
-        checkpoint: Checkpoint,
-        *,
-        began_at: datetime,
-        known_remote_ids: Collection[str] = (),
-    ) -> Outcome:
-        sent_at = checkpoint.get("sent_at")
+    def look_up(self, attempt: OpenAttempt) -> Outcome:
+        sent_at = attempt.checkpoint.get("sent_at")
         if not sent_at:
             return NotPublished(settled=True)
-        since = min(began_at, datetime.fromtimestamp(sent_at, UTC))
-        media_ids = {str(upload["id"]) for upload in checkpoint.get("media") or ()}
-        return self._find(account, content, media_ids, since, known_remote_ids)
+        since = min(attempt.began_at, datetime.fromtimestamp(sent_at, UTC))
+        return self._find(attempt, since, {str(upload["id"]) for upload in uploads_in(attempt.checkpoint)})
 
-    def search(
-        self,
-        account: Account,
-        content: Content,
-        *,
-        began_at: datetime,
-        ended_at: datetime,
-        known_remote_ids: Collection[str] = (),
-    ) -> Outcome:
-        return self._find(account, content, None, began_at, known_remote_ids)
+    def search(self, attempt: OpenAttempt) -> Outcome:
+        return self._find(attempt, attempt.began_at, None)
 
-    def _find(
-        self,
-        account: Account,
-        content: Content,
-        media_ids: set[str] | None,
-        since: datetime,
-        known: Collection[str],
-    ) -> Outcome:
-        """The post with these media; where their ids are not known, the oldest that looks like it."""
+    def _find(self, attempt: OpenAttempt, since: datetime, media_ids: set[str] | None) -> Outcome:
+        """Finds the post with these media; with unknown media (None), the oldest post that looks like it."""
+        account, content = attempt.account, attempt.content
         ours = [
             post
             for post in self._calls.own_posts(account, window_start(since), POST_FIELDS)
-            if post.get("id") not in known and _is_like(post, content, media_ids)
+            if post.get("id") not in attempt.known_remote_ids and _is_like(post, content, media_ids)
         ]
         if not ours:
             return NotPublished(settled=False)
@@ -98,7 +76,7 @@ class XConnector(XReading):
         return found[0] if content.media and media_ids is not None else guessed(found)
 
     def _describe(self, account: Account, media_ids: list[str], settings: XPostSettings) -> None:
-        """Alternative texts, before anybody sees what they describe."""
+        """Sets the alternative texts, before the media become visible."""
         for media_id, text in zip(media_ids, settings.alt_texts, strict=False):
             if text:
                 data = {"id": media_id, "metadata": {"alt_text": {"text": text}}}
@@ -118,7 +96,7 @@ def _post(content: Content, media_ids: list[str], settings: XPostSettings) -> An
 
 def _published(account: Account, post: Answer) -> Published:
     remote_id = str(post["id"])
-    return Published(remote_id, _permalink(account, remote_id), post_time(post.get("created_at")))
+    return Published(remote_id, _permalink(account, remote_id), iso_time(post.get("created_at")))
 
 
 def _permalink(account: Account, remote_id: str) -> str:
@@ -127,7 +105,7 @@ def _permalink(account: Account, remote_id: str) -> str:
 
 
 def _is_like(post: Answer, content: Content, media_ids: set[str] | None) -> bool:
-    """Whether a post can be this content's: media prove it where their ids are known; else text and number agree."""
+    """Whether a post can have this content: known media must be equal, else text and number of media."""
     if post.get("referenced_tweets"):
         return False
     keys = (post.get("attachments") or {}).get("media_keys") or ()

@@ -1,4 +1,4 @@
-"""What X's refusals mean: its problems (RFC 7807) as tables, and how long it says to wait (platforms.md 6)."""
+"""What X's errors mean: tables of its problems (RFC 7807), and how long to wait (platforms.md 6)."""
 
 import time
 from collections.abc import Mapping
@@ -6,19 +6,19 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from publishing.platforms.base import PlatformRefusal, Refusal
-from publishing.platforms.wire import retry_after
+from publishing.platforms.http_client import retry_after
 
-#: Codes of ours for what X tells by a sentence alone.
+#: Codes of ours for errors that X tells only by a sentence.
 DUPLICATE, REPLY_RESTRICTED = "duplicate", "reply-restricted"
-#: X's own words for them, compared as a whole. Other wordings are refused all the same, with the words handed on.
+#: X's sentences for them, compared as a whole. Any other wording is an ordinary refusal.
 _SENTENCES = {
     "you are not allowed to create a tweet with duplicate content.": DUPLICATE,
     "you are not allowed to create a post with duplicate content.": DUPLICATE,
     "you can only reply to or quote posts where you are mentioned or are the author.": REPLY_RESTRICTED,
 }
-#: By the last part of a problem's type; one that is listed says more than its status.
+#: By the last part of a problem's type, which takes precedence over the status.
 _TYPES = {
-    # The whole app's, not the page's: nothing goes out until somebody pays.
+    # Concerns the whole app, not the page: nothing is sent until somebody buys credits.
     "credits-depleted": Refusal.PERMISSION,
     "usage-capped": Refusal.RATE_LIMITED,
     "client-forbidden": Refusal.PERMISSION,
@@ -34,12 +34,12 @@ _STATUSES = {
     408: Refusal.TRANSIENT,
     429: Refusal.RATE_LIMITED,
 }
-#: Limits of 15 minutes and of a day; the longest wait among those that are used up counts.
+#: Limits of 15 minutes and of a day; the longest wait of the exhausted ones counts.
 _LIMITS = ("x-rate-limit", "x-user-limit-24hour", "x-app-limit-24hour")
 
 
 def problem_of(body: Any) -> Mapping[str, Any] | None:
-    """The problem in an answer, its own or the first of a list; None when X says nothing of the kind."""
+    """Returns the problem in an answer, or the first of its list; None if there is none."""
     if not isinstance(body, dict):
         return None
     if body.get("title") or body.get("detail"):
@@ -51,14 +51,14 @@ def problem_of(body: Any) -> Mapping[str, Any] | None:
 def refusal_from(
     problem: Mapping[str, Any], status: int, headers: Mapping[str, str], visible: bool
 ) -> PlatformRefusal:
-    """The refusal in a problem. `visible`: of a call that makes a post, which is refused for what it says."""
+    """Returns the refusal in a problem. `visible`: the call makes a post, whose 403 is about its content."""
     message = str(
         problem.get("detail") or problem.get("message") or problem.get("title") or "X gave no reason."
     )
     name = str(problem.get("type") or "").rstrip("/").rpartition("/problems/")[2]
     sentence = _SENTENCES.get(message.strip().lower())
     if status >= 500:
-        # A platform in trouble may say anything; a page is not cut off for it.
+        # Errors of a broken platform are not reliable: no page is disconnected because of one.
         kind = Refusal.TRANSIENT
     elif sentence or (visible and status == 403 and name not in _TYPES):
         kind = Refusal.REJECTED
@@ -70,7 +70,7 @@ def refusal_from(
 
 
 def wait_in(headers: Mapping[str, str]) -> float | None:
-    """Seconds until calls are taken again, by X's own clock; None: not said."""
+    """Returns the seconds until calls are accepted again, by X's own clock; None if X does not say."""
     used_up = [name for name in _LIMITS if headers.get(f"{name}-remaining") == "0"] or _LIMITS[:1]
     resets = [headers.get(f"{name}-reset", "") for name in used_up]
     times = [int(text) for text in resets if text.isascii() and text.isdigit()]

@@ -1,4 +1,4 @@
-"""How X is reached, and what `x_settings` of a post may say."""
+"""Addresses and app of X, and `x_settings` of a post."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -12,7 +12,7 @@ from publishing.platforms.oauth.base import App
 
 @dataclass(frozen=True, slots=True)
 class XSettings:
-    """Times in seconds, sizes in bytes."""
+    """Times are in seconds, sizes in bytes."""
 
     api_url: str = "https://api.x.com"
     app: App = field(default_factory=App)
@@ -21,12 +21,12 @@ class XSettings:
     fields_parameter: str = "tweet.fields"
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 30.0
-    #: Shortest wait between two looks at a video; X itself says when to look again.
+    #: Shortest wait between two polls of a video; X itself says when to poll again.
     poll_seconds: float = 0.5
-    #: Longest one attempt waits for processing: a publish at once has to answer within the gateway's 60 s. The next
-    #: attempt of a scheduled post goes on with the same upload. Our choice.
+    #: Longest wait of one attempt for processing: an immediate publish must answer within the gateway's 60 s. The next
+    #: attempt of a scheduled post resumes the same upload.
     poll_limit_seconds: float = 25.0
-    #: platforms.md 6: pieces of 1 to 2 MB go through, 5 MB failed for one peer.
+    #: platforms.md 6: segments of 1 to 2 MB work, 5 MB failed for another client.
     segment_bytes: int = 1 << 20
 
     @classmethod
@@ -42,9 +42,9 @@ class XSettings:
 
 
 class XPostSettings(Record):
-    """`x_settings` of a post. What is not named here is ignored."""
+    """`x_settings` of a post. Others are ignored."""
 
-    #: Who may reply; nobody named: everybody.
+    #: Who may reply; None: everybody.
     reply_settings: Literal["following", "mentionedUsers", "subscribers", "verified"] | None = None
-    #: What the photos show, in their order, for those who cannot see them.
+    #: Descriptions of the photos for people who cannot see them, in the order of the photos.
     alt_texts: Annotated[tuple[Annotated[str, Meta(max_length=1_000)], ...], Meta(max_length=4)] = ()

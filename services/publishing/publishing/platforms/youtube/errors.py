@@ -1,4 +1,4 @@
-"""What YouTube's refusals mean: its reasons as a table (platforms.md 7), and how long it says to wait."""
+"""What YouTube's errors mean: a table of its reasons (platforms.md 7), and how long to wait."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -6,10 +6,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from publishing.platforms.base import PlatformRefusal, Refusal
-from publishing.platforms.wire import Reply, retry_after
+from publishing.platforms.http_client import Response, retry_after
 
 _UPLOAD_LIMIT_SECONDS = 43_200.0
-#: Where the day of the quotas ends.
+#: In this time zone quotas are reset at midnight.
 _PACIFIC = ZoneInfo("America/Los_Angeles")
 
 _REASONS: Mapping[str, Refusal] = {
@@ -30,43 +30,43 @@ _REASONS: Mapping[str, Refusal] = {
         Refusal.TRANSIENT,
     ),
 }  # fmt: skip
-#: Buckets of the whole project that are filled again at midnight Pacific.
+#: Quotas of the whole project, reset at midnight Pacific time.
 _UNTIL_MIDNIGHT = ("quotaExceeded", "dailyLimitExceeded")
-#: Reasons by which YouTube owns up to a failure in the middle of the work: after the deed they prove nothing.
+#: Failures inside YouTube: the call may have worked all the same.
 _BROKEN = ("backendError", "internalError", "processingFailure", "serviceUnavailable", "SERVICE_UNAVAILABLE")
 
 
-def named(reply: Reply) -> tuple[str, str] | None:
-    """(reason, message) of an error in Google's envelope; None when it is none."""
-    error = reply.body.get("error") if isinstance(reply.body, dict) else None
+def named(response: Response) -> tuple[str, str] | None:
+    """Returns reason and message of an error in Google's envelope; None if there is none."""
+    error = response.body.get("error") if isinstance(response.body, dict) else None
     if not isinstance(error, dict):
         return None
     rows = error.get("errors")
     first = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], dict) else {}
-    reason = str(first.get("reason") or error.get("status") or error.get("code") or reply.status)
+    reason = str(first.get("reason") or error.get("status") or error.get("code") or response.status)
     return reason, str(error.get("message") or first.get("message") or "YouTube gave no reason.")
 
 
-def is_broken(reply: Reply) -> bool:
-    """Whether the answer leaves open what became of the call."""
-    found = named(reply)
-    return reply.status >= 500 or (found is not None and found[0] in _BROKEN)
+def is_broken(response: Response) -> bool:
+    """Whether the call may have worked in spite of this answer."""
+    found = named(response)
+    return response.status >= 500 or (found is not None and found[0] in _BROKEN)
 
 
-def refusal_from(reply: Reply, now: datetime | None = None) -> PlatformRefusal | None:
-    """The refusal in an answer; None when it is not in Google's own words."""
-    found = named(reply)
+def refusal_from(response: Response, now: datetime | None = None) -> PlatformRefusal | None:
+    """Returns the refusal in an answer; None if it is not in Google's format."""
+    found = named(response)
     if found is None:
         return None
     reason, message = found
-    kind = _kind(reply.status, reason)
-    wait = _wait(reply, reason, now or datetime.now(UTC)) if kind is Refusal.RATE_LIMITED else None
+    kind = _kind(response.status, reason)
+    wait = _wait(response, reason, now or datetime.now(UTC)) if kind is Refusal.RATE_LIMITED else None
     return PlatformRefusal(kind, reason, message, wait)
 
 
 def _kind(status: int, reason: str) -> Refusal:
     if status >= 500:
-        # A platform in trouble may say anything; a page is not cut off for it.
+        # Errors of a broken platform are not reliable: no page is disconnected because of one.
         return Refusal.TRANSIENT
     if reason in _REASONS:
         return _REASONS[reason]
@@ -79,28 +79,28 @@ def _kind(status: int, reason: str) -> Refusal:
     return by_status.get(status, Refusal.REJECTED)
 
 
-def _wait(reply: Reply, reason: str, now: datetime) -> float | None:
+def _wait(response: Response, reason: str, now: datetime) -> float | None:
     if reason in _UNTIL_MIDNIGHT:
         return seconds_to_midnight(now)
     if reason == "uploadLimitExceeded":
-        # The channel's own rolling count of videos; half a day, as a post is not sent a day late. Our choice.
+        # A rolling count of the channel. Half a day, because a post must not be sent more than a day late.
         return _UPLOAD_LIMIT_SECONDS
-    return retry_after(reply.headers)
+    return retry_after(response.headers)
 
 
 def seconds_to_midnight(now: datetime) -> float:
-    """How long it is until the quotas are filled again: the next midnight in California, summer time and all."""
+    """Returns the seconds until the next midnight in California, where quotas are reset."""
     today = now.astimezone(_PACIFIC)
     midnight = datetime.combine(today.date() + timedelta(days=1), datetime.min.time(), _PACIFIC)
     return (midnight.astimezone(UTC) - now).total_seconds()
 
 
 def problem_of(video: Mapping[str, Any]) -> PlatformRefusal | None:
-    """Why YouTube gave a video up that it had taken; None when it has not."""
+    """Returns why YouTube gave up a video that it had accepted; None if it has not."""
     status = video.get("status") or {}
     state = status.get("uploadStatus")
     if state not in ("failed", "rejected", "deleted"):
         return None
     why = str(status.get("failureReason") or status.get("rejectionReason") or "unspecified")
-    message = f"YouTube has taken the video and then {state} it: {why}."
+    message = f"YouTube accepted the video, then its state became {state}: {why}."
     return PlatformRefusal(Refusal.REJECTED, f"{state}/{why}", message)

@@ -1,4 +1,4 @@
-"""How YouTube is reached, and what `youtube_settings` of a post may say."""
+"""Addresses and app of YouTube, and `youtube_settings` of a post."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -14,26 +14,26 @@ _MIB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class YouTubeSettings:
-    """Times in seconds, sizes in bytes."""
+    """Times are in seconds, sizes in bytes."""
 
     api_url: str = "https://www.googleapis.com"
     upload_url: str = "https://www.googleapis.com"
     app: App = field(default_factory=App)
     authorize_url: str = "https://accounts.google.com"
     token_url: str = "https://oauth2.googleapis.com"  # noqa: S105 - an address
-    #: Where upload sessions may lie besides `upload_url`; tokens and files are sent nowhere else.
+    #: Hosts of upload sessions besides `upload_url`; tokens and files are sent nowhere else.
     upload_hosts: tuple[str, ...] = ("www.googleapis.com", "youtube.googleapis.com")
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 30.0
-    #: A multiple of 256 KiB, as Google wants it; streamed, never held. Our choice.
+    #: A multiple of 256 KiB, as Google requires; streamed. Small, because a broken piece is sent again.
     chunk_bytes: int = 8 * _MIB
-    #: Breaks without progress after which an attempt gives up, and the first wait after one. Our choice.
+    #: Breaks without progress after which an attempt gives up, and the first wait after one.
     resumes: int = 4
     resume_seconds: float = 0.5
-    #: First wait between two looks at a video; doubles up to 5 s. Our choice.
+    #: First wait between two polls of a video; doubles up to 5 s.
     poll_seconds: float = 0.5
-    #: Longest wait for the end of processing. After it a video that was taken counts as published: it has its page,
-    #: and YouTube may work on it for hours. Our choice, within the gateway's 60 s.
+    #: Longest wait for the end of processing, within the gateway's 60 s. Then an accepted video counts as published:
+    #: it has its page, and YouTube may process it for hours.
     poll_limit_seconds: float = 20.0
 
     @classmethod
@@ -50,20 +50,20 @@ class YouTubeSettings:
         )
 
 
-#: YouTube takes no angle brackets, in no text of a video (platforms.md 7).
+#: YouTube takes no angle brackets in any text of a video (platforms.md 7).
 _Title = Annotated[str, Meta(max_length=100, pattern=r"^[^<>]*[^<>\s][^<>]*$")]
 _Tag = Annotated[str, Meta(max_length=500, pattern=r"^[^<>]*[^<>\s][^<>]*$")]
 
 
 class YouTubePostSettings(Record):
-    """`youtube_settings` of a post. What is not named here is ignored."""
+    """`youtube_settings` of a post. Others are ignored."""
 
-    #: Without one: the first line of the message.
+    #: None: the first line of the message.
     title: _Title | None = None
     privacy: Literal["public", "unlisted", "private"] = "public"
-    #: At most 500 characters in all, as YouTube counts them.
+    #: At most 500 characters in all, as YouTube counts them (`texts.tags_length`).
     tags: tuple[_Tag, ...] = ()
-    #: The declaration YouTube asks of every channel; not made here: the channel's own setting holds.
+    #: The declaration about children; None: the channel's own setting applies.
     made_for_kids: bool | None = None
-    #: YouTube wants a category; 22 is "People & Blogs". Our choice.
+    #: YouTube requires a category; 22 is "People & Blogs", the most general one.
     category_id: Annotated[str, Meta(pattern=r"^\d{1,4}$")] = "22"

@@ -1,10 +1,10 @@
-"""Title, description and tags of a video: what YouTube takes of them, and the resource an upload begins with. Pure."""
+"""Checks title, description and tags of a video, and builds the resource that an upload begins with. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from contracts.errors import ApiError, invalid
-from publishing.platforms.typed import complaints, read
+from publishing.platforms.post_settings import parse, setting_errors
 from publishing.platforms.youtube.settings import YouTubePostSettings
 
 #: platforms.md 7.
@@ -14,8 +14,8 @@ _FIELD = "youtube_settings"
 
 
 def problems(message: str, settings: Mapping[str, Any]) -> list[ApiError]:
-    """Everything about texts and settings that YouTube would not take."""
-    found = complaints(_FIELD, YouTubePostSettings, settings)
+    """Returns everything in text and settings that YouTube would refuse."""
+    found = setting_errors(_FIELD, YouTubePostSettings, settings)
     if not found and tags_length(settings.get("tags") or ()) > _TAGS_CHARACTERS:
         found.append(
             invalid(f"{_FIELD}.tags", f"youtube takes at most {_TAGS_CHARACTERS} characters of tags")
@@ -30,20 +30,20 @@ def problems(message: str, settings: Mapping[str, Any]) -> list[ApiError]:
 
 
 def title_from(message: str) -> str:
-    """The title of a video that was given none: the first line of its message, cut to YouTube's length."""
+    """Returns the title of a video without one: the first line of its message, cut to YouTube's length."""
     return next((line.strip() for line in message.splitlines() if line.strip()), "")[
         :_TITLE_CHARACTERS
     ].strip()
 
 
 def tags_length(tags: Sequence[str]) -> int:
-    """As YouTube counts: commas between them, and quotation marks around a tag with a blank in it."""
+    """Returns the length that YouTube counts, with commas between tags and quotes around a tag with a blank."""
     return sum(len(tag) + (2 if " " in tag else 0) for tag in tags) + max(len(tags) - 1, 0)
 
 
 def video_of(message: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The resource that an upload begins with."""
-    asked = read(YouTubePostSettings, settings)
+    """Builds the resource that an upload begins with."""
+    asked = parse(YouTubePostSettings, settings)
     snippet: dict[str, Any] = {
         "title": asked.title or title_from(message),
         "description": message,

@@ -1,16 +1,17 @@
-"""One resumable upload: the file goes up piece by piece, and after a break YouTube is asked how far it has come.
+"""Resumable upload of a video to YouTube. After a break YouTube is asked which bytes it has.
 
-The video exists only once the last byte is there, and a session makes one video at most: going on is always safe.
+The video exists only after the last byte, and a session makes at most one video, so resuming is always safe.
 """
 
 import re
 import time
 from dataclasses import dataclass
 
+from publishing.platforms.answers import Answer
 from publishing.platforms.base import Account, MediaSource, OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.http_client import Response, transient
 from publishing.platforms.pieces import Piece, Pieces
-from publishing.platforms.wire import Reply, transient
-from publishing.platforms.youtube.calls import LOST_SESSION, Answer, DataApi
+from publishing.platforms.youtube.calls import LOST_SESSION, DataApi
 from publishing.platforms.youtube.settings import YouTubeSettings
 
 _RANGE = re.compile(r"bytes=0-(\d+)")
@@ -18,8 +19,8 @@ _LONGEST_WAIT_SECONDS = 8.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How far a session is: the finished video, or the bytes that YouTube has; neither when the session is lost."""
+class UploadState:
+    """The state of a session: the finished video, or the bytes that YouTube has; neither if the session is lost."""
 
     video: Answer | None = None
     received_bytes: int | None = None
@@ -29,13 +30,13 @@ class Standing:
         return self.video is None and self.received_bytes is None
 
 
-def standing(api: DataApi, account: Account, session: str, size_bytes: int) -> Standing:
-    """Ask a session how far it is; changes nothing. Raises PlatformRefusal."""
+def upload_state(api: DataApi, account: Account, session: str, size_bytes: int) -> UploadState:
+    """Asks for the state of a session. Raises PlatformRefusal."""
     return _read(api.put(account, session, f"*/{size_bytes}"), size_bytes)
 
 
 class Upload:
-    """The upload of one file into one session; for one run."""
+    """One run of the upload of a file into a session."""
 
     def __init__(
         self, api: DataApi, settings: YouTubeSettings, account: Account, session: str, source: MediaSource
@@ -43,16 +44,16 @@ class Upload:
         self._api, self._settings, self._account = api, settings, account
         self._session, self._source = session, source
         self._size = source.length_bytes
-        #: Whether the last piece may have come, and nothing has told since.
+        #: Whether the last piece may have arrived; the session's state has not shown it.
         self._is_doubtful = False
-        #: Rounds in which nothing more arrived.
+        #: Rounds in a row without progress.
         self._breaks = 0
 
-    def run(self, at: Standing) -> Answer:
-        """The video, once the last byte is there. Raises OutcomeUnknown and PlatformRefusal."""
+    def run(self, at: UploadState) -> Answer:
+        """Returns the video after the last byte. Raises OutcomeUnknown and PlatformRefusal."""
         while at.video is None:
             if at.received_bytes is None:
-                raise self._ended(transient("SESSION_LOST", "YouTube has given up the upload session."))
+                raise self._ended(transient("SESSION_LOST", "The upload session has expired at YouTube."))
             before = at.received_bytes
             now = self._sent_from(before)
             while now is None or (now.video is None and now.received_bytes == self._size):
@@ -65,8 +66,8 @@ class Upload:
             at = now
         return at.video
 
-    def _sent_from(self, offset: int) -> Standing | None:
-        """Sends what is missing, as long as YouTube takes each piece whole; how far it got, None after a break."""
+    def _sent_from(self, offset: int) -> UploadState | None:
+        """Sends piece after piece while YouTube accepts each whole; returns the state, None after a break."""
         try:
             with self._source.open() as chunks:
                 pieces = Pieces(chunks)
@@ -84,18 +85,18 @@ class Upload:
             if refusal.kind is not Refusal.TRANSIENT or refusal.code.startswith("MEDIA_"):
                 raise
             return None
-        return Standing(received_bytes=self._size)
+        return UploadState(received_bytes=self._size)
 
-    def _put(self, piece: Piece, offset: int) -> Standing:
+    def _put(self, piece: Piece, offset: int) -> UploadState:
         end = offset + piece.length_bytes
         span = f"{offset}-{end - 1}/{self._size}"
-        reply = self._api.put(self._account, self._session, span, piece, visible=end == self._size)
-        return _read(reply, self._size)
+        response = self._api.put(self._account, self._session, span, piece, visible=end == self._size)
+        return _read(response, self._size)
 
-    def _asked(self) -> Standing | None:
-        """Where the session stands; None when that cannot be had just now."""
+    def _asked(self) -> UploadState | None:
+        """Returns the session's state; None if it cannot be asked for now."""
         try:
-            at = standing(self._api, self._account, self._session, self._size)
+            at = upload_state(self._api, self._account, self._session, self._size)
         except PlatformRefusal as refusal:
             if refusal.kind is Refusal.TRANSIENT:
                 return None
@@ -111,20 +112,20 @@ class Upload:
         time.sleep(min(self._settings.resume_seconds * 2 ** (self._breaks - 1), _LONGEST_WAIT_SECONDS))
 
     def _ended(self, refusal: PlatformRefusal) -> Exception:
-        """Why an upload stops: nothing is out, unless its last piece may have come."""
+        """Returns why an upload ends: unknown if its last piece may have arrived, else this refusal."""
         if self._is_doubtful:
-            return OutcomeUnknown(f"the last piece may have come, then: {refusal.code}")
+            return OutcomeUnknown(f"the last piece may have arrived, then: {refusal.code}")
         return refusal
 
 
-def _read(reply: Reply, size_bytes: int) -> Standing:
-    """What an answer to a piece or a probe says."""
-    if reply.status in LOST_SESSION:
-        return Standing()
-    if reply.status == 308:
-        found = _RANGE.fullmatch(reply.headers.get("Range", ""))
-        return Standing(received_bytes=min(int(found[1]) + 1, size_bytes) if found else 0)
-    if not isinstance(reply.body, dict) or not reply.body.get("id"):
-        # All there, and not named: the next look may tell.
-        return Standing(received_bytes=size_bytes)
-    return Standing(video=reply.body)
+def _read(response: Response, size_bytes: int) -> UploadState:
+    """Reads the state from the answer to a piece or a probe."""
+    if response.status in LOST_SESSION:
+        return UploadState()
+    if response.status == 308:
+        found = _RANGE.fullmatch(response.headers.get("Range", ""))
+        return UploadState(received_bytes=min(int(found[1]) + 1, size_bytes) if found else 0)
+    if not isinstance(response.body, dict) or not response.body.get("id"):
+        # Complete, but without an id: the next probe may have it.
+        return UploadState(received_bytes=size_bytes)
+    return UploadState(video=response.body)

@@ -323,12 +323,12 @@ def stage(
     monkeypatch.setattr("publishing.scribe._PAUSE_SECONDS", 0.0)
     search = platform.search
 
-    def search_page(account: Any, content: Any, **options: Any) -> Any:
+    def search_page(attempt: Any) -> Any:
         """The page's own posts, as a platform lists them."""
-        own = f"{account.remote_account_id}_"
+        own = f"{attempt.account.remote_account_id}_"
         every, platform.posts = platform.posts, [one for one in platform.posts if one[0].startswith(own)]
         try:
-            return search(account, content, **options)
+            return search(attempt)
         finally:
             platform.posts = every
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from publishing.platforms.base import Account, OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.http_client import Response
 from publishing.platforms.limits import check_content, length
 from publishing.platforms.linkedin.calls import Calls
 from publishing.platforms.linkedin.errors import duplicate_of, refusal_from, wait_in
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.linkedin.text import little_text, shown_text
-from publishing.platforms.wire import Reply
 
 ACCOUNT = Account("urn:li:organization:1", "token-1")
 WORDS = st.text(
@@ -71,25 +71,25 @@ def test_escapes_count_towards_the_length() -> None:
     assert error.extras["errors"][0]["field"] == "message"
 
 
-def error(status: int, code: str | None = None, message: str = "m", **more: Any) -> Reply:
+def error(status: int, code: str | None = None, message: str = "m", **more: Any) -> Response:
     body = {"status": status, "message": message, **({"code": code} if code else {}), **more}
-    return Reply(status, {}, body)
+    return Response(status, {}, body)
 
 
-def inputs(status: int, code: str) -> Reply:
+def inputs(status: int, code: str) -> Response:
     return error(status, errorDetails={"inputErrors": [{"code": code, "description": "d"}]})
 
 
 @contextmanager
-def answering(*replies: Reply) -> Iterator[tuple[Calls, list[Any]]]:
+def answering(*replies: Response) -> Iterator[tuple[Calls, list[Any]]]:
     """Calls whose wire gives these answers in turn."""
     calls, seen, left = Calls(LinkedInSettings(revoked_wait_seconds=0.0)), [], list(replies)
 
-    def send(*arguments: Any, **named: Any) -> Reply:
+    def send(*arguments: Any, **named: Any) -> Response:
         seen.append(arguments)
         return left.pop(0)
 
-    calls._wire.send = send  # type: ignore[method-assign]
+    calls._http.send = send  # type: ignore[method-assign]
     yield calls, seen
 
 
@@ -106,10 +106,10 @@ def answering(*replies: Reply) -> Iterator[tuple[Calls, list[Any]]]:
         (error(400, "FIELD_LENGTH_TOO_LONG"), Refusal.REJECTED, "FIELD_LENGTH_TOO_LONG"),
         (error(426, "NONEXISTENT_VERSION"), Refusal.PERMISSION, "NONEXISTENT_VERSION"),
         (error(429, "TOO_MANY_REQUESTS"), Refusal.RATE_LIMITED, "TOO_MANY_REQUESTS"),
-        (Reply(429, {}, None), Refusal.RATE_LIMITED, "HTTP_429"),
+        (Response(429, {}, None), Refusal.RATE_LIMITED, "HTTP_429"),
     ],
 )  # fmt: skip
-def test_a_refused_post_says_what_kind_it_is(answer: Reply, kind: Refusal, code: str) -> None:
+def test_a_refused_post_says_what_kind_it_is(answer: Response, kind: Refusal, code: str) -> None:
     with answering(answer) as (calls, _), pytest.raises(PlatformRefusal) as refusal:
         calls.create(ACCOUNT, "posts", {})
     assert (refusal.value.kind, refusal.value.code) == (kind, code)
@@ -118,27 +118,30 @@ def test_a_refused_post_says_what_kind_it_is(answer: Reply, kind: Refusal, code:
 @pytest.mark.parametrize(
     "answer",
     [
-        error(500, message="Unable to obtain activity"), error(503, "EXPIRED_ACCESS_TOKEN"), Reply(502, {}, None),
-        Reply(201, {}, None), Reply(200, {}, {"id": "1"}), Reply(302, {}, None), Reply(401, {}, "who?"),
+        error(500, message="Unable to obtain activity"), error(503, "EXPIRED_ACCESS_TOKEN"), Response(502, {}, None),
+        Response(201, {}, None), Response(200, {}, {"id": "1"}), Response(302, {}, None), Response(401, {}, "who?"),
     ],
 )  # fmt: skip
-def test_a_post_without_a_clear_answer_is_unknown(answer: Reply) -> None:
+def test_a_post_without_a_clear_answer_is_unknown(answer: Response) -> None:
     with answering(answer) as (calls, seen), pytest.raises(OutcomeUnknown):
         calls.create(ACCOUNT, "posts", {})
     assert len(seen) == 1
 
 
 @pytest.mark.parametrize(
-    "answer", [error(500), error(500, "EXPIRED_ACCESS_TOKEN"), Reply(401, {}, None), Reply(200, {}, None)]
+    "answer",
+    [error(500), error(500, "EXPIRED_ACCESS_TOKEN"), Response(401, {}, None), Response(200, {}, None)],
 )
-def test_a_read_that_failed_never_cuts_a_page_off(answer: Reply) -> None:
+def test_a_read_that_failed_never_cuts_a_page_off(answer: Response) -> None:
     with answering(answer) as (calls, _), pytest.raises(PlatformRefusal) as refusal:
         calls.read(ACCOUNT, "posts")
     assert refusal.value.kind is Refusal.TRANSIENT
 
 
 def test_the_id_is_in_the_header_of_an_empty_answer_and_urns_in_addresses_are_encoded() -> None:
-    with answering(Reply(201, {"x-restli-id": "urn:li:share:7"}, None), Reply(200, {}, {"elements": []})) as (
+    with answering(
+        Response(201, {"x-restli-id": "urn:li:share:7"}, None), Response(200, {}, {"elements": []})
+    ) as (
         calls,
         seen,
     ):
@@ -149,7 +152,7 @@ def test_the_id_is_in_the_header_of_an_empty_answer_and_urns_in_addresses_are_en
 
 def test_a_revoked_token_is_asked_with_once_more_and_no_oftener() -> None:
     revoked = error(401, "REVOKED_ACCESS_TOKEN", serviceErrorCode=65601)
-    with answering(revoked, Reply(201, {"x-restli-id": "urn:li:share:7"}, None)) as (calls, _):
+    with answering(revoked, Response(201, {"x-restli-id": "urn:li:share:7"}, None)) as (calls, _):
         assert calls.create(ACCOUNT, "posts", {})[0] == "urn:li:share:7"
     with answering(revoked, revoked) as (calls, seen), pytest.raises(PlatformRefusal) as refusal:
         calls.create(ACCOUNT, "posts", {})

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from publishing.platforms.base import Account
+from publishing.platforms.base import Account, CommentQuery
+from publishing.platforms.http_client import HttpClient, Response
 from publishing.platforms.registry import Registry, default_settings
-from publishing.platforms.wire import Reply, Wire
 
 _URN = "urn:li:comment:(urn:li:activity:1,{})"
 _GOES_ON = {"next": "there", "cursors": {"after": "x"}}
@@ -46,12 +46,14 @@ def test_replies_without_end_are_read_so_far_and_hide_no_comment(
 ) -> None:
     of_replies, replies, comments = LISTS[platform]
 
-    def send(wire: Wire, method: str, url: str, **options: Any) -> Reply:
-        return Reply(200, {}, replies if of_replies in url else comments)
+    def send(wire: HttpClient, method: str, url: str, **options: Any) -> Response:
+        return Response(200, {}, replies if of_replies in url else comments)
 
-    monkeypatch.setattr(Wire, "send", send)
+    monkeypatch.setattr(HttpClient, "send", send)
     connector = Registry(default_settings()).connector(platform)
-    found = connector.list_comments(Account("urn:li:person:1", "token"), "urn:li:share:1", limit=9_999)
+    found = connector.list_comments(
+        Account("urn:li:person:1", "token"), CommentQuery("urn:li:share:1", limit=9_999)
+    )
     names = {comment.id if platform != "LN" else comment.id[-2] for comment in found.comments}
     assert names == {"1", "2", "3"}
     assert len(found.comments) > 5

@@ -29,7 +29,7 @@ def video(
     )  # fmt: skip
 
 
-def complaints(platform: str, *files: MediaSource, before_conversion: bool = True) -> list[str]:
+def setting_errors(platform: str, *files: MediaSource, before_conversion: bool = True) -> list[str]:
     named = [(f"media_ids[{number}]", file) for number, file in enumerate(files)]
     found = check_files(platform, named, len(files), before_conversion=before_conversion)
     return [error.message for error in found]
@@ -54,7 +54,7 @@ def complaints(platform: str, *files: MediaSource, before_conversion: bool = Tru
     ],
 )  # fmt: skip
 def test_a_file_at_the_bound_passes(platform: str, file: MediaSource) -> None:
-    assert complaints(platform, file) == []
+    assert setting_errors(platform, file) == []
 
 
 @pytest.mark.parametrize(
@@ -81,31 +81,31 @@ def test_a_file_at_the_bound_passes(platform: str, file: MediaSource) -> None:
     ],
 )  # fmt: skip
 def test_a_file_past_the_bound_is_found(platform: str, file: MediaSource, words: str) -> None:
-    [complaint] = complaints(platform, file)
+    [complaint] = setting_errors(platform, file)
     assert complaint.startswith(f"media_ids[0]: {PLATFORMS[platform].name} takes ")
     assert words in complaint
 
 
 def test_what_would_be_converted_is_not_taken_as_it_is() -> None:
-    assert complaints("IG", photo("image/png")) == []
-    [complaint] = complaints("IG", photo("image/png"), before_conversion=False)
+    assert setting_errors("IG", photo("image/png")) == []
+    [complaint] = setting_errors("IG", photo("image/png"), before_conversion=False)
     assert "as image/jpeg, this one is image/png" in complaint
 
 
 def test_a_gif_goes_to_x_only_alone_and_elsewhere_is_a_photo() -> None:
     gif = photo("image/gif")
-    assert "only alone" in complaints("TW", gif, photo())[0]
-    assert complaints("FB", gif, photo()) == []
+    assert "only alone" in setting_errors("TW", gif, photo())[0]
+    assert setting_errors("FB", gif, photo()) == []
 
 
 def test_every_file_is_judged_and_named() -> None:
-    found = complaints("IG", photo(), photo("image/gif"), video(1))
+    found = setting_errors("IG", photo(), photo("image/gif"), video(1))
     assert [text.partition(":")[0] for text in found] == ["media_ids[1]", "media_ids[2]"]
 
 
 def test_what_is_not_known_is_not_judged() -> None:
     for platform in PLATFORMS:
-        assert complaints(platform, MediaSource("video"), MediaSource("photo")) == []
+        assert setting_errors(platform, MediaSource("video"), MediaSource("photo")) == []
 
 
 def test_every_upload_type_is_taken_converted_or_refused_by_name() -> None:

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from publishing.platforms.answers import iso_time
 from publishing.platforms.base import (
     Account,
     Checkpoint,
@@ -20,6 +21,7 @@ from publishing.platforms.base import (
     Content,
     MediaSource,
     NotPublished,
+    OpenAttempt,
     OutcomeUnknown,
     PlatformRefusal,
     Published,
@@ -28,9 +30,9 @@ from publishing.platforms.base import (
 )
 from publishing.platforms.facebook.connector import FacebookConnector
 from publishing.platforms.instagram.connector import InstagramConnector
-from publishing.platforms.likeness import fingerprint, same_text, window_start
-from publishing.platforms.meta.graph import graph_time, next_cursor
+from publishing.platforms.meta.graph import next_cursor
 from publishing.platforms.meta.settings import MetaSettings
+from publishing.platforms.post_matching import fingerprint, same_text, window_start
 
 ACCOUNT = Account("1001", "token-1")
 TEXT = Content("hello")
@@ -109,7 +111,7 @@ def _publish(connector: Connector, content: Content = TEXT, **stored: Any) -> Pu
 
 
 def _look_up(connector: Connector, content: Content = TEXT, **stored: Any) -> Any:
-    return connector.look_up(ACCOUNT, content, Checkpoint(stored), began_at=datetime.now(UTC))
+    return connector.look_up(OpenAttempt(ACCOUNT, content, Checkpoint(stored), datetime.now(UTC)))
 
 
 def _error(code: int, subcode: int | None = None) -> dict[str, Any]:
@@ -334,9 +336,9 @@ def test_a_fingerprint_changes_with_everything_that_is_shown() -> None:
 
 
 def test_small_readers_take_what_comes() -> None:
-    assert graph_time("2026-08-07T12:34:56+0200") == datetime(2026, 8, 7, 10, 34, 56, tzinfo=UTC)
-    assert graph_time(None) is None
-    assert graph_time("yesterday") is None
+    assert iso_time("2026-08-07T12:34:56+0200") == datetime(2026, 8, 7, 10, 34, 56, tzinfo=UTC)
+    assert iso_time(None) is None
+    assert iso_time("yesterday") is None
     assert next_cursor({"paging": {"cursors": {"after": "x"}}}) is None
     assert same_text("", None)
     assert not same_text("a", "A")

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from publishing.platforms.base import Account
+from publishing.platforms.base import Account, CommentQuery
+from publishing.platforms.http_client import HttpClient, Response
 from publishing.platforms.registry import Registry, default_settings
-from publishing.platforms.wire import Reply, Wire
 
 NAMELESS: dict[str, Any] = {"snippet": {"topLevelComment": {}}, "replies": {"data": [{}], "comments": [{}]}}
 ROWS = {
@@ -19,7 +19,7 @@ ROWS = {
 
 @pytest.mark.parametrize("platform", ROWS)
 def test_a_row_without_an_id_is_passed_over(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Wire, "send", lambda *args, **options: Reply(200, {}, ROWS[platform]))
+    monkeypatch.setattr(HttpClient, "send", lambda *args, **options: Response(200, {}, ROWS[platform]))
     connector = Registry(default_settings()).connector(platform)
-    found = connector.list_comments(Account("1001", "token"), "2002")
+    found = connector.list_comments(Account("1001", "token"), CommentQuery("2002"))
     assert [comment.id for comment in found.comments] == ["1"]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from contracts.platforms import PLATFORMS, FileLimits, Platform
-from publishing.platforms.registry import PARTS
+from publishing.platforms.registry import PLUGINS
 
 PAGE = Path(__file__).parents[5] / "docs" / "platforms.md"
 
@@ -12,7 +12,7 @@ def row(platform: Platform) -> str:
     """The table's row for a platform."""
     cells = (
         f"{platform.code} ({platform.name})",
-        yes(platform.code in PARTS),
+        yes(platform.code in PLUGINS),
         f"{platform.message_limit:,} {platform.length_unit}",
         yes(platform.text_only),
         platform.photos or "no",

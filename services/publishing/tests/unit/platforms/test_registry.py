@@ -12,8 +12,8 @@ from publishing import platforms
 from publishing.platforms import registry
 from publishing.platforms.base import NotConnected
 from publishing.platforms.meta.settings import MetaSettings
-from publishing.platforms.parts import Parts
-from publishing.platforms.registry import PARTS, Registry, default_settings
+from publishing.platforms.plugin import PlatformPlugin
+from publishing.platforms.registry import PLUGINS, Registry, default_settings
 
 #: Folders of what platforms share.
 SHARED = {"meta", "oauth"}
@@ -39,23 +39,25 @@ def test_what_a_release_with_more_platforms_left_behind_has_no_connector() -> No
 def test_a_row_without_its_folder_is_named() -> None:
     row = msgspec.structs.replace(PLATFORMS["TW"], title="Nowhere")
     with pytest.raises(ModuleNotFoundError, match=r"publishing\.platforms\.nowhere"):
-        registry._parts_of(row)
+        registry._plugin_of(row)
 
 
 def test_a_folder_without_one_of_its_parts_is_told_which() -> None:
     with pytest.raises(TypeError, match="'login'"):
-        Parts(settings=MetaSettings, connector=PARTS["FB"].connector)  # type: ignore[call-arg]
+        PlatformPlugin(settings=MetaSettings, connector=PLUGINS["FB"].connector)  # type: ignore[call-arg]
 
 
 def test_a_unit_that_nobody_knows_has_to_be_counted_by_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = ModuleType("publishing.platforms.made_up.parts")
-    module.PARTS = Parts(settings=MetaSettings, connector=PARTS["FB"].connector, login=PARTS["FB"].login)  # type: ignore[attr-defined]
+    module = ModuleType("publishing.platforms.made_up.plugin")
+    module.PLUGIN = PlatformPlugin(
+        settings=MetaSettings, connector=PLUGINS["FB"].connector, login=PLUGINS["FB"].login
+    )  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "publishing.platforms.made_up", ModuleType("made_up"))
     monkeypatch.setitem(sys.modules, module.__name__, module)
     row = msgspec.structs.replace(PLATFORMS["FB"], title="Made Up")
-    assert registry._parts_of(row).length is len
+    assert registry._plugin_of(row).length is len
     with pytest.raises(TypeError, match="stanzas"):
-        registry._parts_of(msgspec.structs.replace(row, length_unit="stanzas"))
+        registry._plugin_of(msgspec.structs.replace(row, length_unit="stanzas"))
 
 
 def test_secrets_do_not_show() -> None:

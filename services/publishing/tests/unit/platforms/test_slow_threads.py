@@ -7,9 +7,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from publishing.platforms import lists
-from publishing.platforms.base import Account, CommentPage, Connector
+from publishing.platforms.base import Account, CommentPage, CommentQuery, Connector
+from publishing.platforms.http_client import HttpClient, Response
 from publishing.platforms.registry import Registry, default_settings
-from publishing.platforms.wire import Reply, Wire
 
 #: First comments, newest first; to each there is one reply, which has to be asked for.
 _FIRST = range(30, 0, -1)
@@ -24,10 +24,10 @@ class Slow:
         self.platform, self.answer_seconds, self.now = platform, answer_seconds, 0.0
         self.pages_of_replies = pages_of_replies
 
-    def send(self, wire: Wire, method: str, url: str, **options: Any) -> Reply:
+    def send(self, wire: HttpClient, method: str, url: str, **options: Any) -> Response:
         self.now += self.answer_seconds
         asked = {name: value for name, [value] in parse_qs(urlsplit(url).query).items()}
-        return Reply(200, {}, getattr(self, self.platform)(unquote(urlsplit(url).path), asked))
+        return Response(200, {}, getattr(self, self.platform)(unquote(urlsplit(url).path), asked))
 
     def IG(self, path: str, asked: dict[str, str]) -> Any:
         after, size = int(asked.get("after", "0")), int(asked["limit"])
@@ -80,7 +80,7 @@ def _paging(after: int, is_more: bool) -> Any:
 
 def slow(platform: str, monkeypatch: pytest.MonkeyPatch, answer_seconds: float, pages: int = 1) -> Slow:
     made = Slow(platform, answer_seconds, pages)
-    monkeypatch.setattr(Wire, "send", lambda *args, **options: made.send(*args, **options))
+    monkeypatch.setattr(HttpClient, "send", lambda *args, **options: made.send(*args, **options))
     monkeypatch.setattr(lists, "monotonic", lambda: made.now)
     return made
 
@@ -89,7 +89,7 @@ def read(connector: Connector, limit: int) -> Iterator[CommentPage]:
     cursor: str | None = None
     while True:
         page = connector.list_comments(
-            Account("urn:li:person:1", "token"), "urn:li:share:1", limit=limit, cursor=cursor
+            Account("urn:li:person:1", "token"), CommentQuery("urn:li:share:1", limit=limit, cursor=cursor)
         )
         yield page
         cursor = page.next_cursor

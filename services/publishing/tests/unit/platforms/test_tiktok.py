@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from publishing.platforms.base import Content, MediaSource, PlatformRefusal, Refusal
+from publishing.platforms.http_client import Response
 from publishing.platforms.limits import check_content
-from publishing.platforms.tiktok.calls import judged
+from publishing.platforms.tiktok.calls import data_of
 from publishing.platforms.tiktok.errors import failure
 from publishing.platforms.tiktok.texts import cut as cut_text
 from publishing.platforms.tiktok.texts import post_info, privacy, source_of_photos
 from publishing.platforms.tiktok.upload import cut
-from publishing.platforms.wire import Reply
 
 MIB = 2**20
 OFFERED = {"privacy_level_options": ["PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"]}
@@ -20,8 +20,8 @@ VIDEO = (MediaSource("video", "https://a.example/a.mp4"),)
 PHOTOS = tuple(MediaSource("photo", f"https://a.example/{number}.jpg") for number in range(3))
 
 
-def answer(status: int, code: str) -> Reply:
-    return Reply(status, {}, {"data": {}, "error": {"code": code, "message": "no", "log_id": "1"}})
+def answer(status: int, code: str) -> Response:
+    return Response(status, {}, {"data": {}, "error": {"code": code, "message": "no", "log_id": "1"}})
 
 
 @pytest.mark.parametrize("status", [200, 400, 401, 403])
@@ -43,16 +43,16 @@ def test_a_code_means_the_same_whatever_the_status(
     status: int, code: str, kind: Refusal, wait: float | None
 ) -> None:
     with pytest.raises(PlatformRefusal) as refusal:
-        judged(answer(status, code), visible=False)
+        data_of(answer(status, code), visible=False)
     assert (refusal.value.kind, refusal.value.code, refusal.value.wait_seconds) == (kind, code, wait)
 
 
 def test_a_platform_in_trouble_cuts_no_page_off() -> None:
     with pytest.raises(PlatformRefusal) as refusal:
-        judged(answer(503, "access_token_invalid"), visible=False)
+        data_of(answer(503, "access_token_invalid"), visible=False)
     assert refusal.value.kind is Refusal.TRANSIENT
     with pytest.raises(PlatformRefusal) as refusal:
-        judged(Reply(502, {}, None), visible=False)
+        data_of(Response(502, {}, None), visible=False)
     assert refusal.value.kind is Refusal.TRANSIENT
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.http_client import Response
 from publishing.platforms.limits import check_content
-from publishing.platforms.wire import Reply
-from publishing.platforms.x.calls import judged
+from publishing.platforms.x.calls import body_of
 from publishing.platforms.x.errors import wait_in
 from publishing.platforms.x.text import is_same, shown_text, weighted_length
 
@@ -82,11 +82,11 @@ def test_a_text_is_known_again_however_x_writes_its_links_and_mentions() -> None
     assert not is_same("", post)
 
 
-def reply(status: int, body: Any, **headers: str) -> Reply:
-    return Reply(status, {name.replace("_", "-"): value for name, value in headers.items()}, body)
+def reply(status: int, body: Any, **headers: str) -> Response:
+    return Response(status, {name.replace("_", "-"): value for name, value in headers.items()}, body)
 
 
-def problem(status: int, detail: str, name: str | None = None) -> Reply:
+def problem(status: int, detail: str, name: str | None = None) -> Response:
     kind = PROBLEMS + name if name else "about:blank"
     return reply(status, {"title": "T", "detail": detail, "type": kind, "status": status})
 
@@ -108,9 +108,9 @@ def problem(status: int, detail: str, name: str | None = None) -> Reply:
         (reply(403, {"errors": [{"message": "no", "code": 453}]}), Refusal.REJECTED, "403"),
     ],
 )  # fmt: skip
-def test_a_refused_post_says_what_kind_it_is(answer: Reply, kind: Refusal, code: str) -> None:
+def test_a_refused_post_says_what_kind_it_is(answer: Response, kind: Refusal, code: str) -> None:
     with pytest.raises(PlatformRefusal) as refusal:
-        judged(answer, visible=True)
+        body_of(answer, visible=True)
     assert (refusal.value.kind, refusal.value.code) == (kind, code)
 
 
@@ -121,9 +121,9 @@ def test_a_refused_post_says_what_kind_it_is(answer: Reply, kind: Refusal, code:
         reply(200, {"errors": [{"title": "odd"}]}), reply(302, None), reply(401, None), reply(403, "a"), reply(201, []),
     ],
 )  # fmt: skip
-def test_a_post_without_a_clear_answer_is_unknown(answer: Reply) -> None:
+def test_a_post_without_a_clear_answer_is_unknown(answer: Response) -> None:
     with pytest.raises(OutcomeUnknown):
-        judged(answer, visible=True)
+        body_of(answer, visible=True)
 
 
 @pytest.mark.parametrize(
@@ -138,16 +138,16 @@ def test_a_post_without_a_clear_answer_is_unknown(answer: Reply) -> None:
          Refusal.REJECTED),
     ],
 )  # fmt: skip
-def test_a_read_that_failed_never_cuts_a_page_off(answer: Reply, kind: Refusal) -> None:
+def test_a_read_that_failed_never_cuts_a_page_off(answer: Response, kind: Refusal) -> None:
     with pytest.raises(PlatformRefusal) as refusal:
-        judged(answer, visible=False)
+        body_of(answer, visible=False)
     assert refusal.value.kind is kind
 
 
 def test_partial_errors_beside_data_are_no_failure() -> None:
     body = {"data": {"id": "1"}, "errors": [{"title": "Not Found Error"}]}
-    assert judged(reply(200, body), visible=True) is body
-    assert judged(reply(200, {"meta": {"result_count": 0}}), visible=False) == {"meta": {"result_count": 0}}
+    assert body_of(reply(200, body), visible=True) is body
+    assert body_of(reply(200, {"meta": {"result_count": 0}}), visible=False) == {"meta": {"result_count": 0}}
 
 
 def test_the_wait_is_until_the_last_used_up_window_ends_by_xs_own_clock() -> None:

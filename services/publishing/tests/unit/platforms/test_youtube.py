@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from publishing.platforms.base import PlatformRefusal, Refusal
+from publishing.platforms.http_client import Response
 from publishing.platforms.limits import check_content
 from publishing.platforms.pieces import Piece, Pieces
 from publishing.platforms.pinning import is_pinned
-from publishing.platforms.wire import Reply
 from publishing.platforms.youtube.errors import problem_of, refusal_from, seconds_to_midnight
 from publishing.platforms.youtube.texts import title_from, video_of
 
 
-def error(status: int, reason: str | None, headers: Mapping[str, str] | None = None) -> Reply:
+def error(status: int, reason: str | None, headers: Mapping[str, str] | None = None) -> Response:
     rows = [{"domain": "youtube.video", "reason": reason, "message": "no"}] if reason else []
-    return Reply(status, headers or {}, {"error": {"code": status, "message": "no", "errors": rows}})
+    return Response(status, headers or {}, {"error": {"code": status, "message": "no", "errors": rows}})
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_reason_means_one_kind_of_refusal(status: int, reason: str | None, kin
 
 def test_an_answer_that_is_not_googles_is_no_refusal() -> None:
     for body in (None, {}, {"error": "no"}, []):
-        assert refusal_from(Reply(502, {}, body)) is None
+        assert refusal_from(Response(502, {}, body)) is None
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A platform's own settings of a post (`x_settings` and the like), held against a record of its module. Pure."""
+"""Checks and reads a platform's own settings of a post (`x_settings` and the like) against a record. Pure."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -12,8 +12,8 @@ from contracts.record import Record
 R = TypeVar("R", bound=Record)
 
 
-def complaints(field: str, kind: type[Record], settings: Mapping[str, Any]) -> list[ApiError]:
-    """What does not fit, one VALIDATION_ERROR for each setting. Unknown ones and null are left alone."""
+def setting_errors(field: str, kind: type[Record], settings: Mapping[str, Any]) -> list[ApiError]:
+    """Returns one VALIDATION_ERROR for each setting that does not fit. Unknown settings and null are ignored."""
     found = []
     for row in msgspec.structs.fields(kind):
         value = settings.get(row.encode_name)
@@ -26,8 +26,8 @@ def complaints(field: str, kind: type[Record], settings: Mapping[str, Any]) -> l
     return found
 
 
-def url_complaints(field: str, value: Any) -> list[ApiError]:
-    """What is wrong with an address that is handed on; nobody is asked."""
+def url_errors(field: str, value: Any) -> list[ApiError]:
+    """Returns what is wrong with an address that the platform gets; the address is not requested."""
     if not isinstance(value, str):
         return [invalid(field, "must be a URL")]
     try:
@@ -37,6 +37,6 @@ def url_complaints(field: str, value: Any) -> list[ApiError]:
     return []
 
 
-def read(kind: type[R], settings: Mapping[str, Any]) -> R:
-    """Settings that were found good, with the defaults of those that are not there."""
+def parse(kind: type[R], settings: Mapping[str, Any]) -> R:
+    """Returns checked settings as a record, with defaults for the missing ones."""
     return msgspec.convert({name: value for name, value in settings.items() if value is not None}, kind)

@@ -1,19 +1,19 @@
-"""LinkedIn, for the registry."""
+"""What the registry needs of LinkedIn."""
 
 from publishing.platforms.linkedin.connector import LinkedInConnector
 from publishing.platforms.linkedin.login import LinkedInLogin
 from publishing.platforms.linkedin.settings import LinkedInSettings, check_settings
 from publishing.platforms.linkedin.text import little_text
-from publishing.platforms.parts import Parts
+from publishing.platforms.plugin import PlatformPlugin
 
-PARTS = Parts(
+PLUGIN = PlatformPlugin(
     settings=LinkedInSettings,
     connector=LinkedInConnector,
     login=LinkedInLogin,
     # platforms.md 4: escapes count. Comments are plain text.
     length=lambda text: len(little_text(text)),
     check_settings=check_settings,
-    # Every look counts (platforms.md), against daily ceilings that are not published. Our choice.
+    # Every poll counts against daily limits that are not published (platforms.md 4): rarer than elsewhere.
     polls="86400=600,259200=3600,2592000=86400",
     reply_calls=2,
 )

@@ -1,13 +1,13 @@
-"""Facebook, for the registry."""
+"""What the registry needs of Facebook."""
 
 from publishing.platforms.facebook.connector import FacebookConnector
 from publishing.platforms.facebook.login import FacebookLogin
 from publishing.platforms.facebook.settings import check_settings
 from publishing.platforms.meta.hooks import hooks_of
 from publishing.platforms.meta.settings import MetaSettings
-from publishing.platforms.parts import Parts
+from publishing.platforms.plugin import PlatformPlugin
 
-PARTS = Parts(
+PLUGIN = PlatformPlugin(
     settings=MetaSettings,
     connector=FacebookConnector,
     login=FacebookLogin,

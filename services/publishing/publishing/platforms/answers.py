@@ -1,0 +1,37 @@
+"""Reads values out of platforms' JSON answers, whatever they hold. Pure."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from publishing.platforms.base import OutcomeUnknown
+from publishing.platforms.http_client import transient
+
+Answer = dict[str, Any]
+
+
+def objects(value: Any) -> list[Answer]:
+    """Returns the objects of a list; none if the value is not a list."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def required(answer: Answer, name: str, *, visible: bool = False) -> str:
+    """Returns a value as text. Where it is missing raises PlatformRefusal; OutcomeUnknown after a visible call."""
+    if answer.get(name):
+        return str(answer[name])
+    message = f"The platform's answer names no {name}."
+    raise OutcomeUnknown(message) if visible else transient("NO_ID", message)
+
+
+def iso_time(text: Any) -> datetime | None:
+    """Returns `2026-08-07T12:34:56+0000` (or with Z) in UTC; None for anything else, and without an offset."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
+    return moment.astimezone(UTC) if moment.tzinfo else None
+
+
+def epoch_time(value: Any, *, per_second: int = 1) -> datetime | None:
+    """Returns a time counted since 1970 in seconds, or in 1/`per_second` of them; None for anything else."""
+    is_time = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    return datetime.fromtimestamp(value / per_second, UTC) if is_time else None

@@ -1,0 +1,215 @@
+"""HTTP to a platform: one call, its answer, and what a missing answer says about the outcome.
+
+What an answer means is decided in each platform's folder. Nothing is repeated here and no redirect is followed.
+"""
+
+import builtins
+import json
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar, cast
+from urllib.parse import urlsplit
+
+import urllib3
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    NewConnectionError,
+    TimeoutError,  # noqa: A004
+)
+
+from chassis.http.outbound import Limits, Outbound
+from chassis.telemetry import tracing
+from publishing.platforms import permission
+from publishing.platforms.base import Account, OutcomeUnknown, PlatformRefusal, Refusal
+
+T = TypeVar("T")
+
+#: Connections kept open to one host: more than a process sends at once (PUBLISH_LANES is 48).
+_POOL_SIZE = 64
+#: The largest answer that is read: a page of a hundred comments with their replies has less than one MiB.
+_MAX_ANSWER_BYTES = 4 * 2**20
+_LONGEST_POLL_SECONDS = 5.0
+
+
+class SizedBody(Protocol):
+    """A body that is generated while it is sent, such as `multipart.Multipart`."""
+
+    content_type: str
+    length_bytes: int
+    #: Whether the last byte has been sent: before that the platform cannot have accepted the body.
+    is_sent: bool
+
+    def __iter__(self) -> Any: ...
+
+
+class Timeouts(Protocol):
+    """How long one call may take, in seconds. Every platform's settings have these."""
+
+    @property
+    def connect_timeout_seconds(self) -> float: ...
+    @property
+    def read_timeout_seconds(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer. `body` is its JSON, None if it is not JSON; header names match in any case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any = field(repr=False)
+
+    @property
+    def is_good(self) -> bool:
+        return 200 <= self.status < 300
+
+
+class HttpClient:
+    """Calls to platforms over kept connections; thread-safe.
+
+    A call ends after `read_timeout_seconds` and the time for its body at the slowest rate of `chassis.http.outbound`,
+    whether the platform is silent or transfers a byte now and then.
+    """
+
+    def __init__(self, timeouts: Timeouts, *, pool_size: int = _POOL_SIZE) -> None:
+        # Not requests: most of its time per call goes to cookies, hooks and sessions, which these calls do not have.
+        # Proxies of the environment are ignored.
+        limits = Limits(
+            connect_seconds=timeouts.connect_timeout_seconds,
+            silence_seconds=timeouts.read_timeout_seconds,
+            max_answer_bytes=_MAX_ANSWER_BYTES,
+        )
+        self._pool = Outbound(limits, connections=pool_size)
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes | SizedBody | None = None,
+        visible: bool = False,
+        completes: bool = False,
+    ) -> Response:
+        """Sends one call. `visible`: it makes something visible, so a broken call may have worked. `completes`: it
+        makes something visible too, but may be repeated safely. Both need permission (`permission.py`).
+
+        Without an answer raises OutcomeUnknown (visible calls only) or PlatformRefusal; and what the body raises.
+        """
+        sent_headers = dict(headers)
+        if body is not None and not isinstance(body, bytes):
+            sent_headers |= {"Content-Type": body.content_type, "Content-Length": str(body.length_bytes)}
+        sent = cast("Iterable[bytes] | None", body)
+        if visible or completes:
+            permission.check()
+            if isinstance(body, bytes):
+                sent_headers |= {"Content-Length": str(len(body))}
+            if body:
+                sent = _permitted(body)
+        try:
+            with tracing.outbound(method, urlsplit(url).hostname or "") as traced:
+                response = self._pool.urlopen(method, url, body=sent, headers=sent_headers)
+                traced.got(response.status)
+        except (HTTPError, OSError) as error:
+            may_have_arrived = body is None or isinstance(body, bytes) or body.is_sent
+            raise no_answer(error, visible and may_have_arrived) from error
+        return Response(response.status, response.headers, parsed(response))
+
+
+def bearer(account: Account) -> dict[str, str]:
+    """Returns the header with the account's token."""
+    return {"Authorization": f"Bearer {account.access_token}"}
+
+
+def _permitted(body: bytes | SizedBody) -> Iterator[bytes]:
+    """Yields the body, and checks the permission again before its last piece: connecting and sending take time, and no
+    platform acts on an incomplete body."""
+    pieces = iter((body,)) if isinstance(body, bytes) else iter(body)
+    last = next(pieces, b"")
+    for piece in pieces:
+        yield last
+        last = piece
+    permission.check()
+    yield last
+
+
+def parsed(response: urllib3.BaseHTTPResponse) -> Any:
+    """Returns the answer's JSON, None if it is not JSON. Lone surrogates (`\\ud83d` cut from an emoji) are replaced:
+    neither PostgreSQL nor a JSON answer takes them."""
+    try:
+        return json.loads(json.dumps(response.json(), ensure_ascii=False).encode("utf-8", "replace"))
+    except ValueError:
+        return None
+
+
+def no_answer(error: Exception, visible: bool) -> Exception:
+    """Returns the error of a call without an answer: unknown if a visible call was sent, else transient."""
+    if visible and not _never_sent(error):
+        return OutcomeUnknown(type(error).__name__)
+    if _is_timeout(error) and not isinstance(error, NewConnectionError):
+        return transient("TIMED_OUT", "The platform did not answer in time.")
+    return transient("UNREACHABLE", "The platform could not be reached.")
+
+
+def unrecognised(response: Response, visible: bool, wait_seconds: float | None = None) -> Exception:
+    """Returns the error of an answer that is not in the platform's format, such as a proxy's."""
+    if response.status == 429:  # never sent after the work was done
+        wait = retry_after(response.headers) if wait_seconds is None else wait_seconds
+        return PlatformRefusal(Refusal.RATE_LIMITED, "HTTP_429", "Too many calls.", wait)
+    if visible:
+        return OutcomeUnknown(f"HTTP {response.status} without an answer of the platform")
+    return transient(f"HTTP_{response.status}", "The platform did not answer as it should.")
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Returns the seconds in Retry-After; None if it has none."""
+    after = headers.get("Retry-After", "")
+    return float(after) if after.isascii() and after.isdigit() else None
+
+
+def _never_sent(error: BaseException) -> bool:
+    """Whether no connection was made: then nothing of the call reached the platform."""
+    if isinstance(error, ConnectTimeoutError):  # also raised for refused connections and unknown names
+        return True
+    never = (ConnectionRefusedError, socket.gaierror, ssl.SSLCertVerificationError)
+    return any(isinstance(cause, never) for cause in _causes(error))
+
+
+def _is_timeout(error: BaseException) -> bool:
+    """Whether the time ran out: urllib3 raises its own exception while it reads, and another one while it sends."""
+    return any(isinstance(cause, (TimeoutError, builtins.TimeoutError)) for cause in _causes(error))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def transient(code: str, message: str) -> PlatformRefusal:
+    """Returns a temporary failure that we found ourselves."""
+    return PlatformRefusal(Refusal.TRANSIENT, code, message)
+
+
+class Patience(Protocol):
+    """How long to wait while a platform processes something, in seconds."""
+
+    @property
+    def poll_seconds(self) -> float: ...
+    @property
+    def poll_limit_seconds(self) -> float: ...
+
+
+def poll(patience: Patience, look: Callable[[], T | None]) -> T | None:
+    """Calls `look` until it returns something, with growing waits; None when the time is over."""
+    until = time.monotonic() + patience.poll_limit_seconds
+    wait_seconds = patience.poll_seconds
+    while (found := look()) is None and time.monotonic() + wait_seconds < until:
+        time.sleep(wait_seconds)
+        wait_seconds = min(wait_seconds * 2, _LONGEST_POLL_SECONDS)
+    return found

@@ -1,0 +1,59 @@
+"""What a platform's folder offers to the rest of publishing: its `plugin.py` defines it as `PLUGIN`.
+
+`registry` finds it by the platform's row in `contracts.platforms`. No other code depends on a particular platform.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from contracts.errors import ApiError
+from publishing.platforms.base import Connector
+from publishing.platforms.hooks import Hooks
+from publishing.platforms.oauth.base import App, Login
+
+#: `<name>_settings` of a post, as the client sent them.
+PostSettings = Mapping[str, Any]
+
+#: How a text's length is counted, by the row's `length_unit`, for platforms without a count of their own.
+UNITS: Mapping[str, Callable[[str], int]] = {
+    "characters": len,
+    "UTF-16 units": lambda text: len(text.encode("utf-16-le", "surrogatepass")) // 2,
+    "bytes": lambda text: len(text.encode("utf-8", "surrogatepass")),
+}
+
+
+class PlatformSettings(Protocol):
+    """Addresses, timeouts and our app of one platform. Everything has a default."""
+
+    @property
+    def app(self) -> App: ...
+
+    @classmethod
+    def from_env(cls) -> "PlatformSettings":
+        """Reads the environment through `chassis.config`, called by `config.py`. Raises ConfigError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlatformPlugin:
+    """One platform. The checks are pure and return every problem; a real call is refused with the first."""
+
+    settings: type[PlatformSettings]
+    connector: Callable[[Any], Connector]
+    login: Callable[[Any], Login]
+    #: Counts a message as the platform does; None: by the row's `length_unit` (`UNITS`).
+    length: Callable[[str], int] | None = None
+    #: Counts a comment or reply.
+    comment_length: Callable[[str], int] = len
+    #: Finds the problems of a message other than its length.
+    check_text: Callable[[str, PostSettings], list[ApiError]] = lambda message, settings: []
+    #: Finds the problems of the post's settings; the second argument says whether the post has media.
+    check_settings: Callable[[PostSettings, bool], list[ApiError]] = lambda settings, has_media: []
+    #: How often comments are polled (`poll_times.parse_stages`); None: the default of all platforms.
+    polls: str | None = None
+    #: How its comment webhooks are read; None: it has none.
+    hooks: Hooks | None = None
+    #: How many calls one reply takes: some platforms must first be asked which thread the comment belongs to.
+    reply_calls: int = 1
+    #: Whether the author of a comment is identified by name because ids are missing or differ between logins.
+    has_unique_names: bool = False

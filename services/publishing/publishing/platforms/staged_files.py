@@ -1,0 +1,61 @@
+"""Files that LinkedIn and X take before the post. A later attempt resumes the uploads of an earlier one."""
+
+import time
+from abc import ABC, abstractmethod
+from typing import Any
+
+from publishing.platforms.base import Account, Checkpoint, Content, MediaSource, PlatformRefusal
+from publishing.platforms.sources import check_bytes
+
+#: The state of one upload, as JSON: `state` and `until` (when the platform deletes it, in seconds since 1970), and what
+#: its platform needs.
+Upload = dict[str, Any]
+
+#: An upload is not resumed if the platform deletes it within this time: it could be gone before the post is sent.
+_SPARE_SECONDS = 300.0
+#: How long an upload is resumed if the platform does not say how long it keeps it. Neither documents a time; an hour
+#: covers the waits between two attempts.
+KEPT_SECONDS = 3_600.0
+
+
+class StagedFiles(ABC):
+    """Checkpoint value `media`: one `Upload` for each file, in their order."""
+
+    def stage(self, account: Account, content: Content, checkpoint: Checkpoint) -> list[Upload]:
+        """Brings every file to the platform and returns the uploads. Raises PlatformRefusal."""
+        for number, source in enumerate(content.media):
+            check_bytes(source)
+            known = uploads_in(checkpoint)[number:]
+            if known and known[0]["until"] - time.time() > _SPARE_SECONDS:
+                try:
+                    self.finish(account, source, checkpoint, number)
+                    continue
+                except PlatformRefusal as refusal:
+                    if not self.may_be_stale(refusal, known[0]):
+                        raise
+            upload = self.begin(account, source)
+            checkpoint.save(media=[*uploads_in(checkpoint)[:number], upload])
+            self.finish(account, source, checkpoint, number)
+        return uploads_in(checkpoint)
+
+    @abstractmethod
+    def begin(self, account: Account, source: MediaSource) -> Upload:
+        """Begins an upload."""
+
+    @abstractmethod
+    def finish(self, account: Account, source: MediaSource, checkpoint: Checkpoint, number: int) -> None:
+        """Sends what is missing of upload `number`."""
+
+    @abstractmethod
+    def may_be_stale(self, refusal: PlatformRefusal, upload: Upload) -> bool:
+        """Whether a resumed upload was refused because it expired: a new one shows whether the file is the reason."""
+
+
+def uploads_in(checkpoint: Checkpoint) -> list[Upload]:
+    return list(checkpoint.get("media") or ())
+
+
+def save_upload(checkpoint: Checkpoint, number: int, **changes: Any) -> None:
+    uploads = uploads_in(checkpoint)
+    uploads[number] = uploads[number] | changes
+    checkpoint.save(media=uploads)

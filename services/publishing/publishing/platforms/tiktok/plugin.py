@@ -1,0 +1,16 @@
+"""What the registry needs of TikTok."""
+
+from publishing.platforms.plugin import PlatformPlugin
+from publishing.platforms.post_settings import setting_errors
+from publishing.platforms.tiktok.connector import TikTokConnector
+from publishing.platforms.tiktok.login import TikTokLogin
+from publishing.platforms.tiktok.settings import TikTokPostSettings, TikTokSettings
+
+PLUGIN = PlatformPlugin(
+    settings=TikTokSettings,
+    connector=TikTokConnector,
+    login=TikTokLogin,
+    check_settings=lambda settings, has_media: setting_errors(
+        "tiktok_settings", TikTokPostSettings, settings
+    ),
+)
