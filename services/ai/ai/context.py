@@ -85,7 +85,7 @@ class AppContext:
 
     @contextmanager
     def hold_claim(self, claim: Claim, deadline: float) -> Iterator[None]:
-        """Has the claim renewed while the block runs, until the deadline (of `time.monotonic`) at most."""
+        """Keeps the claim renewed while the block runs, until the deadline (of `time.monotonic`) at most."""
         self._held_claims[claim] = deadline
         try:
             yield

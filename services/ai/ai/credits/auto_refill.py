@@ -48,7 +48,7 @@ _RESEND_WINDOW = timedelta(hours=23)
 _SEARCH_DELAY = timedelta(hours=1)
 #: The error of a refill that was searched for and not found.
 _NEVER_RECEIVED = "never_taken"
-#: How errors begin that say nothing about the card, because the order never reached its issuer.
+#: Prefixes of errors that say nothing about the card, because the order never reached its issuer.
 _NOT_CARD_ERRORS = (_NEVER_RECEIVED, INVALID_REQUEST)
 #: After this many declines in a row the card is not charged any more. Our choice: one day's refills.
 _MAX_DECLINES = 5

@@ -1,8 +1,8 @@
 """Clawbacks: a refund or dispute of a payment takes its credits back, and a won dispute returns them.
 
-The state of each payment is stored: how much of it is refunded, and the status of each dispute. The number of credits
-to take back follows from it, and after every notification the ledger is brought there. So notifications that are
-repeated, out of order or ahead of the purchase lead to the same result.
+The state of each payment is stored: how much of it is refunded, and the status of each dispute. It determines how many
+credits to take back, and every notification adjusts the ledger to that number. So notifications that are repeated, out
+of order or ahead of the purchase lead to the same result.
 
 Credits are taken in proportion to the money, rounded down: a part of a credit stays with the customer, and a full
 refund takes exactly what was bought (our choice).
@@ -79,10 +79,10 @@ def apply_notification(database: Database, notification: PaymentRefund | Payment
 
 
 def adjust(connection: Connection, payment_id: str, cause: str | None = None) -> Adjustment | None:
-    """Brings the ledger to the state of the payment, whose row is locked. Returns None when nothing changes.
+    """Adjusts the ledger to the state of the payment, whose row must be locked. Returns None when nothing changes.
 
-    `cause`: REFUND or DISPUTE of the notification; without it, what is known decides. The caller announces the result
-    after the commit.
+    `cause`: REFUND or DISPUTE; by default DISPUTE if the payment has one that withholds money. The caller announces the
+    result after the commit.
     """
     store = Payments(connection)
     payment, disputes = store.find(payment_id), store.disputes(payment_id)

@@ -177,7 +177,7 @@ class Jobs:
         return self._changed(_BEGIN_START, claim, provider=provider)
 
     def note_start_deferred(self, claim: Claim, seconds: float) -> bool:
-        """Takes a start back that the provider deferred by `seconds`. Returns False when the claim has lapsed."""
+        """Uncounts a deferred start; the next one is due in `seconds`. Returns False when the claim has lapsed."""
         return self._changed(_NOT_STARTED, claim, seconds=seconds)
 
     def started(self, claim: Claim, operation: str) -> bool:

@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
 import msgspec
 import pytest
@@ -32,6 +31,7 @@ SALE = PackSale("cs_1", "usr_1", 1_500, "pi_1", 2_500, "usd")
 REFUNDED = PaymentRefund("pi_1", event_at=100, amount=2_500, refunded=2_500, currency="usd")
 DISPUTED = PaymentDispute("dp_1", "pi_1", event_at=100, amount=2_500, currency="usd", status="needs_response")
 Tell = Callable[..., None]
+Has = Callable[[], Credits]
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def tell(database: Database) -> Tell:
 
 
 @pytest.fixture
-def has(database: Database) -> Callable[[], Credits]:
+def has(database: Database) -> Has:
     """Returns the account's credits."""
 
     def look() -> Credits:
@@ -79,7 +79,7 @@ def entries(database: Database) -> list[tuple[str, int, int, str | None]]:
         return [tuple(row) for row in rows]
 
 
-def test_a_refund_takes_back_what_its_payment_bought(database: Database, tell: Tell, has: Any) -> None:
+def test_a_refund_takes_back_what_its_payment_bought(database: Database, tell: Tell, has: Has) -> None:
     tell(SALE, REFUNDED)
     assert (has().bonus, has().owed, has().available) == (0, 0, PLAN)
     assert entries(database) == [("purchase", 1_500, 0, None), ("clawback", -1_500, 0, "refund")]
@@ -90,31 +90,31 @@ def test_a_refund_takes_back_what_its_payment_bought(database: Database, tell: T
     [(0, 1_500), (1, 1_500), (2, 1_499), (1_250, 750), (833, 1_001), (2_499, 1), (2_500, 0), (9_999, 0)],
 )
 def test_a_refund_in_part_takes_back_in_proportion_and_rounds_down(
-    tell: Tell, has: Any, refunded: int, left: int
+    tell: Tell, has: Has, refunded: int, left: int
 ) -> None:
     tell(SALE, replace(REFUNDED, refunded=refunded))
     assert has().bonus == left
 
 
-def test_refunds_in_parts_take_back_as_much_as_one_refund_of_all(tell: Tell, has: Any) -> None:
+def test_refunds_in_parts_take_back_as_much_as_one_refund_of_all(tell: Tell, has: Has) -> None:
     tell(SALE, *(replace(REFUNDED, event_at=at, refunded=833 * at) for at in (1, 2)), REFUNDED)
     assert has().bonus == 0
 
 
-def test_a_repeated_refund_takes_nothing_more(database: Database, tell: Tell, has: Any) -> None:
+def test_a_repeated_refund_takes_nothing_more(database: Database, tell: Tell, has: Has) -> None:
     half = replace(REFUNDED, refunded=1_250)
     tell(SALE, half, half, SALE, half)
     assert has().bonus == 750
     assert [entry[0] for entry in entries(database)] == ["purchase", "clawback"]
 
 
-def test_an_older_refund_event_does_not_undo_a_newer_one(tell: Tell, has: Any) -> None:
+def test_an_older_refund_event_does_not_undo_a_newer_one(tell: Tell, has: Has) -> None:
     tell(SALE, REFUNDED, replace(REFUNDED, event_at=99, refunded=500))
     assert has().bonus == 0
 
 
 def test_a_refund_before_its_purchase_counts_once_the_purchase_arrives(
-    database: Database, tell: Tell, has: Any
+    database: Database, tell: Tell, has: Has
 ) -> None:
     tell(REFUNDED)
     assert has().bonus == 0
@@ -123,7 +123,7 @@ def test_a_refund_before_its_purchase_counts_once_the_purchase_arrives(
     assert [entry[0] for entry in entries(database)] == ["purchase", "clawback"]
 
 
-def test_a_simultaneous_refund_and_purchase_miss_nothing(database: Database, tell: Tell, has: Any) -> None:
+def test_a_simultaneous_refund_and_purchase_miss_nothing(database: Database, tell: Tell, has: Has) -> None:
     with ThreadPoolExecutor(2) as both:
         for number in range(10):
             sale = replace(SALE, sale_id=f"cs_{number}", payment_id=f"pi_{number}")
@@ -134,7 +134,7 @@ def test_a_simultaneous_refund_and_purchase_miss_nothing(database: Database, tel
 
 
 def test_spent_credits_become_a_debt_and_no_balance_falls_below_zero(
-    database: Database, tell: Tell, has: Any
+    database: Database, tell: Tell, has: Has
 ) -> None:
     tell(SALE)
     spend(database, PLAN + 1_000)
@@ -144,7 +144,7 @@ def test_spent_credits_become_a_debt_and_no_balance_falls_below_zero(
 
 
 def test_credits_of_the_plan_and_of_referrals_are_left_alone(
-    database: Database, tell: Tell, has: Any
+    database: Database, tell: Tell, has: Has
 ) -> None:
     tell(SALE)
     spend(database, PLAN + 1_500)
@@ -156,7 +156,7 @@ def test_credits_of_the_plan_and_of_referrals_are_left_alone(
     assert (has().referral, has().bonus, has().owed) == (70, 70, 1_500)
 
 
-def test_a_debt_is_taken_from_the_next_credits_bought(database: Database, tell: Tell, has: Any) -> None:
+def test_a_debt_is_taken_from_the_next_credits_bought(database: Database, tell: Tell, has: Has) -> None:
     tell(SALE)
     spend(database, PLAN + 1_000)
     tell(REFUNDED, replace(SALE, sale_id="cs_2", payment_id="pi_2"))
@@ -164,7 +164,7 @@ def test_a_debt_is_taken_from_the_next_credits_bought(database: Database, tell: 
     assert entries(database)[-2:] == [("purchase", 1_500, 0, None), ("collection", -1_000, 1_000, None)]
 
 
-def test_a_dispute_takes_back_at_once_and_returns_when_won(database: Database, tell: Tell, has: Any) -> None:
+def test_a_dispute_takes_back_at_once_and_returns_when_won(database: Database, tell: Tell, has: Has) -> None:
     tell(SALE, DISPUTED)
     assert has().bonus == 0
     tell(replace(DISPUTED, event_at=200, status="won"))
@@ -175,13 +175,13 @@ def test_a_dispute_takes_back_at_once_and_returns_when_won(database: Database, t
     ]
 
 
-def test_a_dispute_that_is_lost_takes_nothing_more(database: Database, tell: Tell, has: Any) -> None:
+def test_a_dispute_that_is_lost_takes_nothing_more(database: Database, tell: Tell, has: Has) -> None:
     tell(SALE, DISPUTED, replace(DISPUTED, event_at=200, status="lost"))
     assert has().bonus == 0
     assert [entry[0] for entry in entries(database)] == ["purchase", "clawback"]
 
 
-def test_a_won_dispute_cancels_the_debt_first(database: Database, tell: Tell, has: Any) -> None:
+def test_a_won_dispute_cancels_the_debt_first(database: Database, tell: Tell, has: Has) -> None:
     tell(SALE)
     spend(database, PLAN + 1_000)
     tell(DISPUTED)
@@ -193,35 +193,35 @@ def test_a_won_dispute_cancels_the_debt_first(database: Database, tell: Tell, ha
 @pytest.mark.parametrize(
     "status", ["warning_needs_response", "warning_under_review", "warning_closed", "prevented"]
 )
-def test_an_inquiry_takes_nothing(tell: Tell, has: Any, status: str) -> None:
+def test_an_inquiry_takes_nothing(tell: Tell, has: Has, status: str) -> None:
     tell(SALE, replace(DISPUTED, status=status))
     assert has().bonus == 1_500
 
 
-def test_an_inquiry_that_becomes_a_dispute_takes_back(tell: Tell, has: Any) -> None:
+def test_an_inquiry_that_becomes_a_dispute_takes_back(tell: Tell, has: Has) -> None:
     tell(SALE, replace(DISPUTED, status="warning_needs_response"), replace(DISPUTED, event_at=101))
     assert has().bonus == 0
 
 
-def test_a_dispute_in_another_currency_is_about_the_whole_payment(tell: Tell, has: Any) -> None:
+def test_a_dispute_in_another_currency_is_about_the_whole_payment(tell: Tell, has: Has) -> None:
     tell(SALE, replace(DISPUTED, amount=3, currency="eur"))
     assert has().bonus == 0
 
 
-def test_a_refund_and_a_dispute_of_one_payment_take_it_back_once(tell: Tell, has: Any) -> None:
+def test_a_refund_and_a_dispute_of_one_payment_take_it_back_once(tell: Tell, has: Has) -> None:
     tell(SALE, replace(REFUNDED, refunded=1_250), DISPUTED)
     assert (has().bonus, has().owed) == (0, 0)
     tell(replace(DISPUTED, event_at=200, status="won"))
     assert has().bonus == 750
 
 
-def test_another_payments_refund_takes_nothing(tell: Tell, has: Any) -> None:
+def test_another_payments_refund_takes_nothing(tell: Tell, has: Has) -> None:
     tell(SALE, replace(REFUNDED, payment_id="pi_of_another_shop"))
     assert has().bonus == 1_500
 
 
 def test_a_refunded_auto_refill_is_taken_back_also_of_earlier_releases(
-    database: Database, tell: Tell, has: Any
+    database: Database, tell: Tell, has: Has
 ) -> None:
     """Earlier releases noted payments in `refills` alone."""
     wish = SetAutoRefill(
@@ -241,7 +241,7 @@ def test_a_refunded_auto_refill_is_taken_back_also_of_earlier_releases(
     assert has().bonus == 250
 
 
-def test_an_account_with_a_debt_is_not_refilled(database: Database, tell: Tell, has: Any) -> None:
+def test_an_account_with_a_debt_is_not_refilled(database: Database, tell: Tell, has: Has) -> None:
     wish = SetAutoRefill(
         account_id="usr_1", tier="free", enabled=True, threshold=25, amount=500, payment_customer="cus_1",
         payment_method="pm_1",
@@ -304,7 +304,7 @@ STORY: tuple[Notification, ...] = (
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_the_result_is_the_same_for_any_order_of_events_and_any_death(
-    database: Database, tell: Tell, has: Any, fuse: Fuse, data: st.DataObject
+    database: Database, tell: Tell, has: Has, fuse: Fuse, data: st.DataObject
 ) -> None:
     """Each call is repeated until one succeeds, as Stripe does; some are repeated once more after that."""
     number = next(_NUMBERS)

@@ -26,13 +26,13 @@ class Chores:
         return self._connection.execute(statement).rowcount == 1
 
     def position(self, name: str) -> str | None:
-        """Returns how far it has come; None: from the beginning."""
+        """Returns where the work continues; None: at the beginning."""
         return self._connection.execute(select(chores.c.position).where(chores.c.name == name)).scalar()
 
     def note(self, name: str, position: str | None) -> None:
-        """Saves how far it has come; None: to its end."""
+        """Saves where the work continues; None: it has come to its end."""
         self._connection.execute(update(chores).where(chores.c.name == name).values(position=position))
 
     def continue_now(self, name: str) -> None:
-        """Makes it due at once, because there is more to do."""
+        """Makes the work due at once, because there is more to do."""
         self._connection.execute(update(chores).where(chores.c.name == name).values(due_at=clock_now()))
