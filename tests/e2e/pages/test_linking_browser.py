@@ -118,9 +118,7 @@ def test_who_cancels_is_told_that_nothing_was_linked(
     ask(window, linking)
     window.press("button[name=sim_deny]")
     assert outcome(window) == "refused"
-    assert window.text("main").startswith(
-        f"{TITLES[platform]} was not linked\nYou did not give the permission"
-    )
+    assert window.text("main").startswith(f"{TITLES[platform]} was not linked\nYou did not give permission")
     assert linking.session()["status"] == "refused"
     assert account.api.get("/pages")["pages"] == []
 

@@ -107,13 +107,13 @@ def test_a_publishing_that_dies_with_the_code_leaves_nothing_half_done(
         answer = shown.result()
     assert answer is not None
     assert answer.outcome in ("pending", "failed")
-    assert "Load this page again in a moment" in answer.text
+    assert "Reload this page in a moment" in answer.text
     assert linking.load(back).outcome == "pending"
     assert linking.session()["status"] == "pending"
     clock.shift(minutes=OVER_MINUTES)
     over = linking.load(back)
     assert (over.status, over.outcome) == (400, "failed")
-    assert "Begin again in your app" in over.text
+    assert "Start again in your app" in over.text
     refused(account.api.call("GET", linking.path), 404, "NOT_FOUND")
     assert account.api.get("/pages")["pages"] == []
     again = begin(account, simulator, "TW", person=linking.person)
