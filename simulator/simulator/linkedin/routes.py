@@ -64,7 +64,7 @@ def _add_posts(linkedin: Blueprint, social: Social, gate: Gate) -> None:
         def act(account: Account) -> Answer:
             author = request.args.get("author", "")
             if request.args.get("q") != "author":
-                raise invalid("q", "only the finder author is played here")
+                raise invalid("q", "only the finder author is supported here")
             if author != account.account_id or not author.startswith(_ORGANIZATION):
                 raise denied("posts.FINDER-author")
             posts = social.sim.world.posts_of(author, "LN")[::-1]
@@ -180,7 +180,7 @@ def _add_roles(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
 
         def act(account: Account) -> Answer:
             if request.args.get("q") != "roleAssignee":
-                raise invalid("q", "only the finder roleAssignee is played here")
+                raise invalid("q", "only the finder roleAssignee is supported here")
             mine = pages or [account.account_id]
             rows = [{"organization": urn, "role": "ADMINISTRATOR", "state": "APPROVED"} for urn in mine]
             return page_view(rows, start, count)

@@ -108,7 +108,7 @@ def _add_posts(x: Blueprint, posts: Posts, gate: Gate) -> None:
         size, query = _size(10, 100), request.args.get("query", "")
         match = re.fullmatch(r"conversation_id:(\d{1,19})", query)
         if match is None:
-            raise invalid("query", query, "Only conversation_id: is played here")
+            raise invalid("query", query, "Only conversation_id: is supported here")
         start, earliest = request.args.get("start_time"), sim.clock.now() - SEARCH_WINDOW
         if start and datetime.fromisoformat(start) < earliest:
             raise invalid("start_time", start, f"'start_time' must be on or after {rfc3339(earliest)}.")
