@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from local.environment import read_env, write_env
+from local.paths import ROOT
 from local.servers import ports, postgres
 from local.stack import stack
 from local.testing.runs import needs_stack
@@ -88,3 +89,12 @@ def test_a_whole_stack_is_started_only_for_tests_that_ask_it(
 ) -> None:
     monkeypatch.chdir(Path(__file__).parents[3])
     assert needs_stack(arguments) is needed
+
+
+def test_only_tests_that_call_a_stack_are_marked_alone() -> None:
+    """`./dev test` collects no others for the run of those."""
+    mark, folders = "pytest.mark." + "alone", ("libs", "services", "simulator", "deploy", "clients", "bench")
+    marked = [
+        path for folder in folders for path in (ROOT / folder).rglob("test_*.py") if mark in path.read_text()
+    ]
+    assert marked == []

@@ -27,7 +27,8 @@ ON_THREE = ["-n", "3", *BY_FILE]
 SECOND = "gw1"
 #: pytest's exit code if it selected no tests.
 NO_TESTS = 5
-#: Tests that call a running stack over HTTP. A run with none of these starts only servers.
+#: Tests that call a running stack over HTTP. A run with none of these starts only servers, and only these may be marked
+#: `alone`.
 NEEDS_STACK = (ROOT / "tests",)
 #: Tests that start their own stack over faulty connections, and how long all of them may take.
 FAULTS = ROOT / "tests" / "e2e" / "faults"
@@ -67,7 +68,7 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
             return child(pytest, env)
         together = child([*pytest, *ON_THREE, "-m", "not alone"], env)
         whole(run / SECOND, tell, durable=False, slow=slow)
-        return worst(together, child([*pytest, *ON_TWO, "-m", "alone"], env))
+        return worst(together, child([*pytest, *ON_TWO, "-m", "alone", *map(str, NEEDS_STACK)], env))
 
 
 def faults(arguments: Sequence[str], core: bool, slow: bool, tell: Tell) -> int:
