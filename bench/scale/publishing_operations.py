@@ -12,7 +12,9 @@ from bench.scale.publishing_world import Publishing
 from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import operator
-from publishing import due, listing, lookups, pages, posts, publish, unlinking
+from publishing.pages import page_list, unlinking
+from publishing.posts import post_lists, publish_now, schedule
+from publishing.sending import due_posts, reconciliation
 from publishing.store.page_queues import PageQueues
 from publishing.store.polls import Polls
 
@@ -59,7 +61,7 @@ def writes() -> list[Op]:
 def loops() -> list[Op]:
     return [
         Op(f"due claim, {LANES} pages", _claim, after=lambda world, n: world.end_sending(), rounds=_CLAIMS),
-        Op("recover lapsed claims, none", lambda world, n: due.recover_claims(world.house)),
+        Op("recover lapsed claims, none", lambda world, n: due_posts.recover_claims(world.house)),
         Op("claim polls, 16 due", _claim_polls, before=_wake_polls),
         Op("count of the posts that are due (metric)", _backlog, rounds=11),
     ]
@@ -76,25 +78,25 @@ def _busy(world: Publishing, number: int) -> int:
 
 def _pages(**filters: Any) -> Run:
     request = api.ListPages(limit=_LIMIT, **filters)
-    return lambda world, n: pages.show_list(world.house, world.caller(Pages.QUIET), request)
+    return lambda world, n: page_list.show_list(world.house, world.caller(Pages.QUIET), request)
 
 
 def _next_pages(world: Publishing, number: int) -> object:
-    first = pages.show_list(world.house, world.caller(Pages.QUIET), api.ListPages(limit=_LIMIT))
+    first = page_list.show_list(world.house, world.caller(Pages.QUIET), api.ListPages(limit=_LIMIT))
     request = api.ListPages(limit=_LIMIT, cursor=first.next_cursor)
-    return pages.show_list(world.house, world.caller(Pages.QUIET), request)
+    return page_list.show_list(world.house, world.caller(Pages.QUIET), request)
 
 
 def _count_pages(world: Publishing, number: int) -> object:
     request = api.CountPages(brand_ids=(world.pages.brand_id(Pages.QUIET),))
-    return pages.count(world.house, world.caller(Pages.QUIET), request)
+    return page_list.count(world.house, world.caller(Pages.QUIET), request)
 
 
 def _scheduled(*, of_page: bool = False, **filters: Any) -> Run:
     def run(world: Publishing, number: int) -> object:
         page_id = world.pages.id(world.pages.first_due) if of_page else None
         request = api.ListScheduledPosts(limit=_LIMIT, page_id=page_id, **filters)
-        return listing.scheduled(world.house, world.caller(Pages.QUIET), request)
+        return post_lists.scheduled(world.house, world.caller(Pages.QUIET), request)
 
     return run
 
@@ -108,7 +110,7 @@ def _published(
             caller = replace(caller, brand_ids=(world.pages.brand_id(Pages.QUIET),))
         page_id = None if page is None else world.pages.id(page)
         request = api.ListPublishedPosts(limit=_LIMIT, page_id=page_id, **filters)
-        return listing.published(world.house, caller, request)
+        return post_lists.published(world.house, caller, request)
 
     return run
 
@@ -119,7 +121,7 @@ def _validate(page_of: Callable[[Publishing, int], int]) -> Run:
         request = api.ValidatePost(
             page_id=planned.page_id, message=planned.message, scheduled_at=planned.scheduled_at
         )
-        return posts.validate(world.house, world.caller(page_of(world, number)), request)
+        return schedule.validate(world.house, world.caller(page_of(world, number)), request)
 
     return run
 
@@ -127,7 +129,7 @@ def _validate(page_of: Callable[[Publishing, int], int]) -> Run:
 def _schedule(page_of: Callable[[Publishing, int], int]) -> Run:
     def run(world: Publishing, number: int) -> object:
         page = page_of(world, number)
-        return posts.schedule(world.house, world.caller(page), world.schedule_request(page, number))
+        return schedule.schedule(world.house, world.caller(page), world.schedule_request(page, number))
 
     return run
 
@@ -138,19 +140,19 @@ schedule_any = _schedule(_idle)
 def _publish(world: Publishing, number: int) -> object:
     page = world.pages.idle(number + 100)
     request = api.PublishPost(page_id=world.pages.id(page), message="At once")
-    return publish.publish(world.house, world.caller(page), request)
+    return publish_now.publish(world.house, world.caller(page), request)
 
 
 def _schedule_one(world: Publishing, number: int) -> None:
     page = world.pages.idle(number)
     planned = world.schedule_request(page, number)
     later = replace(planned, scheduled_at=planned.scheduled_at + timedelta(hours=1))
-    world.scheduled_id = posts.schedule(world.house, world.caller(page), later).id
+    world.scheduled_id = schedule.schedule(world.house, world.caller(page), later).id
 
 
 def _cancel(world: Publishing, number: int) -> object:
     caller = world.caller(world.pages.idle(number))
-    return posts.cancel(world.house, caller, api.PostId(id=world.scheduled_id))
+    return schedule.cancel(world.house, caller, api.PostId(id=world.scheduled_id))
 
 
 def _link(world: Publishing, page: int, remote_id: str) -> object:
@@ -163,7 +165,7 @@ def _link(world: Publishing, page: int, remote_id: str) -> object:
         access_token="token",  # noqa: S106
         name="Page",
     )
-    return pages.link(world.house, operator(), request)
+    return page_list.link(world.house, operator(), request)
 
 
 def _link_new(world: Publishing, number: int) -> object:
@@ -206,14 +208,14 @@ def _make_unknown(world: Publishing, number: int) -> None:
 
 
 def _look_up(world: Publishing, number: int) -> object:
-    found = lookups.look_up_posts(world.house)
+    found = reconciliation.look_up_posts(world.house)
     world.wait_side()
     assert found == 1
     return found
 
 
 def _claim(world: Publishing, number: int) -> object:
-    claimed, _ = due.claim_lanes(world.house, LANES)
+    claimed, _ = due_posts.claim_lanes(world.house, LANES)
     assert len(claimed) == LANES
     return claimed
 

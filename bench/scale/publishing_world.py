@@ -13,10 +13,10 @@ from bench.scale.sizes import Sizes
 from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import Caller
-from publishing import due
 from publishing.config import Settings
-from publishing.house import House
+from publishing.context import House
 from publishing.platforms.base import CommentPage, Connector, Counts, Profile, Published
+from publishing.sending import due_posts
 
 #: Longest round of sending; posts that are out by then count.
 _PATIENCE_SECONDS = 60.0
@@ -127,7 +127,7 @@ class Publishing(Opened):
         began = time.perf_counter()
         try:
             while self.platform.count < until and time.monotonic() < give_up_at:
-                if not due.publish_due_posts(house):
+                if not due_posts.publish_due_posts(house):
                     time.sleep(0.005)
             sent, seconds = count - max(until - self.platform.count, 0), time.perf_counter() - began
             house.lanes.wait_free(

@@ -15,9 +15,9 @@ from chassis.db.operations import Done
 from contracts import media as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
-from publishing.content import find_nothing
-from publishing.house import House
+from publishing.context import House
 from publishing.records import UNENDED, Attached, Post, is_id
+from publishing.rules.content import find_nothing
 from publishing.store.posts import Posts
 
 log = structlog.get_logger()

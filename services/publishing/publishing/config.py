@@ -8,9 +8,9 @@ from msgspec import field
 from chassis import config
 from contracts.platforms import DAY_SECONDS, PLATFORMS
 from contracts.record import Record
-from publishing import return_urls
 from publishing.platforms.registry import PLUGINS, settings_from_env
-from publishing.poll_times import POLLED, PUSHED, Stages, parse_stages
+from publishing.rules import return_urls
+from publishing.rules.poll_times import POLLED, PUSHED, Stages, parse_stages
 
 #: Longest PLATFORM_TIMEOUT_SECONDS: a call that outlasts the lease of its comment or reply could be made a second time.
 MAX_PLATFORM_TIMEOUT_SECONDS = 30.0

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from contracts.media import MediaFile
-from publishing import media as files
 from publishing.config import Settings
 from publishing.platforms.base import Content, PlatformRefusal, Refusal
 from publishing.platforms.media_limits import check_files
 from publishing.records import Attached
+from publishing.sending import post_files as files
 
 from .simulated import Page, Simulator
 

@@ -19,9 +19,10 @@ from contracts import publishing as api
 from contracts.caller import Caller, operator
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.events import CommentReceived, Event, PostMedia
-from publishing import due, lookups, pages, polling, posts, publish
+from publishing.comments import polls
 from publishing.config import Settings
-from publishing.house import House
+from publishing.context import House
+from publishing.pages import page_list
 from publishing.platforms.base import (
     CommentPage,
     CommentQuery,
@@ -37,6 +38,8 @@ from publishing.platforms.base import (
     guessed,
 )
 from publishing.platforms.registry import default_settings
+from publishing.posts import publish_now, schedule
+from publishing.sending import due_posts, reconciliation
 
 ACCOUNT, BRAND = "usr_a", "brd_a"
 #: When the first visitor wrote.
@@ -297,7 +300,7 @@ class World:
             access_token="token",
             name="Page",
         )
-        return pages.link(self.house, operator(), request)
+        return page_list.link(self.house, operator(), request)
 
     def schedule(
         self,
@@ -309,7 +312,7 @@ class World:
         **fields: Any,
     ) -> api.ScheduledPost:
         request = api.SchedulePost(page_id=page.id, scheduled_at=at, message=message, **fields)
-        return posts.schedule(self.house, caller or self.caller(operation_id), request)
+        return schedule.schedule(self.house, caller or self.caller(operation_id), request)
 
     def fill(self, page: api.Page, count: int) -> list[api.ScheduledPost]:
         """Posts a minute apart, the first in 11 minutes; each says its page and number."""
@@ -325,7 +328,7 @@ class World:
     def send(self, house: House | None = None) -> None:
         """Runs the due worker until it has nothing to do."""
         house = house or self.house
-        while due.publish_due_posts(house):
+        while due_posts.publish_due_posts(house):
             assert house.lanes.wait_free(house.lanes.size, 10)
 
     def lapse(self) -> None:
@@ -337,7 +340,7 @@ class World:
         """Another process finds what dead ones had claimed; how many posts."""
         self.other = self.other or self.make_house()
         self.other.lease.renew()
-        return due.recover_claims(self.other)
+        return due_posts.recover_claims(self.other)
 
     def look(self, after_seconds: float = 0) -> None:
         """Looks at every unknown outcome, as if it had been unknown for that long."""
@@ -346,7 +349,7 @@ class World:
             " unknown_since = clock_timestamp() - make_interval(secs => :s) WHERE state = 'unknown'",
             s=after_seconds,
         )
-        lookups.look_up_posts(self.house)
+        reconciliation.look_up_posts(self.house)
         assert self.house.side.wait_free(self.house.side.size, 5)
 
     def now(self) -> datetime:
@@ -384,7 +387,7 @@ class World:
     def publish(self, page: api.Page, message: str, **fields: Any) -> api.PublishResult:
         """Publishes at once."""
         request = api.PublishPost(page_id=page.id, message=message, **fields)
-        return publish.publish(self.house, self.caller(), request)
+        return publish_now.publish(self.house, self.caller(), request)
 
     def poll(self, house: House | None = None) -> None:
         """Every poll for comments is due."""
@@ -393,7 +396,7 @@ class World:
 
     def poll_due(self, house: House | None = None) -> None:
         house = house or self.house
-        polling.poll_comments(house)
+        polls.poll_comments(house)
         assert house.polling.wait_free(house.polling.size, 10)
 
     def words(self) -> list[PostMedia]:
@@ -414,7 +417,7 @@ def world(house: House, database: Database, make_house: Callable[..., House]) ->
 @pytest.fixture
 def lose_commit(world: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """From now on the next transaction is committed and its caller told that the database is away."""
-    monkeypatch.setattr("publishing.scribe._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("publishing.sending.outcome_writer._PAUSE_SECONDS", 0.0)
     real = world.database.transaction
 
     @contextmanager

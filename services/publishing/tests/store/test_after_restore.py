@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from publishing import due, first_comments
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.sending import due_posts, first_comments
 from publishing.store.sending import Claim
 
 SCRIPT = Path(__file__).parents[4] / "deploy" / "backup" / "after-restore.sql"
@@ -41,7 +41,7 @@ def restore(world: Any) -> None:
 def go_on(world: Any) -> None:
     """Everything that ours do after a start, until nothing is left of what is due."""
     for _ in range(2):
-        due.recover_claims(world.house)
+        due_posts.recover_claims(world.house)
         world.send()
         world.look(after_seconds=120)
         world.shift(120)
@@ -72,11 +72,11 @@ def test_what_went_out_since_the_backup_is_found_and_not_sent_again(world: Any, 
 def test_a_lane_in_the_middle_of_the_backup_goes_out_once(world: Any, platform: Any, begun: int) -> None:
     world.fill(world.page(), 3)
     world.shift(3600)
-    [(page, posts)], _ = due.claim_lanes(world.house, 1)
+    [(page, posts)], _ = due_posts.claim_lanes(world.house, 1)
     for post in posts[:begun]:
         assert world.house.scribe.write(begin=Claim(post.id, post.fence)).has_begun
     back_up(world)
-    due.run_lane(world.house, page, posts)
+    due_posts.run_lane(world.house, page, posts)
     assert len(platform.posts) == 3
     restore(world)
     restored = world.ask("SELECT attempts - attempts_before AS used FROM posts ORDER BY scheduled_at")

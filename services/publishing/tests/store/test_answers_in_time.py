@@ -9,10 +9,11 @@ import pytest
 
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing import answering, comments, publish
-from publishing.answering import Answer
-from publishing.house import House
+from publishing.comments import replies
+from publishing.context import House
 from publishing.platforms.base import PlatformRefusal, Refusal
+from publishing.posts import answers, publish_now
+from publishing.posts.answers import Answer
 from publishing.store.operations import Left
 from publishing.store.received import Received
 
@@ -23,7 +24,7 @@ NO = PlatformRefusal(Refusal.REJECTED, "100", "no")
 def slow(platform: Any, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """The platform answers once this is set, which is later than the client's answer."""
     goes_on = threading.Event()
-    monkeypatch.setattr(answering, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(answers, "_ANSWER_SECONDS", 0.5)
     reply = platform.reply
 
     def slow_reply(*arguments: Any) -> Any:
@@ -37,7 +38,7 @@ def slow(platform: Any, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 
 def answered(house: House, part: partial[Any]) -> Any:
     """What the client gets from a use case, given as `partial(use_case, house, caller, request)`."""
-    return answering.at_platform(house, part.args[1], part)
+    return answers.at_platform(house, part.args[1], part)
 
 
 def is_answered(house: House, part: partial[Any]) -> ApiError:
@@ -55,7 +56,7 @@ def await_state(world: Any, table: str, state: str) -> None:
 
 def publishing(world: Any, operation_id: str = "op") -> Any:
     request = api.PublishPost(page_id=world.page().id, message="hello")
-    return partial(publish.publish, world.house, world.caller(operation_id), request)
+    return partial(publish_now.publish, world.house, world.caller(operation_id), request)
 
 
 def test_a_publish_at_once_slower_than_its_answer_is_named_and_told_of_later(
@@ -85,10 +86,10 @@ def test_one_that_is_refused_later_is_told_of(
 def test_a_turn_at_the_platforms_is_kept_as_long_as_the_call_lasts(
     world: Any, make_house: Any, slow: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("publishing.house._TURN_SECONDS", 0.01)
+    monkeypatch.setattr("publishing.context._TURN_SECONDS", 0.01)
     house = make_house(live_calls=1)
     request = api.PublishPost(page_id=world.page().id, message="hello")
-    one = partial(publish.publish, house, world.caller("one"), request)
+    one = partial(publish_now.publish, house, world.caller("one"), request)
     assert is_answered(house, one).code == "PLATFORM_OUTCOME_UNKNOWN"
     assert is_answered(house, publishing(world, "other")).code == "SERVICE_UNAVAILABLE"
     slow.set()
@@ -97,7 +98,7 @@ def test_a_turn_at_the_platforms_is_kept_as_long_as_the_call_lasts(
 
 def leave(world: Any, operation_id: str = "op") -> Left:
     """The client is answered now, whatever is still on its way."""
-    return answering.leave(world.database, world.caller(operation_id))
+    return answers.leave(world.database, world.caller(operation_id))
 
 
 @pytest.mark.parametrize("refusal", [None, NO])
@@ -186,7 +187,7 @@ def replying(world: Any) -> Any:
         Received(connection).add(post.post_id, ["r1"])
         comment = Received(connection).known(post.post_id, ["r1"])["r1"]
     request = api.ReplyToComment(page_id=page.id, comment_id=comment.id, message="thanks")
-    return partial(comments.reply, world.house, world.caller("op"), request)
+    return partial(replies.reply, world.house, world.caller("op"), request)
 
 
 def test_a_reply_slower_than_its_answer_is_told_of_later(

@@ -10,8 +10,10 @@ from chassis import telemetry
 from chassis.telemetry import tracing
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing import comments, first_comments, hooks, publish
+from publishing.comments import hooks, replies
 from publishing.platforms.base import OutcomeUnknown, RemoteComment
+from publishing.posts import publish_now
+from publishing.sending import first_comments
 from publishing.store.received import Received
 from testkit.collector import Collector, Seen
 
@@ -49,7 +51,7 @@ def test_a_look_for_a_post_and_the_event_that_comes_of_it(
     page = world.page()
     platform.script = [platform.keep(OutcomeUnknown("dropped"))]
     with request(), pytest.raises(ApiError):
-        publish.publish(world.house, world.caller(), api.PublishPost(page_id=page.id, message="hello"))
+        publish_now.publish(world.house, world.caller(), api.PublishPost(page_id=page.id, message="hello"))
     world.look()
     look = step_of(recording, "look up post")
     assert world.events() == ["post.published"]
@@ -60,7 +62,7 @@ def test_a_first_comment(world: Any, recording: Collector) -> None:
     page = world.page()
     with request():
         asked = api.PublishPost(page_id=page.id, message="hello", first_comment="first!")
-        publish.publish(world.house, world.caller(), asked)
+        publish_now.publish(world.house, world.caller(), asked)
     due(world)
     first_comments.send_first_comments(world.house)
     assert world.house.side.wait_free(world.house.side.size, 5)
@@ -73,16 +75,16 @@ def test_a_look_for_a_reply_and_the_event_that_comes_of_it(
     page = world.page()
     post = world.published(page)
     wall.write()
-    [seen] = comments.show_list(
+    [seen] = replies.show_list(
         world.house, world.caller(), api.ListComments(post_id=post.post_id, limit=1)
     ).comments
     world.run("DELETE FROM outbox")
     platform.comment_script = [platform.keep(OutcomeUnknown("dropped"))]
     with request(), pytest.raises(ApiError):
         asked = api.ReplyToComment(page_id=page.id, comment_id=seen.id, message="thanks")
-        comments.reply(world.house, world.caller(), asked)
+        replies.reply(world.house, world.caller(), asked)
     due(world)
-    comments.look_up_replies(world.house)
+    replies.look_up_replies(world.house)
     assert world.house.side.wait_free(world.house.side.size, 5)
     look = step_of(recording, "look up reply")
     assert world.events() == ["comment.replied"]

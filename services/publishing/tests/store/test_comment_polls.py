@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from contracts.errors import ApiError, invalid
-from publishing import pages, polling
-from publishing.house import House
+from publishing.comments import polls
+from publishing.context import House
+from publishing.pages import page_list
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
 from publishing.platforms.lists import LISTING_SECONDS
-from publishing.poll_times import parse_stages
+from publishing.rules.poll_times import parse_stages
 
 
 def row(world: Any) -> Any:
@@ -130,15 +131,15 @@ def test_a_reading_that_died_in_the_middle_goes_on_there(world: Any, wall: Any, 
     def die(*_: Any, **__: Any) -> Any:
         raise SystemExit
 
-    monkeypatch.setattr(polling, "_PAGES_PER_TURN", 3)
+    monkeypatch.setattr(polls, "_PAGES_PER_TURN", 3)
     taken = []
 
     def twice(*args: Any, **options: Any) -> Any:
         taken.append(1)
         return die() if len(taken) == 2 else original(*args, **options)
 
-    original = polling.take_in
-    monkeypatch.setattr(polling, "take_in", twice)
+    original = polls.take_in
+    monkeypatch.setattr(polls, "take_in", twice)
     world.run("UPDATE comment_polls SET wake_at = clock_timestamp()")
     with world.database.transaction() as connection:
         from publishing.store.pages import Pages
@@ -149,7 +150,7 @@ def test_a_reading_that_died_in_the_middle_goes_on_there(world: Any, wall: Any, 
         post = Posts(connection).get(poll.post_id)
         page = Pages(connection).get(poll.page_id)
     with pytest.raises(SystemExit):
-        polling.run_poll(world.house, page, post, poll)
+        polls.run_poll(world.house, page, post, poll)
     assert len(world.told()) == 2
     world.poll_due()
     assert len(taken) == 2, "the claim of the dead still holds"
@@ -238,7 +239,7 @@ def link_again(world: Any, page: Any) -> None:
         owner_account_id="usr_a", brand_id=page.brand_id, brand_name="Brand", platform=page.platform,
         remote_account_id=page.account_id, access_token="new", name="Page",
     )  # fmt: skip
-    pages.link(world.house, operator(), request)
+    page_list.link(world.house, operator(), request)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +264,7 @@ def test_after_a_refusal_it_is_asked_again_when_that_makes_sense(
 def test_a_place_in_the_list_that_is_gone_is_looked_for_from_the_head(
     world: Any, wall: Any, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(polling, "_PAGES_PER_TURN", 1)
+    monkeypatch.setattr(polls, "_PAGES_PER_TURN", 1)
     world.published()
     wall.most = 2
     for number in range(5):

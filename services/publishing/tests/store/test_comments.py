@@ -10,11 +10,13 @@ import pytest
 from chassis.db import leases
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing import comments, engagement, first_comments, publish
-from publishing.house import House
+from publishing.comments import replies
+from publishing.context import House
 from publishing.platforms import permission
 from publishing.platforms.base import CommentPage, OutcomeUnknown, PlatformRefusal, Refusal, RemoteComment
+from publishing.posts import engagement, publish_now
 from publishing.records import PageRow
+from publishing.sending import first_comments
 from publishing.store.comments import Comments, FirstComment
 from publishing.store.pages import Pages
 from publishing.store.received import Received
@@ -24,7 +26,7 @@ SEEN_AT = datetime(2026, 11, 20, tzinfo=UTC)
 
 def published(world: Any, page: api.Page, **fields: Any) -> api.PublishResult:
     request = api.PublishPost(page_id=page.id, message="hello", **fields)
-    return publish.publish(world.house, world.caller(), request)
+    return publish_now.publish(world.house, world.caller(), request)
 
 
 def tick(world: Any, after_seconds: float = 0) -> None:
@@ -40,7 +42,7 @@ def tick(world: Any, after_seconds: float = 0) -> None:
         s=after_seconds,
     )
     first_comments.send_first_comments(world.house)
-    comments.look_up_replies(world.house)
+    replies.look_up_replies(world.house)
     assert world.house.side.wait_free(world.house.side.size, 5)
 
 
@@ -205,7 +207,7 @@ def reply(
 ) -> Any:
     request = api.ReplyToComment(page_id=page.id, comment_id=comment_id, message=message)
     try:
-        return comments.reply(world.house, world.caller(operation_id, try_number), request)
+        return replies.reply(world.house, world.caller(operation_id, try_number), request)
     except ApiError as error:
         return error
 
@@ -296,13 +298,13 @@ def test_comments_keep_their_ids_over_readings(world: Any, house: House, platfor
     )
     platform.list_comments = lambda *args, **options: found
     request = api.ListComments(post_id=result.post_id)
-    first, again = (comments.show_list(house, world.caller(), request) for _ in range(2))
+    first, again = (replies.show_list(house, world.caller(), request) for _ in range(2))
     assert first == again
     assert first.comments[0].parent_id == first.comments[1].id
     assert first.next_cursor is not None
     made_up = api.ListComments(post_id=result.post_id, cursor="more")
     with pytest.raises(ApiError) as refusal:
-        comments.show_list(house, world.caller(), made_up)
+        replies.show_list(house, world.caller(), made_up)
     assert refusal.value.code == "VALIDATION_ERROR"
 
 
@@ -354,6 +356,6 @@ def test_a_process_frozen_for_longer_than_the_lease_of_a_reply_sends_nothing(
     [comment_id] = [row.id for row in world.ask("SELECT id FROM comments")]
     request = api.ReplyToComment(page_id=page.id, comment_id=comment_id, message="thanks")
     with pytest.raises(ApiError) as unknown:
-        comments.reply(world.house, world.caller(), request)
+        replies.reply(world.house, world.caller(), request)
     assert unknown.value.code == "PLATFORM_OUTCOME_UNKNOWN"
     assert [row.state for row in world.ask("SELECT state FROM replies")] == ["unknown"]

@@ -9,8 +9,10 @@ from contracts import publishing as api
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 from contracts.events import Event, PageExpired
-from publishing import checking, comments, engagement, pages, publish, unlinking
+from publishing.comments import replies
+from publishing.pages import health, page_list, unlinking
 from publishing.platforms.base import PlatformRefusal, Refusal
+from publishing.posts import engagement, publish_now
 from publishing.store.pages import Pages
 
 OVER = PlatformRefusal(Refusal.EXPIRED, "190/460", "The session is over.")
@@ -24,7 +26,7 @@ def expirations(world: Any) -> list[PageExpired]:
 
 def send(world: Any, page: api.Page) -> Any:
     try:
-        return publish.publish(world.house, world.caller(), api.PublishPost(page_id=page.id, message="x"))
+        return publish_now.publish(world.house, world.caller(), api.PublishPost(page_id=page.id, message="x"))
     except ApiError as error:
         return error.code
 
@@ -34,11 +36,11 @@ def relink(world: Any, page: api.Page) -> api.Page:
         owner_account_id="usr_a", brand_id=page.brand_id, brand_name="Brand", platform=page.platform,
         remote_account_id=page.account_id, access_token="another", name="Page",
     )  # fmt: skip
-    return pages.link(world.house, operator(), request)
+    return page_list.link(world.house, operator(), request)
 
 
 def show(world: Any, page: api.Page) -> api.Page:
-    return pages.show(world.house, world.caller(), api.GetPage(id=page.id))
+    return page_list.show(world.house, world.caller(), api.GetPage(id=page.id))
 
 
 def unlink(world: Any, page: api.Page, **options: Any) -> api.PageUnlinked:
@@ -55,7 +57,7 @@ def test_an_end_is_told_of_once_with_the_platforms_words(world: Any, platform: A
     page = world.page()
     platform.script = [OVER]
     assert [send(world, page), send(world, page)] == ["PAGE_EXPIRED"] * 2
-    pages.expire(world.house, operator(), api.GetPage(id=page.id))
+    page_list.expire(world.house, operator(), api.GetPage(id=page.id))
     [told] = expirations(world)
     assert (told.page.id, told.page.expired, told.error.code) == (page.id, True, "190/460")
     assert told.reconnect_url.endswith(page.id)
@@ -92,7 +94,7 @@ def test_an_end_that_a_sandbox_token_sees_is_told_of_by_another_reader(
         if read == "engagement":
             code = refused(engagement.read, world.house, caller, api.PostId(id=post_id))
         else:
-            code = refused(comments.show_list, world.house, caller, api.ListComments(post_id=post_id))
+            code = refused(replies.show_list, world.house, caller, api.ListComments(post_id=post_id))
         assert code == "PAGE_EXPIRED"
         assert show(world, page).expired is not sandbox
         assert len(expirations(world)) == (0 if sandbox else 1)
@@ -108,7 +110,7 @@ def test_no_other_refusal_ends_a_connection(world: Any, platform: Any, kind: Ref
 
 class TestCheck:
     def check(self, world: Any, page: api.Page) -> api.PageHealth:
-        return checking.check(world.house, world.caller(), api.GetPage(id=page.id))
+        return health.check(world.house, world.caller(), api.GetPage(id=page.id))
 
     def test_a_page_that_answers_is_healthy_and_known_by_its_new_name(self, world: Any) -> None:
         page = world.page()
@@ -138,7 +140,7 @@ class TestCheck:
 
     def test_an_expired_page_stays_so_whatever_it_answers(self, world: Any) -> None:
         page = world.page()
-        pages.expire(world.house, operator(), api.GetPage(id=page.id))
+        page_list.expire(world.house, operator(), api.GetPage(id=page.id))
         health = self.check(world, page)
         assert (health.healthy, health.expired) == (False, True)
         assert health.reconnect_url
@@ -157,9 +159,11 @@ class TestUnlink:
         assert unlink(world, page) == api.PageUnlinked(success=True, id=page.id)
         assert refused(show, world, page) == refused(unlink, world, page) == "NOT_FOUND"
         assert send(world, page) == "NOT_FOUND"
-        shown = pages.show_list(world.house, world.caller(), api.ListPages()).pages
+        shown = page_list.show_list(world.house, world.caller(), api.ListPages()).pages
         assert [one.id for one in shown] == [other.id]
-        counts = pages.count(world.house, world.caller(), api.CountPages(brand_ids=(page.brand_id,))).counts
+        counts = page_list.count(
+            world.house, world.caller(), api.CountPages(brand_ids=(page.brand_id,))
+        ).counts
         assert counts == {page.brand_id: 1}
         assert expirations(world) == []
 

@@ -8,8 +8,9 @@ from sqlalchemy import event
 
 from chassis.db import database
 from contracts import publishing as api
-from publishing import due, posts
-from publishing.house import House
+from publishing.context import House
+from publishing.posts import schedule
+from publishing.sending import due_posts
 from publishing.store import posts as store
 
 _NOTE_WRITES = """
@@ -65,7 +66,7 @@ def test_claims_cost_one_row_version_a_renewal_however_many_there_are(world: Any
     for _ in range(3):
         world.fill(world.page(), 5)
     world.shift(3600)
-    due.claim_lanes(house, 3)
+    due_posts.claim_lanes(house, 3)
     world.run(_NOTE_WRITES)
     house.lease.renew()
     assert written(world) == Counter(workers=1)
@@ -90,5 +91,5 @@ def test_a_schedule_is_two_messages_to_the_database(
     request = api.SchedulePost(page_id=page.id, scheduled_at=world.in_minutes(30), message="hello")
     caller = world.caller()
     del sent[:]
-    posts.schedule(house, caller, request)
+    schedule.schedule(house, caller, request)
     assert len(sent) == 2

@@ -12,10 +12,10 @@ from sqlalchemy import text
 
 from publishing.records import Post
 from publishing.store.lists import Lists
-from publishing.store.looks import Look, Looks
 from publishing.store.pages import Pages
 from publishing.store.polls import Polls
 from publishing.store.posts import Posts
+from publishing.store.reconciliation import Look, Looks
 
 #: Posts of the page with the long history, and of the account beside it.
 HISTORY = 20_000

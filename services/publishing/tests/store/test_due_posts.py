@@ -10,11 +10,12 @@ import pytest
 
 from contracts import publishing as api
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from publishing import due, editing, lookups, posts
-from publishing.house import House
+from publishing.context import House
 from publishing.platforms import permission
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.platforms.meta.errors import refusal_from
+from publishing.posts import edits, schedule
+from publishing.sending import due_posts, reconciliation
 from publishing.store.sending import Claim, Recorded, Sending
 
 
@@ -31,7 +32,7 @@ def test_due_posts_of_a_page_go_out_in_scheduled_order(world: Any, platform: Any
 
 def test_a_post_that_is_not_due_stays_queued(world: Any, house: House, platform: Any) -> None:
     world.schedule(world.page(), world.in_minutes(11))
-    assert due.publish_due_posts(house) == 0
+    assert due_posts.publish_due_posts(house) == 0
     assert platform.posts == []
 
 
@@ -68,7 +69,7 @@ def test_told_to_stop_a_lane_ends_its_post_and_gives_back_the_others(
         return publish(*args)
 
     platform.publish = told_meanwhile
-    assert due.publish_due_posts(house) == 3
+    assert due_posts.publish_due_posts(house) == 3
     house.finish()
     assert platform.messages == [f"{page.id} 0"]
     assert [row.state for row in world.ask("SELECT state FROM posts ORDER BY id")] == [
@@ -204,7 +205,7 @@ def test_a_manual_retry_has_a_fresh_budget(world: Any, house: House, platform: A
     ]
     world.send()
     assert world.state(post.id).state == "failed"
-    again = posts.retry(house, world.caller(), api.PostId(id=post.id))
+    again = schedule.retry(house, world.caller(), api.PostId(id=post.id))
     assert (again.status, again.scheduled_at) == ("queued", post.scheduled_at)
     world.send()
     assert (world.state(post.id).state, world.state(post.id).attempts) == ("queued", 2)
@@ -269,7 +270,7 @@ def test_what_breaks_a_cap_is_put_off_until_it_fits_and_keeps_its_order(world: A
 def test_a_worker_that_lost_its_claim_records_nothing_and_begins_nothing(world: Any, house: House) -> None:
     world.fill(world.page(), 2)
     world.shift(3600)
-    [(_, claimed)], _ = due.claim_lanes(house, 1)
+    [(_, claimed)], _ = due_posts.claim_lanes(house, 1)
     world.lapse()
     assert world.recover() == 2
     assert {row.state for row in world.ask("SELECT state FROM posts")} == {"queued"}
@@ -295,7 +296,7 @@ def test_a_checkpoint_is_refused_once_the_claim_is_lost(world: Any, platform: An
 
 def test_a_claim_holds_as_long_as_its_worker_is_renewed(world: Any, house: House) -> None:
     post = world.due_post()
-    due.claim_lanes(house, 1)
+    due_posts.claim_lanes(house, 1)
     for _ in range(3):
         world.lapse()
         house.lease.renew()
@@ -314,13 +315,13 @@ def test_claims_of_the_release_before_lapse_by_their_own_lease(world: Any, house
             f" lease_until = clock_timestamp() + interval '{lease}' WHERE id = :id",
             id=post.id,
         )
-    assert due.recover_claims(house) == 1
+    assert due_posts.recover_claims(house) == 1
     assert (world.state(old.id).state, world.state(renewed.id).state) == ("queued", "sending")
 
 
 def test_the_release_before_lapses_no_claim_of_a_worker(world: Any, house: House) -> None:
     world.due_post()
-    due.claim_lanes(house, 1)
+    due_posts.claim_lanes(house, 1)
     world.run("UPDATE workers SET lease_until = clock_timestamp() - interval '1 hour'")
     assert (
         world.ask("SELECT id FROM posts WHERE state = 'sending' AND lease_until <= clock_timestamp()") == []
@@ -333,9 +334,9 @@ def test_claims_of_a_commit_whose_answer_was_lost_are_found_again(
     post = world.due_post()
     lose_commit()
     with pytest.raises(ApiError):
-        due.claim_lanes(house, 1)
+        due_posts.claim_lanes(house, 1)
     assert world.state(post.id).state == "sending"
-    assert due.recover_lost_claims(house) == 1
+    assert due_posts.recover_lost_claims(house) == 1
     world.send()
     assert len(platform.posts) == 1
 
@@ -345,7 +346,7 @@ def test_an_outcome_outlasts_an_outage_that_is_longer_than_the_lease(
 ) -> None:
     """The lease passes meanwhile, is renewed when the database is back, and nothing has to be looked up."""
     post = world.due_post()
-    [(page, claimed)], _ = due.claim_lanes(house, 1)
+    [(page, claimed)], _ = due_posts.claim_lanes(house, 1)
     passed = [0.0]
     transaction = house.database.transaction
 
@@ -360,7 +361,9 @@ def test_an_outcome_outlasts_an_outage_that_is_longer_than_the_lease(
     def wait(seconds: float) -> None:
         passed[0] += 5
 
-    monkeypatch.setattr("publishing.scribe.time", SimpleNamespace(monotonic=lambda: passed[0], sleep=wait))
+    monkeypatch.setattr(
+        "publishing.sending.outcome_writer.time", SimpleNamespace(monotonic=lambda: passed[0], sleep=wait)
+    )
 
     def begin_outage(message: str) -> None:
         monkeypatch.setattr(world.database, "transaction", away)
@@ -371,7 +374,7 @@ def test_an_outcome_outlasts_an_outage_that_is_longer_than_the_lease(
 
     monkeypatch.setattr(world, "run", run)
     platform.before = begin_outage
-    due.run_lane(house, page, claimed)
+    due_posts.run_lane(house, page, claimed)
     assert world.recover() == 0
     assert (world.state(post.id).state, platform.looks) == ("published", 0)
 
@@ -379,7 +382,7 @@ def test_an_outcome_outlasts_an_outage_that_is_longer_than_the_lease(
 def test_a_claim_whose_work_goes_on_is_not_lost_sight_of(world: Any, house: House, platform: Any) -> None:
     post = world.due_post()
     found: list[int] = []
-    platform.before = lambda message: found.append(due.recover_lost_claims(house))
+    platform.before = lambda message: found.append(due_posts.recover_lost_claims(house))
     world.send()
     assert (found, world.state(post.id).state) == ([0], "published")
 
@@ -388,11 +391,11 @@ def test_a_claim_whose_work_ended_without_an_outcome_is_looked_up(
     world: Any, house: House, platform: Any, monkeypatch: Any
 ) -> None:
     post = world.due_post()
-    [(page, claimed)], _ = due.claim_lanes(house, 1)
-    monkeypatch.setattr(due, "deliver", _broken)
+    [(page, claimed)], _ = due_posts.claim_lanes(house, 1)
+    monkeypatch.setattr(due_posts, "deliver", _broken)
     with pytest.raises(ZeroDivisionError):
-        due.run_lane(house, page, claimed)
-    assert due.recover_lost_claims(house) == 1
+        due_posts.run_lane(house, page, claimed)
+    assert due_posts.recover_lost_claims(house) == 1
     assert (world.state(post.id).state, world.state(post.id).attempts) == ("unknown", 1)
 
 
@@ -401,7 +404,7 @@ def test_a_look_whose_process_died_is_taken_up_by_another(world: Any, house: Hou
     platform.script = [platform.keep(OutcomeUnknown("dropped"))]
     world.send()
     world.lapse()
-    tasks = lookups._claim(house, 1)
+    tasks = reconciliation._claim(house, 1)
     assert len(tasks) == 1
     world.lapse()
     assert world.recover() == 1
@@ -436,7 +439,7 @@ def test_a_process_that_was_frozen_for_longer_than_its_lease_sends_nothing(
 def test_a_begin_that_is_committed_late_is_seen_by_who_lapses_the_claim(world: Any, house: House) -> None:
     """Begun while the lease held, committed when another process lapses it already: unknown, never queued again."""
     post = world.due_post()
-    [(_, [claimed])], _ = due.claim_lanes(house, 1)
+    [(_, [claimed])], _ = due_posts.claim_lanes(house, 1)
     with world.database.transaction() as connection:
         assert Sending(connection).begin([Claim(claimed.id, claimed.fence)]) == {post.id}
         world.lapse()
@@ -447,7 +450,7 @@ def test_a_begin_that_is_committed_late_is_seen_by_who_lapses_the_claim(world: A
 
 def test_a_lapsed_worker_begins_nothing(world: Any, house: House) -> None:
     world.due_post()
-    [(_, [claimed])], _ = due.claim_lanes(house, 1)
+    [(_, [claimed])], _ = due_posts.claim_lanes(house, 1)
     world.lapse()
     assert house.scribe.write(begin=Claim(claimed.id, claimed.fence)) == (None, False)
     house.lease.renew()
@@ -458,7 +461,7 @@ def test_a_process_that_died_in_the_middle_of_a_call_leaves_a_post_that_is_looke
     world: Any, house: House, platform: Any
 ) -> None:
     post = world.due_post(message="died")
-    [(_, [claimed])], _ = due.claim_lanes(house, 1)
+    [(_, [claimed])], _ = due_posts.claim_lanes(house, 1)
     assert house.scribe.write(begin=Claim(claimed.id, claimed.fence)) == (None, True)
     platform.posts.append(("r1", "died"))  # the platform took it; then the process died
     world.lapse()
@@ -476,7 +479,7 @@ def test_an_unknown_outcome_is_looked_up_and_not_sent_again(world: Any, house: H
     platform.script = [platform.keep(OutcomeUnknown("dropped"))]
     world.send()
     assert world.state(post.id).state == "unknown"
-    assert due.publish_due_posts(house) == 0
+    assert due_posts.publish_due_posts(house) == 0
     world.look()
     row = world.state(post.id)
     assert (row.state, row.remote_id) == ("published", platform.posts[0][0])
@@ -533,7 +536,7 @@ def test_what_a_look_finds_is_left_alone_while_its_twin_is_on_its_way(
     first = world.schedule(page, at, "same words")
     world.schedule(page, at + timedelta(minutes=1), "same words")
     world.shift(3600)
-    [(_, [one, two])], _ = due.claim_lanes(house, 1)
+    [(_, [one, two])], _ = due_posts.claim_lanes(house, 1)
     house.scribe.write(begin=Claim(one.id, one.fence))
     unknown = Recorded(id=one.id, fence=one.fence, state="unknown", outcome=None, wait_seconds=5)
     house.scribe.write(unknown, Claim(two.id, two.fence))
@@ -544,11 +547,11 @@ def test_what_a_look_finds_is_left_alone_while_its_twin_is_on_its_way(
 
 def test_a_post_on_its_way_can_be_neither_cancelled_nor_edited(world: Any, house: House) -> None:
     post = world.due_post()
-    due.claim_lanes(house, 1)
+    due_posts.claim_lanes(house, 1)
     for change in (
-        lambda: posts.cancel(house, world.caller(), api.PostId(id=post.id)),
-        lambda: editing.edit(house, world.caller(), api.EditPost(id=post.id, message="new")),
-        lambda: posts.retry(house, world.caller(), api.PostId(id=post.id)),
+        lambda: schedule.cancel(house, world.caller(), api.PostId(id=post.id)),
+        lambda: edits.edit(house, world.caller(), api.EditPost(id=post.id, message="new")),
+        lambda: schedule.retry(house, world.caller(), api.PostId(id=post.id)),
     ):
         with pytest.raises(ApiError) as refusal:
             change()

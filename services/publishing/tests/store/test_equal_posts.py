@@ -7,9 +7,9 @@ import pytest
 
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing import lookups
-from publishing.lookups import GIVE_UP_SECONDS
 from publishing.platforms.base import OutcomeUnknown, Published
+from publishing.sending import reconciliation
+from publishing.sending.reconciliation import GIVE_UP_SECONDS
 
 LOST = OutcomeUnknown("no answer")
 TEXT = "see https://example.com"
@@ -97,7 +97,7 @@ def test_one_that_was_given_up_may_still_own_what_is_found(world: Any, platform:
         s=GIVE_UP_SECONDS,
         id=first,
     )
-    lookups.look_up_posts(world.house)
+    reconciliation.look_up_posts(world.house)
     assert world.house.side.wait_free(world.house.side.size, 5)
     assert states(world) == ["failed", "unknown"]
     world.look(after_seconds=120)
@@ -219,6 +219,6 @@ def test_a_candidate_that_gets_its_owner_during_the_look_is_not_counted(
         return found
 
     monkeypatch.setattr(platform, "look_up", overtaken)
-    lookups.look_up_posts(world.house)
+    reconciliation.look_up_posts(world.house)
     assert world.house.side.wait_free(world.house.side.size, 5)
     assert (world.state(ours).state, world.state(second).state) == ("unknown", "unknown")

@@ -13,8 +13,10 @@ from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 from contracts.events import AccessRevoked, Event
 from contracts.maker import Maker
-from publishing import due, editing, held_posts, listing, lost_access, posts, unlinking
+from publishing.pages import unlinking
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.posts import access_loss, edits, held_posts, post_lists, schedule
+from publishing.sending import due_posts
 
 GUEST = Maker(user_id="usr_guest", token_id="tok_guest")
 
@@ -54,20 +56,20 @@ class Scene:
             data=msgspec.to_builtins(data),
         )
         with self.world.database.transaction() as connection:
-            lost_access.on_access_revoked(connection, event)
+            access_loss.on_access_revoked(connection, event)
         self.look()
 
     def look(self) -> None:
         """The loop comes round, whatever it waits for."""
         self.world.run("UPDATE post_holds SET wake_at = clock_timestamp()")
-        while lost_access.hold_posts(self.world.house):
+        while access_loss.hold_posts(self.world.house):
             pass
 
     def state(self, post: api.ScheduledPost) -> str:
         return self.world.state(post.id).state  # type: ignore[no-any-return]
 
     def shown(self, post: api.ScheduledPost) -> api.ScheduledPost:
-        return posts.show(self.world.house, self.owner(), api.PostId(id=post.id))
+        return schedule.show(self.world.house, self.owner(), api.PostId(id=post.id))
 
     def release(self, caller: Caller | None = None, **fields: Any) -> api.PostsReleased:
         request = api.ReleasePosts(**(fields or {"made_by": "anybody"}))
@@ -129,7 +131,7 @@ def test_a_held_post_shows_why_and_is_listed_by_its_status(scene: Scene) -> None
             listed = {
                 status: [
                     one.id
-                    for one in listing.scheduled(
+                    for one in post_lists.scheduled(
                         scene.world.house, caller, api.ListScheduledPosts(status=status, page_id=page_id)
                     ).scheduled_posts
                 ]
@@ -159,7 +161,7 @@ def test_nothing_is_told_when_nothing_was_held(scene: Scene) -> None:
 
 
 def test_more_posts_than_one_transaction_holds_are_all_held(scene: Scene, monkeypatch: Any) -> None:
-    monkeypatch.setattr("publishing.lost_access._AT_ONCE", 2)
+    monkeypatch.setattr("publishing.posts.access_loss._AT_ONCE", 2)
     made = [scene.queue(minutes=20 + 5 * number) for number in range(5)]
     scene.lose_access()
     assert {scene.state(post) for post in made} == {"held"}
@@ -190,8 +192,8 @@ def test_a_call_that_was_on_its_way_while_its_token_was_revoked_is_refused(scene
     scene.lose_access()
     house = scene.world.house
     calls = {
-        "edit": lambda: editing.edit(house, guest, api.EditPost(id=other.id, message="new")),
-        "retry": lambda: posts.retry(house, guest, api.PostId(id=other.id)),
+        "edit": lambda: edits.edit(house, guest, api.EditPost(id=other.id, message="new")),
+        "retry": lambda: schedule.retry(house, guest, api.PostId(id=other.id)),
         "release": lambda: scene.release(guest),
         "cancel": lambda: scene.cancel(guest),
     }
@@ -247,7 +249,7 @@ def test_a_post_that_was_claimed_and_not_begun_is_held(scene: Scene, platform: A
     scene.world.send()
     platform.before = lambda message: None
     assert (scene.state(first), len(platform.posts)) == ("published", 1)
-    due.recover_lost_claims(scene.world.house)
+    due_posts.recover_lost_claims(scene.world.house)
     scene.world.send()
     assert (scene.state(second), len(platform.posts)) == ("held", 1)
     assert [told["postIds"] for told in scene.told()] == [[second.id]]
@@ -259,8 +261,8 @@ def test_a_post_that_was_claimed_and_not_begun_is_held(scene: Scene, platform: A
 def test_a_post_is_its_last_editors(scene: Scene) -> None:
     vouched_for, tampered_with = scene.queue(), scene.queue(scene.owner(), 40)
     house = scene.world.house
-    editing.edit(house, scene.owner(), api.EditPost(id=vouched_for.id, message="checked"))
-    editing.edit(house, scene.guest(), api.EditPost(id=tampered_with.id, message="buy!"))
+    edits.edit(house, scene.owner(), api.EditPost(id=vouched_for.id, message="checked"))
+    edits.edit(house, scene.guest(), api.EditPost(id=tampered_with.id, message="buy!"))
     scene.lose_access()
     assert (scene.state(vouched_for), scene.state(tampered_with)) == ("queued", "held")
 
@@ -268,17 +270,17 @@ def test_a_post_is_its_last_editors(scene: Scene) -> None:
 def test_a_failed_post_is_whose_who_retries_it(scene: Scene) -> None:
     post = scene.queue()
     scene.world.run("UPDATE posts SET state = 'failed', out_at = NULL")
-    posts.retry(scene.world.house, scene.owner(), api.PostId(id=post.id))
+    schedule.retry(scene.world.house, scene.owner(), api.PostId(id=post.id))
     scene.lose_access()
     assert scene.state(post) == "queued"
 
 
 def test_a_change_of_the_time_by_the_operator_takes_nothing_over(scene: Scene) -> None:
     post = scene.queue()
-    posts.bring_due(scene.world.house, operator(), api.PostId(id=post.id))
+    schedule.bring_due(scene.world.house, operator(), api.PostId(id=post.id))
     scene.lose_access()
     assert scene.state(post) == "held"
-    error = refusal(posts.bring_due, scene.world.house, operator(), api.PostId(id=post.id))
+    error = refusal(schedule.bring_due, scene.world.house, operator(), api.PostId(id=post.id))
     assert error.code == "NOT_FOUND"
 
 
@@ -349,7 +351,7 @@ def test_a_held_post_gets_a_new_time_and_stays_held_until_it_is_released(scene: 
     scene.lose_access()
     scene.world.shift(700)
     edit = api.EditPost(id=post.id, scheduled_at=scene.world.in_minutes(30), message="better")
-    edited = editing.edit(scene.world.house, scene.owner(), edit)
+    edited = edits.edit(scene.world.house, scene.owner(), edit)
     assert (edited.status, edited.message) == ("held", "better")
     assert scene.release(made_by="usr_guest").released == (post.id,)
 
@@ -411,7 +413,7 @@ def test_posts_of_pages_that_are_expired_or_gone_stay_held(scene: Scene) -> None
 def test_a_call_does_so_many_and_says_how_many_remain_whatever_is_refused(
     scene: Scene, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("publishing.held_posts.MAX_POSTS", 2)
+    monkeypatch.setattr("publishing.posts.held_posts.MAX_POSTS", 2)
     passed = [scene.queue(minutes=minutes) for minutes in (11, 12, 13)]
     made = [scene.queue(minutes=minutes) for minutes in (60, 70, 80)]
     scene.lose_access()
@@ -470,7 +472,7 @@ def test_cancelled_posts_give_their_files_back(scene: Scene, media: Any) -> None
 def test_one_held_post_is_cancelled_as_a_queued_one_is(scene: Scene) -> None:
     post = scene.queue()
     scene.lose_access()
-    posts.cancel(scene.world.house, scene.owner(), api.PostId(id=post.id))
+    schedule.cancel(scene.world.house, scene.owner(), api.PostId(id=post.id))
     assert scene.state(post) == "cancelled"
     assert scene.release().released == ()
 

@@ -9,9 +9,11 @@ from msgspec.structs import replace
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import ApiError
-from publishing import comments, editing, posts, publish, several, unlinking
-from publishing.house import House
+from publishing.comments import replies
+from publishing.context import House
+from publishing.pages import unlinking
 from publishing.platforms.base import PlatformRefusal, Refusal
+from publishing.posts import edits, publish_now, schedule, several_pages
 from publishing.store.received import Received
 
 
@@ -51,7 +53,7 @@ def test_a_schedule_whose_later_try_was_refused_queues_nothing(
     world: Any, house: House, page: api.Page, expire: Any, before_it_stores: Any
 ) -> None:
     request = api.SchedulePost(page_id=page.id, scheduled_at=world.in_minutes(20), message="hello")
-    overtake(world, before_it_stores, lambda caller: posts.schedule(house, caller, request), expire)
+    overtake(world, before_it_stores, lambda caller: schedule.schedule(house, caller, request), expire)
     assert world.ask("SELECT FROM posts") == []
 
 
@@ -59,7 +61,7 @@ def test_a_publish_whose_later_try_was_refused_sends_nothing(
     world: Any, house: House, page: api.Page, platform: Any, expire: Any, before_it_stores: Any
 ) -> None:
     request = api.PublishPost(page_id=page.id, message="hello")
-    overtake(world, before_it_stores, lambda caller: publish.publish(house, caller, request), expire)
+    overtake(world, before_it_stores, lambda caller: publish_now.publish(house, caller, request), expire)
     assert (world.ask("SELECT FROM posts"), platform.posts) == ([], [])
 
 
@@ -68,7 +70,7 @@ def test_an_edit_whose_later_try_was_refused_changes_nothing(
 ) -> None:
     post = world.schedule(page, world.in_minutes(20), message="old")
     request = api.EditPost(id=post.id, message="new")
-    overtake(world, before_it_stores, lambda caller: editing.edit(house, caller, request), expire)
+    overtake(world, before_it_stores, lambda caller: edits.edit(house, caller, request), expire)
     assert world.state(post.id).message == "old"
 
 
@@ -78,7 +80,7 @@ def test_a_retry_whose_later_try_was_refused_queues_nothing(
     post = world.schedule(page, world.in_minutes(20))
     world.run("UPDATE posts SET state = 'failed', out_at = NULL")
     asked = api.PostId(id=post.id)
-    overtake(world, before_it_stores, lambda caller: posts.retry(house, caller, asked), expire)
+    overtake(world, before_it_stores, lambda caller: schedule.retry(house, caller, asked), expire)
     assert world.state(post.id).state == "failed"
 
 
@@ -90,7 +92,7 @@ def test_a_reply_whose_later_try_was_refused_sends_nothing(
         Received(connection).add(post.post_id, ["r1"])
         comment = Received(connection).known(post.post_id, ["r1"])["r1"]
     request = api.ReplyToComment(page_id=page.id, comment_id=comment.id, message="thanks")
-    overtake(world, before_it_stores, lambda caller: comments.reply(house, caller, request), expire)
+    overtake(world, before_it_stores, lambda caller: replies.reply(house, caller, request), expire)
     assert (world.ask("SELECT FROM replies"), platform.comments) == ([], [])
 
 
@@ -103,11 +105,11 @@ def test_of_several_pages_none_gets_a_post_once_a_later_try_was_refused(
 
     def late_try() -> None:
         world.shift(120)
-        late = lambda: several.schedule(house, world.caller("op", 2), request)  # noqa: E731
+        late = lambda: several_pages.schedule_on_pages(house, world.caller("op", 2), request)  # noqa: E731
         assert code_of(late) == "SCHEDULE_OUT_OF_RANGE"
 
     with before_it_stores(late_try):
-        results = several.schedule(house, world.caller("op"), request)
+        results = several_pages.schedule_on_pages(house, world.caller("op"), request)
     assert all(result.error for result in results.results)
     assert world.ask("SELECT FROM posts") == []
 
@@ -120,11 +122,11 @@ def test_a_cancellation_whose_later_try_was_refused_cancels_nothing(
 
     def late_try() -> None:
         world.run("UPDATE posts SET state = 'sending'")
-        assert code_of(lambda: posts.cancel(house, world.caller("op", 2), asked)) == "POST_IN_PROGRESS"
+        assert code_of(lambda: schedule.cancel(house, world.caller("op", 2), asked)) == "POST_IN_PROGRESS"
         world.run("UPDATE posts SET state = 'queued'")
 
     with before_it_stores(late_try):
-        first = lambda: posts.cancel(house, world.caller("op"), asked)  # noqa: E731
+        first = lambda: schedule.cancel(house, world.caller("op"), asked)  # noqa: E731
         assert code_of(first) == "IDEMPOTENCY_IN_PROGRESS"
     assert world.state(post.id).state == "queued"
 
@@ -137,7 +139,7 @@ def test_an_unlink_whose_later_try_was_refused_takes_no_page_away(
     def late_try() -> None:
         post = world.schedule(page, world.in_minutes(20))
         assert code_of(lambda: unlinking.unlink(house, world.caller("op", 2), asked)) == "PAGE_IN_USE"
-        posts.cancel(house, world.caller(), api.PostId(id=post.id))
+        schedule.cancel(house, world.caller(), api.PostId(id=post.id))
 
     with before_it_stores(late_try):
         first = lambda: unlinking.unlink(house, world.caller("op"), asked)  # noqa: E731
@@ -152,14 +154,14 @@ def test_a_platform_s_refusal_ends_the_operation_for_earlier_tries(
     request = api.PublishPost(page_id=page.id, message="hello")
 
     def late_try() -> None:
-        later = lambda: publish.publish(house, world.caller("op", 2), request)  # noqa: E731
+        later = lambda: publish_now.publish(house, world.caller("op", 2), request)  # noqa: E731
         assert code_of(later) == "PLATFORM_REJECTED"
 
     with before_it_stores(late_try):
-        first = lambda: publish.publish(house, world.caller("op"), request)  # noqa: E731
+        first = lambda: publish_now.publish(house, world.caller("op"), request)  # noqa: E731
         assert code_of(first) == "IDEMPOTENCY_IN_PROGRESS"
     assert platform.posts == []
-    assert publish.publish(house, world.caller("op", 3), request).was_published
+    assert publish_now.publish(house, world.caller("op", 3), request).was_published
 
 
 def test_a_page_that_has_no_unit_by_now_gets_no_post_from_an_earlier_try(world: Any, house: House) -> None:
@@ -167,8 +169,8 @@ def test_a_page_that_has_no_unit_by_now_gets_no_post_from_an_earlier_try(world: 
     at = world.in_minutes(20)
     all_go = api.SchedulePosts(pages=plan, scheduled_at=at, message="hello")
     held = replace(all_go, pages=(plan[0], replace(plan[1], goes=False)))
-    later = several.schedule(house, world.caller("op", 2), held)
-    first = several.schedule(house, world.caller("op"), all_go)
+    later = several_pages.schedule_on_pages(house, world.caller("op", 2), held)
+    first = several_pages.schedule_on_pages(house, world.caller("op"), all_go)
     assert [result.page_id for result in later.results] == [plan[0].page_id]
     assert [result.status for result in first.results] == [201, 409]
     assert len(world.ask("SELECT FROM posts")) == 1
@@ -179,6 +181,6 @@ def test_a_page_that_has_no_unit_by_now_is_answered_with_what_an_earlier_try_has
 ) -> None:
     plan = tuple(api.PlannedPage(page_id=world.page().id, operation_id=f"op_{n}") for n in range(2))
     request = api.SchedulePosts(pages=plan, scheduled_at=world.in_minutes(20), message="hello")
-    first = several.schedule(house, world.caller("op"), request)
+    first = several_pages.schedule_on_pages(house, world.caller("op"), request)
     held = replace(request, pages=(plan[0], replace(plan[1], goes=False)))
-    assert several.schedule(house, world.caller("op", 2), held) == first
+    assert several_pages.schedule_on_pages(house, world.caller("op", 2), held) == first

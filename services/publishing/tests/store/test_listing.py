@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import text
 
 from contracts import publishing as api
-from publishing import listing
-from publishing.listing import STATUSES
+from publishing.posts import post_lists
+from publishing.posts.post_lists import STATUSES
 from publishing.store.lists import Lists
 
 #: Posts that have ended, long before those that are queued.
@@ -58,12 +58,12 @@ def test_a_list_reads_what_it_shows(
 def test_a_list_of_several_states_is_one_list(world: Any, queued: list[str]) -> None:
     world.run("UPDATE posts SET state = 'sending' WHERE id = :id", id=queued[1])
     world.run("UPDATE posts SET state = 'unknown' WHERE id = :id", id=queued[2])
-    shown = listing.scheduled(world.house, world.caller(), api.ListScheduledPosts(limit=2))
+    shown = post_lists.scheduled(world.house, world.caller(), api.ListScheduledPosts(limit=2))
     assert [post.id for post in shown.scheduled_posts] == queued[:2]
     rest = api.ListScheduledPosts(limit=2, cursor=shown.next_cursor)
     assert [
-        post.id for post in listing.scheduled(world.house, world.caller(), rest).scheduled_posts
+        post.id for post in post_lists.scheduled(world.house, world.caller(), rest).scheduled_posts
     ] == queued[2:]
     everything = api.ListScheduledPosts(limit=100, status="all")
-    found = listing.scheduled(world.house, world.caller(), everything).scheduled_posts
+    found = post_lists.scheduled(world.house, world.caller(), everything).scheduled_posts
     assert [post.id for post in found] == [f"pst_{n}" for n in range(HISTORY, HISTORY - 100, -1)]

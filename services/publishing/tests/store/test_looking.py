@@ -6,8 +6,9 @@ import pytest
 
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing import comments, first_comments
+from publishing.comments import replies
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal, StillUnknown
+from publishing.sending import first_comments
 
 LIMITED = PlatformRefusal(Refusal.RATE_LIMITED, "32", "too many", 900)
 
@@ -128,8 +129,8 @@ def test_a_reply_is_looked_for_as_the_platform_says(
     [comment_id] = [row.id for row in world.ask("SELECT id FROM comments")]
     request = api.ReplyToComment(page_id=page.id, comment_id=comment_id, message="thanks")
     with pytest.raises(ApiError):
-        comments.reply(world.house, world.caller(), request)
+        replies.reply(world.house, world.caller(), request)
     world.run("UPDATE replies SET lease_until = clock_timestamp()")
-    comments.look_up_replies(world.house)
+    replies.look_up_replies(world.house)
     assert world.house.side.wait_free(world.house.side.size, 5)
     assert wait(world, "replies") == pytest.approx(900, abs=5)

@@ -10,12 +10,13 @@ import pytest
 
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing import due, publish
-from publishing.answering import Answer
-from publishing.house import House
+from publishing.context import House
 from publishing.platforms.base import PlatformRefusal, Refusal
+from publishing.posts import publish_now
+from publishing.posts.answers import Answer
 from publishing.records import Post
-from publishing.scribe import Entry, Written
+from publishing.sending import due_posts
+from publishing.sending.outcome_writer import Entry, Written
 from publishing.store.sending import Claim, Recorded, Sending
 
 Lose = Callable[[], None]
@@ -25,7 +26,7 @@ def begun(world: Any, house: House, count: int = 1) -> list[Post]:
     """Posts of one page, claimed."""
     world.fill(world.page(), count)
     world.shift(3600)
-    [(_, posts)], _ = due.claim_lanes(house, 1)
+    [(_, posts)], _ = due_posts.claim_lanes(house, 1)
     return posts
 
 
@@ -76,10 +77,10 @@ def test_a_lane_whose_commits_are_lost_sends_each_post_once_and_in_order(
     page = world.page()
     world.fill(page, 3)
     world.shift(3600)
-    [(row, posts)], _ = due.claim_lanes(house, 1)
+    [(row, posts)], _ = due_posts.claim_lanes(house, 1)
     platform.before = lambda message: lose_commit()
     lose_commit()
-    due.run_lane(house, row, posts)
+    due_posts.run_lane(house, row, posts)
     assert platform.messages == [f"{page.id} {n}" for n in range(3)]
     assert {row.state for row in world.ask("SELECT state FROM posts")} == {"published"}
     assert world.events() == ["post.published"] * 3
@@ -124,7 +125,7 @@ def test_an_outcome_that_became_late_while_it_was_said_again_is_told_once(
     platform.before = lambda message: lose_commit()
     late = "UPDATE posts SET awaited_until = clock_timestamp() WHERE awaited_until IS NOT NULL"
     clock = SimpleNamespace(monotonic=time.monotonic, sleep=lambda seconds: world.run(late))
-    monkeypatch.setattr("publishing.scribe.time", clock)
+    monkeypatch.setattr("publishing.sending.outcome_writer.time", clock)
     request = api.PublishPost(page_id=world.page().id, message="hello")
-    publish.publish(house, world.caller(), request, Answer(seconds))
+    publish_now.publish(house, world.caller(), request, Answer(seconds))
     assert world.events() == ["post.published"]

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from publishing import naming
-from publishing.naming import wait_before_look
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Published, Refusal
+from publishing.sending import final_ids
+from publishing.sending.final_ids import wait_before_look
 
 OWN = Published("7411", "https://tiktok.example/7411")
 
@@ -40,7 +40,7 @@ def look(world: Any, age_seconds: float = 0.0) -> None:
         " since = clock_timestamp() - make_interval(secs => :age)",
         age=age_seconds,
     )
-    naming.name_posts(world.house)
+    final_ids.name_posts(world.house)
     assert world.house.side.wait_free(world.house.side.size, 10)
 
 

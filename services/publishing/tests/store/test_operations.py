@@ -6,7 +6,7 @@ import pytest
 
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing import posts, publish
+from publishing.posts import publish_now, schedule
 from publishing.store.operations import PostOperations, Voided
 from publishing.store.posts import Posts
 
@@ -73,9 +73,9 @@ def test_an_operation_that_the_release_before_overtakes_leaves_no_result_without
 
     def run() -> Any:
         if write == "publish":
-            return publish.publish(world.house, caller, api.PublishPost(page_id=page.id, message="hello"))
+            return publish_now.publish(world.house, caller, api.PublishPost(page_id=page.id, message="hello"))
         request = api.SchedulePost(page_id=page.id, scheduled_at=at, message="hello", media_ids=files)
-        return posts.schedule(world.house, caller, request)
+        return schedule.schedule(world.house, caller, request)
 
     with monkeypatch.context() as patch:
         for name in ("add", "add_last"):

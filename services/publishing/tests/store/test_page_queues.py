@@ -10,8 +10,9 @@ from sqlalchemy import event
 
 from chassis.db.database import Database
 from contracts import publishing as api
-from publishing import due, posts
-from publishing.house import House
+from publishing.context import House
+from publishing.posts import schedule
+from publishing.sending import due_posts
 from publishing.store.page_queues import MOST_COUNTED, PageQueues
 
 #: Pages and queued posts of a brand, each post due a number of seconds after the one before.
@@ -56,7 +57,7 @@ def test_a_locked_brand_with_a_thousand_due_pages_in_front_delays_nobody(
     world.schedule(page, world.in_minutes(11), "of brand b")
     world.shift(660)
     with locked(world.database, "brd_agency"):
-        assert due.publish_due_posts(house) == 1
+        assert due_posts.publish_due_posts(house) == 1
         assert lanes_are_free(house)
         assert platform.messages == ["of brand b"]
         assert house.brands.wait_free(house.brands.size, 5)  # waits for the lock no longer than that
@@ -70,7 +71,7 @@ def test_a_brand_whose_lock_is_free_again_is_claimed_by_itself(
     world.schedule(page, world.in_minutes(11), "late")
     world.shift(660)
     with locked(world.database, page.brand_id):
-        assert due.publish_due_posts(house) == 0
+        assert due_posts.publish_due_posts(house) == 0
         waiting = (
             "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = current_database()"
         )
@@ -87,12 +88,12 @@ def test_a_locked_brand_is_not_claimed_while_all_places_are_taken(world: Any, ho
     world.shift(660)
     go_on = threading.Event()
     with locked(world.database, page.brand_id):
-        assert due.publish_due_posts(house) == 0
+        assert due_posts.publish_due_posts(house) == 0
         for _ in range(house.lanes.size):
             house.lanes.start(lambda: go_on.wait(20) and None)
     try:
         assert house.brands.wait_free(house.brands.size, 5)
-        assert due.publish_due_posts(house) == 1  # it waited for a place
+        assert due_posts.publish_due_posts(house) == 1  # it waited for a place
         assert world.state(post.id).state == "queued"
     finally:
         go_on.set()
@@ -118,7 +119,7 @@ def test_a_dry_run_waits_for_no_lock(world: Any, house: House, is_scheduled: boo
         page_id=page.id, message="hello", scheduled_at=world.in_minutes(11) if is_scheduled else None
     )
     with locked(world.database, page.brand_id):
-        assert posts.validate(house, world.caller(), request).valid
+        assert schedule.validate(house, world.caller(), request).valid
 
 
 def blocks_read(world: Any, lanes: int) -> int:

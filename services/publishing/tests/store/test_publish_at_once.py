@@ -9,9 +9,10 @@ import pytest
 
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing import due, lookups, posts, publish
-from publishing.house import House
+from publishing.context import House
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.posts import publish_now, schedule
+from publishing.sending import due_posts, reconciliation
 
 
 def send(
@@ -20,7 +21,7 @@ def send(
     """The result, or the error."""
     request = api.PublishPost(page_id=page.id, message=message)
     try:
-        return publish.publish(world.house, world.caller(operation_id, try_number), request)
+        return publish_now.publish(world.house, world.caller(operation_id, try_number), request)
     except ApiError as error:
         return error
 
@@ -51,7 +52,7 @@ def test_a_refused_post_stays_failed_and_its_operation_may_run_again(world: Any,
     assert error.extras["platform_error"] == {"code": "2", "message": "busy", "retryable": True}
     [row] = world.ask("SELECT * FROM posts")
     assert (row.state, row.attempts) == ("failed", 1)
-    assert due.publish_due_posts(world.house) == 0
+    assert due_posts.publish_due_posts(world.house) == 0
     result = send(world, page, "op", try_number=2)
     assert result.post_id == row.id
     assert len(platform.posts) == 1
@@ -128,7 +129,7 @@ def test_a_refused_post_does_not_fill_the_hour(world: Any, platform: Any) -> Non
 def test_a_client_waits_its_turn_at_the_platforms_only_so_long(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("publishing.house._TURN_SECONDS", 0.01)
+    monkeypatch.setattr("publishing.context._TURN_SECONDS", 0.01)
     with house.live_call("usr_a"), house.live_call("usr_b"):
         with pytest.raises(ApiError) as refusal, house.live_call("usr_c"):
             pass
@@ -141,7 +142,7 @@ def test_a_client_waits_its_turn_at_the_platforms_only_so_long(
 def test_no_account_takes_more_than_two_thirds_of_the_turns(
     make_house: Any, monkeypatch: pytest.MonkeyPatch, live_calls: int, share: int
 ) -> None:
-    monkeypatch.setattr("publishing.house._TURN_SECONDS", 0.01)
+    monkeypatch.setattr("publishing.context._TURN_SECONDS", 0.01)
     house = make_house(live_calls=live_calls)
     with ExitStack() as held:
         for _ in range(share):
@@ -170,7 +171,7 @@ def test_an_outcome_nobody_can_establish_is_given_up_and_never_sent_again(
     monkeypatch.setattr(platform, "look_up", no_look)
     world.look(after_seconds=3_600)
     assert world.ask("SELECT state FROM posts")[0].state == "unknown"
-    world.look(after_seconds=lookups.GIVE_UP_SECONDS)
+    world.look(after_seconds=reconciliation.GIVE_UP_SECONDS)
     [row] = world.ask("SELECT state, error_code, error_message FROM posts")
     assert tuple(row)[:2] == ("failed", "PLATFORM_OUTCOME_UNKNOWN")
     assert "Look for it on the page; publish it again only if it is not there." in row.error_message
@@ -181,9 +182,9 @@ def test_a_platform_without_a_connector_is_refused_at_once_and_takes_a_schedule(
     error = send(world, page)
     assert (error.code, error.extras) == ("UNSUPPORTED_PLATFORM", {"platform": "TW"})
     assert world.ask("SELECT * FROM posts") == []
-    now = posts.validate(world.house, world.caller(), api.ValidatePost(page_id=page.id, message="hello"))
+    now = schedule.validate(world.house, world.caller(), api.ValidatePost(page_id=page.id, message="hello"))
     assert [finding.code for finding in now.errors] == ["UNSUPPORTED_PLATFORM"]
     at = datetime.now(UTC) + timedelta(hours=1)
     later = api.ValidatePost(page_id=page.id, message="hello", scheduled_at=at)
-    found = posts.validate(world.house, world.caller(), later)
+    found = schedule.validate(world.house, world.caller(), later)
     assert (found.valid, [finding.code for finding in found.warnings]) == (True, ["UNSUPPORTED_PLATFORM"])

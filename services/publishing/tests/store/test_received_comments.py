@@ -15,12 +15,12 @@ import pytest
 
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing import comments, hooks, polling
-from publishing.house import House
+from publishing.comments import hooks, polls, replies
+from publishing.comments.received import take_in
+from publishing.context import House
 from publishing.platforms.base import PlatformRefusal, Refusal, RemoteComment
 from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.registry import default_settings
-from publishing.receiving import take_in
 
 SECRET, VERIFY = "app-secret", "verify-me"
 #: When the first visitor wrote.
@@ -44,7 +44,7 @@ def texts(world: Any) -> list[str]:
 
 def get(world: Any, post: api.PublishResult, **fields: Any) -> api.CommentList:
     caller = msgspec.structs.replace(world.caller(), sandbox=fields.pop("sandbox", False))
-    return comments.show_list(world.house, caller, api.ListComments(post_id=post.post_id, **fields))
+    return replies.show_list(world.house, caller, api.ListComments(post_id=post.post_id, **fields))
 
 
 def finish(world: Any) -> None:
@@ -139,7 +139,7 @@ def test_all_ways_at_once_tell_of_each_comment_once(
     ways = [
         *[lambda: get(world, post, limit=100)] * 2,
         *[lambda: send(house, "FB", body)] * 4,
-        *[lambda: polling.poll_comments(house)] * 2,
+        *[lambda: polls.poll_comments(house)] * 2,
     ]
     threads = [threading.Thread(target=at_once, args=(way,)) for way in ways]
     for thread in threads:
@@ -188,7 +188,7 @@ def test_a_reply_made_here_is_told_as_a_reply_and_no_more(world: Any, wall: Any,
     wall.write("Open?")
     [comment] = get(world, post).comments
     request = api.ReplyToComment(page_id=page.id, comment_id=comment.id, message="Yes")
-    comments.reply(world.house, world.caller(), request)
+    replies.reply(world.house, world.caller(), request)
     wall.made.append(RemoteComment("c1", "Yes", "", "Facebook user", VISITED_AT + timedelta(seconds=50)))
     world.poll()
     assert world.events() == ["comment.received", "comment.replied"]

@@ -10,12 +10,14 @@ from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import operator
 from contracts.errors import ApiError
-from publishing import checking, comments, pages, publish, renewing, unlinking
+from publishing.comments import replies
 from publishing.credentials import Credentials
+from publishing.pages import health, page_list, renewal, unlinking
+from publishing.pages.renewal import Grant
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.platforms.oauth.base import Found, Login, Tokens
+from publishing.posts import publish_now
 from publishing.records import PageRow
-from publishing.renewing import Grant
 from publishing.store.pages import Pages
 from publishing.store.renewals import Renewal
 from publishing.store.renewals import Renewals as RenewalStore
@@ -84,7 +86,7 @@ class Renewals:
                 "remote_account_id": new_id("remote"), "name": "P", "username": None, "followers": 0, "picture": None,
                 "access_token": house.vault.seal(grant.credentials), "grant_id": grant_id, "renew_at": grant.renew_at,
             }  # fmt: skip
-            return pages.store_link(connection, values).view()
+            return page_list.store_link(connection, values).view()
 
     def row(self, page: api.Page) -> PageRow:
         with self.world.database.reading() as connection:
@@ -96,7 +98,7 @@ class Renewals:
         return self.world.house.vault.credentials(self.row(page).access_token)
 
     def tick(self) -> int:
-        claimed = renewing.renew_credentials(self.world.house)
+        claimed = renewal.renew_credentials(self.world.house)
         assert self.world.house.side.wait_free(self.world.house.side.size, 10)
         return claimed
 
@@ -142,7 +144,7 @@ def test_a_renewal_whose_claim_is_gone_by_its_turn_presents_no_token(
     renewals.rest_is_over()
     if is_taken:
         renewals.claim()
-    renewing.run(world.house, late)
+    renewal.run(world.house, late)
     assert login.refreshed == []
     renewals.rest_is_over()
     assert renewals.tick() == 1
@@ -206,7 +208,7 @@ def test_a_claim_lapses_with_its_process_and_two_never_refresh_at_once(
     other = make_house()
     other.logins = world.house.logins
     counts = []
-    login.during = lambda: counts.append(renewing.renew_credentials(other))
+    login.during = lambda: counts.append(renewal.renew_credentials(other))
     assert renewals.tick() == 1
     assert counts == [0]
     assert login.refreshed == ["r"]
@@ -222,7 +224,7 @@ def test_who_was_overtaken_by_a_new_link_changes_nothing(world: Any, renewals: R
             owner_account_id="usr_a", brand_id="brd_a", brand_name="B", platform="FB",
             remote_account_id=page.account_id, access_token="new", name="P",
         )  # fmt: skip
-        pages.link(world.house, operator(), request)
+        page_list.link(world.house, operator(), request)
 
     login.during = relink
     renewals.tick()
@@ -238,15 +240,15 @@ def test_new_tokens_wait_for_a_database_that_is_away(
 
     page = renewals.page()
     world.shift(6_500)
-    monkeypatch.setattr(renewing, "_PAUSE_SECONDS", 0.0)
-    save, failures = renewing.Renewals.save, [ApiError(SERVICE_UNAVAILABLE)] * 3
+    monkeypatch.setattr(renewal, "_PAUSE_SECONDS", 0.0)
+    save, failures = renewal.Renewals.save, [ApiError(SERVICE_UNAVAILABLE)] * 3
 
     def flaky(*arguments: Any) -> bool:
         if failures:
             raise failures.pop()
         return save(*arguments)
 
-    monkeypatch.setattr(renewing.Renewals, "save", flaky)
+    monkeypatch.setattr(renewal.Renewals, "save", flaky)
     renewals.tick()
     assert renewals.credentials(page).refresh_token == "refresh 1"
     assert login.refreshed == ["r"]
@@ -255,7 +257,9 @@ def test_new_tokens_wait_for_a_database_that_is_away(
 class TestATokenThatIsOverSooner:
     def send(self, world: Any, page: api.Page) -> Any:
         try:
-            return publish.publish(world.house, world.caller(), api.PublishPost(page_id=page.id, message="x"))
+            return publish_now.publish(
+                world.house, world.caller(), api.PublishPost(page_id=page.id, message="x")
+            )
         except ApiError as error:
             return error
 
@@ -308,7 +312,7 @@ class TestATokenThatIsOverSooner:
         platform.list_comments = over
         for sandbox in (True, False):
             with pytest.raises(ApiError, match="over"):
-                comments.show_list(world.house, replace(world.caller(), sandbox=sandbox), asked)
+                replies.show_list(world.house, replace(world.caller(), sandbox=sandbox), asked)
             assert renewals.tick() == (0 if sandbox else 1)
 
     def test_a_check_renews_it_on_the_spot(
@@ -324,9 +328,9 @@ class TestATokenThatIsOverSooner:
             return profile(account)
 
         platform.profile = first_refused
-        health = checking.check(world.house, world.caller(), api.GetPage(id=page.id))
-        assert (health.healthy, health.expired) == (False, False)
-        assert health.missing_permissions == ("read",)
+        found = health.check(world.house, world.caller(), api.GetPage(id=page.id))
+        assert (found.healthy, found.expired) == (False, False)
+        assert found.missing_permissions == ("read",)
         assert health.token_expires_at is not None
         assert login.refreshed == ["r"]
 
@@ -340,8 +344,8 @@ class TestATokenThatIsOverSooner:
             raise PlatformRefusal(Refusal.EXPIRED, "401", "over")
 
         platform.profile = refused
-        health = checking.check(world.house, world.caller(), api.GetPage(id=page.id))
-        assert (health.healthy, health.expired) == (False, True)
+        found = health.check(world.house, world.caller(), api.GetPage(id=page.id))
+        assert (found.healthy, found.expired) == (False, True)
         assert world.events() == ["page.expired"]
 
 
@@ -393,7 +397,7 @@ class TestGivingBack:
             owner_account_id="usr_a", brand_id="brd_a", brand_name="B", platform="FB",
             remote_account_id=page.account_id, access_token="new", name="P",
         )  # fmt: skip
-        pages.link(world.house, operator(), request)
+        page_list.link(world.house, operator(), request)
         renewals.rest_is_over()
         assert renewals.tick() == 0
         assert login.revoked == []

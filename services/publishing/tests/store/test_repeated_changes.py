@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from contracts import publishing as api
 from contracts.caller import operator
 from contracts.errors import ApiError
-from publishing import editing, pages, posts, unlinking
-from publishing.house import House
+from publishing.context import House
+from publishing.pages import page_list, unlinking
+from publishing.posts import edits, schedule
 
 
 def refused(call: Any, *args: Any) -> str:
@@ -32,45 +33,45 @@ def fail(world: Any, post_id: str) -> None:
 def test_a_post_is_cancelled_again_by_the_operation_that_did(world: Any, house: House) -> None:
     asked = api.PostId(id=world.schedule(world.page(), world.in_minutes(11)).id)
     caller = world.caller()
-    first = posts.cancel(house, caller, asked)
-    assert posts.cancel(house, caller, asked) == first
-    assert refused(posts.cancel, house, world.caller(), asked) == "NOT_FOUND"
-    assert refused(posts.cancel, house, replace(caller, operation_id=None), asked) == "NOT_FOUND"
-    assert refused(posts.cancel, house, replace(caller, account_id="usr_b"), asked) == "NOT_FOUND"
+    first = schedule.cancel(house, caller, asked)
+    assert schedule.cancel(house, caller, asked) == first
+    assert refused(schedule.cancel, house, world.caller(), asked) == "NOT_FOUND"
+    assert refused(schedule.cancel, house, replace(caller, operation_id=None), asked) == "NOT_FOUND"
+    assert refused(schedule.cancel, house, replace(caller, account_id="usr_b"), asked) == "NOT_FOUND"
 
 
 def test_a_cancellation_without_an_operation_is_not_taken_for_another(world: Any, house: House) -> None:
     asked = api.PostId(id=world.schedule(world.page(), world.in_minutes(11)).id)
     caller = replace(world.caller(), operation_id=None)
-    posts.cancel(house, caller, asked)
-    assert refused(posts.cancel, house, caller, asked) == "NOT_FOUND"
+    schedule.cancel(house, caller, asked)
+    assert refused(schedule.cancel, house, caller, asked) == "NOT_FOUND"
 
 
 def test_a_retry_is_answered_again_and_tries_no_second_time(
     world: Any, house: House, failed: api.PostId
 ) -> None:
     caller = world.caller()
-    first = posts.retry(house, caller, failed)
-    assert posts.retry(house, caller, failed) == first
-    assert refused(posts.retry, house, world.caller(), failed) == "POST_IN_PROGRESS"
+    first = schedule.retry(house, caller, failed)
+    assert schedule.retry(house, caller, failed) == first
+    assert refused(schedule.retry, house, world.caller(), failed) == "POST_IN_PROGRESS"
     fail(world, failed.id)
-    assert posts.retry(house, caller, failed).status == "failed"
-    assert posts.retry(house, world.caller(), failed).status == "queued"
+    assert schedule.retry(house, caller, failed).status == "failed"
+    assert schedule.retry(house, world.caller(), failed).status == "queued"
 
 
 def test_a_retry_whose_twin_was_first_is_answered(
     world: Any, house: House, failed: api.PostId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caller = world.caller()
-    check = posts.check_page
+    check = schedule.check_page
 
     def twin_first(*args: Any) -> None:
-        monkeypatch.setattr(posts, "check_page", check)
-        posts.retry(house, caller, failed)
+        monkeypatch.setattr(schedule, "check_page", check)
+        schedule.retry(house, caller, failed)
         fail(world, failed.id)
 
-    monkeypatch.setattr(posts, "check_page", twin_first)
-    assert posts.retry(house, caller, failed).status == "failed"
+    monkeypatch.setattr(schedule, "check_page", twin_first)
+    assert schedule.retry(house, caller, failed).status == "failed"
 
 
 def test_an_edit_is_answered_again_when_its_rules_would_refuse_it_by_now(
@@ -78,15 +79,15 @@ def test_an_edit_is_answered_again_when_its_rules_would_refuse_it_by_now(
 ) -> None:
     post = world.schedule(world.page(), world.in_minutes(60))
     caller, asked = world.caller(), api.EditPost(id=post.id, scheduled_at=world.in_minutes(11), message="new")
-    first = editing.edit(house, caller, asked)
+    first = edits.edit(house, caller, asked)
     world.shift(120)
-    assert editing.edit(house, caller, asked) == first
-    assert refused(editing.edit, house, world.caller(), asked) == "SCHEDULE_OUT_OF_RANGE"
+    assert edits.edit(house, caller, asked) == first
+    assert refused(edits.edit, house, world.caller(), asked) == "SCHEDULE_OUT_OF_RANGE"
     world.shift(600)
     world.send()
     assert platform.messages == ["new"]
-    assert editing.edit(house, caller, asked).status == "published"
-    assert refused(editing.edit, house, world.caller(), api.EditPost(id=post.id, message="x")) == "NOT_FOUND"
+    assert edits.edit(house, caller, asked).status == "published"
+    assert refused(edits.edit, house, world.caller(), api.EditPost(id=post.id, message="x")) == "NOT_FOUND"
 
 
 def test_an_edit_whose_twin_was_first_is_answered(
@@ -94,15 +95,15 @@ def test_an_edit_whose_twin_was_first_is_answered(
 ) -> None:
     post = world.schedule(world.page(), world.in_minutes(60))
     caller, asked = world.caller(), api.EditPost(id=post.id, message="new")
-    check = editing.check_page
+    check = edits.check_page
 
     def twin_first(*args: Any) -> None:
-        monkeypatch.setattr(editing, "check_page", check)
-        editing.edit(house, caller, asked)
+        monkeypatch.setattr(edits, "check_page", check)
+        edits.edit(house, caller, asked)
         fail(world, post.id)
 
-    monkeypatch.setattr(editing, "check_page", twin_first)
-    again = editing.edit(house, caller, asked)
+    monkeypatch.setattr(edits, "check_page", twin_first)
+    again = edits.edit(house, caller, asked)
     assert (again.status, again.message) == ("failed", "new")
 
 
@@ -111,12 +112,12 @@ def test_a_post_that_was_brought_due_and_is_out_is_answered_again(
 ) -> None:
     asked = api.PostId(id=world.schedule(world.page(), world.in_minutes(60)).id)
     caller = replace(operator(), operation_id="op_1")
-    posts.bring_due(house, caller, asked)
+    schedule.bring_due(house, caller, asked)
     world.send()
     assert len(platform.posts) == 1
-    assert posts.bring_due(house, caller, asked).status == "published"
+    assert schedule.bring_due(house, caller, asked).status == "published"
     other = replace(operator(), operation_id="op_2")
-    assert refused(posts.bring_due, house, other, asked) == "NOT_FOUND"
+    assert refused(schedule.bring_due, house, other, asked) == "NOT_FOUND"
 
 
 def test_a_page_is_unlinked_again_by_the_operation_that_did(world: Any, house: House) -> None:
@@ -137,6 +138,6 @@ def test_a_page_that_was_linked_again_meanwhile_stays_so(world: Any, house: Hous
         owner_account_id=caller.account_id, brand_id=page.brand_id, brand_name=page.brand_name,
         platform=page.platform, remote_account_id=page.account_id, access_token="new", name=page.name,
     )  # fmt: skip
-    pages.link(house, operator(), link)
+    page_list.link(house, operator(), link)
     assert unlinking.unlink(house, caller, asked) == first
-    assert pages.show(house, world.caller(), api.GetPage(id=page.id)).id == page.id
+    assert page_list.show(house, world.caller(), api.GetPage(id=page.id)).id == page.id

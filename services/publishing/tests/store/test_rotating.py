@@ -8,8 +8,8 @@ from cryptography.fernet import Fernet
 from contracts.caller import operator
 from contracts.errors import ApiError
 from contracts.keys import KeysRotated, RotateKeys
-from publishing import rotating
 from publishing.credentials import Vault
+from publishing.pages import key_rotation
 from publishing.store.pages import Pages
 
 
@@ -21,23 +21,23 @@ def stored(world: Any, page_id: str) -> str:
 def test_credentials_go_under_the_newest_key_a_few_at_a_time(
     world: Any, make_house: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rotating, "_BATCH", 2)
+    monkeypatch.setattr(key_rotation, "_BATCH", 2)
     made = sorted(world.page(platform).id for platform in ("FB", "IG", "TW"))
     new = Fernet.generate_key().decode()
     house = make_house(credential_keys=(new, *settings.credential_keys))
-    first = rotating.rotate_keys(house, operator(), RotateKeys())
+    first = key_rotation.rotate_keys(house, operator(), RotateKeys())
     assert first == KeysRotated(rotated=2, next=made[1])
-    assert rotating.rotate_keys(house, operator(), RotateKeys(after=made[1])) == KeysRotated(rotated=1)
+    assert key_rotation.rotate_keys(house, operator(), RotateKeys(after=made[1])) == KeysRotated(rotated=1)
     for page_id in made:
         assert Vault([new]).credentials(stored(world, page_id)).access_token == "token"
-    assert rotating.rotate_keys(house, operator(), RotateKeys()).rotated == 0
+    assert key_rotation.rotate_keys(house, operator(), RotateKeys()).rotated == 0
 
 
 def test_what_no_key_reads_is_named_and_left_alone(world: Any, make_house: Any) -> None:
     page = world.page()
     before = stored(world, page.id)
     house = make_house(credential_keys=(Fernet.generate_key().decode(),))
-    answer = rotating.rotate_keys(house, operator(), RotateKeys())
+    answer = key_rotation.rotate_keys(house, operator(), RotateKeys())
     assert answer == KeysRotated(rotated=0, unreadable=(page.id,))
     assert stored(world, page.id) == before
 
@@ -51,5 +51,5 @@ def test_a_renewal_that_comes_between_wins(world: Any) -> None:
 
 def test_only_the_operator_rotates_keys(world: Any) -> None:
     with pytest.raises(ApiError) as refused:
-        rotating.rotate_keys(world.house, world.caller(), RotateKeys())
+        key_rotation.rotate_keys(world.house, world.caller(), RotateKeys())
     assert refused.value.code == "MISSING_SCOPE"

@@ -11,8 +11,9 @@ import pytest
 from contracts import publishing as api
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
-from publishing import editing, limiting, listing, pages, posts
-from publishing.house import House
+from publishing.context import House
+from publishing.pages import page_list
+from publishing.posts import edits, guardrail_checks, post_lists, schedule
 from publishing.records import remote_page
 
 
@@ -27,7 +28,7 @@ def test_a_scheduled_post_reads_back_as_it_was_made(world: Any, house: House) ->
     made = world.schedule(
         page, at, media_urls=("https://example.com/a.mp4",), first_comment="first", facebook_settings={"x": 1}
     )
-    shown = posts.show(house, world.caller(), api.PostId(id=made.id))
+    shown = schedule.show(house, world.caller(), api.PostId(id=made.id))
     assert shown == made
     assert (shown.status, shown.scheduled_at, shown.next_attempt_at) == ("queued", at, at)
     assert shown.media == (api.MediaItem(src="https://example.com/a.mp4", type="video"),)
@@ -42,33 +43,33 @@ def test_an_operation_that_has_just_made_another_brand_s_post_makes_none(
         api.SchedulePost(page_id=world.page(brand=brand).id, scheduled_at=at, message="hi")
         for brand in ("a", "b")
     )
-    look = limiting.lock_for_schedule
+    look = guardrail_checks.lock_for_schedule
 
     def overtaken(*args: Any, **named: Any) -> Any:
         with monkeypatch.context() as patch:
-            patch.setattr(limiting, "lock_for_schedule", look)
-            made.append(posts.schedule(house, caller, here))
+            patch.setattr(guardrail_checks, "lock_for_schedule", look)
+            made.append(schedule.schedule(house, caller, here))
         return look(*args, **named)
 
     made: list[api.ScheduledPost] = []
     with monkeypatch.context() as patch:
-        patch.setattr(limiting, "lock_for_schedule", overtaken)
-        assert posts.schedule(house, caller, elsewhere) == made[0]
+        patch.setattr(guardrail_checks, "lock_for_schedule", overtaken)
+        assert schedule.schedule(house, caller, elsewhere) == made[0]
     assert [row.id for row in world.ask("SELECT id FROM posts")] == [made[0].id]
 
 
 def test_the_same_operation_gets_the_post_it_made(world: Any, house: House) -> None:
     caller = world.caller("op_1")
     request = api.SchedulePost(page_id=world.page().id, scheduled_at=world.in_minutes(11), message="hi")
-    first = posts.schedule(house, caller, request)
+    first = schedule.schedule(house, caller, request)
     world.shift(3600)  # by now the time itself would be refused
-    assert posts.schedule(house, caller, request) == first
+    assert schedule.schedule(house, caller, request) == first
 
 
 def test_fifty_times_the_same_operation_at_once_make_one_post(world: Any, house: House) -> None:
     request = api.SchedulePost(page_id=world.page().id, scheduled_at=world.in_minutes(11), message="hi")
     with ThreadPoolExecutor(12) as pool:
-        made = list(pool.map(lambda _: posts.schedule(house, world.caller("op_1"), request).id, range(50)))
+        made = list(pool.map(lambda _: schedule.schedule(house, world.caller("op_1"), request).id, range(50)))
     assert len(set(made)) == 1
 
 
@@ -81,7 +82,7 @@ def test_a_call_for_another_account_s_page_is_refused_without_waiting_for_its_br
     with world.database.transaction() as connection:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock(hashtextextended('{page.brand_id}', 0))")
         with ThreadPoolExecutor(1) as pool:
-            error = pool.submit(refused, posts.schedule, house, stranger, request).result(2)
+            error = pool.submit(refused, schedule.schedule, house, stranger, request).result(2)
     assert error.code == "NOT_FOUND"
 
 
@@ -103,7 +104,7 @@ def test_the_ends_of_the_calendar_are_out_of_range(world: Any, house: House, at:
     page = world.page()
     assert refused(world.schedule, page, at).code == "SCHEDULE_OUT_OF_RANGE"
     request = api.ValidatePost(page_id=page.id, scheduled_at=at, message="hi")
-    [finding] = posts.validate(house, world.caller(), request).errors
+    [finding] = schedule.validate(house, world.caller(), request).errors
     assert finding.code == "SCHEDULE_OUT_OF_RANGE"
 
 
@@ -174,7 +175,7 @@ def test_the_brand_is_full_after_500_posts_of_all_its_pages(world: Any, house: H
     assert error.code == "UNSUPPORTED_PLATFORM"  # what the page cannot take comes first
     video = {"message": "hi", "media_urls": ("https://example.com/a.mp4",)}
     request = api.SchedulePost(page_id=other.id, scheduled_at=at + timedelta(minutes=1), **video)
-    error = refused(posts.schedule, house, world.caller(), request)
+    error = refused(schedule.schedule, house, world.caller(), request)
     assert error.code == "BRAND_PUBLISH_GUARDRAIL"
     assert datetime.fromisoformat(error.extras["next_allowed_at"]) == at - timedelta(minutes=500) + timedelta(
         days=1
@@ -212,12 +213,12 @@ def test_pages_and_posts_of_others_are_not_there(world: Any, house: House) -> No
     post = world.schedule(page, world.in_minutes(11))
     stranger = Caller(account_id="usr_b", user_id="usr_b")
     request = api.SchedulePost(page_id=page.id, scheduled_at=world.in_minutes(30), message="hi")
-    error = refused(posts.schedule, house, stranger, request)
+    error = refused(schedule.schedule, house, stranger, request)
     assert (error.code, error.extras) == ("NOT_FOUND", {"field": "page_id"})
-    assert refused(posts.show, house, stranger, api.PostId(id=post.id)).code == "NOT_FOUND"
-    assert refused(posts.show, house, stranger, api.PostId(id="pst_\0")).code == "NOT_FOUND"
+    assert refused(schedule.show, house, stranger, api.PostId(id=post.id)).code == "NOT_FOUND"
+    assert refused(schedule.show, house, stranger, api.PostId(id="pst_\0")).code == "NOT_FOUND"
     narrow = Caller(account_id="usr_a", user_id="usr_a", brand_ids=("brd_other",))
-    assert refused(posts.cancel, house, narrow, api.PostId(id=post.id)).code == "BRAND_NOT_AUTHORIZED"
+    assert refused(schedule.cancel, house, narrow, api.PostId(id=post.id)).code == "BRAND_NOT_AUTHORIZED"
 
 
 def test_an_edit_asks_the_rules_again_for_what_it_changes(world: Any, house: House) -> None:
@@ -225,25 +226,25 @@ def test_an_edit_asks_the_rules_again_for_what_it_changes(world: Any, house: Hou
     first = world.schedule(page, world.in_minutes(20))
     second = world.schedule(page, world.in_minutes(30))
     near = api.EditPost(id=second.id, scheduled_at=first.scheduled_at + timedelta(seconds=30))
-    assert refused(editing.edit, house, world.caller(), near).code == "PAGE_PUBLISH_GUARDRAIL"
+    assert refused(edits.edit, house, world.caller(), near).code == "PAGE_PUBLISH_GUARDRAIL"
     beside_itself = api.EditPost(id=second.id, scheduled_at=second.scheduled_at + timedelta(seconds=30))
-    assert editing.edit(house, world.caller(), beside_itself).scheduled_at == beside_itself.scheduled_at
+    assert edits.edit(house, world.caller(), beside_itself).scheduled_at == beside_itself.scheduled_at
     empty = api.EditPost(id=second.id, message=None)
-    assert refused(editing.edit, house, world.caller(), empty).code == "VALIDATION_ERROR"
-    edited = editing.edit(
+    assert refused(edits.edit, house, world.caller(), empty).code == "VALIDATION_ERROR"
+    edited = edits.edit(
         house, world.caller(), api.EditPost(id=second.id, message="new", first_comment="and more")
     )
     assert (edited.message, edited.first_comment) == ("new", "and more")
-    assert editing.edit(house, world.caller(), api.EditPost(id=second.id)) == edited
+    assert edits.edit(house, world.caller(), api.EditPost(id=second.id)) == edited
 
 
 def test_what_was_staged_for_other_content_is_forgotten_with_it(world: Any, house: House) -> None:
     post = world.schedule(world.page(), world.in_minutes(20))
     world.run("""UPDATE posts SET checkpoint = '{"video_id": "1"}'""")
-    editing.edit(house, world.caller(), api.EditPost(id=post.id, scheduled_at=world.in_minutes(30)))
-    assert posts.get_post(house, world.caller(), post.id).checkpoint == {"video_id": "1"}
-    editing.edit(house, world.caller(), api.EditPost(id=post.id, message="new"))
-    assert posts.get_post(house, world.caller(), post.id).checkpoint is None
+    edits.edit(house, world.caller(), api.EditPost(id=post.id, scheduled_at=world.in_minutes(30)))
+    assert schedule.get_post(house, world.caller(), post.id).checkpoint == {"video_id": "1"}
+    edits.edit(house, world.caller(), api.EditPost(id=post.id, message="new"))
+    assert schedule.get_post(house, world.caller(), post.id).checkpoint is None
 
 
 def test_edits_of_different_fields_at_once_lose_nothing(world: Any, house: House) -> None:
@@ -254,23 +255,23 @@ def test_edits_of_different_fields_at_once_lose_nothing(world: Any, house: House
         api.EditPost(id=post.id, facebook_settings={"a": 1}),
     ] * 5
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda edit: editing.edit(house, world.caller(), edit), edits))
-    edited = posts.show(house, world.caller(), api.PostId(id=post.id))
+        list(pool.map(lambda edit: edits.edit(house, world.caller(), edit), edits))
+    edited = schedule.show(house, world.caller(), api.PostId(id=post.id))
     assert (edited.message, edited.first_comment, edited.facebook_settings) == ("new", "comment", {"a": 1})
 
 
 def test_a_cancelled_post_is_gone_for_every_change(world: Any, house: House) -> None:
     post = world.schedule(world.page(), world.in_minutes(11))
-    assert posts.cancel(house, world.caller(), api.PostId(id=post.id)) == api.Cancelled(
+    assert schedule.cancel(house, world.caller(), api.PostId(id=post.id)) == api.Cancelled(
         success=True, id=post.id
     )
     for call in (
-        lambda: posts.cancel(house, world.caller(), api.PostId(id=post.id)),
-        lambda: editing.edit(house, world.caller(), api.EditPost(id=post.id, message="new")),
-        lambda: posts.retry(house, world.caller(), api.PostId(id=post.id)),
+        lambda: schedule.cancel(house, world.caller(), api.PostId(id=post.id)),
+        lambda: edits.edit(house, world.caller(), api.EditPost(id=post.id, message="new")),
+        lambda: schedule.retry(house, world.caller(), api.PostId(id=post.id)),
     ):
         assert refused(call).code == "NOT_FOUND"
-    assert posts.show(house, world.caller(), api.PostId(id=post.id)).status == "cancelled"
+    assert schedule.show(house, world.caller(), api.PostId(id=post.id)).status == "cancelled"
 
 
 @pytest.mark.parametrize(
@@ -285,27 +286,27 @@ def test_an_edit_of_a_post_no_longer_queued_is_told_so_whatever_else_is_wrong(
     gone = "out_at = CASE WHEN :state <> 'cancelled' THEN out_at END"
     world.run(f"UPDATE posts SET state = :state, attempts = 1, {gone}", state=state)
     late = api.EditPost(id=post.id, scheduled_at=world.in_minutes(5))
-    assert refused(editing.edit, house, world.caller(), late).code == code
+    assert refused(edits.edit, house, world.caller(), late).code == code
     lost = api.EditPost(id=post.id, media_ids=("med_none",))
-    assert refused(editing.edit, house, world.caller(), lost).code == code
-    pages.expire(house, operator(), api.GetPage(id=page.id))
-    assert refused(editing.edit, house, world.caller(), api.EditPost(id=post.id, message="new")).code == code
+    assert refused(edits.edit, house, world.caller(), lost).code == code
+    page_list.expire(house, operator(), api.GetPage(id=page.id))
+    assert refused(edits.edit, house, world.caller(), api.EditPost(id=post.id, message="new")).code == code
 
 
 def test_the_operator_sees_anybody_s_post_and_changes_none_as_its_owner_does(
     world: Any, house: House
 ) -> None:
     post = world.schedule(world.page(), world.in_minutes(11))
-    assert posts.show(house, operator(), api.PostId(id=post.id)) == post
-    for change in (posts.cancel, posts.retry):
+    assert schedule.show(house, operator(), api.PostId(id=post.id)) == post
+    for change in (schedule.cancel, schedule.retry):
         assert refused(change, house, operator(), api.PostId(id=post.id)).code == "NOT_FOUND"
     stranger = Caller(account_id="usr_b", user_id="usr_b", scopes=("*",))
-    assert refused(posts.show, house, stranger, api.PostId(id=post.id)).code == "NOT_FOUND"
+    assert refused(schedule.show, house, stranger, api.PostId(id=post.id)).code == "NOT_FOUND"
 
 
 def test_a_queued_post_cannot_be_retried(world: Any, house: House) -> None:
     post = world.schedule(world.page(), world.in_minutes(11))
-    assert refused(posts.retry, house, world.caller(), api.PostId(id=post.id)).code == "POST_IN_PROGRESS"
+    assert refused(schedule.retry, house, world.caller(), api.PostId(id=post.id)).code == "POST_IN_PROGRESS"
 
 
 def test_validate_tells_everything_at_once_and_stores_nothing(world: Any, house: House) -> None:
@@ -313,7 +314,7 @@ def test_validate_tells_everything_at_once_and_stores_nothing(world: Any, house:
     request = api.ValidatePost(
         page_id=page.id, message="a" * 2_300, tiktok_settings={}, scheduled_at=world.in_minutes(1)
     )
-    found = posts.validate(house, world.caller(), request)
+    found = schedule.validate(house, world.caller(), request)
     assert not found.valid
     assert {finding.code for finding in found.errors} == {
         "SCHEDULE_OUT_OF_RANGE",
@@ -322,10 +323,10 @@ def test_validate_tells_everything_at_once_and_stores_nothing(world: Any, house:
     }
     assert {finding.field for finding in found.errors} >= {"scheduled_at", "tiktok_settings", "message"}
     good = api.ValidatePost(page_id=page.id, media_urls=("https://example.com/a.jpg",))
-    assert posts.validate(house, world.caller(), good) == api.Validation(valid=True)
+    assert schedule.validate(house, world.caller(), good) == api.Validation(valid=True)
     assert world.ask("SELECT * FROM posts") == []
     unknown = api.ValidatePost(page_id="pag_unknown", message="hi")
-    assert refused(posts.validate, house, world.caller(), unknown).code == "NOT_FOUND"
+    assert refused(schedule.validate, house, world.caller(), unknown).code == "NOT_FOUND"
 
 
 def test_scheduled_posts_are_listed_soonest_first_page_by_page(world: Any, house: House) -> None:
@@ -336,27 +337,27 @@ def test_scheduled_posts_are_listed_soonest_first_page_by_page(world: Any, house
     cursor = None
     while True:
         request = api.ListScheduledPosts(limit=2, cursor=cursor)
-        answer = listing.scheduled(house, world.caller(), request)
+        answer = post_lists.scheduled(house, world.caller(), request)
         found += answer.scheduled_posts
         cursor = answer.next_cursor
         if cursor is None:
             break
     assert [post.id for post in found] == [post.id for post in [*reversed(made), elsewhere]]
     narrow = Caller(account_id="usr_a", user_id="usr_a", brand_ids=("brd_b",))
-    assert listing.scheduled(house, narrow, api.ListScheduledPosts()).scheduled_posts == (elsewhere,)
-    posts.cancel(house, world.caller(), api.PostId(id=made[0].id))
+    assert post_lists.scheduled(house, narrow, api.ListScheduledPosts()).scheduled_posts == (elsewhere,)
+    schedule.cancel(house, world.caller(), api.PostId(id=made[0].id))
     statuses = {"queued": 5, "cancelled": 1, "queued,cancelled": 6, "all": 6, "failed": 0}
     for status, count in statuses.items():
-        answer = listing.scheduled(house, world.caller(), api.ListScheduledPosts(status=status))
+        answer = post_lists.scheduled(house, world.caller(), api.ListScheduledPosts(status=status))
         assert len(answer.scheduled_posts) == count
 
 
 @pytest.mark.parametrize("cursor", ["nonsense", "", "WyJhIiwiYiJd", "WzEsMl0", "é"])
 def test_a_made_up_cursor_is_refused(world: Any, house: House, cursor: str) -> None:
     for call, request in (
-        (listing.scheduled, api.ListScheduledPosts(cursor=cursor)),
-        (listing.published, api.ListPublishedPosts(cursor=cursor)),
-        (pages.show_list, api.ListPages(cursor=cursor)),
+        (post_lists.scheduled, api.ListScheduledPosts(cursor=cursor)),
+        (post_lists.published, api.ListPublishedPosts(cursor=cursor)),
+        (page_list.show_list, api.ListPages(cursor=cursor)),
     ):
         assert refused(call, house, world.caller(), request).code == "VALIDATION_ERROR"
 
@@ -367,19 +368,21 @@ def test_published_posts_are_listed_newest_first_and_filtered(world: Any, house:
     world.schedule(instagram, world.in_minutes(11), "on ln")
     world.shift(3600)
     world.send()
-    answer = listing.published(house, world.caller(), api.ListPublishedPosts())
+    answer = post_lists.published(house, world.caller(), api.ListPublishedPosts())
     times = [post.published_at for post in answer.published_posts]
     assert len(times) == 4
     assert times == sorted(times, reverse=True)
-    by_platform = listing.published(house, world.caller(), api.ListPublishedPosts(platform="LinkedIn"))
+    by_platform = post_lists.published(house, world.caller(), api.ListPublishedPosts(platform="LinkedIn"))
     assert [post.message for post in by_platform.published_posts] == ["on ln"]
-    by_page = listing.published(house, world.caller(), api.ListPublishedPosts(page_id=facebook.id, limit=2))
+    by_page = post_lists.published(
+        house, world.caller(), api.ListPublishedPosts(page_id=facebook.id, limit=2)
+    )
     assert [post.message for post in by_page.published_posts] == [f"{facebook.id} 2", f"{facebook.id} 1"]
-    since = listing.published(house, world.caller(), api.ListPublishedPosts(since=times[1]))
+    since = post_lists.published(house, world.caller(), api.ListPublishedPosts(since=times[1]))
     assert len(since.published_posts) == 1
-    error = refused(listing.published, house, world.caller(), api.ListPublishedPosts(page_id="pag_x"))
+    error = refused(post_lists.published, house, world.caller(), api.ListPublishedPosts(page_id="pag_x"))
     assert (error.code, error.extras) == ("NOT_FOUND", {"field": "page_id"})
-    error = refused(listing.published, house, world.caller(), api.ListPublishedPosts(platform="myspace"))
+    error = refused(post_lists.published, house, world.caller(), api.ListPublishedPosts(platform="myspace"))
     assert error.code == "VALIDATION_ERROR"
 
 
@@ -395,7 +398,7 @@ def test_linking_a_page_again_repairs_it(world: Any, house: House) -> None:
         access_token="new token",
         name="New name",
     )
-    again = pages.link(house, operator(), request)
+    again = page_list.link(house, operator(), request)
     assert (again.id, again.name, again.expired, again.created_at) == (
         page.id,
         "New name",
@@ -403,4 +406,4 @@ def test_linking_a_page_again_repairs_it(world: Any, house: House) -> None:
         page.created_at,
     )
     assert "new token" not in world.ask("SELECT access_token FROM pages")[0].access_token
-    assert refused(pages.link, house, world.caller(), request).code == "MISSING_SCOPE"
+    assert refused(page_list.link, house, world.caller(), request).code == "MISSING_SCOPE"

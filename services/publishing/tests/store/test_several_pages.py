@@ -8,8 +8,8 @@ import pytest
 
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing import answering, several
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.posts import answers, several_pages
 
 PHOTO = "https://example.com/a.jpg"
 
@@ -24,7 +24,7 @@ def publish(
     world: Any, pages: list[api.Page], operation: str = "op", try_number: int = 1, **fields: Any
 ) -> api.PageResults:
     request = api.PublishPosts(pages=planned(pages, operation), **{"message": "hello", **fields})
-    return several.publish(world.house, world.caller(operation, try_number), request)
+    return several_pages.publish_on_pages(world.house, world.caller(operation, try_number), request)
 
 
 def schedule(
@@ -34,7 +34,7 @@ def schedule(
     request = api.SchedulePosts(
         pages=planned(pages, operation), scheduled_at=at, **{"message": "hello", **fields}
     )
-    return several.schedule(world.house, world.caller(operation), request)
+    return several_pages.schedule_on_pages(world.house, world.caller(operation), request)
 
 
 def codes(results: api.PageResults) -> list[str | None]:
@@ -86,8 +86,10 @@ def test_a_page_that_does_not_go_is_judged_all_the_same(world: Any, platform: An
     fine, wordless = planned([world.page("FB"), world.page("IG")])
     held = msgspec.structs.replace(wordless, goes=False)
     with pytest.raises(ApiError, match="UNSUPPORTED"):
-        several.publish(world.house, world.caller("op"), api.PublishPosts(pages=(fine, held), message="x"))
-    result = several.publish(
+        several_pages.publish_on_pages(
+            world.house, world.caller("op"), api.PublishPosts(pages=(fine, held), message="x")
+        )
+    result = several_pages.publish_on_pages(
         world.house, world.caller("op"), api.PublishPosts(pages=(fine, held), media_urls=(PHOTO,))
     )
     assert [row.page_id for row in result.results] == [fine.page_id]
@@ -150,7 +152,7 @@ def test_a_page_slower_than_the_answer_is_told_of_later(
     world: Any, platform: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     goes_on = threading.Event()
-    monkeypatch.setattr(answering, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(answers, "_ANSWER_SECONDS", 0.5)
     platform.before = lambda message: goes_on.wait(10)
     [row] = publish(world, [world.page()]).results
     assert row.error is not None

@@ -8,9 +8,9 @@ import pytest
 
 from contracts.errors import ApiError
 from contracts.platforms import PLATFORMS
-from publishing import due
-from publishing.house import House
+from publishing.context import House
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.sending import due_posts
 from publishing.store.sending import Claim
 
 
@@ -69,11 +69,11 @@ def test_siblings_have_one_queue(world: Any, pair: Any, house: House, platform: 
     world.schedule(other, world.in_minutes(13), "second")
     third = world.schedule(world.page(brand="brd_b"), world.in_minutes(14), "another page's")
     world.shift(3600)
-    claimed, _ = due.claim_lanes(house, 8)
+    claimed, _ = due_posts.claim_lanes(house, 8)
     assert {page.id for page, _ in claimed} == {one.id, third.page_id}
-    assert due.claim_lanes(house, 8) == ([], 0)
+    assert due_posts.claim_lanes(house, 8) == ([], 0)
     for page, posts in claimed:
-        due.run_lane(house, page, posts)
+        due_posts.run_lane(house, page, posts)
     world.send()
     assert platform.messages[-1] == "second"
     assert len(platform.messages) == 3
@@ -85,8 +85,8 @@ def test_a_busy_sibling_takes_no_place_of_another_page(world: Any, pair: Any, ho
     world.schedule(other, world.in_minutes(13), "second")
     third = world.schedule(world.page(brand="brd_b"), world.in_minutes(14), "another page's")
     world.shift(3600)
-    due.claim_lanes(house, 1)
-    [(page, _)], _ = due.claim_lanes(house, 1)
+    due_posts.claim_lanes(house, 1)
+    [(page, _)], _ = due_posts.claim_lanes(house, 1)
     assert page.id == third.page_id
 
 
@@ -126,11 +126,11 @@ def test_a_post_that_is_found_is_left_alone_while_the_siblings_twin_is_open(
     first = world.schedule(one, world.in_minutes(11), "same words")
     world.schedule(other, world.in_minutes(13), "same words")
     world.shift(3600)
-    [(_, [claimed])], _ = due.claim_lanes(house, 1)
+    [(_, [claimed])], _ = due_posts.claim_lanes(house, 1)
     house.scribe.write(begin=Claim(claimed.id, claimed.fence))
     world.lapse()
     world.recover()
-    [(_, [twin])], _ = due.claim_lanes(house, 1)
+    [(_, [twin])], _ = due_posts.claim_lanes(house, 1)
     house.scribe.write(begin=Claim(twin.id, twin.fence))
     platform.posts.append(("of one of them", "same words"))
     world.look()

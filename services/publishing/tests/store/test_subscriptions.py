@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from publishing import subscribing
-from publishing.house import House
+from publishing.comments import subscriptions
+from publishing.context import House
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.registry import default_settings
@@ -35,7 +35,7 @@ def asked(platform: Any) -> list[Any]:
 
 def tick(world: Any, house: House | None = None) -> None:
     house = house or world.house
-    subscribing.subscribe_pages(house)
+    subscriptions.subscribe_pages(house)
     assert house.side.wait_free(house.side.size, 5)
 
 
@@ -96,7 +96,7 @@ def test_after_a_refusal_it_is_asked_again_when_that_makes_sense(
 
 def test_failures_are_repeated_ever_rarer_up_to_an_hour() -> None:
     busy = PlatformRefusal(Refusal.TRANSIENT, "2", "busy")
-    waits = [subscribing.wait_before_try(tries, busy) for tries in (1, 2, 3, 9, 10, 1_000)]
+    waits = [subscriptions.wait_before_try(tries, busy) for tries in (1, 2, 3, 9, 10, 1_000)]
     assert waits == [5, 10, 20, 1_280, 2_560, 3_600]
 
 
@@ -110,7 +110,7 @@ def test_a_try_that_ends_after_the_page_was_linked_anew_changes_nothing(
         [claimed] = Pages(connection).claim_subscriptions(10, 60)
     world.run("UPDATE pages SET subscribe_tries = 0, subscribe_at = clock_timestamp()")
     platform.wishes = [PlatformRefusal(Refusal.EXPIRED, "190", "the old token")]
-    subscribing.subscribe(world.house, claimed)
+    subscriptions.subscribe(world.house, claimed)
     assert row(world).wait is not None
     tick(world)
     assert row(world).subscribed is True

@@ -8,8 +8,8 @@ import pytest
 from contracts import publishing as api
 from contracts.errors import ApiError
 from contracts.events import Event, UnconfirmedUnit, UnitReturned, UnitsUnconfirmed, UnitsUndecided
-from publishing import publish, units
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.posts import publish_now, units
 
 ACCOUNT = "usr_a"
 
@@ -42,7 +42,7 @@ def _tries_of(event: Event) -> list[tuple[str, int]]:
 def send(world: Any, page: Any, operation_id: str, try_number: int = 1) -> Any:
     request = api.PublishPost(page_id=page.id, message="hello")
     try:
-        return publish.publish(world.house, world.caller(operation_id, try_number), request)
+        return publish_now.publish(world.house, world.caller(operation_id, try_number), request)
     except ApiError as error:
         return error
 

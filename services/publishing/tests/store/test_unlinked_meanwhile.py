@@ -7,8 +7,11 @@ import pytest
 from contracts import publishing as api
 from contracts.caller import operator
 from contracts.errors import ApiError
-from publishing import comments, first_comments, pages, posts, publish, unlinking
-from publishing.house import House
+from publishing.comments import replies
+from publishing.context import House
+from publishing.pages import page_list, unlinking
+from publishing.posts import publish_now, schedule
+from publishing.sending import first_comments
 from publishing.store.received import Received
 
 
@@ -33,7 +36,7 @@ def link_anew(page: api.Page, house: House, token: str) -> None:
         owner_account_id="usr_a", brand_id=page.brand_id, brand_name=page.brand_name, platform=page.platform,
         remote_account_id=page.account_id, access_token=token, name=page.name,
     )  # fmt: skip
-    pages.link(house, operator(), request)
+    page_list.link(house, operator(), request)
 
 
 def tokens_used(platform: Any, method: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -54,7 +57,7 @@ def test_a_publish_at_once_is_not_sent_to_a_page_that_was_unlinked(
 ) -> None:
     request = api.PublishPost(page_id=page.id, message="hello")
     with before_it_stores(lambda: unlink(world, page)):
-        error = refusal(publish.publish, house, world.caller(), request)
+        error = refusal(publish_now.publish, house, world.caller(), request)
     assert (error.code, error.extras) == ("NOT_FOUND", {"field": "page_id"})
     assert (platform.posts, world.ask("SELECT FROM posts")) == ([], [])
 
@@ -64,7 +67,7 @@ def test_a_publish_at_once_is_refused_when_the_connection_has_ended_meanwhile(
 ) -> None:
     request = api.PublishPost(page_id=page.id, message="hello")
     with before_it_stores(lambda: world.run("UPDATE pages SET expired = true")):
-        error = refusal(publish.publish, house, world.caller(), request)
+        error = refusal(publish_now.publish, house, world.caller(), request)
     assert error.code == "PAGE_EXPIRED"
     assert platform.posts == []
 
@@ -74,7 +77,7 @@ def test_a_publish_at_once_uses_the_credentials_of_a_page_that_was_linked_anew(
 ) -> None:
     used = tokens_used(platform, "publish", monkeypatch)
     with before_it_stores(lambda: link_anew(page, house, "new")):
-        publish.publish(house, world.caller(), api.PublishPost(page_id=page.id, message="hello"))
+        publish_now.publish(house, world.caller(), api.PublishPost(page_id=page.id, message="hello"))
     assert used == ["new"]
 
 
@@ -83,7 +86,7 @@ def test_a_page_is_not_unlinked_while_a_publish_at_once_is_on_its_way(
 ) -> None:
     codes: list[str] = []
     platform.before = lambda message: codes.append(refusal(unlink, world, page).code)
-    publish.publish(house, world.caller(), api.PublishPost(page_id=page.id, message="hello"))
+    publish_now.publish(house, world.caller(), api.PublishPost(page_id=page.id, message="hello"))
     assert codes == ["POST_IN_PROGRESS"]
     unlink(world, page)
 
@@ -93,7 +96,7 @@ def test_no_post_is_scheduled_on_a_page_that_was_unlinked(
 ) -> None:
     request = api.SchedulePost(page_id=page.id, scheduled_at=world.in_minutes(20), message="hello")
     with before_it_stores(lambda: unlink(world, page)):
-        error = refusal(posts.schedule, house, world.caller(), request)
+        error = refusal(schedule.schedule, house, world.caller(), request)
     assert (error.code, error.extras) == ("NOT_FOUND", {"field": "page_id"})
     assert world.ask("SELECT FROM posts") == []
 
@@ -104,7 +107,7 @@ def test_no_failed_post_of_a_page_that_was_unlinked_is_queued_again(
     post = world.schedule(page, world.in_minutes(20))
     world.run("UPDATE posts SET state = 'failed', out_at = NULL")
     with before_it_stores(lambda: unlink(world, page)):
-        error = refusal(posts.retry, house, world.caller(), api.PostId(id=post.id))
+        error = refusal(schedule.retry, house, world.caller(), api.PostId(id=post.id))
     assert error.code == "NOT_FOUND"
     assert world.state(post.id).state == "failed"
 
@@ -122,7 +125,7 @@ def test_a_reply_is_not_sent_to_a_page_that_was_unlinked(
     world: Any, house: House, page: api.Page, platform: Any, reply: Any, before_it_stores: Any
 ) -> None:
     with before_it_stores(lambda: unlink(world, page)):
-        error = refusal(comments.reply, house, world.caller(), reply)
+        error = refusal(replies.reply, house, world.caller(), reply)
     assert error.code == "NOT_FOUND"
     assert (platform.comments, world.ask("SELECT FROM replies")) == ([], [])
 
@@ -138,7 +141,7 @@ def test_a_reply_uses_the_credentials_of_a_page_that_was_linked_anew(
 ) -> None:
     used = tokens_used(platform, "reply", monkeypatch)
     with before_it_stores(lambda: link_anew(page, house, "new")):
-        comments.reply(house, world.caller(), reply)
+        replies.reply(house, world.caller(), reply)
     assert used == ["new"]
 
 
@@ -153,7 +156,7 @@ def test_a_page_is_not_unlinked_while_a_reply_is_on_its_way(
         return send(*arguments)
 
     monkeypatch.setattr(platform, "reply", sending)
-    comments.reply(house, world.caller(), reply)
+    replies.reply(house, world.caller(), reply)
     assert codes == ["POST_IN_PROGRESS"]
     unlink(world, page)
 

@@ -8,8 +8,8 @@ import pytest
 
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
-from publishing import answering
-from publishing.answering import Answer, Part
+from publishing.posts import answers
+from publishing.posts.answers import Answer, Part
 from publishing.store.operations import Left
 
 CALLER = Caller(account_id="usr_a", user_id="usr_a", operation_id="op")
@@ -17,7 +17,7 @@ CALLER = Caller(account_id="usr_a", user_id="usr_a", operation_id="op")
 
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answering, "_ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(answers, "_ANSWER_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def run(*works: Callable[[Answer], Any], left: Left | None = None) -> list[Any]:
             raise ApiError(SERVICE_UNAVAILABLE)
         return left
 
-    ended = answering.run([Part(CALLER, work) for work in works], leave)
+    ended = answers.run([Part(CALLER, work) for work in works], leave)
     return [_what(future) for future in ended]
 
 
@@ -79,9 +79,9 @@ def test_parts_that_got_no_turn_were_not_begun(goes_on: threading.Event) -> None
         begun.append(1)
         goes_on.wait(10)
 
-    ended = run(*[part] * (answering._AT_ONCE + 1), left=Left(is_begun=True, post_id="pst_1"))
+    ended = run(*[part] * (answers._AT_ONCE + 1), left=Left(is_begun=True, post_id="pst_1"))
     assert ended[-1] == "SERVICE_UNAVAILABLE"
-    assert len(begun) == answering._AT_ONCE
+    assert len(begun) == answers._AT_ONCE
 
 
 def test_an_outcome_that_is_recorded_is_answered_however_late_its_part_ends() -> None:
@@ -97,7 +97,7 @@ def test_an_outcome_that_is_recorded_is_answered_however_late_its_part_ends() ->
 def test_a_part_that_does_not_end_although_its_outcome_is_recorded_is_not_waited_for_for_ever(
     goes_on: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answering, "_END_SECONDS", 0.05)
+    monkeypatch.setattr(answers, "_END_SECONDS", 0.05)
     assert run(lambda answer: goes_on.wait(10), left=Left(is_begun=True)) == ["SERVICE_UNAVAILABLE"]
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from contracts.publishing import PostContent
-from publishing.content import columns, findings, own_file
 from publishing.records import Attached
+from publishing.rules.content import columns, findings, own_file
 
 PHOTO = "https://example.com/a.jpg"
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.errors import BRAND_PUBLISH_GUARDRAIL, PAGE_PUBLISH_GUARDRAIL
-from publishing.guardrails import BRAND_WINDOW, Window, first_fit, full, judge, page_windows, too_close
+from publishing.rules.guardrails import BRAND_WINDOW, Window, first_fit, full, judge, page_windows, too_close
 
 START = datetime(2026, 11, 20, tzinfo=UTC)
 minutes = st.integers(0, 400).map(lambda n: START + timedelta(minutes=n))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from publishing.media import content_type_of
+from publishing.sending.post_files import content_type_of
 
 
 @pytest.mark.parametrize(

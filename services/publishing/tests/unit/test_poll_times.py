@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from publishing.platforms.base import CommentPage, RemoteComment
 from publishing.platforms.registry import PLUGINS
-from publishing.poll_times import (
+from publishing.rules.poll_times import (
     FULL_SECONDS,
     OVERLAP,
     POLLED,

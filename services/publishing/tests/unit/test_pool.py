@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from publishing.pool import Pool
+from publishing.task_pool import Pool
 
 Task = Callable[[], None]
 

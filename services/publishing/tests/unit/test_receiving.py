@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from publishing.comments.received import is_own
 from publishing.platforms.base import RemoteComment
-from publishing.receiving import is_own
 from publishing.records import PageRow
 from publishing.store.received import OurWords
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from publishing.pages.renewal import renew_at
 from publishing.platforms.oauth.base import Tokens
-from publishing.renewing import renew_at
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

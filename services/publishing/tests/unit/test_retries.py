@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from publishing.retries import MAX_ATTEMPTS, wait_before_look, wait_before_next
+from publishing.rules.retries import MAX_ATTEMPTS, wait_before_look, wait_before_next
 
 
 def test_attempts_come_after_1_5_and_15_minutes_and_then_no_more() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from chassis.config import ConfigError
 from contracts.errors import ApiError
-from publishing import return_urls
+from publishing.rules import return_urls
 
 LISTED = return_urls.parse(
     ["usr_a=https://app.example/linked", "*=https://any.example/", "usr_b=http://127.0.0.1:3000/back"]

@@ -11,7 +11,7 @@ import pytest
 
 from publishing.platforms.base import Published, guessed
 from publishing.records import OpenPost, Post
-from publishing.rivals import own_post
+from publishing.rules.post_ownership import own_post
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
 _EMPTY = dict.fromkeys(Post.__struct_fields__)

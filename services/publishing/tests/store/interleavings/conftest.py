@@ -14,13 +14,15 @@ from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
-from publishing import due, lookups, pages, publish
-from publishing.answering import Answer
 from publishing.config import Settings
-from publishing.house import House
+from publishing.context import House
+from publishing.pages import page_list
 from publishing.platforms import permission
 from publishing.platforms.base import OutcomeUnknown
 from publishing.platforms.registry import Registry, default_settings
+from publishing.posts import publish_now
+from publishing.posts.answers import Answer
+from publishing.sending import due_posts, reconciliation
 from publishing.store.operations import Left
 from testkit.interleaving import Ended, Interleaver, Process, Try
 
@@ -148,7 +150,7 @@ class Stage:
 
     def publish_picture(self, process: Process, page: api.Page, text: str, picture: str) -> api.PublishResult:
         request = api.PublishPost(page_id=page.id, message=text, media_ids=(picture,))
-        return publish.publish(self.house(process), self.world.caller(), request)
+        return publish_now.publish(self.house(process), self.world.caller(), request)
 
     def brand_page(self, **fields: Any) -> api.Page:
         """A page of a brand of its own: no example meets another's caps."""
@@ -165,7 +167,7 @@ class Stage:
             access_token="token",
             name="Page",
         )
-        return pages.link(self.world.house, operator(), request)
+        return page_list.link(self.world.house, operator(), request)
 
     def make_due(
         self, page: api.Page, message: str, number: int | None = None, **fields: Any
@@ -182,15 +184,15 @@ class Stage:
     def send_due(self, process: Process, house: House | None = None) -> None:
         """One tick of a process's due worker, page after page."""
         house = house or self.house(process)
-        claimed, _ = due.claim_lanes(house, 8)
+        claimed, _ = due_posts.claim_lanes(house, 8)
         for page, posts in claimed:
-            due.run_lane(house, page, posts)
+            due_posts.run_lane(house, page, posts)
 
     def recover(self, process: Process) -> None:
         """One tick of each loop that takes up what another process left, looks included."""
         house = self.house(process)
-        due.recover_claims(house)
-        for look in lookups._claim(house, 8):
+        due_posts.recover_claims(house)
+        for look in reconciliation._claim(house, 8):
             look()
 
     def recover_all(self) -> None:
@@ -203,9 +205,9 @@ class Stage:
         """The processes of the run are gone: whatever they had claimed lapses."""
         self.world.lapse()
         self.reaper.lease.renew()
-        due.recover_claims(self.reaper)
+        due_posts.recover_claims(self.reaper)
         while self.world.ask("SELECT FROM workers WHERE reaped_at IS NOT NULL LIMIT 1"):
-            due.recover_claims(self.reaper)
+            due_posts.recover_claims(self.reaper)
 
     def posted(self, page: api.Page) -> list[str]:
         """The texts that the platform holds of a page, in their order."""
@@ -255,7 +257,7 @@ class Stage:
     def publishing(
         self, house: House, page: api.Page, caller: Caller, message: str, answer: Answer
     ) -> api.PublishResult:
-        return publish.publish(house, caller, api.PublishPost(page_id=page.id, message=message), answer)
+        return publish_now.publish(house, caller, api.PublishPost(page_id=page.id, message=message), answer)
 
 
 class Client:
@@ -320,7 +322,7 @@ def stage(
     make_house: Callable[..., House],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Stage:
-    monkeypatch.setattr("publishing.scribe._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("publishing.sending.outcome_writer._PAUSE_SECONDS", 0.0)
     search = platform.search
 
     def search_page(attempt: Any) -> Any:

@@ -9,8 +9,9 @@ import msgspec
 from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing import comments, first_comments
+from publishing.comments import replies
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.sending import first_comments
 from publishing.store.received import Received
 from testkit.interleaving import Process, Try, explore
 
@@ -77,7 +78,7 @@ def test_a_reply_is_written_once(stage: Any, seeds: range) -> None:
         )
 
     def look(process: Process) -> None:
-        for task in comments._claim_replies(stage.house(process), 4):
+        for task in replies._claim_replies(stage.house(process), 4):
             task()
 
     def example(seed: int) -> None:
@@ -91,16 +92,16 @@ def test_a_reply_is_written_once(stage: Any, seeds: range) -> None:
         script(stage, random.Random(seed))
         run = stage.interleaver.run(
             seed,
-            Try("first", first, partial(comments.reply, stage.house(first), caller, request)),
+            Try("first", first, partial(replies.reply, stage.house(first), caller, request)),
             stage.meanwhile("time passes", pass_time),
             Try("third looks", third, partial(look, third)),
-            Try("second", second, partial(comments.reply, stage.house(second), again, request)),
+            Try("second", second, partial(replies.reply, stage.house(second), again, request)),
             most_cuts=2,
         )
         stage.platform.comment_script = []
         for _ in range(3):
             pass_time()
-            for task in comments._claim_replies(stage.world.house, 4):
+            for task in replies._claim_replies(stage.world.house, 4):
                 task()
         rows = stage.world.ask("SELECT * FROM replies WHERE post_id = :id", id=post.post_id)
         written = [one for _, one in stage.platform.comments].count(text)

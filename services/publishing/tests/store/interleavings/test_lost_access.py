@@ -13,8 +13,10 @@ from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.errors import ApiError
 from contracts.events import AccessRevoked, Event
-from publishing import due, held_posts, lost_access, posts, unlinking
+from publishing.pages import unlinking
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.posts import access_loss, held_posts, schedule
+from publishing.sending import due_posts
 from testkit.interleaving import Process, Try, explore
 
 
@@ -43,7 +45,7 @@ class Removal:
         """Comes again until it has been acknowledged."""
         with house.database.transaction() as connection:
             if inbox.record(connection, self._event.id):
-                lost_access.on_access_revoked(connection, self._event)
+                access_loss.on_access_revoked(connection, self._event)
 
     def arrive_again(self) -> None:
         self.arrive(self._stage.world.house)
@@ -54,7 +56,7 @@ class Removal:
         self._stage.world.run(
             "UPDATE post_holds SET wake_at = clock_timestamp() WHERE id = :id", id=self._event.id
         )
-        while lost_access.hold_posts(house):
+        while access_loss.hold_posts(house):
             pass
 
     def _has_found(self) -> bool:
@@ -94,7 +96,7 @@ def test_a_due_post_goes_out_once_or_is_held_and_begins_no_attempt_afterwards(
         stage.interleaver.run(
             seed,
             Try("first", first, partial(stage.send_due, first, worker)),
-            Try("first looks for lost claims", first, partial(due.recover_lost_claims, worker)),
+            Try("first looks for lost claims", first, partial(due_posts.recover_lost_claims, worker)),
             Try("second", second, partial(stage.send_due, second)),
             Try("third", third, partial(stage.recover, third)),
             Try("removal", remover, removal),
@@ -128,10 +130,10 @@ def test_a_post_that_is_queued_beside_the_removal_is_held(stage: Any, seeds: ran
         request = api.SchedulePost(page_id=page.id, scheduled_at=stage.world.in_minutes(60), message="new")
         removal = Removal(stage, remover, page, token)
         new, again = (replace(guest, operation_id=new_id("op")) for _ in range(2))
-        retry = partial(posts.retry, stage.house(other), again, api.PostId(id=failed.id))
+        retry = partial(schedule.retry, stage.house(other), again, api.PostId(id=failed.id))
         run = stage.interleaver.run(
             seed,
-            Try("schedule", client, partial(posts.schedule, stage.house(client), new, request)),
+            Try("schedule", client, partial(schedule.schedule, stage.house(client), new, request)),
             Try("retry", other, retry),
             Try("removal", remover, removal),
             most_cuts=1,

@@ -9,8 +9,8 @@ import msgspec
 from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing import posts
-from publishing.answering import Answer
+from publishing.posts import schedule
+from publishing.posts.answers import Answer
 from testkit.interleaving import Ended, Try, explore
 
 
@@ -34,8 +34,8 @@ def test_a_schedule_that_was_refused_stores_nothing_later(stage: Any, seeds: ran
         request = api.SchedulePost(page_id=page.id, scheduled_at=at, message="hello")
         run = stage.interleaver.run(
             seed,
-            Try("first", first, partial(posts.schedule, stage.house(first), caller, request)),
-            Try("second", second, partial(posts.schedule, stage.house(second), again, request)),
+            Try("first", first, partial(schedule.schedule, stage.house(first), caller, request)),
+            Try("second", second, partial(schedule.schedule, stage.house(second), again, request)),
             stage.meanwhile("time passes", partial(stage.world.shift, 120)),
         )
         stored = [row.id for row in stage.posts(page)]
@@ -47,7 +47,7 @@ def test_a_schedule_that_was_refused_stores_nothing_later(stage: Any, seeds: ran
             assert ended.value is None or [ended.value.id] == stored, f"a false answer: {found}"
         if refusal:
             later = msgspec.structs.replace(request, scheduled_at=at + timedelta(hours=1))
-            posts.schedule(stage.world.house, stage.world.caller(), later)
+            schedule.schedule(stage.world.house, stage.world.caller(), later)
             assert len(stage.posts(page)) == 1
 
     explore(stage.interleaver, seeds, example)

@@ -6,7 +6,7 @@ from typing import Any
 
 from contracts import publishing as api
 from contracts.platforms import PLATFORMS
-from publishing.answering import Answer
+from publishing.posts.answers import Answer
 from testkit.interleaving import Try, explore
 
 

@@ -16,7 +16,7 @@ from .played_graph import PlayedGraph, opened
 def test_posts_that_differ_by_their_picture_alone_are_out_once_each(
     stage: Any, seeds: range, media: Any, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
-    monkeypatch.setattr("publishing.media.stored", opened)
+    monkeypatch.setattr("publishing.sending.post_files.stored", opened)
     graph = PlayedGraph()
     stage.use_graph(graph, code)
     first, second = stage.interleaver.process("first"), stage.interleaver.process("second")

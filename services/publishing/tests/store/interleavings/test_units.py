@@ -11,8 +11,8 @@ from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.events import UnconfirmedUnit, UnitsUnconfirmed
-from publishing import posts, units
-from publishing.answering import Answer
+from publishing.posts import schedule, units
+from publishing.posts.answers import Answer
 from testkit.interleaving import Process, Try, explore
 
 
@@ -53,7 +53,7 @@ def test_a_unit_is_used_if_and_only_if_there_is_a_post(stage: Any, seeds: range,
             if kind == "publish":
                 return stage.publishing(house, page, one, "hello", Answer())
             request = api.SchedulePost(page_id=page.id, scheduled_at=at, message="hello")
-            return posts.schedule(house, one, request)
+            return schedule.schedule(house, one, request)
 
         def questions() -> None:
             for number in (1, 2):

@@ -5,8 +5,8 @@ from functools import partial
 from typing import Any
 
 from contracts import publishing as api
-from publishing import unlinking
-from publishing.answering import Answer
+from publishing.pages import unlinking
+from publishing.posts.answers import Answer
 from testkit.interleaving import Process, Try, explore
 
 

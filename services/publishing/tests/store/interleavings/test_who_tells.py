@@ -4,8 +4,8 @@ import random
 from functools import partial
 from typing import Any
 
-from publishing import answering
 from publishing.platforms.base import PlatformRefusal, Refusal
+from publishing.posts import answers
 from testkit.interleaving import Try, explore
 
 from .conftest import Client
@@ -18,7 +18,7 @@ def test_an_outcome_is_told_once_whenever_the_client_stops_waiting_and_the_proce
 
     def example(seed: int) -> None:
         page, caller = stage.brand_page(), stage.world.caller()
-        client = Client(partial(answering.leave, process.database, caller))
+        client = Client(partial(answers.leave, process.database, caller))
         refuses = random.Random(seed).random() < 0.5
         stage.platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no")] if refuses else []
         part = partial(stage.publishing, stage.house(process), page, caller, "hello", client.answer)

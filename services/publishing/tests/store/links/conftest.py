@@ -8,7 +8,7 @@ import pytest
 
 from contracts import publishing as api
 from contracts.caller import Caller
-from publishing import link_consent, linking
+from publishing.pages import link_consent, link_sessions
 from publishing.platforms.base import Profile
 from publishing.platforms.oauth.base import Found, Login, Tokens
 
@@ -72,7 +72,7 @@ class Linking:
             account_name="Eve (eve@example.com)",
             return_url=return_url,
         )
-        self.begun = linking.begin(self.world.house, caller or self.world.caller(), request)
+        self.begun = link_sessions.begin(self.world.house, caller or self.world.caller(), request)
         return self
 
     def another(self, *begin: Any) -> "Linking":
@@ -99,7 +99,7 @@ class Linking:
             "code": code,
             "browser": BROWSER,
         } | more
-        return linking.finish(self.world.house, api.FinishLink(**words))
+        return link_sessions.finish(self.world.house, api.FinishLink(**words))
 
     def decide(self, browser: str = BROWSER, *, is_given: bool = True) -> api.LinkPageView:
         assert self.begun is not None
@@ -115,12 +115,12 @@ class Linking:
     def show(self, caller: Caller | None = None) -> api.LinkSession:
         assert self.begun is not None
         request = api.GetLink(session_id=self.begun.session_id)
-        return linking.show(self.world.house, caller or self.world.caller(), request)
+        return link_sessions.show(self.world.house, caller or self.world.caller(), request)
 
     def choose(self, *account_ids: str) -> tuple[api.Page, ...]:
         assert self.begun is not None
         request = api.ChooseAccounts(session_id=self.begun.session_id, account_ids=account_ids)
-        return linking.choose(self.world.house, self.world.caller(), request).pages
+        return link_sessions.choose(self.world.house, self.world.caller(), request).pages
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from contracts import publishing as api
 from contracts.caller import operator
 from contracts.errors import ApiError
 from contracts.events import Event
-from publishing import linking, pages
+from publishing.pages import link_sessions, page_list
 
 VICTIM, ATTACKER = "b" * 64, "a" * 64
 
@@ -165,7 +165,7 @@ def test_a_session_begun_by_the_release_before_is_refused_and_ends_with_its_time
     assert refusal_of(link.back, state=f"{session_id}.{world.house.vault.sign(session_id)}") == GONE
     assert link.show().status == "pending"
     world.shift(601)
-    assert linking.forget_links(world.house) == 1
+    assert link_sessions.forget_links(world.house) == 1
 
 
 @pytest.mark.parametrize("platform", ["linkedin", "instagram", "twitter", "tiktok", "youtube", "", "none"])
@@ -266,7 +266,7 @@ def test_pages_found_wait_ten_minutes_for_consent(world: Any, link: Any) -> None
     assert link.page().status == "confirm"
     world.shift(2)
     assert refusal_of(link.decide) == refusal_of(link.page) == refusal_of(link.show) == GONE
-    assert linking.forget_links(world.house) == 1
+    assert link_sessions.forget_links(world.house) == 1
     assert world.ask("SELECT * FROM links") == []
 
 
@@ -307,7 +307,7 @@ def test_pages_of_an_account_that_the_operator_turned_off_are_not_repaired_by_an
     [page] = link.choose("a1")
     again = link.another()
     again.back("new")
-    pages.expire(world.house, operator(), api.GetPage(id=page.id))
+    page_list.expire(world.house, operator(), api.GetPage(id=page.id))
     assert refusal_of(again.decide) == GONE
     [row] = world.ask("SELECT expired FROM pages")
     assert row.expired

@@ -11,7 +11,7 @@ import pytest
 from contracts import publishing as api
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
-from publishing import linking, pages
+from publishing.pages import link_sessions, page_list
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.platforms.oauth.base import Tokens
 from publishing.records import PageRow
@@ -125,7 +125,7 @@ def test_a_login_without_anything_to_link_fails(link: Any, login: Any) -> None:
 def test_relinking_repairs_an_expired_page_at_once_and_keeps_its_id(world: Any, link: Any) -> None:
     link.agree()
     [page] = link.choose("a1")
-    pages.expire(world.house, operator(), api.GetPage(id=page.id))
+    page_list.expire(world.house, operator(), api.GetPage(id=page.id))
     again = link.another()
     again.back("new")
     assert row(world, page.id).expired is True
@@ -150,7 +150,7 @@ def test_an_account_that_the_operator_turned_off_is_not_turned_on_by_a_link_begu
 
     def turn_off(*_: str) -> Tokens:
         for one in (page, other):
-            pages.expire(world.house, operator(), api.GetPage(id=one.id))
+            page_list.expire(world.house, operator(), api.GetPage(id=one.id))
         return Tokens("access", "refresh", 7_200)
 
     monkeypatch.setattr(link.login, "exchange", turn_off)
@@ -171,7 +171,7 @@ def test_choosing_again_brings_no_old_credentials_back(world: Any, link: Any) ->
 
 
 def test_an_unlinked_page_comes_back_only_when_it_is_chosen(world: Any, link: Any) -> None:
-    from publishing import unlinking
+    from publishing.pages import unlinking
 
     link.agree()
     [page] = link.choose("a1")
@@ -199,7 +199,7 @@ def test_sessions_are_seen_by_their_account_and_brand_alone(world: Any, link: An
 
 def test_a_platform_without_an_app_cannot_be_linked(world: Any, login: Any) -> None:
     request = api.BeginLink(platform="TW", brand_id="brd_a")
-    assert code_of(linking.begin, world.house, world.caller(), request) == "UNSUPPORTED_PLATFORM"
+    assert code_of(link_sessions.begin, world.house, world.caller(), request) == "UNSUPPORTED_PLATFORM"
 
 
 def test_nothing_readable_is_stored_and_what_expired_is_removed(world: Any, link: Any) -> None:
@@ -209,7 +209,7 @@ def test_nothing_readable_is_stored_and_what_expired_is_removed(world: Any, link
     assert stored.verifier == ""
     link.decide()
     assert "access" not in str(world.ask("SELECT * FROM links"))
-    assert linking.forget_links(world.house) == 0
+    assert link_sessions.forget_links(world.house) == 0
     world.shift(3_601)
-    assert linking.forget_links(world.house) == 1
+    assert link_sessions.forget_links(world.house) == 1
     assert world.ask("SELECT * FROM links") == []

@@ -1,0 +1,1 @@
+"""Comments under published posts: read, answered, polled and received by webhook."""

@@ -1,0 +1,302 @@
+"""Comments on published posts, read live, and replies to them. First comments are `first_comments.py`."""
+
+from functools import partial
+from typing import NamedTuple
+
+import structlog
+
+from chassis.bus import outbox
+from chassis.cursor import decode_cursor, encode_cursor
+from chassis.db.leases import local_deadline
+from chassis.db.operations import Done, Operations, once
+from chassis.telemetry import tracing
+from contracts import publishing as api
+from contracts.caller import Caller
+from contracts.errors import (
+    INVALID_DATE,
+    NOT_FOUND,
+    PLATFORM_OUTCOME_UNKNOWN,
+    POST_IN_PROGRESS,
+    UNSUPPORTED_PLATFORM,
+    ApiError,
+    invalid,
+)
+from contracts.events import CommentReplied
+from contracts.platforms import DAY_SECONDS, PLATFORMS
+from publishing.comments.received import take_in, view
+from publishing.config import LONGEST_CALL_SECONDS
+from publishing.context import House
+from publishing.pages.expiry import Expired, expire
+from publishing.pages.renewal import softened
+from publishing.platforms.base import (
+    CommentPage,
+    CommentQuery,
+    NotConnected,
+    OpenComment,
+    OutcomeUnknown,
+    PlatformRefusal,
+    Refusal,
+)
+from publishing.platforms.limits import comment_length
+from publishing.platforms.permission import permission_until
+from publishing.platforms.registry import PLUGINS
+from publishing.posts.answers import Answer
+from publishing.posts.engagement import published, unreadable
+from publishing.posts.publish_now import rejected
+from publishing.posts.schedule import check_page
+from publishing.records import PageRow, Post
+from publishing.rules import reach
+from publishing.rules.content import check_text
+from publishing.sending.delivery import connection_to
+from publishing.sending.reconciliation_waits import look_failed, next_look
+from publishing.store import Connection
+from publishing.store.comments import CommentRow, Comments, ReplyRow
+from publishing.store.pages import Pages
+from publishing.store.posts import Posts
+from publishing.task_pool import Task
+
+log = structlog.get_logger()
+
+#: What the lease of a reply has besides its calls. A reply whose process died on the way is looked up when its lease
+#: ends. Our choice.
+_ROOM_SECONDS = 20.0
+_LOOK_LEASE_SECONDS = 60.0
+
+
+class _Sent(NamedTuple):
+    """What became of a reply's call: done, failed (with the client's error) or unknown."""
+
+    state: str
+    remote_id: str | None = None
+    error: ApiError | None = None
+    #: The page, if its connection was seen to be over.
+    expired: Expired | None = None
+
+
+def show_list(house: House, caller: Caller, request: api.ListComments) -> api.CommentList:
+    """A post's comments, newest first, live. Raises NOT_FOUND, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR."""
+    if request.since is not None and request.since.tzinfo is None:
+        raise ApiError(INVALID_DATE, field="since")
+    if request.page_id is not None:
+        with house.database.reading() as connection:
+            reach.page(caller, Pages(connection).get(request.page_id))
+    page, post = published(house, caller, request.post_id, "post_id")
+    if request.page_id not in (None, page.id):
+        raise ApiError(NOT_FOUND, field="page_id")
+    _check_platform(page)
+    check_page(house, page)
+    found = _fetch(house, caller, page, post, request)
+    with house.database.transaction() as connection:
+        # What a sandbox token reads triggers no webhooks (spec "Authentication" 7): another reader will tell.
+        ids = take_in(connection, page, post, found.comments, tells=not caller.sandbox).ids
+    comments = tuple(view(post, comment, ids) for comment in found.comments)
+    cursor = encode_cursor(post.id, found.next_cursor) if found.next_cursor is not None else None
+    return api.CommentList(comments=comments, next_cursor=cursor)
+
+
+def reply(
+    house: House, caller: Caller, request: api.ReplyToComment, answer: Answer | None = None
+) -> api.Reply:
+    """Answers a comment once per operation; returns when the platform has, whether or not `answer` was given by then.
+
+    Raises NOT_FOUND, UNSUPPORTED_PLATFORM, VALIDATION_ERROR, PAGE_EXPIRED, PLATFORM_REJECTED,
+    PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the same operation is on its way or being looked up.
+    """
+    work = partial(_reply, house, caller, request, answer or Answer())
+    return once(house.database, caller, work, partial(_repeat, house, caller))
+
+
+def _reply(house: House, caller: Caller, request: api.ReplyToComment, answer: Answer) -> api.Reply:
+    with house.database.reading() as connection:
+        page = reach.page(caller, Pages(connection).get(request.page_id))
+        comment = Comments(connection).get(request.comment_id)
+        post = Posts(connection).get(comment.post_id) if comment else None
+    _check_platform(page)
+    if comment is None or post is None or post.page_id != page.id:
+        raise ApiError(NOT_FOUND, field="comment_id")
+    _check_message(page, request.message)
+    check_page(house, page)
+    lease = _ROOM_SECONDS + LONGEST_CALL_SECONDS * PLUGINS[page.platform].reply_calls
+    deadline = local_deadline(lease)
+    with house.database.transaction() as connection:
+        page, row = _begin(house, connection, caller, request, comment, lease)
+    answer.post_id = post.id
+    sent = _send(house, page, comment, row, deadline)
+    ended = _record(house, page, post, row, sent)
+    if sent.error is not None:
+        raise sent.error
+    if ended is None or sent.state == "unknown":
+        raise ApiError(PLATFORM_OUTCOME_UNKNOWN, post_id=post.id)
+    return _view(ended)
+
+
+def look_up_replies(house: House) -> int:
+    """One tick: replies whose outcome is unknown are looked for under their comments; how many."""
+    return house.side.fill("replies", partial(_claim_replies, house))
+
+
+def _claim_replies(house: House, places: int) -> list[Task]:
+    with house.database.transaction() as connection:
+        claimed = Comments(connection).claim_replies(places, _LOOK_LEASE_SECONDS)
+    return [partial(look_up, house, row) for row in claimed]
+
+
+def look_up(house: House, row: ReplyRow) -> None:
+    """One look at one reply. Not there once settled: it failed, and its operation may run again."""
+    with tracing.working("look up reply", row.traceparent, "publishing", post_id=row.post_id):
+        _look_up(house, row)
+
+
+def _look_up(house: House, row: ReplyRow) -> None:
+    unknown_seconds = row.unknown_seconds or 0.0
+    with house.database.reading() as connection:
+        comments = Comments(connection)
+        comment, post = comments.get(row.comment_id), Posts(connection).get(row.post_id)
+        assert comment is not None
+        assert post is not None
+        page, known = Pages(connection).get(post.page_id), comments.remote_ids_of_replies(comment.id)
+    assert page is not None
+    state, remote_id, wait = "unknown", None, next_look(house, unknown_seconds)
+    try:
+        connector, account = connection_to(house, page)
+        remote_id = connector.find_reply(
+            OpenComment(account, comment.remote_id, row.message, row.began_at, known)
+        )
+        if remote_id is not None:
+            state = "done"
+        elif unknown_seconds >= house.settings.reconcile_settle_seconds:
+            state = "failed"
+    except Exception as problem:  # noqa: BLE001 - `look_failed` logs it
+        state = "failed" if unknown_seconds >= DAY_SECONDS else "unknown"
+        wait = look_failed(house, page, problem, unknown_seconds, reply_id=row.id)
+    with house.database.transaction() as connection:
+        ended = Comments(connection).end_reply(row, state, remote_id=remote_id, wait_seconds=wait)
+        if ended is not None and state == "done":
+            _tell(connection, page, post, ended)
+
+
+def _send(house: House, page: PageRow, comment: CommentRow, row: ReplyRow, deadline: float) -> _Sent:
+    """The one call, which is not sent past the deadline."""
+    try:
+        connector, account = connection_to(house, page)
+        with permission_until(deadline):
+            return _Sent("done", connector.reply(account, comment.remote_id, row.message))
+    except NotConnected as problem:
+        return _Sent("failed", error=ApiError(UNSUPPORTED_PLATFORM, str(problem), platform=page.platform))
+    except PlatformRefusal as first:
+        refusal = softened(house, page, first)
+        expired = house.found_expired(page, refusal)
+        return _Sent("failed", None, house.expired(page.id) if expired else rejected(page, refusal), expired)
+    except Exception as problem:
+        if not isinstance(problem, OutcomeUnknown):
+            log.exception("reply_failed_unforeseen", reply_id=row.id)
+        return _Sent("unknown")
+
+
+def _record(house: House, page: PageRow, post: Post, row: ReplyRow, sent: _Sent) -> ReplyRow | None:
+    """The reply as it is written down with its event; None when that is left to a look-up.
+
+    Raises SERVICE_UNAVAILABLE for what is known not to have been sent.
+    """
+    first, is_failed = house.settings.reconcile_first_seconds, sent.state == "failed"
+    try:
+        with house.database.transaction() as connection:
+            ended = Comments(connection).end_reply(
+                row, sent.state, remote_id=sent.remote_id, wait_seconds=first
+            )
+            if ended is not None and sent.state == "done":
+                _tell(connection, page, post, ended)
+            if sent.expired is not None:
+                expire(connection, sent.expired)
+    except ApiError:
+        if is_failed:
+            raise
+        return None
+    return ended
+
+
+def _fetch(house: House, caller: Caller, page: PageRow, post: Post, request: api.ListComments) -> CommentPage:
+    cursor = None
+    if request.cursor is not None:
+        post_id, cursor = decode_cursor(request.cursor, 2)
+        if post_id != post.id:
+            raise invalid("cursor", "is not a cursor of this list")
+    try:
+        connector, account = connection_to(house, page)
+        return connector.list_comments(
+            account, CommentQuery(post.remote_id or "", request.since, request.limit, cursor)
+        )
+    except (PlatformRefusal, NotConnected) as error:
+        if cursor is not None and isinstance(error, PlatformRefusal) and error.kind is Refusal.REJECTED:
+            raise invalid("cursor", "the platform does not know this place in the list (any more)") from error
+        raise unreadable(house, caller, page, error) from error
+
+
+def _begin(
+    house: House,
+    connection: Connection,
+    caller: Caller,
+    request: api.ReplyToComment,
+    comment: CommentRow,
+    lease_seconds: float,
+) -> tuple[PageRow, ReplyRow]:
+    """The page as it is by now, and the reply, claimed by this try. One that its platform refused is taken up again.
+
+    Raises Done for any other that the operation has made, IDEMPOTENCY_IN_PROGRESS for a voided try, NOT_FOUND for an
+    unlinked page, PAGE_EXPIRED.
+    """
+    operations, comments = Operations(connection), Comments(connection)
+    operation = operations.lock(caller)
+    made = comments.get_reply(operation.result) if operation.result is not None else None
+    operation.check(own=made.id if made is not None and made.state == "failed" else None)
+    found, _ = Pages(connection).lock_with_time(request.page_id)
+    page = reach.page(caller, found)
+    check_page(house, page)
+    row = comments.begin_reply(comment, request.message, caller.operation_id, lease_seconds)
+    if row is None and (earlier := comments.reply_of(caller.operation_id)) is not None:
+        raise Done(earlier.id)
+    assert row is not None
+    operations.end(caller, row.id)
+    return page, row
+
+
+def _repeat(house: House, caller: Caller, reply_id: str) -> api.Reply | None:
+    """What the same operation gets again; None for a reply that its platform refused: it may be sent again."""
+    with house.database.reading() as connection:
+        row = Comments(connection).get_reply(reply_id)
+        post = Posts(connection).get(row.post_id) if row is not None else None
+    assert row is not None
+    assert post is not None
+    caller.check_reach(post.account_id, post.brand_id)
+    if row.state == "done":
+        return _view(row)
+    if row.state == "failed":
+        return None
+    raise ApiError(POST_IN_PROGRESS, post_id=row.post_id)
+
+
+def _view(row: ReplyRow) -> api.Reply:
+    return api.Reply(id=row.id, parent_id=row.comment_id, message=row.message, created_at=row.created_at)
+
+
+def _tell(connection: Connection, page: PageRow, post: Post, row: ReplyRow) -> None:
+    data = CommentReplied(
+        user_id=page.account_id, brand_id=page.brand_id, page_id=page.id, post_id=post.id, reply=_view(row)
+    )
+    outbox.stage(connection, "comment.replied", data, account_id=page.account_id, brand_id=page.brand_id)
+
+
+def _check_platform(page: PageRow) -> None:
+    if not PLATFORMS[page.platform].comments:
+        raise ApiError(UNSUPPORTED_PLATFORM, platform=page.platform)
+
+
+def _check_message(page: PageRow, message: str) -> None:
+    """The platform's own limit on top of the spec's."""
+    check_text(message, "message")
+    if not message.strip():
+        raise invalid("message", "must not be empty")
+    platform = PLATFORMS[page.platform]
+    count = comment_length(platform.code, message)
+    if count > platform.comment_limit:
+        raise invalid("message", f"{platform.name} takes at most {platform.comment_limit}, these are {count}")

@@ -1,0 +1,1 @@
+"""Pages: listed, linked by OAuth, checked, renewed, expired and unlinked."""

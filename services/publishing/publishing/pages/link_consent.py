@@ -1,0 +1,94 @@
+"""The person's side of a linking: what the page in the browser shows, and the consent before which nothing is linked.
+
+A session belongs to the browser that came back from the platform with the state made for it. Another browser that has
+the address of the session sees who asks for access at most, and decides nothing.
+"""
+
+import re
+
+import structlog
+
+from contracts import publishing as api
+from contracts.errors import NOT_FOUND, ApiError
+from publishing.context import House
+from publishing.pages import link_sessions, page_list
+from publishing.rules import return_urls
+from publishing.store.links import LinkRow, Links
+from publishing.store.pages import Pages
+
+log = structlog.get_logger()
+
+_BROWSER = re.compile(r"[0-9a-f]{64}", re.ASCII)
+#: What the app reads in the session when the person cancels.
+_CANCELLED = {
+    "error_code": "CANCELLED",
+    "error_message": "The person did not give access to the pages found.",
+}
+
+
+def view(house: House, request: api.ViewLink) -> api.LinkPageView:
+    """Changes nothing, so that previews and prefetchers may ask. Until one browser has come back every one may look.
+
+    Raises NOT_FOUND, with reason other_browser for a session that another browser came back with.
+    """
+    if not _BROWSER.fullmatch(request.browser):
+        raise ApiError(NOT_FOUND)
+    with house.database.reading() as connection:
+        link = Links(connection).get(request.session_id)
+    if link is not None and link.state == "pending":
+        return _shown(house, link, link_sessions.authorize_url(house, link, request.browser))
+    return _shown(house, _owned(link, request.browser))
+
+
+def decide(house: House, request: api.DecideLink) -> api.LinkPageView:
+    """Takes the person's decision once: a second one changes nothing and is shown the first. Raises as `view`."""
+    with house.database.transaction() as connection:
+        links = Links(connection)
+        link = _owned(links.get(request.session_id, lock=True), request.browser)
+        if request.is_given:
+            values = {"found": link.unconfirmed}
+            decided = links.decide(link.id, "found", values, link_sessions.CHOICE_SECONDS)
+        else:
+            decided = links.decide(link.id, "refused", _CANCELLED, link_sessions.CHOICE_SECONDS)
+        if decided is not None:
+            log.info("link_decided", link_id=link.id, platform=link.platform, is_given=request.is_given)
+        if decided is not None and request.is_given:
+            again = Pages(connection).linked_accounts(decided.brand_id, decided.platform)
+            finds = link_sessions.finds_in(house, decided.found)
+            link_sessions.link_chosen(house, connection, decided, finds, again)
+        link = _owned(links.get(request.session_id), request.browser)
+    if request.is_given:
+        page_list.wake_linked()
+    return _shown(house, link)
+
+
+def _owned(link: LinkRow | None, browser: str) -> LinkRow:
+    if link is None:
+        raise ApiError(NOT_FOUND)
+    if not link_sessions.is_browser(link.browser, browser):
+        raise link_sessions.other_browser()
+    return link
+
+
+def _shown(house: House, link: LinkRow, authorize_url: str | None = None) -> api.LinkPageView:
+    finds = link_sessions.finds_in(house, link.unconfirmed or link.found)
+    status = link_sessions.status_of(link, finds)
+    if status == "pending":
+        status = "start" if authorize_url else "confirm" if link.unconfirmed else "wait"
+    return api.LinkPageView(
+        session_id=link.id,
+        platform=link.platform,
+        brand_name=link.brand_name,
+        account_name=link.account_name or "",
+        status=status,
+        accounts=tuple(link_sessions.shown(find) for find in finds),
+        error=link_sessions.error_of(link),
+        authorize_url=authorize_url,
+        return_url=_return_url(link, status),
+    )
+
+
+def _return_url(link: LinkRow, status: str) -> str | None:
+    if link.return_url is None or status in ("start", "wait", "confirm"):
+        return None
+    return return_urls.with_outcome(link.return_url, link.id, status)

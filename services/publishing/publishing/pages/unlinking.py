@@ -1,0 +1,70 @@
+"""A page's owner takes it away: its queued and held posts are cancelled with it, what was posted stays."""
+
+from functools import partial
+
+import msgspec
+
+from chassis.db.operations import Operations, once
+from chassis.runtime.loops import wake
+from contracts import publishing as api
+from contracts.caller import Caller
+from contracts.errors import PAGE_IN_USE, POST_IN_PROGRESS, ApiError
+from publishing import attachments, post_events
+from publishing.context import House
+from publishing.records import Post
+from publishing.rules import reach
+from publishing.store import Connection
+from publishing.store.comments import Comments
+from publishing.store.pages import Pages
+from publishing.store.polls import Polls
+from publishing.store.posts import Posts
+
+#: Posts whose files media is asked to let go of at once; the events say the same of all. Our choice.
+_SETTLED_AT_ONCE = 5
+
+
+def unlink(house: House, caller: Caller, request: api.UnlinkPage) -> api.PageUnlinked:
+    """Once per operation. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED, PAGE_IN_USE; POST_IN_PROGRESS while a post, a first
+    comment or a reply of it is being sent."""
+    work = partial(_unlink, house, caller, request)
+    return once(house.database, caller, work, partial(_answered_again, house, caller))
+
+
+def _unlink(house: House, caller: Caller, request: api.UnlinkPage) -> api.PageUnlinked:
+    with house.database.transaction() as connection:
+        operations = Operations(connection)
+        operations.begin(caller)
+        page = reach.page(caller, Pages(connection).lock(request.id), field=None)
+        cancelled, revisions = _cancel_queued(connection, page.id, may=request.cancel_queued)
+        Polls(connection).end_page(page.id)
+        Pages(connection).unlink(page.id)
+        cancelled_ids = tuple(post.id for post in cancelled)
+        unlinked = api.PageUnlinked(success=True, id=page.id, cancelled_posts=cancelled_ids)
+        operations.end(caller, msgspec.json.encode(unlinked).decode())
+    wake("renew_credentials")
+    for post in [post for post in cancelled if post.media_ids][:_SETTLED_AT_ONCE]:
+        attachments.settle(house, post, revisions[post.id])
+    return unlinked
+
+
+def _answered_again(house: House, caller: Caller, result: str) -> api.PageUnlinked:
+    unlinked = msgspec.json.decode(result, type=api.PageUnlinked)
+    with house.database.reading() as connection:
+        page = Pages(connection).get(unlinked.id)
+    assert page is not None
+    caller.check_reach(page.account_id, page.brand_id)
+    return unlinked
+
+
+def _cancel_queued(connection: Connection, page_id: str, *, may: bool) -> tuple[list[Post], dict[str, int]]:
+    """The posts, and the revisions of what media is told of them."""
+    store = Posts(connection)
+    pending = store.pending_of_page(page_id)
+    if pending and not may:
+        raise ApiError(PAGE_IN_USE, queued_posts=len(pending))
+    if any(post.state not in ("queued", "held") for post in pending) or Comments(connection).is_sending(
+        page_id
+    ):
+        raise ApiError(POST_IN_PROGRESS)
+    cancelled = store.cancel_queued_of_page(page_id) if pending else []
+    return cancelled, post_events.tell(connection, cancelled)

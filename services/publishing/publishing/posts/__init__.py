@@ -1,0 +1,1 @@
+"""Use cases of posts: schedule, publish now, edit, cancel, retry, hold, list, validate."""

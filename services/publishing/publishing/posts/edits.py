@@ -1,0 +1,122 @@
+"""Edits of a queued or held post: time, content, files. The rules are asked again for what changes."""
+
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from chassis.db.operations import Done, Operations, once
+from contracts import publishing as api
+from contracts.caller import Caller
+from contracts.errors import NOT_FOUND, POST_IN_PROGRESS, SERVICE_UNAVAILABLE, ApiError
+from publishing import attachments, post_events
+from publishing.attachments import Attachment
+from publishing.context import House
+from publishing.posts import guardrail_checks
+from publishing.posts.schedule import (
+    check_content,
+    check_page,
+    check_time,
+    get_scheduled,
+    instant,
+    shown,
+    unchangeable,
+)
+from publishing.records import Attached, PageRow, Post
+from publishing.rules import content
+from publishing.store.holds import Holds
+from publishing.store.pages import Pages
+from publishing.store.posts import Posts, taken_over
+
+_EDITABLE = ("queued", "held")
+
+
+def edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
+    """Changes a queued or held post; the rules are asked again for what changes. A queued post is the caller's from
+    then on; a held one stays held. The same operation again gets the post. Raises TOKEN_REVOKED."""
+    work = partial(_edit, house, caller, request)
+    return once(house.database, caller, work, partial(shown, house, caller))
+
+
+def _edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
+    post = get_scheduled(house, caller, request.id)
+    if post.state not in _EDITABLE:  # whatever else is wrong with the edit
+        raise ApiError(POST_IN_PROGRESS if post.status == "queued" else NOT_FOUND)
+    with house.database.reading() as connection:
+        page, now = Pages(connection).get_with_time(post.page_id)
+    assert page is not None
+    check_page(house, page)
+    try:
+        files = _new_files(house, caller, post, request)
+        with house.database.transaction() as connection:
+            store, operations = Posts(connection), Operations(connection)
+            operations.begin(caller)
+            Holds(connection).check_access(caller)
+            time = _new_time(store, page, post, request, now)
+            current = store.lock(post.id)
+            if current is None or current.state not in _EDITABLE:
+                unchangeable(store, post.id)
+            values = time | _new_content(house, current, request, files)
+            if values and current.state == "queued":
+                values |= taken_over(caller)
+            changed = store.change(post.id, values, states=(current.state,)) if values else current
+            assert changed is not None
+            revision = 0
+            if changed.media_ids != current.media_ids:
+                revision = post_events.tell_media(connection, changed)
+            operations.end(caller, post.id)
+    except (ApiError, Done) as error:
+        is_open = isinstance(error, ApiError) and error.row is SERVICE_UNAVAILABLE
+        if request.media_ids and not is_open:
+            attachments.restore(house, post.id)
+        raise
+    if current.media_ids and not changed.media_ids:
+        attachments.settle(house, changed, revision)
+    elif files and current.media_revision != post.media_revision:  # attached for what another edit has become
+        attachments.restore(house, post.id)
+    return changed.scheduled_view()
+
+
+def _new_files(
+    house: House, caller: Caller, post: Post, request: api.EditPost
+) -> tuple[Attached, ...] | None:
+    """The files an edit asks for, attached beside those the post has; None when it leaves them as they are."""
+    if request.media_ids is UNSET:
+        return None
+    attachment = Attachment(house, caller, post.id, revision=post.media_revision + 1, is_new=False)
+    check_content(house, _edited(post, request), post.platform, attachment.attach)
+    return attachment.files
+
+
+def _edited(post: Post, request: api.EditPost) -> api.PostContent:
+    names = (name for name in api.PostContent.__struct_fields__ if getattr(request, name) is not UNSET)
+    return msgspec.structs.replace(post.content, **{name: getattr(request, name) for name in names})
+
+
+def _new_time(
+    store: Posts, page: PageRow, post: Post, request: api.EditPost, now: datetime
+) -> dict[str, Any]:
+    """The columns of a new time, after asking the rules of times again."""
+    if request.scheduled_at is UNSET:
+        return {}
+    scheduled_at = instant(request.scheduled_at)
+    check_time(scheduled_at, now)
+    breach = guardrail_checks.breach_of_move(store, page, scheduled_at, post.id)
+    if breach is not None:
+        raise guardrail_checks.refusal(breach, scheduled_at)
+    return {"scheduled_at": scheduled_at, "out_at": scheduled_at}
+
+
+def _new_content(
+    house: House, post: Post, request: api.EditPost, files: tuple[Attached, ...] | None
+) -> dict[str, Any]:
+    """The columns of changed content, after asking the content rules again. What was staged for the old is forgotten:
+    a look-up would take it for the new one's."""
+    changed = _edited(post, request)
+    if changed == post.content:
+        return {}
+    held = post.files if files is None else files
+    check_content(house, changed, post.platform, lambda media_ids: held)
+    return content.columns(changed, held) | {"media_types": None, "checkpoint": None}

@@ -1,0 +1,80 @@
+"""Live engagement of a published post (FB and IG): fetched on every call, remembered for the published list."""
+
+from chassis.db import clock
+from contracts import publishing as api
+from contracts.caller import Caller
+from contracts.errors import NOT_FOUND, PLATFORM_ERROR, UNSUPPORTED_PLATFORM, ApiError
+from contracts.platforms import PLATFORMS
+from publishing.context import House
+from publishing.pages.renewal import softened
+from publishing.platforms.base import Counts, NotConnected, PlatformRefusal, Refusal
+from publishing.posts.schedule import check_page, get_post
+from publishing.records import PageRow, Post
+from publishing.sending.delivery import connection_to
+from publishing.store.pages import Pages
+from publishing.store.posts import Posts
+
+
+def read(house: House, caller: Caller, request: api.PostId) -> api.Engagement:
+    """Raises NOT_FOUND, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR."""
+    page, post = published(house, caller, request.id)
+    if not PLATFORMS[page.platform].engagement:
+        raise ApiError(UNSUPPORTED_PLATFORM, platform=page.platform)
+    check_page(house, page)
+    counts = _fetch(house, caller, page, post)
+    with house.database.transaction() as connection:
+        Posts(connection).set_metrics(post.id, counts.likes, counts.comments, counts.shares or 0)
+        now = clock.now(connection)
+    assert post.remote_id is not None
+    assert post.out_at is not None
+    return api.Engagement(
+        id=post.id,
+        platform=post.platform,
+        platform_post_id=post.remote_id,
+        page_id=post.page_id,
+        brand_id=post.brand_id,
+        engagement=api.EngagementCounts(
+            likes=counts.likes,
+            comments=counts.comments,
+            shares=counts.shares,
+            total_interactions=counts.likes + counts.comments + (counts.shares or 0),
+            permalink=counts.permalink or post.permalink,
+            published_at=post.out_at,
+        ),
+        fetched_at=now,
+    )
+
+
+def published(house: House, caller: Caller, post_id: str, field: str | None = None) -> tuple[PageRow, Post]:
+    """A published post with its page. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
+    post = get_post(house, caller, post_id, field)
+    if post.state != "published" or post.remote_id is None:
+        raise ApiError(NOT_FOUND, **({"field": field} if field else {}))
+    with house.database.reading() as connection:
+        page = Pages(connection).get(post.page_id)
+    assert page is not None
+    return page, post
+
+
+def unreadable(
+    house: House, caller: Caller, page: PageRow, error: PlatformRefusal | NotConnected
+) -> ApiError:
+    """The error for a read that the platform refused; an expired page is marked as such, unless a sandbox token read:
+    that triggers no webhooks (spec "Authentication" 7), and another reader will tell.
+    """
+    if isinstance(error, NotConnected):
+        return ApiError(UNSUPPORTED_PLATFORM, str(error), platform=page.platform)
+    error = softened(house, page, error, hastens=not caller.sandbox)
+    if error.kind is Refusal.EXPIRED:
+        if not caller.sandbox:
+            house.note_expired(page, error)
+        return house.expired(page.id)
+    return ApiError(PLATFORM_ERROR, f"{error.message} ({error.code})", platform=page.platform)
+
+
+def _fetch(house: House, caller: Caller, page: PageRow, post: Post) -> Counts:
+    try:
+        connector, account = connection_to(house, page)
+        return connector.engagement(account, post.remote_id or "")
+    except (PlatformRefusal, NotConnected) as error:
+        raise unreadable(house, caller, page, error) from error

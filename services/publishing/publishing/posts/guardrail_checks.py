@@ -1,0 +1,87 @@
+"""The guardrails asked with the database's knowledge, under its locks. The rules are `guardrails.py`."""
+
+import math
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from chassis.db.operations import Effect
+from contracts.errors import ApiError
+from contracts.platforms import BRAND_PER_24H
+from publishing.records import PageRow
+from publishing.rules.guardrails import REACH, Breach, judge
+from publishing.store.posts import COUNTED_FOR_PUBLISH, COUNTED_FOR_SCHEDULE, Neighbours, Posts, Surroundings
+
+
+def lock_for_schedule(store: Posts, page_id: str, at: datetime, effect: Effect) -> Surroundings:
+    """Locks what a post scheduled for `at` needs until the transaction ends: its operation, page and brand, and the
+    platform's page. No other call takes the place under a cap meanwhile (`Posts.lock_around`).
+
+    Raises Done for an operation that has made another post, IDEMPOTENCY_IN_PROGRESS for a voided try.
+    """
+    return _lock(store, page_id, at, COUNTED_FOR_SCHEDULE, effect)
+
+
+def lock_for_publish(store: Posts, page_id: str, effect: Effect) -> Surroundings:
+    """The same for a publish at once."""
+    return _lock(store, page_id, None, COUNTED_FOR_PUBLISH, effect)
+
+
+def _lock(
+    store: Posts, page_id: str, at: datetime | None, states: Collection[str], effect: Effect
+) -> Surroundings:
+    account_id = effect.caller.account_id
+    around = store.lock_around(page_id, account_id, at, states=states, effect=effect)
+    around.operation.check(effect.result)
+    return around
+
+
+def breach_of_move(store: Posts, page: PageRow, at: datetime, post_id: str) -> Breach | None:
+    """The rule that a queued post would break if it was moved to `at`, if any. Takes the locks but its own."""
+    states = COUNTED_FOR_SCHEDULE
+    around = store.lock_around(page.id, page.account_id, at, states=states, without=post_id)
+    return breach_of_schedule(store, page, at, around.near, without=post_id)
+
+
+def breach_of_dry_run(store: Posts, page: PageRow, at: datetime | None) -> Breach | None:
+    """The rule that a schedule for `at` would break, or a publish at once without it. Takes no lock."""
+    states = COUNTED_FOR_PUBLISH if at is None else COUNTED_FOR_SCHEDULE
+    around = store.lock_around(page.id, page.account_id, at, states=states, is_dry_run=True)
+    if at is None:
+        return breach_of_publish(store, page, around.now, around.near)
+    return breach_of_schedule(store, page, at, around.near)
+
+
+def breach_of_schedule(
+    store: Posts, page: PageRow, at: datetime, near: Neighbours, *, without: str = ""
+) -> Breach | None:
+    """The rule that a post scheduled for `at` would break among these neighbours, if any."""
+    if judge(at, page.platform, page=near.page, brand=_crowd(near, at), scheduled=near.scheduled) is None:
+        return None
+    later = store.all_later(page.id, page.brand_id, at - REACH, states=COUNTED_FOR_SCHEDULE, without=without)
+    return judge(at, page.platform, page=later.page, brand=later.brand, scheduled=later.scheduled)
+
+
+def breach_of_publish(store: Posts, page: PageRow, now: datetime, near: Neighbours) -> Breach | None:
+    """The same for a publish at once, which counts what went out or may have; no minimum gap (decisions)."""
+    if judge(now, page.platform, page=near.page, brand=_crowd(near, now)) is None:
+        return None
+    later = store.all_later(page.id, page.brand_id, now - REACH, states=COUNTED_FOR_PUBLISH)
+    return judge(now, page.platform, page=later.page, brand=later.brand)
+
+
+def _crowd(near: Neighbours, at: datetime) -> list[datetime]:
+    """A brand with fewer posts than its cap around that time needs no list of them."""
+    return [at] * BRAND_PER_24H if near.brand_count >= BRAND_PER_24H else []
+
+
+def refusal(breach: Breach, asked_at: datetime) -> ApiError:
+    """Builds the error; the wait counts from the asked time (schedule) or from now (publish)."""
+    wait = math.ceil((breach.next_allowed_at - asked_at).total_seconds())
+    return ApiError(breach.row, retry_after_seconds=wait, next_allowed_at=stamp(breach.next_allowed_at))
+
+
+def stamp(at: datetime) -> str:
+    """Formats a time inside an error as the API writes times. Rounded up to a millisecond, so that a request for that
+    time succeeds."""
+    at += timedelta(microseconds=-at.microsecond % 1000)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,141 @@
+"""Held posts, released or cancelled by somebody who has access: single ones, those of one maker, or all."""
+
+from collections.abc import Collection
+from datetime import datetime
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+
+from chassis.db import clock
+from chassis.db.operations import Operations, once
+from chassis.runtime.loops import wake
+from contracts import publishing as api
+from contracts.caller import Caller
+from contracts.errors import NOT_FOUND, PAGE_EXPIRED, SCHEDULE_OUT_OF_RANGE, ApiError
+from contracts.record import Record
+from publishing import attachments, post_events
+from publishing.context import House
+from publishing.records import PageRow, Post, is_id
+from publishing.store.holds import Holds
+from publishing.store.pages import Pages
+from publishing.store.posts import Posts
+
+T = TypeVar("T", bound=Record)
+
+#: Posts that one call releases or cancels. Our choice.
+MAX_POSTS = 500
+#: Posts whose files media is asked to let go of at once; the events say the same of all. Our choice.
+_SETTLED_AT_ONCE = 5
+
+_NOT_HELD = api.PostError(code=NOT_FOUND.code, message="The post is not held.")
+_UNLINKED = api.PostError(code=NOT_FOUND.code, message="The page of the post was unlinked. Cancel the post.")
+_EXPIRED = api.PostError(
+    code=PAGE_EXPIRED.code, message=f"{PAGE_EXPIRED.message} Reconnect the page, then release the post."
+)
+_PASSED = api.PostError(
+    code=SCHEDULE_OUT_OF_RANGE.code,
+    message='The time of the post has passed. Give it a new time, or release it with past_due "now".',
+)
+
+
+def release(house: House, caller: Caller, request: api.ReleasePosts) -> api.PostsReleased:
+    """Queues held posts again; they are the caller's from then on. Once per operation.
+
+    Guardrails refuse nothing here: a post that would break a cap when it is due is put off until it fits.
+    Raises NOT_FOUND and BRAND_NOT_AUTHORIZED (post_ids), TOKEN_REVOKED.
+    """
+    released = once(
+        house.database, caller, partial(_release, house, caller, request), partial(_again, api.PostsReleased)
+    )
+    wake("publish_due_posts")
+    return released
+
+
+def _release(house: House, caller: Caller, request: api.ReleasePosts) -> api.PostsReleased:
+    is_late_fine = request.past_due == "now"
+    with house.database.transaction() as connection:
+        operations, holds = Operations(connection), Holds(connection)
+        operations.begin(caller)
+        holds.check_access(caller)
+        _check_reach(Posts(connection), caller, request.post_ids)
+        meant = holds.lock(caller, request, is_late_fine=is_late_fine, limit=MAX_POSTS)
+        pages = Pages(connection).many(list({post.page_id for post in meant.posts}))
+        now = clock.now(connection)
+        refused = {
+            post.id: error
+            for post in meant.posts
+            if (error := _refusal(post, pages[post.page_id], now, is_late_fine=is_late_fine))
+        }
+        able = [post.id for post in meant.posts if post.id not in refused]
+        holds.release(able, caller)
+        answer = api.PostsReleased(
+            released=tuple(able),
+            refused=_refused(refused, request.post_ids, able),
+            remaining=max(meant.able_count - MAX_POSTS, 0),
+        )
+        operations.end(caller, msgspec.json.encode(answer).decode())
+    return answer
+
+
+def cancel(house: House, caller: Caller, request: api.HeldPosts) -> api.HeldPostsCancelled:
+    """Cancels held posts. Once per operation. Raises NOT_FOUND and BRAND_NOT_AUTHORIZED (post_ids), TOKEN_REVOKED."""
+    work = partial(_cancel, house, caller, request)
+    return once(house.database, caller, work, partial(_again, api.HeldPostsCancelled))
+
+
+def _cancel(house: House, caller: Caller, request: api.HeldPosts) -> api.HeldPostsCancelled:
+    with house.database.transaction() as connection:
+        operations, holds = Operations(connection), Holds(connection)
+        operations.begin(caller)
+        holds.check_access(caller)
+        _check_reach(Posts(connection), caller, request.post_ids)
+        meant = holds.lock(caller, request, is_late_fine=False, limit=MAX_POSTS)
+        cancelled = holds.cancel([post.id for post in meant.posts])
+        revisions = post_events.tell(connection, cancelled)
+        ids = [post.id for post in meant.posts]
+        answer = api.HeldPostsCancelled(
+            cancelled=tuple(ids),
+            refused=_refused({}, request.post_ids, ids),
+            remaining=max(meant.total_count - MAX_POSTS, 0),
+        )
+        operations.end(caller, msgspec.json.encode(answer).decode())
+    for post in [post for post in cancelled if post.media_ids][:_SETTLED_AT_ONCE]:
+        attachments.settle(house, post, revisions[post.id])
+    return answer
+
+
+def _check_reach(store: Posts, caller: Caller, post_ids: Collection[str] | None) -> None:
+    """Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
+    found = store.many([post_id for post_id in post_ids or () if is_id(post_id)])
+    for post_id in post_ids or ():
+        post = found.get(post_id)
+        if post is None or post.origin != "scheduled":
+            raise ApiError(NOT_FOUND, field="post_ids")
+        caller.check_reach(post.account_id, post.brand_id, field="post_ids")
+
+
+def _refusal(post: Post, page: PageRow, now: datetime, *, is_late_fine: bool) -> api.PostError | None:
+    """Why a held post cannot be released; None: it can."""
+    if page.unlinked_at is not None:
+        return _UNLINKED
+    if page.expired:
+        return _EXPIRED
+    return _PASSED if post.scheduled_at <= now and not is_late_fine else None
+
+
+def _refused(
+    refused: dict[str, api.PostError], asked: Collection[str] | None, done: Collection[str]
+) -> tuple[api.RefusedPost, ...]:
+    """Those refused, and of the posts that were asked for by their ids those that are not held."""
+    missing = dict.fromkeys(
+        (post_id for post_id in asked or () if post_id not in {*done, *refused}), _NOT_HELD
+    )
+    return tuple(
+        api.RefusedPost(id=post_id, error=error) for post_id, error in {**refused, **missing}.items()
+    )
+
+
+def _again(kind: type[T], result: str) -> T:
+    """What the same operation gets again."""
+    return msgspec.json.decode(result, type=kind)

@@ -1,0 +1,85 @@
+"""Lists of posts, page by page of a cursor."""
+
+from chassis.cursor import decode_position, encode_position
+from contracts import publishing as api
+from contracts.caller import Caller
+from contracts.errors import INVALID_DATE, ApiError, invalid
+from contracts.platforms import parse_platform
+from publishing.context import House
+from publishing.records import PageRow
+from publishing.rules import reach
+from publishing.store import Connection
+from publishing.store.lists import Lists
+from publishing.store.pages import Pages
+
+STATUSES = ("queued", "held", "published", "failed", "cancelled")
+
+
+def scheduled(house: House, caller: Caller, request: api.ListScheduledPosts) -> api.ScheduledPostList:
+    """Soonest first."""
+    statuses = _statuses(request.status)
+    with house.database.reading() as connection:
+        _check_page(connection, caller, request.page_id)
+        found = Lists(connection).scheduled(
+            caller.account_id,
+            brand_ids=caller.brand_ids,
+            page_id=request.page_id,
+            statuses=statuses,
+            after=decode_position(request.cursor),
+            limit=request.limit + 1,
+        )
+    shown, last = found[: request.limit], found[request.limit - 1 : request.limit]
+    cursor = encode_position(last[0].scheduled_at, last[0].id) if len(found) > request.limit else None
+    return api.ScheduledPostList(
+        scheduled_posts=tuple(post.scheduled_view() for post in shown), next_cursor=cursor
+    )
+
+
+def published(house: House, caller: Caller, request: api.ListPublishedPosts) -> api.PublishedPostList:
+    """Newest first."""
+    platform = platform_code(request.platform)
+    if request.since is not None and request.since.tzinfo is None:
+        raise ApiError(INVALID_DATE, field="since")
+    with house.database.reading() as connection:
+        page = _check_page(connection, caller, request.page_id)
+        if page is not None and platform not in (None, page.platform):
+            return api.PublishedPostList(published_posts=(), next_cursor=None)
+        found = Lists(connection).published(
+            caller.account_id,
+            brand_ids=caller.brand_ids,
+            page_id=request.page_id,
+            platform=platform,
+            since=request.since,
+            before=decode_position(request.cursor),
+            limit=request.limit + 1,
+        )
+    shown = found[: request.limit]
+    cursor = None
+    if len(found) > request.limit and shown[-1].out_at is not None:
+        cursor = encode_position(shown[-1].out_at, shown[-1].id)
+    return api.PublishedPostList(
+        published_posts=tuple(post.published_view() for post in shown), next_cursor=cursor
+    )
+
+
+def platform_code(value: str | None) -> str | None:
+    """The code of a filter value, which may be a full name in any case. Raises VALIDATION_ERROR."""
+    if value is None:
+        return None
+    code = parse_platform(value)
+    if code is None:
+        raise invalid("platform", "must be one of FB, IG, LN, TT, TW, YT")
+    return code
+
+
+def _statuses(value: str) -> tuple[str, ...]:
+    if value == "all":
+        return STATUSES
+    asked = tuple(part.strip() for part in value.split(","))
+    if not set(asked) <= set(STATUSES):
+        raise invalid("status", f"must be all, or of {', '.join(STATUSES)}, comma-separated")
+    return asked
+
+
+def _check_page(connection: Connection, caller: Caller, page_id: str | None) -> PageRow | None:
+    return None if page_id is None else reach.page(caller, Pages(connection).get(page_id))

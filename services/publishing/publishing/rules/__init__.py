@@ -1,0 +1,1 @@
+"""Pure rules: data in, answer out. No I/O, no clock."""

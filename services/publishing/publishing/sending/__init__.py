@@ -1,0 +1,1 @@
+"""Sending posts: due posts, one attempt at a post, its outcome, reconciliation, first comments."""

@@ -1,0 +1,193 @@
+"""A post's files at the moment of publishing: what they are now, and where their bytes come from.
+
+Uploads are asked of media and read from storage. Strangers' URLs are reached through the guarded client and judged by
+their leading bytes; where a platform takes bytes, what it gets comes through the same client, and only if it is still
+what was judged. A platform that fetches by itself is given the public address of an upload, or the checked URL.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+
+from chassis.http.addresses import UnsafeAddress
+from chassis.http.guarded_client import FetchFailed, Stream, stream
+from contracts.errors import NOT_FOUND, ApiError
+from contracts.media import GetFiles, LocateFile, MediaFile
+from publishing.config import Settings
+from publishing.context import House
+from publishing.platforms.base import MediaSource, PlatformRefusal, Refusal
+from publishing.platforms.media_limits import is_converted
+from publishing.platforms.sources import exactly, stored
+from publishing.records import Post
+from publishing.rules.content import own_file
+
+#: media may have to make JPEGs of ten photos first. Our choice.
+_FILES_SECONDS = 30.0
+_LOCATE_SECONDS = 5.0
+
+#: Spec "Upload rules": the types taken, by their leading bytes; MP4 and QuickTime differ in the brand.
+_SIGNATURES = (
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"\x1aE\xdf\xa3", "video/webm"),
+)
+#: What servers say when they do not know.
+_VAGUE = ("", "application/octet-stream", "binary/octet-stream")
+
+
+def held(house: House, post: Post) -> tuple[MediaSource, ...]:
+    """The files behind media_ids, JPEGs of those the platform does not take as they are. Raises PlatformRefusal."""
+    files: dict[str, MediaFile] = {}
+    for jpeg in (False, True):
+        ids = [file.media_id for file in post.files if is_converted(post.platform, file.mime_type) is jpeg]
+        if ids:
+            request = GetFiles(media_ids=tuple(dict.fromkeys(ids)), jpeg=jpeg)
+            with _refusals():
+                answer = house.media.get_files(post.owner, request, timeout_seconds=_FILES_SECONDS)
+            files |= {file.media_id: file for file in answer.files}
+    return tuple(_source(files[media_id]) for media_id in post.media_ids)
+
+
+def by_url(house: House, post: Post) -> tuple[MediaSource, ...]:
+    """The files behind media_urls. Raises PlatformRefusal, retryable when the server may recover."""
+    return tuple(_own(house, post, url) or _fetched(house.settings, url) for url in post.media_urls)
+
+
+def named(held: Sequence[MediaSource], by_url: Sequence[MediaSource]) -> list[tuple[str, MediaSource]]:
+    """Each with the name a finding has for it."""
+    return [
+        *((f"media_ids[{number}]", source) for number, source in enumerate(held)),
+        *((f"media_urls[{number}]", source) for number, source in enumerate(by_url)),
+    ]
+
+
+def content_type_of(head: bytes) -> str | None:
+    """The type of a file by its first bytes; None when it is none that may be posted."""
+    if head[4:8] == b"ftyp":
+        return "video/quicktime" if head[8:12] == b"qt  " else "video/mp4"
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for signature, kind in _SIGNATURES if head.startswith(signature)), None)
+
+
+def _source(file: MediaFile) -> MediaSource:
+    return MediaSource(
+        type=file.type,
+        url=file.public_url,
+        content_type=file.mime_type,
+        size_bytes=file.size_bytes,
+        width=file.width,
+        height=file.height,
+        duration_seconds=file.duration_seconds,
+        opener=stored(file.source_url, file.size_bytes),
+    )
+
+
+def _own(house: House, post: Post, url: str) -> MediaSource | None:
+    """An upload's own public URL: never fetched from ourselves, but looked up. None for other URLs."""
+    found = own_file(url, house.settings.own_media)
+    if found is None:
+        return None
+    request = LocateFile(key=found[0], filename=found[1])
+    with _refusals():
+        file = house.media.locate_file(post.owner, request, timeout_seconds=_LOCATE_SECONDS)
+    return MediaSource(
+        type=_kind_of(file.mime_type),
+        url=url,
+        content_type=file.mime_type,
+        size_bytes=file.size_bytes,
+        opener=stored(file.source_url, file.size_bytes),
+    )
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """media's answers as an attempt takes them: gone or no good for ever, or not to be had just now."""
+    try:
+        yield
+    except ApiError as error:
+        if error.row is NOT_FOUND:
+            message = "A file of this post is no longer there."
+            raise PlatformRefusal(Refusal.REJECTED, "MEDIA_GONE", message) from error
+        if error.row.http_status < 500:
+            raise PlatformRefusal(Refusal.REJECTED, error.code, error.message) from error
+        message = "The post's files cannot be had just now."
+        raise PlatformRefusal(Refusal.TRANSIENT, "MEDIA_UNAVAILABLE", message) from error
+
+
+def _fetched(settings: Settings, url: str) -> MediaSource:
+    """A stranger's file by its beginning."""
+    with _stream(settings, url, settings.media_timeout_seconds) as answer:
+        source = _judged(url, next(answer.chunks, b""), answer)
+    return replace(source, opener=partial(_open, settings, source)) if source.size_bytes else source
+
+
+@contextmanager
+def _open(settings: Settings, source: MediaSource) -> Iterator[Iterator[bytes]]:
+    """The same file from its beginning, for a platform. Raises PlatformRefusal when it has become another one."""
+    assert source.url is not None
+    assert source.size_bytes is not None
+    seconds = settings.media_transfer_seconds
+    with _stream(settings, source.url, seconds, counts_our_time=False) as answer:
+        head = next(answer.chunks, b"")
+        if _judged(source.url, head, answer).content_type != source.content_type:
+            raise PlatformRefusal(
+                Refusal.REJECTED, "MEDIA_CHANGED", f"{source.url}: now leads to another file."
+            )
+        yield exactly(chain((head,), answer.chunks), source.size_bytes)
+
+
+@contextmanager
+def _stream(
+    settings: Settings, url: str, timeout_seconds: float, *, counts_our_time: bool = True
+) -> Iterator[Stream]:
+    with (
+        _fetch_refusals(url),
+        stream(
+            url,
+            max_bytes=settings.max_media_bytes,
+            timeout_seconds=timeout_seconds,
+            host_map=settings.outbound_host_map,
+            counts_our_time=counts_our_time,
+        ) as answer,
+    ):
+        if answer.status != 200:
+            kind = Refusal.TRANSIENT if answer.status >= 500 or answer.status == 429 else Refusal.REJECTED
+            raise PlatformRefusal(kind, "MEDIA_UNREACHABLE", f"{url}: its server answers {answer.status}.")
+        yield answer
+
+
+@contextmanager
+def _fetch_refusals(url: str) -> Iterator[None]:
+    try:
+        yield
+    except UnsafeAddress as error:
+        raise PlatformRefusal(Refusal.REJECTED, "INVALID_MEDIA_URL", f"{url}: {error.reason}") from error
+    except FetchFailed as error:
+        kind = Refusal.TRANSIENT if error.retryable else Refusal.REJECTED
+        raise PlatformRefusal(kind, "MEDIA_UNREACHABLE", f"{url}: {error.message}") from error
+
+
+def _judged(url: str, head: bytes, answer: Stream) -> MediaSource:
+    content_type, declared = content_type_of(head), answer.content_type
+    if content_type is None or (declared not in _VAGUE and not _same_kind(declared, content_type)):
+        what = content_type or "no photo or video that can be posted"
+        message = f"{url}: declared as {declared or 'nothing'}, but it is {what}."
+        raise PlatformRefusal(Refusal.REJECTED, "INVALID_FILE_CONTENT", message)
+    return MediaSource(
+        type=_kind_of(content_type), url=url, content_type=content_type, size_bytes=answer.length_bytes
+    )
+
+
+def _kind_of(content_type: str) -> str:
+    return "video" if content_type.startswith("video/") else "photo"
+
+
+def _same_kind(declared: str, content_type: str) -> bool:
+    """image/jpg is said for image/jpeg, and MP4 and QuickTime are told apart by few servers."""
+    aliases = {"image/jpg": "image/jpeg", "video/quicktime": "video/mp4", "video/x-m4v": "video/mp4"}
+    return aliases.get(declared, declared) == aliases.get(content_type, content_type)
