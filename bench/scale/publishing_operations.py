@@ -12,9 +12,9 @@ from bench.scale.publishing_world import Publishing
 from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import operator
-from publishing.pages import page_list, unlinking
-from publishing.posts import post_lists, publish_now, schedule
-from publishing.sending import due_posts, reconciliation
+from publishing.pages import linked_pages, page_list, unlinking
+from publishing.posts import cancellation, post_lists, publish_now, schedule, validation
+from publishing.sending import claim_recovery, due_posts, reconciliation
 from publishing.store.page_queues import PageQueues
 from publishing.store.polls import Polls
 
@@ -61,7 +61,7 @@ def writes() -> list[Op]:
 def loops() -> list[Op]:
     return [
         Op(f"due claim, {LANES} pages", _claim, after=lambda world, n: world.end_sending(), rounds=_CLAIMS),
-        Op("recover lapsed claims, none", lambda world, n: due_posts.recover_claims(world.house)),
+        Op("recover lapsed claims, none", lambda world, n: claim_recovery.recover_claims(world.house)),
         Op("claim polls, 16 due", _claim_polls, before=_wake_polls),
         Op("count of the posts that are due (metric)", _backlog, rounds=11),
     ]
@@ -121,7 +121,7 @@ def _validate(page_of: Callable[[Publishing, int], int]) -> Run:
         request = api.ValidatePost(
             page_id=planned.page_id, message=planned.message, scheduled_at=planned.scheduled_at
         )
-        return schedule.validate(world.house, world.caller(page_of(world, number)), request)
+        return validation.validate(world.house, world.caller(page_of(world, number)), request)
 
     return run
 
@@ -152,7 +152,7 @@ def _schedule_one(world: Publishing, number: int) -> None:
 
 def _cancel(world: Publishing, number: int) -> object:
     caller = world.caller(world.pages.idle(number))
-    return schedule.cancel(world.house, caller, api.PostId(id=world.scheduled_id))
+    return cancellation.cancel(world.house, caller, api.PostId(id=world.scheduled_id))
 
 
 def _link(world: Publishing, page: int, remote_id: str) -> object:
@@ -165,7 +165,7 @@ def _link(world: Publishing, page: int, remote_id: str) -> object:
         access_token="token",  # noqa: S106
         name="Page",
     )
-    return page_list.link(world.house, operator(), request)
+    return linked_pages.link(world.house, operator(), request)
 
 
 def _link_new(world: Publishing, number: int) -> object:

@@ -310,3 +310,25 @@ def media_type_of(url: str) -> str | None:
     """photo or video by the address's ending, if it tells; when publishing, the file's bytes decide."""
     ending = posixpath.splitext(urlsplit(url).path)[1].lower()
     return next((kind for kind, endings in _ENDINGS.items() if ending in endings), None)
+
+
+class Poll(Row):
+    """A claimed poll; columns are explained in `models.comment_polls`."""
+
+    post_id: str
+    page_id: str
+    fence: int
+    since: datetime | None
+    cursor: str | None
+    newest: datetime | None
+    is_full: bool
+    #: The page's, like the next two.
+    platform: str
+    subscribed: bool
+    expired: bool
+    #: Of the post, by the one clock.
+    age_seconds: float
+    #: Real time since the list was last read from end to end; None: never.
+    full_seconds: float | None
+    #: How long the platform takes no calls for the page yet.
+    rest_seconds: float | None

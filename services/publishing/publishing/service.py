@@ -12,22 +12,35 @@ from contracts.caller import Caller
 from contracts.events import Event, UnitsUnconfirmed
 from contracts.keys import KeysRotated, RotateKeys
 from contracts.record import Nothing
-from publishing.comments import hooks, polls, replies, subscriptions
+from publishing.comments import comment_list, hooks, polls, replies, subscriptions
 from publishing.context import House, house_of
-from publishing.pages import health, key_rotation, link_consent, link_sessions, page_list, renewal, unlinking
+from publishing.pages import (
+    health,
+    key_rotation,
+    link_consent,
+    link_sessions,
+    linked_pages,
+    page_list,
+    renewal,
+    unlinking,
+)
 from publishing.posts import (
     access_loss,
     answers,
+    cancellation,
     edits,
     engagement,
     held_posts,
     post_lists,
     publish_now,
+    reading,
+    retry,
     schedule,
     several_pages,
     units,
+    validation,
 )
-from publishing.sending import due_posts, final_ids, first_comments, reconciliation
+from publishing.sending import claim_recovery, due_posts, final_ids, first_comments, reconciliation
 
 
 class PublishingService:
@@ -54,11 +67,11 @@ class PublishingService:
 
     @rpc
     def link_page(self, caller: Caller, request: contract.LinkPage) -> contract.Page:
-        return page_list.link(self.house, caller, request)
+        return linked_pages.link(self.house, caller, request)
 
     @rpc
     def expire_page(self, caller: Caller, request: contract.GetPage) -> contract.Page:
-        return page_list.expire(self.house, caller, request)
+        return linked_pages.expire(self.house, caller, request)
 
     @rpc
     def begin_link(self, caller: Caller, request: contract.BeginLink) -> contract.LinkBegun:
@@ -113,7 +126,7 @@ class PublishingService:
 
     @rpc
     def validate_post(self, caller: Caller, request: contract.ValidatePost) -> contract.Validation:
-        return schedule.validate(self.house, caller, request)
+        return validation.validate(self.house, caller, request)
 
     @rpc
     def list_scheduled_posts(
@@ -123,7 +136,7 @@ class PublishingService:
 
     @rpc
     def get_scheduled_post(self, caller: Caller, request: contract.PostId) -> contract.ScheduledPost:
-        return schedule.show(self.house, caller, request)
+        return reading.show(self.house, caller, request)
 
     @rpc
     def edit_post(self, caller: Caller, request: contract.EditPost) -> contract.ScheduledPost:
@@ -131,11 +144,11 @@ class PublishingService:
 
     @rpc
     def cancel_post(self, caller: Caller, request: contract.PostId) -> contract.Cancelled:
-        return schedule.cancel(self.house, caller, request)
+        return cancellation.cancel(self.house, caller, request)
 
     @rpc
     def retry_post(self, caller: Caller, request: contract.PostId) -> contract.ScheduledPost:
-        return schedule.retry(self.house, caller, request)
+        return retry.retry(self.house, caller, request)
 
     @rpc
     def release_held_posts(self, caller: Caller, request: contract.ReleasePosts) -> contract.PostsReleased:
@@ -147,7 +160,7 @@ class PublishingService:
 
     @rpc
     def bring_post_due(self, caller: Caller, request: contract.PostId) -> contract.ScheduledPost:
-        return schedule.bring_due(self.house, caller, request)
+        return retry.bring_due(self.house, caller, request)
 
     @rpc
     def list_published_posts(
@@ -163,7 +176,7 @@ class PublishingService:
     @rpc
     def list_comments(self, caller: Caller, request: contract.ListComments) -> contract.CommentList:
         with self.house.live_call(caller.account_id):
-            return replies.show_list(self.house, caller, request)
+            return comment_list.show_list(self.house, caller, request)
 
     @rpc
     def reply_to_comment(self, caller: Caller, request: contract.ReplyToComment) -> contract.Reply:
@@ -187,11 +200,11 @@ class PublishingService:
 
     @loop(interval_seconds=1.0)
     def recover_claims(self) -> int:
-        return due_posts.recover_claims(self.house)
+        return claim_recovery.recover_claims(self.house)
 
     @loop(interval_seconds=10.0)
     def recover_lost_claims(self) -> int:
-        return due_posts.recover_lost_claims(self.house)
+        return claim_recovery.recover_lost_claims(self.house)
 
     @loop(interval_seconds=1.0)
     def look_up_posts(self) -> int:

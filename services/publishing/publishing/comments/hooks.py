@@ -19,14 +19,14 @@ from chassis.telemetry import tracing
 from contracts import publishing as api
 from contracts.errors import HOOK_REFUSED, INVALID_JSON, NOT_FOUND, PAYLOAD_TOO_LARGE, ApiError
 from contracts.record import Nothing
-from publishing.comments.polls import note_refusal
 from publishing.comments.received import take_in
 from publishing.context import House
+from publishing.pages.connection import connection_to
+from publishing.pages.refusals import note_refusal
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal, RemoteComment
 from publishing.platforms.hooks import HookComment, Hooks, NoHook
 from publishing.platforms.registry import PLUGINS, PUSHED
 from publishing.records import PageRow, Post
-from publishing.sending.delivery import connection_to
 from publishing.store import Connection
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts

@@ -13,12 +13,12 @@ from contracts.platforms import DAY_SECONDS
 from publishing.comments.received import take_in
 from publishing.config import LONGEST_CALL_SECONDS
 from publishing.context import House
-from publishing.pages.renewal import softened
+from publishing.pages.connection import connection_to
+from publishing.pages.refusals import note_refusal, rest_seconds
 from publishing.platforms.base import CommentQuery, NotConnected, PlatformRefusal, Refusal
 from publishing.platforms.lists import LISTING_SECONDS
-from publishing.records import PageRow, Post
-from publishing.rules.poll_times import POLLED, Poll, advance, begin, parse_stages, wait_before_poll
-from publishing.sending.delivery import connection_to
+from publishing.records import PageRow, Poll, Post
+from publishing.rules.poll_times import POLLED, advance, back_to, begin, parse_stages, wait_before_poll
 from publishing.store import Connection
 from publishing.store.pages import Pages
 from publishing.store.polls import Polls
@@ -37,8 +37,6 @@ _PAGES_PER_TURN = 10
 #: Longer than one page of a list can take: the last call for replies begins within their time, and one more comes
 #: behind. Our choice.
 _LEASE_SECONDS = LISTING_SECONDS + 2 * LONGEST_CALL_SECONDS + 30.0
-#: A limited page whose platform does not say for how long. Our choice.
-_REST_SECONDS = 300.0
 #: A post that cannot be read (taken down, perhaps, or its list is not as we know it), or whose page has expired: not
 #: sooner than this. Our choice.
 _REFUSED_SECONDS = 3_600.0
@@ -71,7 +69,7 @@ def run_poll(house: House, page: PageRow, post: Post, poll: Poll) -> None:
         try:
             connector, account = connection_to(house, page)
             found = connector.list_comments(
-                account, CommentQuery(post.remote_id or "", poll.back_to, _PER_PAGE, poll.cursor)
+                account, CommentQuery(post.remote_id or "", back_to(poll), _PER_PAGE, poll.cursor)
             )
         except PlatformRefusal as refusal:
             note_refusal(house, page, refusal)
@@ -95,22 +93,6 @@ def run_poll(house: House, page: PageRow, post: Post, poll: Poll) -> None:
             holds = _save(connection, poll, wait, ended_full=is_done and poll.is_full)
         if is_done or not holds:
             return
-
-
-def note_refusal(house: House, page: PageRow, first: PlatformRefusal) -> PlatformRefusal:
-    """What a refusal says of the page: that it has expired, or is to be left alone for a while. As it counts for us."""
-    log.warning("page_refused", page_id=page.id, kind=first.kind, code=first.code)
-    refusal = softened(house, page, first)
-    house.note_expired(page, refusal)
-    if refusal.kind is Refusal.RATE_LIMITED:
-        with house.database.transaction() as connection:
-            Pages(connection).rest(page.id, rest_seconds(refusal))
-    return refusal
-
-
-def rest_seconds(refusal: PlatformRefusal) -> float:
-    """How long a limited page is left alone: as long as the platform says, up to a day (our choice)."""
-    return min(refusal.wait_seconds or _REST_SECONDS, DAY_SECONDS)
 
 
 def _pause(poll: Poll) -> float:

@@ -6,14 +6,12 @@ from typing import NamedTuple
 import structlog
 
 from chassis.bus import outbox
-from chassis.cursor import decode_cursor, encode_cursor
 from chassis.db.leases import local_deadline
 from chassis.db.operations import Done, Operations, once
 from chassis.telemetry import tracing
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import (
-    INVALID_DATE,
     NOT_FOUND,
     PLATFORM_OUTCOME_UNKNOWN,
     POST_IN_PROGRESS,
@@ -23,31 +21,27 @@ from contracts.errors import (
 )
 from contracts.events import CommentReplied
 from contracts.platforms import DAY_SECONDS, PLATFORMS
-from publishing.comments.received import take_in, view
+from publishing.comments.comment_list import _check_platform
 from publishing.config import LONGEST_CALL_SECONDS
 from publishing.context import House
+from publishing.pages.connection import connection_to
 from publishing.pages.expiry import Expired, expire
 from publishing.pages.renewal import softened
 from publishing.platforms.base import (
-    CommentPage,
-    CommentQuery,
     NotConnected,
     OpenComment,
     OutcomeUnknown,
     PlatformRefusal,
-    Refusal,
 )
 from publishing.platforms.limits import comment_length
 from publishing.platforms.permission import permission_until
 from publishing.platforms.registry import PLUGINS
 from publishing.posts.answers import Answer
-from publishing.posts.engagement import published, unreadable
+from publishing.posts.checks import check_page
 from publishing.posts.publish_now import rejected
-from publishing.posts.schedule import check_page
 from publishing.records import PageRow, Post
 from publishing.rules import reach
 from publishing.rules.content import check_text
-from publishing.sending.delivery import connection_to
 from publishing.sending.reconciliation_waits import look_failed, next_look
 from publishing.store import Connection
 from publishing.store.comments import CommentRow, Comments, ReplyRow
@@ -71,27 +65,6 @@ class _Sent(NamedTuple):
     error: ApiError | None = None
     #: The page, if its connection was seen to be over.
     expired: Expired | None = None
-
-
-def show_list(house: House, caller: Caller, request: api.ListComments) -> api.CommentList:
-    """A post's comments, newest first, live. Raises NOT_FOUND, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR."""
-    if request.since is not None and request.since.tzinfo is None:
-        raise ApiError(INVALID_DATE, field="since")
-    if request.page_id is not None:
-        with house.database.reading() as connection:
-            reach.page(caller, Pages(connection).get(request.page_id))
-    page, post = published(house, caller, request.post_id, "post_id")
-    if request.page_id not in (None, page.id):
-        raise ApiError(NOT_FOUND, field="page_id")
-    _check_platform(page)
-    check_page(house, page)
-    found = _fetch(house, caller, page, post, request)
-    with house.database.transaction() as connection:
-        # What a sandbox token reads triggers no webhooks (spec "Authentication" 7): another reader will tell.
-        ids = take_in(connection, page, post, found.comments, tells=not caller.sandbox).ids
-    comments = tuple(view(post, comment, ids) for comment in found.comments)
-    cursor = encode_cursor(post.id, found.next_cursor) if found.next_cursor is not None else None
-    return api.CommentList(comments=comments, next_cursor=cursor)
 
 
 def reply(
@@ -215,23 +188,6 @@ def _record(house: House, page: PageRow, post: Post, row: ReplyRow, sent: _Sent)
     return ended
 
 
-def _fetch(house: House, caller: Caller, page: PageRow, post: Post, request: api.ListComments) -> CommentPage:
-    cursor = None
-    if request.cursor is not None:
-        post_id, cursor = decode_cursor(request.cursor, 2)
-        if post_id != post.id:
-            raise invalid("cursor", "is not a cursor of this list")
-    try:
-        connector, account = connection_to(house, page)
-        return connector.list_comments(
-            account, CommentQuery(post.remote_id or "", request.since, request.limit, cursor)
-        )
-    except (PlatformRefusal, NotConnected) as error:
-        if cursor is not None and isinstance(error, PlatformRefusal) and error.kind is Refusal.REJECTED:
-            raise invalid("cursor", "the platform does not know this place in the list (any more)") from error
-        raise unreadable(house, caller, page, error) from error
-
-
 def _begin(
     house: House,
     connection: Connection,
@@ -284,11 +240,6 @@ def _tell(connection: Connection, page: PageRow, post: Post, row: ReplyRow) -> N
         user_id=page.account_id, brand_id=page.brand_id, page_id=page.id, post_id=post.id, reply=_view(row)
     )
     outbox.stage(connection, "comment.replied", data, account_id=page.account_id, brand_id=page.brand_id)
-
-
-def _check_platform(page: PageRow) -> None:
-    if not PLATFORMS[page.platform].comments:
-        raise ApiError(UNSUPPORTED_PLATFORM, platform=page.platform)
 
 
 def _check_message(page: PageRow, message: str) -> None:

@@ -8,10 +8,10 @@ from functools import partial
 import structlog
 
 from contracts.platforms import DAY_SECONDS, HOUR_SECONDS
-from publishing.comments.polls import note_refusal
 from publishing.context import House
+from publishing.pages.connection import connection_to
+from publishing.pages.refusals import note_refusal
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
-from publishing.sending.delivery import connection_to
 from publishing.store.pages import Pages, Subscription
 from publishing.task_pool import Task
 

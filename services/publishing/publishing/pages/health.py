@@ -6,12 +6,12 @@ from contracts.caller import Caller
 from contracts.errors import PLATFORM_ERROR, UNSUPPORTED_PLATFORM, ApiError
 from publishing.context import House
 from publishing.credentials import Credentials, UnreadableCredential
+from publishing.pages.connection import connection_to
 from publishing.pages.renewal import can_renew, renew_now
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
 from publishing.platforms.oauth.base import Tokens
 from publishing.records import PageRow
 from publishing.rules import reach
-from publishing.sending.delivery import connection_to
 from publishing.store.pages import Pages
 
 

@@ -11,7 +11,7 @@ import structlog
 from contracts import publishing as api
 from contracts.errors import NOT_FOUND, ApiError
 from publishing.context import House
-from publishing.pages import link_sessions, page_list
+from publishing.pages import link_sessions, linked_pages
 from publishing.rules import return_urls
 from publishing.store.links import LinkRow, Links
 from publishing.store.pages import Pages
@@ -58,7 +58,7 @@ def decide(house: House, request: api.DecideLink) -> api.LinkPageView:
             link_sessions.link_chosen(house, connection, decided, finds, again)
         link = _owned(links.get(request.session_id), request.browser)
     if request.is_given:
-        page_list.wake_linked()
+        linked_pages.wake_linked()
     return _shown(house, link)
 
 

@@ -25,7 +25,7 @@ from contracts.platforms import PLATFORMS, parse_platform
 from contracts.record import Record
 from publishing.context import House
 from publishing.credentials import UnreadableCredential
-from publishing.pages import page_list
+from publishing.pages import linked_pages
 from publishing.pages.renewal import Grant
 from publishing.platforms.base import PlatformRefusal
 from publishing.platforms.oauth.base import Found, Login
@@ -190,7 +190,7 @@ def _choose(house: House, caller: Caller, request: api.ChooseAccounts) -> api.Pa
         found = [find.page_id for find in linked if find.account_id in request.account_ids]
         result = msgspec.json.encode([page_id for page_id in found if page_id]).decode()
         operations.end(caller, result)
-    page_list.wake_linked()
+    linked_pages.wake_linked()
     return _chosen(house, caller, result)
 
 
@@ -311,7 +311,7 @@ def _link(house: House, connection: Connection, link: LinkRow, find: Find) -> Fi
         "grant_id": find.grant.grant_id,
         "renew_at": find.grant.renew_at,
     }
-    return msgspec.structs.replace(find, page_id=page_list.store_link(connection, values).id)
+    return msgspec.structs.replace(find, page_id=linked_pages.store_link(connection, values).id)
 
 
 def _view(house: House, link: LinkRow) -> api.LinkSession:

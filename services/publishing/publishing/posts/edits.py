@@ -15,15 +15,8 @@ from publishing import attachments, post_events
 from publishing.attachments import Attachment
 from publishing.context import House
 from publishing.posts import guardrail_checks
-from publishing.posts.schedule import (
-    check_content,
-    check_page,
-    check_time,
-    get_scheduled,
-    instant,
-    shown,
-    unchangeable,
-)
+from publishing.posts.checks import check_content, check_page, check_time, instant, unchangeable
+from publishing.posts.reading import get_scheduled, shown
 from publishing.records import Attached, PageRow, Post
 from publishing.rules import content
 from publishing.store.holds import Holds

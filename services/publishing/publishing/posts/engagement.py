@@ -6,11 +6,12 @@ from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, PLATFORM_ERROR, UNSUPPORTED_PLATFORM, ApiError
 from contracts.platforms import PLATFORMS
 from publishing.context import House
+from publishing.pages.connection import connection_to
 from publishing.pages.renewal import softened
 from publishing.platforms.base import Counts, NotConnected, PlatformRefusal, Refusal
-from publishing.posts.schedule import check_page, get_post
+from publishing.posts.checks import check_page
+from publishing.posts.reading import get_post
 from publishing.records import PageRow, Post
-from publishing.sending.delivery import connection_to
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 

@@ -3,16 +3,14 @@
 from chassis.cursor import decode_position, encode_position
 from contracts import publishing as api
 from contracts.caller import Caller
-from contracts.errors import INVALID_DATE, ApiError, invalid
-from contracts.platforms import parse_platform
+from contracts.errors import INVALID_DATE, ApiError
 from publishing.context import House
 from publishing.records import PageRow
 from publishing.rules import reach
+from publishing.rules.filters import _statuses, platform_code
 from publishing.store import Connection
 from publishing.store.lists import Lists
 from publishing.store.pages import Pages
-
-STATUSES = ("queued", "held", "published", "failed", "cancelled")
 
 
 def scheduled(house: House, caller: Caller, request: api.ListScheduledPosts) -> api.ScheduledPostList:
@@ -60,25 +58,6 @@ def published(house: House, caller: Caller, request: api.ListPublishedPosts) -> 
     return api.PublishedPostList(
         published_posts=tuple(post.published_view() for post in shown), next_cursor=cursor
     )
-
-
-def platform_code(value: str | None) -> str | None:
-    """The code of a filter value, which may be a full name in any case. Raises VALIDATION_ERROR."""
-    if value is None:
-        return None
-    code = parse_platform(value)
-    if code is None:
-        raise invalid("platform", "must be one of FB, IG, LN, TT, TW, YT")
-    return code
-
-
-def _statuses(value: str) -> tuple[str, ...]:
-    if value == "all":
-        return STATUSES
-    asked = tuple(part.strip() for part in value.split(","))
-    if not set(asked) <= set(STATUSES):
-        raise invalid("status", f"must be all, or of {', '.join(STATUSES)}, comma-separated")
-    return asked
 
 
 def _check_page(connection: Connection, caller: Caller, page_id: str | None) -> PageRow | None:

@@ -14,7 +14,9 @@ from publishing.context import House
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.posts import guardrail_checks
 from publishing.posts.answers import Answer
-from publishing.posts.schedule import check_connected, check_content, check_page, get_post, new_post
+from publishing.posts.checks import check_connected, check_content, check_page
+from publishing.posts.reading import get_post
+from publishing.posts.schedule import new_post
 from publishing.records import PageRow, Post
 from publishing.rules import reach
 from publishing.sending.delivery import Delivered, deliver

@@ -18,7 +18,7 @@ from contracts.errors import SERVER_ERROR, SERVICE_UNAVAILABLE, ApiError
 from contracts.platforms import PLATFORMS
 from publishing import attachments
 from publishing.context import House
-from publishing.posts import answers, schedule
+from publishing.posts import answers, checks, schedule
 from publishing.posts import publish_now as at_once
 from publishing.posts.answers import Answer
 from publishing.records import Attached, PageRow
@@ -36,13 +36,13 @@ PagesPart = Callable[[Caller, PageRow, Answer], api.PageResult]
 
 def schedule_on_pages(house: House, caller: Caller, request: api.SchedulePosts) -> api.PageResults:
     """Queues a post on every page that goes. Raises what breaks a rule on any of them, before any is queued."""
-    scheduled_at = schedule.instant(request.scheduled_at)
+    scheduled_at = checks.instant(request.scheduled_at)
     pages = _pages(house, caller, request)
     with house.database.reading() as connection:
         _, now = Pages(connection).get_with_time(request.pages[0].page_id)
 
     def check() -> None:
-        schedule.check_time(scheduled_at, now)
+        checks.check_time(scheduled_at, now)
         _check(house, caller, request, pages, is_now=False)
 
     def one(who: Caller, page: PageRow, answer: Answer) -> api.PageResult:
@@ -89,8 +89,8 @@ def _check(
     for page in pages.values():
         try:
             if is_now:
-                schedule.check_connected(house, page)
-            schedule.check_content(
+                checks.check_connected(house, page)
+            checks.check_content(
                 house, api.PostContent(**_content(request, page, pages)), page.platform, find
             )
         except ApiError as error:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from publishing.platforms.base import CommentPage
-from publishing.records import Row
+from publishing.records import Poll
 
 #: (younger than so many seconds, asked for every so many seconds); older than the last: no more.
 Stages = tuple[tuple[float, float], ...]
@@ -24,33 +24,6 @@ FULL_SECONDS = 86_400.0
 _ENDLESS = 1e9
 
 
-class Poll(Row):
-    """A claimed poll; columns are explained in `models.comment_polls`."""
-
-    post_id: str
-    page_id: str
-    fence: int
-    since: datetime | None
-    cursor: str | None
-    newest: datetime | None
-    is_full: bool
-    #: The page's, like the next two.
-    platform: str
-    subscribed: bool
-    expired: bool
-    #: Of the post, by the one clock.
-    age_seconds: float
-    #: Real time since the list was last read from end to end; None: never.
-    full_seconds: float | None
-    #: How long the platform takes no calls for the page yet.
-    rest_seconds: float | None
-
-    @property
-    def back_to(self) -> datetime | None:
-        """The list is asked for back to here; None: all of it."""
-        return None if self.is_full or self.since is None else self.since - OVERLAP
-
-
 def parse_stages(text: str) -> Stages:
     """`age=wait,…` in seconds; empty: never. Raises ValueError: ages must rise, waits be more than nothing."""
     pairs = [pair.split("=") for pair in text.split(",") if pair.strip()]
@@ -59,6 +32,11 @@ def parse_stages(text: str) -> Stages:
     if not all(0 < value < _ENDLESS for stage in stages for value in stage) or ages != sorted(set(ages)):
         raise ValueError("ages must rise, and waits be more than nothing")
     return stages
+
+
+def back_to(poll: Poll) -> datetime | None:
+    """Returns how far back the list is asked for; None: all of it."""
+    return None if poll.is_full or poll.since is None else poll.since - OVERLAP
 
 
 def wait_before_poll(stages: Stages, age_seconds: float) -> float | None:

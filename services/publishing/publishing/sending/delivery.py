@@ -11,9 +11,7 @@ from contracts.platforms import DAY_SECONDS, PLATFORMS
 from publishing.context import House
 from publishing.pages.renewal import softened
 from publishing.platforms.base import (
-    Account,
     Checkpoint,
-    Connector,
     Content,
     MediaSource,
     NotConnected,
@@ -96,11 +94,6 @@ def content_of(post: Post, sources: tuple[MediaSource, ...]) -> Content:
     """The post as its connector takes it."""
     own = (post.settings or {}).get(PLATFORMS[post.platform].settings_field)
     return Content(message=post.message or "", media=sources, settings=own or {})
-
-
-def connection_to(house: House, page: PageRow) -> tuple[Connector, Account]:
-    """Raises NotConnected and PlatformRefusal."""
-    return house.registry.connector(page.platform), house.account(page)
 
 
 def checkpoint_of(house: House, post: Post) -> Checkpoint:

@@ -23,7 +23,6 @@ from publishing.sending.delivery import RECONNECT, Delivered, deliver
 from publishing.store import Connection
 from publishing.store.page_queues import DueLane, Locked, PageQueues
 from publishing.store.pages import Pages
-from publishing.store.reconciliation import Looks
 from publishing.store.sending import Claim, Sending
 
 log = structlog.get_logger()
@@ -154,32 +153,6 @@ def run_lane(house: House, page: PageRow, posts: Sequence[Post]) -> None:
             if done is not None and done.rest_seconds:
                 _rest(house, page, done.rest_seconds)
             wake("publish_due_posts")  # the page may have more
-
-
-def recover_claims(house: House) -> int:
-    """Lapses what dead processes had claimed: not begun, a post is queued again; begun, it is unknown. How many."""
-    first_look = house.settings.reconcile_first_seconds
-    lapsed = house.lease.reap(
-        lambda connection, worker_id: Looks(connection).lapse_of_worker(worker_id, first_look)
-    )
-    with house.database.transaction() as connection:
-        return lapsed + Looks(connection).lapse_unrenewed(first_look)
-
-
-def recover_lost_claims(house: House) -> int:
-    """Lapses claims of this process that nobody here works on: their commit's answer was lost, or their work ended
-    without an outcome. How many."""
-    worker_id = house.lease.worker_id
-    if worker_id is None:
-        return 0
-    with house.database.transaction() as connection:
-        looks = Looks(connection)
-        # Noted before they are committed: what is read here and not noted now will not be.
-        lost = [claim for claim in looks.claims_of(worker_id) if not house.scribe.holds(claim)]
-        count = looks.lapse_claims(lost, house.settings.reconcile_first_seconds)
-    if count:
-        log.warning("claims_lost_sight_of", posts=count)
-    return count
 
 
 def _rest(house: House, page: PageRow, seconds: float) -> None:

@@ -11,9 +11,9 @@ from chassis.telemetry import tracing
 from contracts.platforms import DAY_SECONDS
 from publishing.config import LONGEST_CALL_SECONDS
 from publishing.context import House
+from publishing.pages.connection import connection_to
 from publishing.platforms.base import NotConnected, PlatformRefusal
 from publishing.records import PageRow
-from publishing.sending.delivery import connection_to
 from publishing.store.final_ids import Awaited, Names
 from publishing.store.pages import Pages
 from publishing.task_pool import Task

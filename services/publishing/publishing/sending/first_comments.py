@@ -13,12 +13,12 @@ from chassis.telemetry import tracing
 from contracts.platforms import DAY_SECONDS
 from publishing.config import LONGEST_CALL_SECONDS
 from publishing.context import House
+from publishing.pages.connection import connection_to
 from publishing.pages.renewal import softened
 from publishing.platforms.base import NotConnected, OpenComment, OutcomeUnknown, PlatformRefusal
 from publishing.platforms.permission import permission_until
 from publishing.records import PageRow, Post
 from publishing.rules.retries import wait_before_next
-from publishing.sending.delivery import connection_to
 from publishing.sending.reconciliation_waits import look_failed, next_look
 from publishing.store.comments import Comments, FirstComment
 from publishing.store.pages import Pages

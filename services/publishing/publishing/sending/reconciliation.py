@@ -10,6 +10,7 @@ from contracts.errors import PLATFORM_OUTCOME_UNKNOWN
 from contracts.platforms import DAY_SECONDS
 from publishing import post_events
 from publishing.context import House
+from publishing.pages.connection import connection_to
 from publishing.platforms.base import (
     Checkpoint,
     MediaSource,
@@ -23,14 +24,7 @@ from publishing.platforms.base import (
 )
 from publishing.records import PageRow
 from publishing.rules.post_ownership import own_post
-from publishing.sending.delivery import (
-    AGAIN,
-    await_name,
-    connection_to,
-    content_of,
-    published_record,
-    refused,
-)
+from publishing.sending.delivery import AGAIN, await_name, content_of, published_record, refused
 from publishing.sending.reconciliation_waits import look_failed, next_look
 from publishing.store.pages import Pages
 from publishing.store.reconciliation import Look, Looks

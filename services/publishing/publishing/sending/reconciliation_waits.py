@@ -5,8 +5,8 @@ What is looked for, and what an answer means, is theirs.
 
 import structlog
 
-from publishing.comments.polls import note_refusal, rest_seconds
 from publishing.context import House
+from publishing.pages.refusals import note_refusal, rest_seconds
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
 from publishing.records import PageRow
 from publishing.rules.retries import RAREST_LOOK_SECONDS, wait_before_look

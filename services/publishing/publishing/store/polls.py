@@ -6,7 +6,7 @@ A row is made with the record of a post that went out (`sending.py`), and goes w
 from sqlalchemy import Connection, delete, text
 
 from publishing.models import comment_polls
-from publishing.rules.poll_times import Poll
+from publishing.records import Poll
 
 _CLAIM = text(
     """

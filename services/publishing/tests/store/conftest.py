@@ -22,7 +22,7 @@ from contracts.events import CommentReceived, Event, PostMedia
 from publishing.comments import polls
 from publishing.config import Settings
 from publishing.context import House
-from publishing.pages import page_list
+from publishing.pages import linked_pages
 from publishing.platforms.base import (
     CommentPage,
     CommentQuery,
@@ -39,7 +39,7 @@ from publishing.platforms.base import (
 )
 from publishing.platforms.registry import default_settings
 from publishing.posts import publish_now, schedule
-from publishing.sending import due_posts, reconciliation
+from publishing.sending import claim_recovery, due_posts, reconciliation
 
 ACCOUNT, BRAND = "usr_a", "brd_a"
 #: When the first visitor wrote.
@@ -300,7 +300,7 @@ class World:
             access_token="token",
             name="Page",
         )
-        return page_list.link(self.house, operator(), request)
+        return linked_pages.link(self.house, operator(), request)
 
     def schedule(
         self,
@@ -340,7 +340,7 @@ class World:
         """Another process finds what dead ones had claimed; how many posts."""
         self.other = self.other or self.make_house()
         self.other.lease.renew()
-        return due_posts.recover_claims(self.other)
+        return claim_recovery.recover_claims(self.other)
 
     def look(self, after_seconds: float = 0) -> None:
         """Looks at every unknown outcome, as if it had been unknown for that long."""

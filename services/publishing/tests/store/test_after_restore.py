@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
-from publishing.sending import due_posts, first_comments
+from publishing.sending import claim_recovery, due_posts, first_comments
 from publishing.store.sending import Claim
 
 SCRIPT = Path(__file__).parents[4] / "deploy" / "backup" / "after-restore.sql"
@@ -41,7 +41,7 @@ def restore(world: Any) -> None:
 def go_on(world: Any) -> None:
     """Everything that ours do after a start, until nothing is left of what is due."""
     for _ in range(2):
-        due_posts.recover_claims(world.house)
+        claim_recovery.recover_claims(world.house)
         world.send()
         world.look(after_seconds=120)
         world.shift(120)

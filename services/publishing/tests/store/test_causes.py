@@ -10,7 +10,7 @@ from chassis import telemetry
 from chassis.telemetry import tracing
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing.comments import hooks, replies
+from publishing.comments import comment_list, hooks, replies
 from publishing.platforms.base import OutcomeUnknown, RemoteComment
 from publishing.posts import publish_now
 from publishing.sending import first_comments
@@ -75,7 +75,7 @@ def test_a_look_for_a_reply_and_the_event_that_comes_of_it(
     page = world.page()
     post = world.published(page)
     wall.write()
-    [seen] = replies.show_list(
+    [seen] = comment_list.show_list(
         world.house, world.caller(), api.ListComments(post_id=post.post_id, limit=1)
     ).comments
     world.run("DELETE FROM outbox")

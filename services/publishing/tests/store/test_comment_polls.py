@@ -8,7 +8,7 @@ import pytest
 from contracts.errors import ApiError, invalid
 from publishing.comments import polls
 from publishing.context import House
-from publishing.pages import page_list
+from publishing.pages import linked_pages
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
 from publishing.platforms.lists import LISTING_SECONDS
 from publishing.rules.poll_times import parse_stages
@@ -239,7 +239,7 @@ def link_again(world: Any, page: Any) -> None:
         owner_account_id="usr_a", brand_id=page.brand_id, brand_name="Brand", platform=page.platform,
         remote_account_id=page.account_id, access_token="new", name="Page",
     )  # fmt: skip
-    page_list.link(world.house, operator(), request)
+    linked_pages.link(world.house, operator(), request)
 
 
 @pytest.mark.parametrize(

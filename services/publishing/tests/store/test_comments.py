@@ -10,7 +10,7 @@ import pytest
 from chassis.db import leases
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing.comments import replies
+from publishing.comments import comment_list, replies
 from publishing.context import House
 from publishing.platforms import permission
 from publishing.platforms.base import CommentPage, OutcomeUnknown, PlatformRefusal, Refusal, RemoteComment
@@ -298,13 +298,13 @@ def test_comments_keep_their_ids_over_readings(world: Any, house: House, platfor
     )
     platform.list_comments = lambda *args, **options: found
     request = api.ListComments(post_id=result.post_id)
-    first, again = (replies.show_list(house, world.caller(), request) for _ in range(2))
+    first, again = (comment_list.show_list(house, world.caller(), request) for _ in range(2))
     assert first == again
     assert first.comments[0].parent_id == first.comments[1].id
     assert first.next_cursor is not None
     made_up = api.ListComments(post_id=result.post_id, cursor="more")
     with pytest.raises(ApiError) as refusal:
-        replies.show_list(house, world.caller(), made_up)
+        comment_list.show_list(house, world.caller(), made_up)
     assert refusal.value.code == "VALIDATION_ERROR"
 
 

@@ -9,8 +9,8 @@ from contracts import publishing as api
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 from contracts.events import Event, PageExpired
-from publishing.comments import replies
-from publishing.pages import health, page_list, unlinking
+from publishing.comments import comment_list
+from publishing.pages import health, linked_pages, page_list, unlinking
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.posts import engagement, publish_now
 from publishing.store.pages import Pages
@@ -36,7 +36,7 @@ def relink(world: Any, page: api.Page) -> api.Page:
         owner_account_id="usr_a", brand_id=page.brand_id, brand_name="Brand", platform=page.platform,
         remote_account_id=page.account_id, access_token="another", name="Page",
     )  # fmt: skip
-    return page_list.link(world.house, operator(), request)
+    return linked_pages.link(world.house, operator(), request)
 
 
 def show(world: Any, page: api.Page) -> api.Page:
@@ -57,7 +57,7 @@ def test_an_end_is_told_of_once_with_the_platforms_words(world: Any, platform: A
     page = world.page()
     platform.script = [OVER]
     assert [send(world, page), send(world, page)] == ["PAGE_EXPIRED"] * 2
-    page_list.expire(world.house, operator(), api.GetPage(id=page.id))
+    linked_pages.expire(world.house, operator(), api.GetPage(id=page.id))
     [told] = expirations(world)
     assert (told.page.id, told.page.expired, told.error.code) == (page.id, True, "190/460")
     assert told.reconnect_url.endswith(page.id)
@@ -94,7 +94,7 @@ def test_an_end_that_a_sandbox_token_sees_is_told_of_by_another_reader(
         if read == "engagement":
             code = refused(engagement.read, world.house, caller, api.PostId(id=post_id))
         else:
-            code = refused(replies.show_list, world.house, caller, api.ListComments(post_id=post_id))
+            code = refused(comment_list.show_list, world.house, caller, api.ListComments(post_id=post_id))
         assert code == "PAGE_EXPIRED"
         assert show(world, page).expired is not sandbox
         assert len(expirations(world)) == (0 if sandbox else 1)
@@ -140,7 +140,7 @@ class TestCheck:
 
     def test_an_expired_page_stays_so_whatever_it_answers(self, world: Any) -> None:
         page = world.page()
-        page_list.expire(world.house, operator(), api.GetPage(id=page.id))
+        linked_pages.expire(world.house, operator(), api.GetPage(id=page.id))
         health = self.check(world, page)
         assert (health.healthy, health.expired) == (False, True)
         assert health.reconnect_url

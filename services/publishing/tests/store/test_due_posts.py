@@ -14,8 +14,8 @@ from publishing.context import House
 from publishing.platforms import permission
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.platforms.meta.errors import refusal_from
-from publishing.posts import edits, schedule
-from publishing.sending import due_posts, reconciliation
+from publishing.posts import cancellation, edits, retry
+from publishing.sending import claim_recovery, due_posts, reconciliation
 from publishing.store.sending import Claim, Recorded, Sending
 
 
@@ -205,7 +205,7 @@ def test_a_manual_retry_has_a_fresh_budget(world: Any, house: House, platform: A
     ]
     world.send()
     assert world.state(post.id).state == "failed"
-    again = schedule.retry(house, world.caller(), api.PostId(id=post.id))
+    again = retry.retry(house, world.caller(), api.PostId(id=post.id))
     assert (again.status, again.scheduled_at) == ("queued", post.scheduled_at)
     world.send()
     assert (world.state(post.id).state, world.state(post.id).attempts) == ("queued", 2)
@@ -315,7 +315,7 @@ def test_claims_of_the_release_before_lapse_by_their_own_lease(world: Any, house
             f" lease_until = clock_timestamp() + interval '{lease}' WHERE id = :id",
             id=post.id,
         )
-    assert due_posts.recover_claims(house) == 1
+    assert claim_recovery.recover_claims(house) == 1
     assert (world.state(old.id).state, world.state(renewed.id).state) == ("queued", "sending")
 
 
@@ -336,7 +336,7 @@ def test_claims_of_a_commit_whose_answer_was_lost_are_found_again(
     with pytest.raises(ApiError):
         due_posts.claim_lanes(house, 1)
     assert world.state(post.id).state == "sending"
-    assert due_posts.recover_lost_claims(house) == 1
+    assert claim_recovery.recover_lost_claims(house) == 1
     world.send()
     assert len(platform.posts) == 1
 
@@ -382,7 +382,7 @@ def test_an_outcome_outlasts_an_outage_that_is_longer_than_the_lease(
 def test_a_claim_whose_work_goes_on_is_not_lost_sight_of(world: Any, house: House, platform: Any) -> None:
     post = world.due_post()
     found: list[int] = []
-    platform.before = lambda message: found.append(due_posts.recover_lost_claims(house))
+    platform.before = lambda message: found.append(claim_recovery.recover_lost_claims(house))
     world.send()
     assert (found, world.state(post.id).state) == ([0], "published")
 
@@ -392,10 +392,10 @@ def test_a_claim_whose_work_ended_without_an_outcome_is_looked_up(
 ) -> None:
     post = world.due_post()
     [(page, claimed)], _ = due_posts.claim_lanes(house, 1)
-    monkeypatch.setattr(due_posts, "deliver", _broken)
+    monkeypatch.setattr(claim_recovery, "deliver", _broken)
     with pytest.raises(ZeroDivisionError):
         due_posts.run_lane(house, page, claimed)
-    assert due_posts.recover_lost_claims(house) == 1
+    assert claim_recovery.recover_lost_claims(house) == 1
     assert (world.state(post.id).state, world.state(post.id).attempts) == ("unknown", 1)
 
 
@@ -549,9 +549,9 @@ def test_a_post_on_its_way_can_be_neither_cancelled_nor_edited(world: Any, house
     post = world.due_post()
     due_posts.claim_lanes(house, 1)
     for change in (
-        lambda: schedule.cancel(house, world.caller(), api.PostId(id=post.id)),
+        lambda: cancellation.cancel(house, world.caller(), api.PostId(id=post.id)),
         lambda: edits.edit(house, world.caller(), api.EditPost(id=post.id, message="new")),
-        lambda: schedule.retry(house, world.caller(), api.PostId(id=post.id)),
+        lambda: retry.retry(house, world.caller(), api.PostId(id=post.id)),
     ):
         with pytest.raises(ApiError) as refusal:
             change()

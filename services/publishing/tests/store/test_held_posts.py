@@ -15,8 +15,8 @@ from contracts.events import AccessRevoked, Event
 from contracts.maker import Maker
 from publishing.pages import unlinking
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
-from publishing.posts import access_loss, edits, held_posts, post_lists, schedule
-from publishing.sending import due_posts
+from publishing.posts import access_loss, cancellation, edits, held_posts, post_lists, reading, retry
+from publishing.sending import claim_recovery
 
 GUEST = Maker(user_id="usr_guest", token_id="tok_guest")
 
@@ -69,7 +69,7 @@ class Scene:
         return self.world.state(post.id).state  # type: ignore[no-any-return]
 
     def shown(self, post: api.ScheduledPost) -> api.ScheduledPost:
-        return schedule.show(self.world.house, self.owner(), api.PostId(id=post.id))
+        return reading.show(self.world.house, self.owner(), api.PostId(id=post.id))
 
     def release(self, caller: Caller | None = None, **fields: Any) -> api.PostsReleased:
         request = api.ReleasePosts(**(fields or {"made_by": "anybody"}))
@@ -193,7 +193,7 @@ def test_a_call_that_was_on_its_way_while_its_token_was_revoked_is_refused(scene
     house = scene.world.house
     calls = {
         "edit": lambda: edits.edit(house, guest, api.EditPost(id=other.id, message="new")),
-        "retry": lambda: schedule.retry(house, guest, api.PostId(id=other.id)),
+        "retry": lambda: retry.retry(house, guest, api.PostId(id=other.id)),
         "release": lambda: scene.release(guest),
         "cancel": lambda: scene.cancel(guest),
     }
@@ -249,7 +249,7 @@ def test_a_post_that_was_claimed_and_not_begun_is_held(scene: Scene, platform: A
     scene.world.send()
     platform.before = lambda message: None
     assert (scene.state(first), len(platform.posts)) == ("published", 1)
-    due_posts.recover_lost_claims(scene.world.house)
+    claim_recovery.recover_lost_claims(scene.world.house)
     scene.world.send()
     assert (scene.state(second), len(platform.posts)) == ("held", 1)
     assert [told["postIds"] for told in scene.told()] == [[second.id]]
@@ -270,17 +270,17 @@ def test_a_post_is_its_last_editors(scene: Scene) -> None:
 def test_a_failed_post_is_whose_who_retries_it(scene: Scene) -> None:
     post = scene.queue()
     scene.world.run("UPDATE posts SET state = 'failed', out_at = NULL")
-    schedule.retry(scene.world.house, scene.owner(), api.PostId(id=post.id))
+    retry.retry(scene.world.house, scene.owner(), api.PostId(id=post.id))
     scene.lose_access()
     assert scene.state(post) == "queued"
 
 
 def test_a_change_of_the_time_by_the_operator_takes_nothing_over(scene: Scene) -> None:
     post = scene.queue()
-    schedule.bring_due(scene.world.house, operator(), api.PostId(id=post.id))
+    retry.bring_due(scene.world.house, operator(), api.PostId(id=post.id))
     scene.lose_access()
     assert scene.state(post) == "held"
-    error = refusal(schedule.bring_due, scene.world.house, operator(), api.PostId(id=post.id))
+    error = refusal(retry.bring_due, scene.world.house, operator(), api.PostId(id=post.id))
     assert error.code == "NOT_FOUND"
 
 
@@ -472,7 +472,7 @@ def test_cancelled_posts_give_their_files_back(scene: Scene, media: Any) -> None
 def test_one_held_post_is_cancelled_as_a_queued_one_is(scene: Scene) -> None:
     post = scene.queue()
     scene.lose_access()
-    schedule.cancel(scene.world.house, scene.owner(), api.PostId(id=post.id))
+    cancellation.cancel(scene.world.house, scene.owner(), api.PostId(id=post.id))
     assert scene.state(post) == "cancelled"
     assert scene.release().released == ()
 

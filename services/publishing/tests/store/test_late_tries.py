@@ -13,7 +13,7 @@ from publishing.comments import replies
 from publishing.context import House
 from publishing.pages import unlinking
 from publishing.platforms.base import PlatformRefusal, Refusal
-from publishing.posts import edits, publish_now, schedule, several_pages
+from publishing.posts import cancellation, edits, publish_now, retry, schedule, several_pages
 from publishing.store.received import Received
 
 
@@ -80,7 +80,7 @@ def test_a_retry_whose_later_try_was_refused_queues_nothing(
     post = world.schedule(page, world.in_minutes(20))
     world.run("UPDATE posts SET state = 'failed', out_at = NULL")
     asked = api.PostId(id=post.id)
-    overtake(world, before_it_stores, lambda caller: schedule.retry(house, caller, asked), expire)
+    overtake(world, before_it_stores, lambda caller: retry.retry(house, caller, asked), expire)
     assert world.state(post.id).state == "failed"
 
 
@@ -122,11 +122,11 @@ def test_a_cancellation_whose_later_try_was_refused_cancels_nothing(
 
     def late_try() -> None:
         world.run("UPDATE posts SET state = 'sending'")
-        assert code_of(lambda: schedule.cancel(house, world.caller("op", 2), asked)) == "POST_IN_PROGRESS"
+        assert code_of(lambda: cancellation.cancel(house, world.caller("op", 2), asked)) == "POST_IN_PROGRESS"
         world.run("UPDATE posts SET state = 'queued'")
 
     with before_it_stores(late_try):
-        first = lambda: schedule.cancel(house, world.caller("op"), asked)  # noqa: E731
+        first = lambda: cancellation.cancel(house, world.caller("op"), asked)  # noqa: E731
         assert code_of(first) == "IDEMPOTENCY_IN_PROGRESS"
     assert world.state(post.id).state == "queued"
 
@@ -139,7 +139,7 @@ def test_an_unlink_whose_later_try_was_refused_takes_no_page_away(
     def late_try() -> None:
         post = world.schedule(page, world.in_minutes(20))
         assert code_of(lambda: unlinking.unlink(house, world.caller("op", 2), asked)) == "PAGE_IN_USE"
-        schedule.cancel(house, world.caller(), api.PostId(id=post.id))
+        cancellation.cancel(house, world.caller(), api.PostId(id=post.id))
 
     with before_it_stores(late_try):
         first = lambda: unlinking.unlink(house, world.caller("op"), asked)  # noqa: E731

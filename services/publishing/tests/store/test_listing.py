@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from contracts import publishing as api
 from publishing.posts import post_lists
-from publishing.posts.post_lists import STATUSES
+from publishing.rules.filters import STATUSES
 from publishing.store.lists import Lists
 
 #: Posts that have ended, long before those that are queued.

@@ -14,7 +14,7 @@ from publishing import post_events
 from publishing.context import House
 from publishing.pages import unlinking
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
-from publishing.posts import edits, publish_now, schedule
+from publishing.posts import cancellation, edits, publish_now, reading, retry, schedule, validation
 from publishing.sending import due_posts
 from publishing.store.posts import Posts
 from publishing.store.sending import Recorded, Sending
@@ -64,7 +64,7 @@ def test_a_post_with_media_ids_shows_them_and_holds_them(world: Any, media: Any,
         (media.files[video].public_url, "video"),
         (url, "photo"),
     ]
-    assert schedule.show(house, world.caller(), api.PostId(id=post.id)) == post
+    assert reading.show(house, world.caller(), api.PostId(id=post.id)) == post
     assert words(world) == [("pending", (photo, video), 1)]
     assert media.held == {post.id: {photo: False, video: False}}
     hear(world, media)
@@ -87,7 +87,7 @@ def test_a_time_that_was_in_range_stays_so_while_the_files_are_attached(
 def test_a_post_without_media_ids_asks_media_nothing_and_tells_it_nothing(world: Any, media: Any) -> None:
     world.due_post(media_urls=("https://example.com/a.jpg",))
     post = world.schedule(world.page(), world.in_minutes(30))
-    schedule.cancel(world.house, world.caller(), api.PostId(id=post.id))
+    cancellation.cancel(world.house, world.caller(), api.PostId(id=post.id))
     assert media.calls == []
     assert world.words() == []
 
@@ -127,9 +127,11 @@ def test_a_dry_run_finds_what_the_real_call_refuses_and_attaches_nothing(
     page = world.page("IG")
     tall, gif = media.add(width=500, height=1_000), media.add("image/gif", width=500, height=500)
     request = api.ValidatePost(page_id=page.id, media_ids=(tall, gif, "med_unknown"))
-    found = schedule.validate(house, world.caller(), request)
+    found = validation.validate(house, world.caller(), request)
     assert [(error.code, error.field) for error in found.errors] == [("NOT_FOUND", "media_ids")]
-    found = schedule.validate(house, world.caller(), api.ValidatePost(page_id=page.id, media_ids=(tall, gif)))
+    found = validation.validate(
+        house, world.caller(), api.ValidatePost(page_id=page.id, media_ids=(tall, gif))
+    )
     assert [(error.code, error.field) for error in found.errors] == [
         ("VALIDATION_ERROR", "media_ids[0]"),
         ("VALIDATION_ERROR", "media_ids[1]"),
@@ -182,7 +184,7 @@ def test_killed_between_storing_and_answering_the_post_holds_its_files(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(schedule, "_queue", die)
+        patch.setattr(cancellation, "_queue", die)
         with pytest.raises(Killed):
             schedule.schedule(house, caller, request)
     hear(world, media)
@@ -201,7 +203,7 @@ def test_a_commit_that_may_have_happened_gives_nothing_back(
         queue(*args)
         raise ApiError(SERVICE_UNAVAILABLE)
 
-    monkeypatch.setattr(schedule, "_queue", lose)
+    monkeypatch.setattr(cancellation, "_queue", lose)
     post = world.schedule(page, world.in_minutes(11), media_ids=(photo,))
     assert media.calls == ["attach"]
     hear(world, media)
@@ -220,7 +222,7 @@ def test_cancelling_gives_the_files_back_before_the_answer(world: Any, media: An
     photo = media.add()
     post = world.schedule(world.page(), world.in_minutes(11), media_ids=(photo,))
     hear(world, media)
-    schedule.cancel(house, world.caller(), api.PostId(id=post.id))
+    cancellation.cancel(house, world.caller(), api.PostId(id=post.id))
     assert not media.in_use(photo)
     assert words(world)[-1] == ("released", (photo,), 2)
 
@@ -231,7 +233,7 @@ def test_a_word_that_was_on_its_way_still_holds_no_file_of_a_cancelled_post(
     photo, page = media.add(), world.page()
     alone, with_page = (world.schedule(page, world.in_minutes(at), media_ids=(photo,)) for at in (11, 13))
     late = world.words()
-    schedule.cancel(house, world.caller(), api.PostId(id=alone.id))
+    cancellation.cancel(house, world.caller(), api.PostId(id=alone.id))
     unlinked = unlinking.unlink(house, world.caller(), api.UnlinkPage(id=page.id, cancel_queued=True))
     assert unlinked.cancelled_posts == (with_page.id,)
     for word in late:
@@ -244,7 +246,7 @@ def test_cancelling_does_not_need_media(world: Any, media: Any, house: House) ->
     post = world.schedule(world.page(), world.in_minutes(11), media_ids=(photo,))
     hear(world, media)
     media.is_away = True
-    assert schedule.cancel(house, world.caller(), api.PostId(id=post.id)).success
+    assert cancellation.cancel(house, world.caller(), api.PostId(id=post.id)).success
     hear(world, media)
     assert not media.in_use(photo)
 
@@ -296,7 +298,7 @@ def test_files_are_attached_for_the_revision_that_the_event_about_the_change_has
     platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no")]
     world.shift(12 * 60)
     world.send()
-    schedule.retry(house, world.caller(), api.PostId(id=post.id))
+    retry.retry(house, world.caller(), api.PostId(id=post.id))
     assert media.attached_for == {post.id: 4}
     assert [(state, revision) for state, _, revision in words(world)] == [
         ("pending", 1),
@@ -334,7 +336,7 @@ def test_a_failed_post_lets_go_and_a_retry_holds_again(
     world.send()
     hear(world, media)
     assert not media.in_use(photo)
-    schedule.retry(house, world.caller(), api.PostId(id=post.id))
+    retry.retry(house, world.caller(), api.PostId(id=post.id))
     assert media.in_use(photo)
     hear(world, media)
     assert media.in_use(photo)
@@ -348,7 +350,7 @@ def test_a_retry_whose_file_is_gone_is_not_found(world: Any, media: Any, house: 
     platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no")]
     world.send()
     del media.files[photo]
-    error = refused(schedule.retry, house, world.caller(), api.PostId(id=post.id))
+    error = refused(retry.retry, house, world.caller(), api.PostId(id=post.id))
     assert (error.code, error.extras) == ("NOT_FOUND", {"field": "media_ids"})
     assert world.state(post.id).state == "failed"
 
@@ -361,12 +363,12 @@ def test_a_retry_repeated_as_its_post_goes_out_tells_media_of_no_earlier_state(
     platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no")]
     world.send()
     asked = api.PostId(id=post.id)
-    schedule.retry(house, caller, asked)
+    retry.retry(house, caller, asked)
     [(_, [claimed])], _ = due_posts.claim_lanes(house, 1)
     out = Recorded(id=post.id, fence=claimed.fence, state="published", outcome="published", remote_id="r")
     with world.database.transaction() as connection:
         post_events.tell(connection, Sending(connection).record([out]))
-        assert schedule.retry(house, caller, asked).status == "queued"
+        assert retry.retry(house, caller, asked).status == "queued"
     assert {state for state, _, revision in words(world) if revision > 3} == {"published"}
 
 
@@ -420,7 +422,7 @@ def test_words_in_any_order_and_number_end_the_same(world: Any, media: Any, hous
     edit(kept, media_ids=(first, second))
     edit(kept, media_ids=(second,))
     gone = world.schedule(world.page(), world.in_minutes(11), media_ids=(first,))
-    schedule.cancel(house, world.caller(), api.PostId(id=gone.id))
+    cancellation.cancel(house, world.caller(), api.PostId(id=gone.id))
     said = world.words()
     assert len(said) == 5
     for order in permutations(said):

@@ -11,7 +11,7 @@ from sqlalchemy import event
 from chassis.db.database import Database
 from contracts import publishing as api
 from publishing.context import House
-from publishing.posts import schedule
+from publishing.posts import validation
 from publishing.sending import due_posts
 from publishing.store.page_queues import MOST_COUNTED, PageQueues
 
@@ -119,7 +119,7 @@ def test_a_dry_run_waits_for_no_lock(world: Any, house: House, is_scheduled: boo
         page_id=page.id, message="hello", scheduled_at=world.in_minutes(11) if is_scheduled else None
     )
     with locked(world.database, page.brand_id):
-        assert schedule.validate(house, world.caller(), request).valid
+        assert validation.validate(house, world.caller(), request).valid
 
 
 def blocks_read(world: Any, lanes: int) -> int:

@@ -11,7 +11,7 @@ from contracts import publishing as api
 from contracts.errors import ApiError
 from publishing.context import House
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
-from publishing.posts import publish_now, schedule
+from publishing.posts import publish_now, validation
 from publishing.sending import due_posts, reconciliation
 
 
@@ -182,9 +182,9 @@ def test_a_platform_without_a_connector_is_refused_at_once_and_takes_a_schedule(
     error = send(world, page)
     assert (error.code, error.extras) == ("UNSUPPORTED_PLATFORM", {"platform": "TW"})
     assert world.ask("SELECT * FROM posts") == []
-    now = schedule.validate(world.house, world.caller(), api.ValidatePost(page_id=page.id, message="hello"))
+    now = validation.validate(world.house, world.caller(), api.ValidatePost(page_id=page.id, message="hello"))
     assert [finding.code for finding in now.errors] == ["UNSUPPORTED_PLATFORM"]
     at = datetime.now(UTC) + timedelta(hours=1)
     later = api.ValidatePost(page_id=page.id, message="hello", scheduled_at=at)
-    found = schedule.validate(world.house, world.caller(), later)
+    found = validation.validate(world.house, world.caller(), later)
     assert (found.valid, [finding.code for finding in found.warnings]) == (True, ["UNSUPPORTED_PLATFORM"])

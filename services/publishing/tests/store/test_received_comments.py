@@ -15,7 +15,7 @@ import pytest
 
 from contracts import publishing as api
 from contracts.errors import ApiError
-from publishing.comments import hooks, polls, replies
+from publishing.comments import comment_list, hooks, polls, replies
 from publishing.comments.received import take_in
 from publishing.context import House
 from publishing.platforms.base import PlatformRefusal, Refusal, RemoteComment
@@ -44,7 +44,7 @@ def texts(world: Any) -> list[str]:
 
 def get(world: Any, post: api.PublishResult, **fields: Any) -> api.CommentList:
     caller = msgspec.structs.replace(world.caller(), sandbox=fields.pop("sandbox", False))
-    return replies.show_list(world.house, caller, api.ListComments(post_id=post.post_id, **fields))
+    return comment_list.show_list(world.house, caller, api.ListComments(post_id=post.post_id, **fields))
 
 
 def finish(world: Any) -> None:

@@ -10,9 +10,9 @@ from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import operator
 from contracts.errors import ApiError
-from publishing.comments import replies
+from publishing.comments import comment_list
 from publishing.credentials import Credentials
-from publishing.pages import health, page_list, renewal, unlinking
+from publishing.pages import health, linked_pages, renewal, unlinking
 from publishing.pages.renewal import Grant
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.platforms.oauth.base import Found, Login, Tokens
@@ -86,7 +86,7 @@ class Renewals:
                 "remote_account_id": new_id("remote"), "name": "P", "username": None, "followers": 0, "picture": None,
                 "access_token": house.vault.seal(grant.credentials), "grant_id": grant_id, "renew_at": grant.renew_at,
             }  # fmt: skip
-            return page_list.store_link(connection, values).view()
+            return linked_pages.store_link(connection, values).view()
 
     def row(self, page: api.Page) -> PageRow:
         with self.world.database.reading() as connection:
@@ -224,7 +224,7 @@ def test_who_was_overtaken_by_a_new_link_changes_nothing(world: Any, renewals: R
             owner_account_id="usr_a", brand_id="brd_a", brand_name="B", platform="FB",
             remote_account_id=page.account_id, access_token="new", name="P",
         )  # fmt: skip
-        page_list.link(world.house, operator(), request)
+        linked_pages.link(world.house, operator(), request)
 
     login.during = relink
     renewals.tick()
@@ -312,7 +312,7 @@ class TestATokenThatIsOverSooner:
         platform.list_comments = over
         for sandbox in (True, False):
             with pytest.raises(ApiError, match="over"):
-                replies.show_list(world.house, replace(world.caller(), sandbox=sandbox), asked)
+                comment_list.show_list(world.house, replace(world.caller(), sandbox=sandbox), asked)
             assert renewals.tick() == (0 if sandbox else 1)
 
     def test_a_check_renews_it_on_the_spot(
@@ -397,7 +397,7 @@ class TestGivingBack:
             owner_account_id="usr_a", brand_id="brd_a", brand_name="B", platform="FB",
             remote_account_id=page.account_id, access_token="new", name="P",
         )  # fmt: skip
-        page_list.link(world.house, operator(), request)
+        linked_pages.link(world.house, operator(), request)
         renewals.rest_is_over()
         assert renewals.tick() == 0
         assert login.revoked == []

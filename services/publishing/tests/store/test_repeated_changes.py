@@ -9,8 +9,8 @@ from contracts import publishing as api
 from contracts.caller import operator
 from contracts.errors import ApiError
 from publishing.context import House
-from publishing.pages import page_list, unlinking
-from publishing.posts import edits, schedule
+from publishing.pages import linked_pages, page_list, unlinking
+from publishing.posts import cancellation, checks, edits, retry
 
 
 def refused(call: Any, *args: Any) -> str:
@@ -33,45 +33,45 @@ def fail(world: Any, post_id: str) -> None:
 def test_a_post_is_cancelled_again_by_the_operation_that_did(world: Any, house: House) -> None:
     asked = api.PostId(id=world.schedule(world.page(), world.in_minutes(11)).id)
     caller = world.caller()
-    first = schedule.cancel(house, caller, asked)
-    assert schedule.cancel(house, caller, asked) == first
-    assert refused(schedule.cancel, house, world.caller(), asked) == "NOT_FOUND"
-    assert refused(schedule.cancel, house, replace(caller, operation_id=None), asked) == "NOT_FOUND"
-    assert refused(schedule.cancel, house, replace(caller, account_id="usr_b"), asked) == "NOT_FOUND"
+    first = cancellation.cancel(house, caller, asked)
+    assert cancellation.cancel(house, caller, asked) == first
+    assert refused(cancellation.cancel, house, world.caller(), asked) == "NOT_FOUND"
+    assert refused(cancellation.cancel, house, replace(caller, operation_id=None), asked) == "NOT_FOUND"
+    assert refused(cancellation.cancel, house, replace(caller, account_id="usr_b"), asked) == "NOT_FOUND"
 
 
 def test_a_cancellation_without_an_operation_is_not_taken_for_another(world: Any, house: House) -> None:
     asked = api.PostId(id=world.schedule(world.page(), world.in_minutes(11)).id)
     caller = replace(world.caller(), operation_id=None)
-    schedule.cancel(house, caller, asked)
-    assert refused(schedule.cancel, house, caller, asked) == "NOT_FOUND"
+    cancellation.cancel(house, caller, asked)
+    assert refused(cancellation.cancel, house, caller, asked) == "NOT_FOUND"
 
 
 def test_a_retry_is_answered_again_and_tries_no_second_time(
     world: Any, house: House, failed: api.PostId
 ) -> None:
     caller = world.caller()
-    first = schedule.retry(house, caller, failed)
-    assert schedule.retry(house, caller, failed) == first
-    assert refused(schedule.retry, house, world.caller(), failed) == "POST_IN_PROGRESS"
+    first = retry.retry(house, caller, failed)
+    assert retry.retry(house, caller, failed) == first
+    assert refused(retry.retry, house, world.caller(), failed) == "POST_IN_PROGRESS"
     fail(world, failed.id)
-    assert schedule.retry(house, caller, failed).status == "failed"
-    assert schedule.retry(house, world.caller(), failed).status == "queued"
+    assert retry.retry(house, caller, failed).status == "failed"
+    assert retry.retry(house, world.caller(), failed).status == "queued"
 
 
 def test_a_retry_whose_twin_was_first_is_answered(
     world: Any, house: House, failed: api.PostId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caller = world.caller()
-    check = schedule.check_page
+    check = checks.check_page
 
     def twin_first(*args: Any) -> None:
-        monkeypatch.setattr(schedule, "check_page", check)
-        schedule.retry(house, caller, failed)
+        monkeypatch.setattr(retry, "check_page", check)
+        retry.retry(house, caller, failed)
         fail(world, failed.id)
 
-    monkeypatch.setattr(schedule, "check_page", twin_first)
-    assert schedule.retry(house, caller, failed).status == "failed"
+    monkeypatch.setattr(retry, "check_page", twin_first)
+    assert retry.retry(house, caller, failed).status == "failed"
 
 
 def test_an_edit_is_answered_again_when_its_rules_would_refuse_it_by_now(
@@ -112,12 +112,12 @@ def test_a_post_that_was_brought_due_and_is_out_is_answered_again(
 ) -> None:
     asked = api.PostId(id=world.schedule(world.page(), world.in_minutes(60)).id)
     caller = replace(operator(), operation_id="op_1")
-    schedule.bring_due(house, caller, asked)
+    retry.bring_due(house, caller, asked)
     world.send()
     assert len(platform.posts) == 1
-    assert schedule.bring_due(house, caller, asked).status == "published"
+    assert retry.bring_due(house, caller, asked).status == "published"
     other = replace(operator(), operation_id="op_2")
-    assert refused(schedule.bring_due, house, other, asked) == "NOT_FOUND"
+    assert refused(retry.bring_due, house, other, asked) == "NOT_FOUND"
 
 
 def test_a_page_is_unlinked_again_by_the_operation_that_did(world: Any, house: House) -> None:
@@ -138,6 +138,6 @@ def test_a_page_that_was_linked_again_meanwhile_stays_so(world: Any, house: Hous
         owner_account_id=caller.account_id, brand_id=page.brand_id, brand_name=page.brand_name,
         platform=page.platform, remote_account_id=page.account_id, access_token="new", name=page.name,
     )  # fmt: skip
-    page_list.link(house, operator(), link)
+    linked_pages.link(house, operator(), link)
     assert unlinking.unlink(house, caller, asked) == first
     assert page_list.show(house, world.caller(), api.GetPage(id=page.id)).id == page.id

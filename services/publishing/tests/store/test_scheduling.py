@@ -12,8 +12,17 @@ from contracts import publishing as api
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 from publishing.context import House
-from publishing.pages import page_list
-from publishing.posts import edits, guardrail_checks, post_lists, schedule
+from publishing.pages import linked_pages, page_list
+from publishing.posts import (
+    cancellation,
+    edits,
+    guardrail_checks,
+    post_lists,
+    reading,
+    retry,
+    schedule,
+    validation,
+)
 from publishing.records import remote_page
 
 
@@ -28,7 +37,7 @@ def test_a_scheduled_post_reads_back_as_it_was_made(world: Any, house: House) ->
     made = world.schedule(
         page, at, media_urls=("https://example.com/a.mp4",), first_comment="first", facebook_settings={"x": 1}
     )
-    shown = schedule.show(house, world.caller(), api.PostId(id=made.id))
+    shown = reading.show(house, world.caller(), api.PostId(id=made.id))
     assert shown == made
     assert (shown.status, shown.scheduled_at, shown.next_attempt_at) == ("queued", at, at)
     assert shown.media == (api.MediaItem(src="https://example.com/a.mp4", type="video"),)
@@ -104,7 +113,7 @@ def test_the_ends_of_the_calendar_are_out_of_range(world: Any, house: House, at:
     page = world.page()
     assert refused(world.schedule, page, at).code == "SCHEDULE_OUT_OF_RANGE"
     request = api.ValidatePost(page_id=page.id, scheduled_at=at, message="hi")
-    [finding] = schedule.validate(house, world.caller(), request).errors
+    [finding] = validation.validate(house, world.caller(), request).errors
     assert finding.code == "SCHEDULE_OUT_OF_RANGE"
 
 
@@ -215,10 +224,10 @@ def test_pages_and_posts_of_others_are_not_there(world: Any, house: House) -> No
     request = api.SchedulePost(page_id=page.id, scheduled_at=world.in_minutes(30), message="hi")
     error = refused(schedule.schedule, house, stranger, request)
     assert (error.code, error.extras) == ("NOT_FOUND", {"field": "page_id"})
-    assert refused(schedule.show, house, stranger, api.PostId(id=post.id)).code == "NOT_FOUND"
-    assert refused(schedule.show, house, stranger, api.PostId(id="pst_\0")).code == "NOT_FOUND"
+    assert refused(reading.show, house, stranger, api.PostId(id=post.id)).code == "NOT_FOUND"
+    assert refused(reading.show, house, stranger, api.PostId(id="pst_\0")).code == "NOT_FOUND"
     narrow = Caller(account_id="usr_a", user_id="usr_a", brand_ids=("brd_other",))
-    assert refused(schedule.cancel, house, narrow, api.PostId(id=post.id)).code == "BRAND_NOT_AUTHORIZED"
+    assert refused(cancellation.cancel, house, narrow, api.PostId(id=post.id)).code == "BRAND_NOT_AUTHORIZED"
 
 
 def test_an_edit_asks_the_rules_again_for_what_it_changes(world: Any, house: House) -> None:
@@ -242,9 +251,9 @@ def test_what_was_staged_for_other_content_is_forgotten_with_it(world: Any, hous
     post = world.schedule(world.page(), world.in_minutes(20))
     world.run("""UPDATE posts SET checkpoint = '{"video_id": "1"}'""")
     edits.edit(house, world.caller(), api.EditPost(id=post.id, scheduled_at=world.in_minutes(30)))
-    assert schedule.get_post(house, world.caller(), post.id).checkpoint == {"video_id": "1"}
+    assert reading.get_post(house, world.caller(), post.id).checkpoint == {"video_id": "1"}
     edits.edit(house, world.caller(), api.EditPost(id=post.id, message="new"))
-    assert schedule.get_post(house, world.caller(), post.id).checkpoint is None
+    assert reading.get_post(house, world.caller(), post.id).checkpoint is None
 
 
 def test_edits_of_different_fields_at_once_lose_nothing(world: Any, house: House) -> None:
@@ -256,22 +265,22 @@ def test_edits_of_different_fields_at_once_lose_nothing(world: Any, house: House
     ] * 5
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda edit: edits.edit(house, world.caller(), edit), edits))
-    edited = schedule.show(house, world.caller(), api.PostId(id=post.id))
+    edited = reading.show(house, world.caller(), api.PostId(id=post.id))
     assert (edited.message, edited.first_comment, edited.facebook_settings) == ("new", "comment", {"a": 1})
 
 
 def test_a_cancelled_post_is_gone_for_every_change(world: Any, house: House) -> None:
     post = world.schedule(world.page(), world.in_minutes(11))
-    assert schedule.cancel(house, world.caller(), api.PostId(id=post.id)) == api.Cancelled(
+    assert cancellation.cancel(house, world.caller(), api.PostId(id=post.id)) == api.Cancelled(
         success=True, id=post.id
     )
     for call in (
-        lambda: schedule.cancel(house, world.caller(), api.PostId(id=post.id)),
+        lambda: cancellation.cancel(house, world.caller(), api.PostId(id=post.id)),
         lambda: edits.edit(house, world.caller(), api.EditPost(id=post.id, message="new")),
-        lambda: schedule.retry(house, world.caller(), api.PostId(id=post.id)),
+        lambda: retry.retry(house, world.caller(), api.PostId(id=post.id)),
     ):
         assert refused(call).code == "NOT_FOUND"
-    assert schedule.show(house, world.caller(), api.PostId(id=post.id)).status == "cancelled"
+    assert reading.show(house, world.caller(), api.PostId(id=post.id)).status == "cancelled"
 
 
 @pytest.mark.parametrize(
@@ -289,7 +298,7 @@ def test_an_edit_of_a_post_no_longer_queued_is_told_so_whatever_else_is_wrong(
     assert refused(edits.edit, house, world.caller(), late).code == code
     lost = api.EditPost(id=post.id, media_ids=("med_none",))
     assert refused(edits.edit, house, world.caller(), lost).code == code
-    page_list.expire(house, operator(), api.GetPage(id=page.id))
+    linked_pages.expire(house, operator(), api.GetPage(id=page.id))
     assert refused(edits.edit, house, world.caller(), api.EditPost(id=post.id, message="new")).code == code
 
 
@@ -297,16 +306,16 @@ def test_the_operator_sees_anybody_s_post_and_changes_none_as_its_owner_does(
     world: Any, house: House
 ) -> None:
     post = world.schedule(world.page(), world.in_minutes(11))
-    assert schedule.show(house, operator(), api.PostId(id=post.id)) == post
-    for change in (schedule.cancel, schedule.retry):
+    assert reading.show(house, operator(), api.PostId(id=post.id)) == post
+    for change in (cancellation.cancel, retry.retry):
         assert refused(change, house, operator(), api.PostId(id=post.id)).code == "NOT_FOUND"
     stranger = Caller(account_id="usr_b", user_id="usr_b", scopes=("*",))
-    assert refused(schedule.show, house, stranger, api.PostId(id=post.id)).code == "NOT_FOUND"
+    assert refused(reading.show, house, stranger, api.PostId(id=post.id)).code == "NOT_FOUND"
 
 
 def test_a_queued_post_cannot_be_retried(world: Any, house: House) -> None:
     post = world.schedule(world.page(), world.in_minutes(11))
-    assert refused(schedule.retry, house, world.caller(), api.PostId(id=post.id)).code == "POST_IN_PROGRESS"
+    assert refused(retry.retry, house, world.caller(), api.PostId(id=post.id)).code == "POST_IN_PROGRESS"
 
 
 def test_validate_tells_everything_at_once_and_stores_nothing(world: Any, house: House) -> None:
@@ -314,7 +323,7 @@ def test_validate_tells_everything_at_once_and_stores_nothing(world: Any, house:
     request = api.ValidatePost(
         page_id=page.id, message="a" * 2_300, tiktok_settings={}, scheduled_at=world.in_minutes(1)
     )
-    found = schedule.validate(house, world.caller(), request)
+    found = validation.validate(house, world.caller(), request)
     assert not found.valid
     assert {finding.code for finding in found.errors} == {
         "SCHEDULE_OUT_OF_RANGE",
@@ -323,10 +332,10 @@ def test_validate_tells_everything_at_once_and_stores_nothing(world: Any, house:
     }
     assert {finding.field for finding in found.errors} >= {"scheduled_at", "tiktok_settings", "message"}
     good = api.ValidatePost(page_id=page.id, media_urls=("https://example.com/a.jpg",))
-    assert schedule.validate(house, world.caller(), good) == api.Validation(valid=True)
+    assert validation.validate(house, world.caller(), good) == api.Validation(valid=True)
     assert world.ask("SELECT * FROM posts") == []
     unknown = api.ValidatePost(page_id="pag_unknown", message="hi")
-    assert refused(schedule.validate, house, world.caller(), unknown).code == "NOT_FOUND"
+    assert refused(validation.validate, house, world.caller(), unknown).code == "NOT_FOUND"
 
 
 def test_scheduled_posts_are_listed_soonest_first_page_by_page(world: Any, house: House) -> None:
@@ -345,7 +354,7 @@ def test_scheduled_posts_are_listed_soonest_first_page_by_page(world: Any, house
     assert [post.id for post in found] == [post.id for post in [*reversed(made), elsewhere]]
     narrow = Caller(account_id="usr_a", user_id="usr_a", brand_ids=("brd_b",))
     assert post_lists.scheduled(house, narrow, api.ListScheduledPosts()).scheduled_posts == (elsewhere,)
-    schedule.cancel(house, world.caller(), api.PostId(id=made[0].id))
+    cancellation.cancel(house, world.caller(), api.PostId(id=made[0].id))
     statuses = {"queued": 5, "cancelled": 1, "queued,cancelled": 6, "all": 6, "failed": 0}
     for status, count in statuses.items():
         answer = post_lists.scheduled(house, world.caller(), api.ListScheduledPosts(status=status))
@@ -398,7 +407,7 @@ def test_linking_a_page_again_repairs_it(world: Any, house: House) -> None:
         access_token="new token",
         name="New name",
     )
-    again = page_list.link(house, operator(), request)
+    again = linked_pages.link(house, operator(), request)
     assert (again.id, again.name, again.expired, again.created_at) == (
         page.id,
         "New name",
@@ -406,4 +415,4 @@ def test_linking_a_page_again_repairs_it(world: Any, house: House) -> None:
         page.created_at,
     )
     assert "new token" not in world.ask("SELECT access_token FROM pages")[0].access_token
-    assert refused(page_list.link, house, world.caller(), request).code == "MISSING_SCOPE"
+    assert refused(linked_pages.link, house, world.caller(), request).code == "MISSING_SCOPE"

@@ -9,8 +9,8 @@ from contracts.caller import operator
 from contracts.errors import ApiError
 from publishing.comments import replies
 from publishing.context import House
-from publishing.pages import page_list, unlinking
-from publishing.posts import publish_now, schedule
+from publishing.pages import linked_pages, unlinking
+from publishing.posts import publish_now, retry, schedule
 from publishing.sending import first_comments
 from publishing.store.received import Received
 
@@ -36,7 +36,7 @@ def link_anew(page: api.Page, house: House, token: str) -> None:
         owner_account_id="usr_a", brand_id=page.brand_id, brand_name=page.brand_name, platform=page.platform,
         remote_account_id=page.account_id, access_token=token, name=page.name,
     )  # fmt: skip
-    page_list.link(house, operator(), request)
+    linked_pages.link(house, operator(), request)
 
 
 def tokens_used(platform: Any, method: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -107,7 +107,7 @@ def test_no_failed_post_of_a_page_that_was_unlinked_is_queued_again(
     post = world.schedule(page, world.in_minutes(20))
     world.run("UPDATE posts SET state = 'failed', out_at = NULL")
     with before_it_stores(lambda: unlink(world, page)):
-        error = refusal(schedule.retry, house, world.caller(), api.PostId(id=post.id))
+        error = refusal(retry.retry, house, world.caller(), api.PostId(id=post.id))
     assert error.code == "NOT_FOUND"
     assert world.state(post.id).state == "failed"
 

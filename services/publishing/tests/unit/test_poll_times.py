@@ -10,13 +10,14 @@ from msgspec.structs import replace
 
 from publishing.platforms.base import CommentPage, RemoteComment
 from publishing.platforms.registry import PLUGINS
+from publishing.records import Poll
 from publishing.rules.poll_times import (
     FULL_SECONDS,
     OVERLAP,
     POLLED,
     PUSHED,
-    Poll,
     advance,
+    back_to,
     begin,
     parse_stages,
     wait_before_poll,
@@ -83,12 +84,12 @@ def at(seconds_ago: float) -> datetime:
 
 def test_the_first_reading_goes_to_the_end_and_the_next_goes_back_to_where_that_began() -> None:
     poll = begin(POLL)
-    assert poll.back_to is None
+    assert back_to(poll) is None
     poll, is_done = advance(poll, page(5, 6, cursor="two"), has_news=True)
     assert (is_done, poll.cursor, poll.since, poll.newest) == (False, "two", None, at(5))
     poll, is_done = advance(begin(poll), page(7, 8), has_news=True)
     assert (is_done, poll.cursor, poll.since, poll.newest) == (True, None, at(5), None)
-    assert begin(replace(poll, full_seconds=60.0)).back_to == at(5) - OVERLAP
+    assert back_to(begin(replace(poll, full_seconds=60.0))) == at(5) - OVERLAP
 
 
 def test_a_page_without_anything_new_ends_the_reading() -> None:
@@ -105,7 +106,7 @@ def test_old_comments_that_were_not_known_and_known_ones_that_are_new_keep_the_r
 
 def test_once_a_day_the_list_is_read_from_end_to_end() -> None:
     poll = begin(replace(POLL, since=at(100), full_seconds=FULL_SECONDS))
-    assert poll.back_to is None
+    assert back_to(poll) is None
     assert not advance(poll, page(101, 102, cursor="more"), has_news=False)[1]
 
 

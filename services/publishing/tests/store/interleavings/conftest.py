@@ -16,13 +16,13 @@ from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 from publishing.config import Settings
 from publishing.context import House
-from publishing.pages import page_list
+from publishing.pages import linked_pages
 from publishing.platforms import permission
 from publishing.platforms.base import OutcomeUnknown
 from publishing.platforms.registry import Registry, default_settings
 from publishing.posts import publish_now
 from publishing.posts.answers import Answer
-from publishing.sending import due_posts, reconciliation
+from publishing.sending import claim_recovery, due_posts, reconciliation
 from publishing.store.operations import Left
 from testkit.interleaving import Ended, Interleaver, Process, Try
 
@@ -167,7 +167,7 @@ class Stage:
             access_token="token",
             name="Page",
         )
-        return page_list.link(self.world.house, operator(), request)
+        return linked_pages.link(self.world.house, operator(), request)
 
     def make_due(
         self, page: api.Page, message: str, number: int | None = None, **fields: Any
@@ -191,7 +191,7 @@ class Stage:
     def recover(self, process: Process) -> None:
         """One tick of each loop that takes up what another process left, looks included."""
         house = self.house(process)
-        due_posts.recover_claims(house)
+        claim_recovery.recover_claims(house)
         for look in reconciliation._claim(house, 8):
             look()
 
@@ -205,9 +205,9 @@ class Stage:
         """The processes of the run are gone: whatever they had claimed lapses."""
         self.world.lapse()
         self.reaper.lease.renew()
-        due_posts.recover_claims(self.reaper)
+        claim_recovery.recover_claims(self.reaper)
         while self.world.ask("SELECT FROM workers WHERE reaped_at IS NOT NULL LIMIT 1"):
-            due_posts.recover_claims(self.reaper)
+            claim_recovery.recover_claims(self.reaper)
 
     def posted(self, page: api.Page) -> list[str]:
         """The texts that the platform holds of a page, in their order."""

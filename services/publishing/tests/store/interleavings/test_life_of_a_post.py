@@ -7,8 +7,8 @@ from typing import Any
 from contracts import publishing as api
 from contracts.errors import ApiError
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
-from publishing.posts import edits, schedule
-from publishing.sending import due_posts
+from publishing.posts import cancellation, edits, retry
+from publishing.sending import claim_recovery
 from testkit.interleaving import Ended, Try, explore
 
 OLD, NEW = "old text", "new text"
@@ -30,15 +30,15 @@ def test_a_due_post_goes_out_once_and_as_its_client_was_told(stage: Any, seeds: 
         worker, caller = stage.house(first), stage.world.caller()
         change = draw.choice(
             (
-                partial(schedule.cancel, stage.house(client), caller, api.PostId(id=post.id)),
+                partial(cancellation.cancel, stage.house(client), caller, api.PostId(id=post.id)),
                 partial(edits.edit, stage.house(client), caller, api.EditPost(id=post.id, message=NEW)),
-                partial(schedule.retry, stage.house(client), caller, api.PostId(id=post.id)),
+                partial(retry.retry, stage.house(client), caller, api.PostId(id=post.id)),
             )
         )
         run = stage.interleaver.run(
             seed,
             Try("first", first, partial(stage.send_due, first, worker)),
-            Try("first looks for lost claims", first, partial(due_posts.recover_lost_claims, worker)),
+            Try("first looks for lost claims", first, partial(claim_recovery.recover_lost_claims, worker)),
             Try("second", second, partial(stage.send_due, second)),
             Try("third", third, partial(stage.recover, third)),
             Try("client", client, change),

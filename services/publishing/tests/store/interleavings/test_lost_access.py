@@ -15,8 +15,8 @@ from contracts.errors import ApiError
 from contracts.events import AccessRevoked, Event
 from publishing.pages import unlinking
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
-from publishing.posts import access_loss, held_posts, schedule
-from publishing.sending import due_posts
+from publishing.posts import access_loss, held_posts, retry, schedule
+from publishing.sending import claim_recovery
 from testkit.interleaving import Process, Try, explore
 
 
@@ -96,7 +96,7 @@ def test_a_due_post_goes_out_once_or_is_held_and_begins_no_attempt_afterwards(
         stage.interleaver.run(
             seed,
             Try("first", first, partial(stage.send_due, first, worker)),
-            Try("first looks for lost claims", first, partial(due_posts.recover_lost_claims, worker)),
+            Try("first looks for lost claims", first, partial(claim_recovery.recover_lost_claims, worker)),
             Try("second", second, partial(stage.send_due, second)),
             Try("third", third, partial(stage.recover, third)),
             Try("removal", remover, removal),
@@ -130,11 +130,11 @@ def test_a_post_that_is_queued_beside_the_removal_is_held(stage: Any, seeds: ran
         request = api.SchedulePost(page_id=page.id, scheduled_at=stage.world.in_minutes(60), message="new")
         removal = Removal(stage, remover, page, token)
         new, again = (replace(guest, operation_id=new_id("op")) for _ in range(2))
-        retry = partial(schedule.retry, stage.house(other), again, api.PostId(id=failed.id))
+        late_retry = partial(retry.retry, stage.house(other), again, api.PostId(id=failed.id))
         run = stage.interleaver.run(
             seed,
             Try("schedule", client, partial(schedule.schedule, stage.house(client), new, request)),
-            Try("retry", other, retry),
+            Try("retry", other, late_retry),
             Try("removal", remover, removal),
             most_cuts=1,
         )

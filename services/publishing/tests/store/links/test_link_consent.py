@@ -15,7 +15,7 @@ from contracts import publishing as api
 from contracts.caller import operator
 from contracts.errors import ApiError
 from contracts.events import Event
-from publishing.pages import link_sessions, page_list
+from publishing.pages import link_sessions, linked_pages
 
 VICTIM, ATTACKER = "b" * 64, "a" * 64
 
@@ -32,7 +32,7 @@ def state_for(link: Any, browser: str) -> str:
     return dict(parse_qsl(urlsplit(link.page(browser).authorize_url).query))["state"]
 
 
-def linked_pages(world: Any) -> int:
+def count_pages(world: Any) -> int:
     return world.ask("SELECT count(*) AS n FROM pages")[0].n
 
 
@@ -51,7 +51,7 @@ def test_an_attackers_address_links_nothing_without_the_victims_press_and_names_
     page = link.page(VICTIM)
     assert (page.status, [one.account_id for one in page.accounts]) == ("confirm", ["a1", "a2"])
     assert (page.account_name, page.brand_name) == ("Eve (eve@example.com)", "Brand")
-    assert linked_pages(world) == 0
+    assert count_pages(world) == 0
 
 
 def test_the_api_answers_with_a_page_of_ours_that_anybody_may_look_at(world: Any, link: Any) -> None:
@@ -188,7 +188,7 @@ def test_only_the_browser_that_came_back_decides(world: Any, link: Any, browser:
     link.back()
     assert refusal_of(link.decide, browser, is_given=is_given) == OTHER
     assert link.page().status == "confirm"
-    assert linked_pages(world) == 0
+    assert count_pages(world) == 0
 
 
 @pytest.mark.parametrize("browser", [ATTACKER, "", "x", "<b>"])
@@ -205,7 +205,7 @@ def test_a_decision_before_anybody_came_back_is_refused(world: Any, link: Any, i
 
 def test_consent_lets_the_app_choose(world: Any, link: Any) -> None:
     assert link.agree().status == "choose"
-    assert linked_pages(world) == 0
+    assert count_pages(world) == 0
     [page] = link.choose("a1")
     assert page.account_id == "a1"
     [row] = world.ask("SELECT unconfirmed FROM links")
@@ -216,7 +216,7 @@ def test_pressing_twice_agrees_once(world: Any, link: Any) -> None:
     link.agree()
     link.choose("a1")
     assert link.decide().status == "choose"
-    assert linked_pages(world) == 1
+    assert count_pages(world) == 1
 
 
 def test_twenty_presses_at_once_repair_a_page_once(world: Any, link: Any) -> None:
@@ -228,7 +228,7 @@ def test_twenty_presses_at_once_repair_a_page_once(world: Any, link: Any) -> Non
         statuses = {view.status for view in pool.map(lambda _: again.decide(), range(20))}
     assert statuses == {"choose"}
     assert [one.page_id for one in again.show().accounts] == [page.id, None]
-    assert linked_pages(world) == 1
+    assert count_pages(world) == 1
 
 
 def test_cancelling_forgets_the_tokens_and_is_told_to_the_app(world: Any, link: Any) -> None:
@@ -245,7 +245,7 @@ def test_a_press_after_cancelling_changes_nothing(world: Any, link: Any) -> None
     link.back()
     link.decide(is_given=False)
     assert link.decide().status == "refused"
-    assert linked_pages(world) == 0
+    assert count_pages(world) == 0
 
 
 def test_cancelling_after_the_press_takes_nothing_back(link: Any) -> None:
@@ -307,7 +307,7 @@ def test_pages_of_an_account_that_the_operator_turned_off_are_not_repaired_by_an
     [page] = link.choose("a1")
     again = link.another()
     again.back("new")
-    page_list.expire(world.house, operator(), api.GetPage(id=page.id))
+    linked_pages.expire(world.house, operator(), api.GetPage(id=page.id))
     assert refusal_of(again.decide) == GONE
     [row] = world.ask("SELECT expired FROM pages")
     assert row.expired

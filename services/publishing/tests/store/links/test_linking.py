@@ -11,7 +11,7 @@ import pytest
 from contracts import publishing as api
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
-from publishing.pages import link_sessions, page_list
+from publishing.pages import link_sessions, linked_pages
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.platforms.oauth.base import Tokens
 from publishing.records import PageRow
@@ -125,7 +125,7 @@ def test_a_login_without_anything_to_link_fails(link: Any, login: Any) -> None:
 def test_relinking_repairs_an_expired_page_at_once_and_keeps_its_id(world: Any, link: Any) -> None:
     link.agree()
     [page] = link.choose("a1")
-    page_list.expire(world.house, operator(), api.GetPage(id=page.id))
+    linked_pages.expire(world.house, operator(), api.GetPage(id=page.id))
     again = link.another()
     again.back("new")
     assert row(world, page.id).expired is True
@@ -150,7 +150,7 @@ def test_an_account_that_the_operator_turned_off_is_not_turned_on_by_a_link_begu
 
     def turn_off(*_: str) -> Tokens:
         for one in (page, other):
-            page_list.expire(world.house, operator(), api.GetPage(id=one.id))
+            linked_pages.expire(world.house, operator(), api.GetPage(id=one.id))
         return Tokens("access", "refresh", 7_200)
 
     monkeypatch.setattr(link.login, "exchange", turn_off)

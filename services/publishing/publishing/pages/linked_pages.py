@@ -1,0 +1,77 @@
+"""Linked pages as they are stored; the operator's own link and expire."""
+
+from typing import Any
+
+from chassis.ids import new_id
+from chassis.runtime.loops import wake
+from contracts import publishing as api
+from contracts.caller import Caller
+from contracts.errors import NOT_FOUND, ApiError, invalid
+from publishing.context import House
+from publishing.pages.expiry import Expired
+from publishing.pages.expiry import expire as expire_page
+from publishing.platforms.registry import PUSHED
+from publishing.records import PageRow
+from publishing.rules import content
+from publishing.rules.filters import platform_code
+from publishing.store import Connection
+from publishing.store.links import Links
+from publishing.store.pages import Pages
+from publishing.store.polls import Polls
+
+
+def link(house: House, caller: Caller, request: api.LinkPage) -> api.Page:
+    """Operator: connects a platform account to a brand; again: the same page, with the new token, working again."""
+    caller.check_operator()
+    platform = platform_code(request.platform)
+    if not request.access_token or not request.remote_account_id:
+        raise invalid("access_token", "a page needs its account's id and token")
+    for name in ("name", "username", "picture", "access_token", "remote_account_id", "brand_name"):
+        content.check_text(getattr(request, name), name)
+    values = {
+        "id": new_id("pag"),
+        "account_id": request.owner_account_id,
+        "brand_id": request.brand_id,
+        "brand_name": request.brand_name,
+        "platform": platform,
+        "remote_account_id": request.remote_account_id,
+        "access_token": house.vault.encrypt(request.access_token),
+        "name": request.name,
+        "username": request.username,
+        "followers": request.followers,
+        "picture": request.picture,
+        "grant_id": None,
+        "renew_at": None,
+    }
+    with house.database.transaction() as connection:
+        page = store_link(connection, values)
+    wake_linked()
+    return page.view()
+
+
+def store_link(connection: Connection, values: dict[str, Any]) -> PageRow:
+    """Adds the page, or gives the one that is there for the same account in the same brand what is new."""
+    page = Pages(connection).link(values, is_pushed=values["platform"] in PUSHED.values())
+    Polls(connection).wake_page(page.id)
+    return page
+
+
+def wake_linked() -> None:
+    """What has work with new pages."""
+    wake("subscribe_pages")
+    wake("renew_credentials")
+
+
+def expire(house: House, caller: Caller, request: api.GetPage) -> api.Page:
+    """Operator: as if the platform had ended the connection. Nor does a link of its account begun before repair it."""
+    caller.check_operator()
+    with house.database.transaction() as connection:
+        found = Pages(connection).get(request.id)
+        if found is not None:  # before the page is locked, as a link does
+            Links(connection).end_of_account(found.account_id)
+        page = Pages(connection).lock(request.id)
+        if page is None or page.unlinked_at is not None:
+            raise ApiError(NOT_FOUND)
+        message = "The operator marked the connection as expired."
+        expired = expire_page(connection, Expired(page, "OPERATOR", message, house.reconnect_url(page.id)))
+    return (expired or page).view()

@@ -1,0 +1,71 @@
+"""Checks that the use cases of posts share. Each raises the error that the client gets."""
+
+from datetime import UTC, datetime, timedelta
+from typing import NoReturn
+
+from contracts import publishing as api
+from contracts.errors import (
+    INVALID_DATE,
+    NOT_FOUND,
+    POST_IN_PROGRESS,
+    SCHEDULE_OUT_OF_RANGE,
+    UNSUPPORTED_PLATFORM,
+    ApiError,
+)
+from publishing.context import House
+from publishing.platforms.base import NotConnected
+from publishing.posts import guardrail_checks
+from publishing.records import PageRow
+from publishing.rules import content
+from publishing.store.posts import Posts
+
+#: Spec "Schedule body", scheduled_at.
+SOONEST, LATEST = timedelta(minutes=10), timedelta(days=75)
+
+
+def check_content(house: House, request: api.PostContent, platform: str, find: content.Find) -> None:
+    """Raises the first finding of the content rules; `find` tells of the files behind media_ids."""
+    settings = house.settings
+    content.check(request, platform, settings.outbound_host_map, settings.own_media, find)
+
+
+def check_page(house: House, page: PageRow) -> None:
+    """Raises PAGE_EXPIRED."""
+    if page.expired:
+        raise house.expired(page.id)
+
+
+def check_connected(house: House, page: PageRow) -> None:
+    """Raises UNSUPPORTED_PLATFORM. A schedule is not refused for it: the connector may be there by then."""
+    try:
+        house.registry.connector(page.platform)
+    except NotConnected as error:
+        raise ApiError(UNSUPPORTED_PLATFORM, str(error), platform=page.platform) from error
+
+
+def check_time(scheduled_at: datetime, now: datetime) -> None:
+    """Raises SCHEDULE_OUT_OF_RANGE."""
+    earliest, latest = now + SOONEST, now + LATEST
+    if not earliest <= scheduled_at <= latest:
+        raise ApiError(
+            SCHEDULE_OUT_OF_RANGE,
+            earliest=guardrail_checks.stamp(earliest),
+            latest=guardrail_checks.stamp(latest),
+        )
+
+
+def instant(value: datetime) -> datetime:
+    """UTC in whole milliseconds. Raises INVALID_DATE for a time without a zone or beyond the calendar."""
+    if value.tzinfo is None:
+        raise ApiError(INVALID_DATE, field="scheduled_at")
+    try:
+        value = value.astimezone(UTC)
+    except OverflowError:
+        raise ApiError(INVALID_DATE, field="scheduled_at") from None
+    return value.replace(microsecond=value.microsecond // 1000 * 1000)
+
+
+def unchangeable(store: Posts, post_id: str) -> NoReturn:
+    """Refuses the change of a post that is not in the state for it. Raises POST_IN_PROGRESS, NOT_FOUND."""
+    post = store.get(post_id)
+    raise ApiError(POST_IN_PROGRESS if post is not None and post.status == "queued" else NOT_FOUND)

@@ -1,0 +1,25 @@
+"""Values of list filters. Pure."""
+
+from contracts.errors import invalid
+from contracts.platforms import parse_platform
+
+STATUSES = ("queued", "held", "published", "failed", "cancelled")
+
+
+def platform_code(value: str | None) -> str | None:
+    """The code of a filter value, which may be a full name in any case. Raises VALIDATION_ERROR."""
+    if value is None:
+        return None
+    code = parse_platform(value)
+    if code is None:
+        raise invalid("platform", "must be one of FB, IG, LN, TT, TW, YT")
+    return code
+
+
+def _statuses(value: str) -> tuple[str, ...]:
+    if value == "all":
+        return STATUSES
+    asked = tuple(part.strip() for part in value.split(","))
+    if not set(asked) <= set(STATUSES):
+        raise invalid("status", f"must be all, or of {', '.join(STATUSES)}, comma-separated")
+    return asked
