@@ -19,7 +19,7 @@ from publishing.store.page_queues import PageQueues
 from publishing.store.polls import Polls
 
 _LIMIT = 25
-LANES = 48
+QUEUES = 48
 #: The small set has enough due pages for twice this number of claims.
 _CLAIMS = 11
 Op = Operation[Publishing]
@@ -60,8 +60,8 @@ def writes() -> list[Op]:
 
 def loops() -> list[Op]:
     return [
-        Op(f"due claim, {LANES} pages", _claim, after=lambda world, n: world.end_sending(), rounds=_CLAIMS),
-        Op("recover lapsed claims, none", lambda world, n: claim_recovery.recover_claims(world.house)),
+        Op(f"due claim, {QUEUES} pages", _claim, after=lambda world, n: world.end_sending(), rounds=_CLAIMS),
+        Op("recover lapsed claims, none", lambda world, n: claim_recovery.recover_claims(world.app)),
         Op("claim polls, 16 due", _claim_polls, before=_wake_polls),
         Op("count of the posts that are due (metric)", _backlog, rounds=11),
     ]
@@ -78,25 +78,25 @@ def _busy(world: Publishing, number: int) -> int:
 
 def _pages(**filters: Any) -> Run:
     request = api.ListPages(limit=_LIMIT, **filters)
-    return lambda world, n: page_list.show_list(world.house, world.caller(Pages.QUIET), request)
+    return lambda world, n: page_list.show_list(world.app, world.caller(Pages.QUIET), request)
 
 
 def _next_pages(world: Publishing, number: int) -> object:
-    first = page_list.show_list(world.house, world.caller(Pages.QUIET), api.ListPages(limit=_LIMIT))
+    first = page_list.show_list(world.app, world.caller(Pages.QUIET), api.ListPages(limit=_LIMIT))
     request = api.ListPages(limit=_LIMIT, cursor=first.next_cursor)
-    return page_list.show_list(world.house, world.caller(Pages.QUIET), request)
+    return page_list.show_list(world.app, world.caller(Pages.QUIET), request)
 
 
 def _count_pages(world: Publishing, number: int) -> object:
     request = api.CountPages(brand_ids=(world.pages.brand_id(Pages.QUIET),))
-    return page_list.count(world.house, world.caller(Pages.QUIET), request)
+    return page_list.count(world.app, world.caller(Pages.QUIET), request)
 
 
 def _scheduled(*, of_page: bool = False, **filters: Any) -> Run:
     def run(world: Publishing, number: int) -> object:
         page_id = world.pages.id(world.pages.first_due) if of_page else None
         request = api.ListScheduledPosts(limit=_LIMIT, page_id=page_id, **filters)
-        return post_lists.scheduled(world.house, world.caller(Pages.QUIET), request)
+        return post_lists.scheduled(world.app, world.caller(Pages.QUIET), request)
 
     return run
 
@@ -110,7 +110,7 @@ def _published(
             caller = replace(caller, brand_ids=(world.pages.brand_id(Pages.QUIET),))
         page_id = None if page is None else world.pages.id(page)
         request = api.ListPublishedPosts(limit=_LIMIT, page_id=page_id, **filters)
-        return post_lists.published(world.house, caller, request)
+        return post_lists.published(world.app, caller, request)
 
     return run
 
@@ -121,7 +121,7 @@ def _validate(page_of: Callable[[Publishing, int], int]) -> Run:
         request = api.ValidatePost(
             page_id=planned.page_id, message=planned.message, scheduled_at=planned.scheduled_at
         )
-        return validation.validate(world.house, world.caller(page_of(world, number)), request)
+        return validation.validate(world.app, world.caller(page_of(world, number)), request)
 
     return run
 
@@ -129,7 +129,7 @@ def _validate(page_of: Callable[[Publishing, int], int]) -> Run:
 def _schedule(page_of: Callable[[Publishing, int], int]) -> Run:
     def run(world: Publishing, number: int) -> object:
         page = page_of(world, number)
-        return schedule.schedule(world.house, world.caller(page), world.schedule_request(page, number))
+        return schedule.schedule(world.app, world.caller(page), world.schedule_request(page, number))
 
     return run
 
@@ -140,19 +140,19 @@ schedule_any = _schedule(_idle)
 def _publish(world: Publishing, number: int) -> object:
     page = world.pages.idle(number + 100)
     request = api.PublishPost(page_id=world.pages.id(page), message="At once")
-    return publish_now.publish(world.house, world.caller(page), request)
+    return publish_now.publish(world.app, world.caller(page), request)
 
 
 def _schedule_one(world: Publishing, number: int) -> None:
     page = world.pages.idle(number)
     planned = world.schedule_request(page, number)
     later = replace(planned, scheduled_at=planned.scheduled_at + timedelta(hours=1))
-    world.scheduled_id = schedule.schedule(world.house, world.caller(page), later).id
+    world.scheduled_id = schedule.schedule(world.app, world.caller(page), later).id
 
 
 def _cancel(world: Publishing, number: int) -> object:
     caller = world.caller(world.pages.idle(number))
-    return cancellation.cancel(world.house, caller, api.PostId(id=world.scheduled_id))
+    return cancellation.cancel(world.app, caller, api.PostId(id=world.scheduled_id))
 
 
 def _link(world: Publishing, page: int, remote_id: str) -> object:
@@ -165,7 +165,7 @@ def _link(world: Publishing, page: int, remote_id: str) -> object:
         access_token="token",  # noqa: S106
         name="Page",
     )
-    return linked_pages.link(world.house, operator(), request)
+    return linked_pages.link(world.app, operator(), request)
 
 
 def _link_new(world: Publishing, number: int) -> object:
@@ -189,7 +189,7 @@ def _unlink(page_of: Callable[[Publishing, int], int]) -> Run:
     def run(world: Publishing, number: int) -> object:
         page = page_of(world, number)
         request = api.UnlinkPage(id=world.pages.id(page), cancel_queued=True)
-        return unlinking.unlink(world.house, world.caller(page), request)
+        return unlinking.unlink(world.app, world.caller(page), request)
 
     return run
 
@@ -208,15 +208,15 @@ def _make_unknown(world: Publishing, number: int) -> None:
 
 
 def _look_up(world: Publishing, number: int) -> object:
-    found = reconciliation.look_up_posts(world.house)
+    found = reconciliation.look_up_posts(world.app)
     world.wait_side()
     assert found == 1
     return found
 
 
 def _claim(world: Publishing, number: int) -> object:
-    claimed, _ = due_posts.claim_lanes(world.house, LANES)
-    assert len(claimed) == LANES
+    claimed, _ = due_posts.claim_queues(world.app, QUEUES)
+    assert len(claimed) == QUEUES
     return claimed
 
 

@@ -14,9 +14,9 @@ from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import Caller
 from publishing.config import Settings
-from publishing.context import House
 from publishing.platforms.base import CommentPage, Connector, Counts, Profile, Published
 from publishing.sending import due_posts
+from publishing.sending.context import SendingContext
 
 #: Longest round of sending; posts that are out by then count.
 _PATIENCE_SECONDS = 60.0
@@ -76,17 +76,17 @@ class Publishing(Opened):
         self.platform = InstantPlatform()
         #: The post that the last preparation scheduled.
         self.scheduled_id = ""
-        self.house = self._make_house()
+        self.app = self._make_app()
         self.seeded_at = datetime.now(UTC)
         #: Beginning of the times for which operations schedule, far from all seeded posts.
         self.first_slot = datetime.now(UTC).replace(microsecond=0) + timedelta(days=40)
 
-    def _make_house(self) -> House:
+    def _make_app(self) -> SendingContext:
         registry: Any = _OnePlatform(self.platform)
-        return House(self.database, Settings.from_env(), None, registry)
+        return SendingContext(self.database, Settings.from_env(), None, registry)
 
     def seed(self) -> None:
-        token = self.house.vault.encrypt("token")
+        token = self.app.vault.encrypt("token")
         with copying(self.url, TABLES) as copier:
             fill(copier, self.sizes, self.seeded_at, token)
 
@@ -102,7 +102,7 @@ class Publishing(Opened):
 
     def wait_side(self) -> None:
         """Waits until no reconciliation runs."""
-        assert self.house.side.wait_free(self.house.side.size, 30)
+        assert self.app.side.wait_free(self.app.side.size, 30)
 
     def end_sending(self) -> None:
         """Marks all claimed posts as published."""
@@ -121,24 +121,24 @@ class Publishing(Opened):
 
     def send(self, count: int) -> float:
         """Runs the due worker until `count` posts are published. Returns posts per second."""
-        house = self._make_house()
+        app = self._make_app()
         until, give_up_at = self.platform.count + count, time.monotonic() + _PATIENCE_SECONDS
-        house.lease.keep()
+        app.lease.keep()
         began = time.perf_counter()
         try:
             while self.platform.count < until and time.monotonic() < give_up_at:
-                if not due_posts.publish_due_posts(house):
+                if not due_posts.publish_due_posts(app):
                     time.sleep(0.005)
             sent, seconds = count - max(until - self.platform.count, 0), time.perf_counter() - began
-            house.lanes.wait_free(
-                house.lanes.size, _PATIENCE_SECONDS
+            app.page_queues.wait_free(
+                app.page_queues.size, _PATIENCE_SECONDS
             )  # claimed posts are sent and not released
         finally:
-            house.finish()
-            house.lanes.close()
+            app.finish()
+            app.page_queues.close()
         return sent / seconds
 
     def row_versions(self) -> int:
-        """Without the connection on which the operations' house renews its lease."""
-        self.house.lease.end()
+        """Without the connection on which the operations' app renews its lease."""
+        self.app.lease.end()
         return super().row_versions()

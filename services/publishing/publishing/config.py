@@ -1,4 +1,4 @@
-"""The service's settings: the only reader of its environment, the platforms' variables included."""
+"""The service's settings; the only reader of its environment, including the platforms' variables."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,10 +12,10 @@ from publishing.platforms.registry import PLUGINS, settings_from_env
 from publishing.rules import return_urls
 from publishing.rules.poll_times import POLLED, PUSHED, Stages, parse_stages
 
-#: Longest PLATFORM_TIMEOUT_SECONDS: a call that outlasts the lease of its comment or reply could be made a second time.
+#: The largest PLATFORM_TIMEOUT_SECONDS: a call that outlasts the lease of its comment or reply could be made twice.
 MAX_PLATFORM_TIMEOUT_SECONDS = 30.0
-#: How long a call to a platform may take that carries no file: 5 s to connect to one address, 5 s for TLS, and the
-#: platform's silence. Leases have room for further addresses and the database besides.
+#: How long a call to a platform without a file may take: 5 s to connect to one address, 5 s for TLS, and the platform's
+#: silence. Leases add time for further addresses and the database.
 LONGEST_CALL_SECONDS = 10.0 + MAX_PLATFORM_TIMEOUT_SECONDS
 
 
@@ -23,47 +23,47 @@ class Settings(Record):
     """Times in seconds, sizes in bytes. README.md has the table of variables."""
 
     credential_keys: tuple[str, ...]
-    #: By code, each platform's own: its folder reads them.
+    #: Each platform's own settings by its code; its folder reads them.
     platforms: Mapping[str, Any]
-    #: Hosts this deployment routes itself, past the address check (local-stack.md).
+    #: Hosts that bypass the address check, with their addresses (local-stack.md).
     outbound_host_map: Mapping[str, str]
-    #: Where a client reconnects an expired page; `{page_id}` is filled in.
+    #: The address for reconnecting an expired page, with `{page_id}`.
     reconnect_url: str
     #: A post found due later than this is not sent (decisions).
     publish_window_seconds: float
     #: First look at an unknown outcome (local-stack.md: 5 in the local stack), and when "not there" is believed.
     reconcile_first_seconds: float
     reconcile_settle_seconds: float
-    #: A claim lapses this long after its process stopped renewing it. Our choice.
+    #: A claim lapses this long after its process stopped renewing its lease.
     lease_seconds: float
-    #: The same for the renewal of a page's tokens; nobody waits for it, and it outlasts an outage of the database.
+    #: The lease for renewing a page's tokens: long enough for an outage of the database, as no client waits.
     renewal_lease_seconds: float
-    #: Pages sent to at once, and posts claimed for one of them at a time. Our choice.
-    lanes: int
-    posts_per_lane: int
-    #: Calls to platforms with a client waiting, at once; well below MAX_WORKERS. Our choice.
+    #: Pages sent to at once, and posts claimed for one page at a time.
+    page_queues: int
+    posts_per_queue: int
+    #: Concurrent calls to platforms whose clients wait; well below MAX_WORKERS, so that other calls find a worker.
     live_calls: int
-    #: Largest file a media URL may lead to, how long its beginning may take, and how long its server may keep us
-    #: waiting in all while a platform takes it. Our choice.
+    #: The largest file behind a media URL, how long its beginning may take, and how long its server may keep us waiting
+    #: in all while a platform takes the file.
     max_media_bytes: int
     media_timeout_seconds: float
     media_transfer_seconds: float
-    #: What the public URLs of our own uploads begin with (`content.own_file`).
+    #: The bases of our uploads' public URLs (`content.own_file`).
     own_media: tuple[str, ...]
-    #: How often a post's comments are asked for, by its age, for each platform; and where that tells us by itself.
+    #: How often a post's comments are polled by its age, for each platform; and where it sends webhooks.
     polls: Mapping[str, Stages] = field(default_factory=dict)
     polls_pushed: Stages = parse_stages(PUSHED)
-    #: Posts that each process asks for in a second, and calls for comments at once. Our choice.
+    #: Posts that each process polls in a second, and concurrent calls about comments.
     polls_per_second: float = 50.0
     poll_calls: int = 16
-    #: Where browsers come back to from a login: the gateway's public address.
+    #: The gateway's public address, to which browsers return from a login.
     public_url: str = "http://127.0.0.1:8080"
-    #: Where people may be brought back to after a linking (`return_urls.parse`).
+    #: The addresses to which people may be sent back after linking (`return_urls.parse`).
     return_urls: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def hears_hooks(self) -> bool:
-        """Whether platforms can tell us of comments by themselves."""
+        """Whether webhooks of platforms are configured."""
         return any(
             plugin.hooks.is_set_up(self.platforms[code]) for code, plugin in PLUGINS.items() if plugin.hooks
         )
@@ -90,8 +90,8 @@ class Settings(Record):
             reconcile_settle_seconds=config.number("RECONCILE_SETTLE_SECONDS", 90),
             lease_seconds=config.number("LEASE_SECONDS", 20),
             renewal_lease_seconds=config.number("RENEWAL_LEASE_SECONDS", 120),
-            lanes=config.integer("PUBLISH_LANES", 48),
-            posts_per_lane=config.integer("PUBLISH_POSTS_PER_LANE", 10),
+            page_queues=config.integer("PUBLISH_LANES", 48),
+            posts_per_queue=config.integer("PUBLISH_POSTS_PER_LANE", 10),
             live_calls=config.integer("PUBLISH_LIVE_CALLS", 40),
             max_media_bytes=config.integer("MAX_MEDIA_BYTES", 1024 * 2**20),
             media_timeout_seconds=config.number("MEDIA_TIMEOUT_SECONDS", 20),
@@ -117,4 +117,6 @@ def _stages(name: str, default: str) -> Stages:
     try:
         return parse_stages(config.text(name, default))
     except ValueError as error:
-        raise config.ConfigError(f"{name} must be age=wait in seconds, comma-separated: {error}") from error
+        raise config.ConfigError(
+            f"{name} must be age=interval in seconds, comma-separated: {error}"
+        ) from error

@@ -1,4 +1,4 @@
-"""Page credentials at rest, Fernet with several keys for rotation; and signatures for what leaves and comes back."""
+"""Encrypts page credentials at rest (Fernet, several keys for rotation), and signs what browsers carry."""
 
 import base64
 import hashlib
@@ -15,14 +15,14 @@ from contracts.record import Record
 
 
 class Credentials(Record, omit_defaults=True):
-    """What a page is reached with; times by the one clock. Never logged.
+    """The credentials of a page; times by the database's clock. Never logged.
 
-    At rest it is JSON; a row from before there was more than a token holds the bare token.
+    At rest it is JSON; rows from before there was more than a token hold the bare token.
     """
 
     access_token: str
     refresh_token: str | None = None
-    #: Of the access token; None: no end, or none known.
+    #: Of the access token; None: no end, or an unknown one.
     expires_at: datetime | None = None
     #: Granted; None: not known.
     scopes: tuple[str, ...] | None = None
@@ -37,8 +37,10 @@ class UnreadableCredential(Exception):
 
 
 class Vault:
-    """Encrypts with the first key, reads with any: a new key is put in front, old ones go when `rotating` has
-    put everything under it."""
+    """Encrypts with the first key and decrypts with any.
+
+    A new key is put in front; old keys may be removed once `key_rotation` has encrypted everything with it.
+    """
 
     def __init__(self, keys: Sequence[str]) -> None:
         """Raises ConfigError when there is no key or one is not a Fernet key (32 bytes, URL-safe base64)."""
@@ -62,7 +64,7 @@ class Vault:
             raise UnreadableCredential("no configured key reads this credential") from None
 
     def seal(self, value: Record) -> str:
-        """A record, encrypted."""
+        """Encrypts a record."""
         return self.encrypt(msgspec.json.encode(value).decode())
 
     def unseal(self, stored: str, kind: type[Any]) -> Any:
@@ -70,7 +72,7 @@ class Vault:
         try:
             return msgspec.json.decode(self.decrypt(stored), type=kind)
         except msgspec.MsgspecError:
-            raise UnreadableCredential("what is stored is something else") from None
+            raise UnreadableCredential("the stored value has another format") from None
 
     def credentials(self, stored: str) -> Credentials:
         """Raises UnreadableCredential."""
@@ -80,11 +82,11 @@ class Vault:
         return Credentials(access_token=text)
 
     def sign(self, text: str) -> str:
-        """43 characters that fit into a URL."""
+        """Returns a signature of 43 URL-safe characters."""
         return self._signature(self._signing_keys[0], text)
 
     def is_signed(self, text: str, signature: str) -> bool:
-        """Whether any of the keys has signed it."""
+        """Whether any of the keys made the signature."""
         given = signature.encode("ascii", "replace")
         fits = [hmac.compare_digest(self._signature(key, text).encode(), given) for key in self._signing_keys]
         return any(fits)
@@ -95,7 +97,7 @@ class Vault:
         return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
     def rotate(self, stored: str) -> str | None:
-        """The same under the first key; None where it is already. Raises UnreadableCredential."""
+        """Encrypts with the first key; returns None if it was already. Raises UnreadableCredential."""
         try:
             self._newest.decrypt(stored.encode())
         except InvalidToken:

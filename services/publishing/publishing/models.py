@@ -1,4 +1,4 @@
-"""The service's tables; `migrations/` makes them, a test holds the two together. No statements here."""
+"""The service's tables. `migrations/` creates them; a test compares the two."""
 
 from sqlalchemy import (
     BigInteger,
@@ -28,7 +28,7 @@ pages = Table(
     Column("id", Text, primary_key=True),
     Column("account_id", Text, nullable=False),
     Column("brand_id", Text, nullable=False),
-    #: As it was when the page was linked: no brand is renamed.
+    #: As of the linking; brands are never renamed.
     Column("brand_name", Text, nullable=False),
     Column("platform", Text, nullable=False),
     Column("remote_account_id", Text, nullable=False),
@@ -40,21 +40,21 @@ pages = Table(
     Column("picture", Text),
     Column("expired", Boolean, nullable=False, server_default=text("false")),
     Column("created_at", _TIME, nullable=False),
-    #: Real time: the platform takes no calls before; comments are not asked for until then.
+    #: Real time: the platform takes no calls before; comments are not polled until then.
     Column("rest_until", _TIME),
-    #: Whether the platform was asked to tell us of new comments, and when it is to be asked (again); real time.
+    #: Whether the page is subscribed to webhooks about comments, and when the next try is due; real time.
     Column("subscribed", Boolean, nullable=False, server_default=text("false")),
     Column("subscribe_at", _TIME),
     Column("subscribe_tries", Integer, nullable=False, server_default=text("0")),
-    #: Its owner took it away: shown to nobody, kept for the posts that were made. Linked again it is the same page.
+    #: Unlinked pages are hidden and kept for their posts. Linked again it is the same page.
     Column("unlinked_at", _TIME),
-    #: Only the release before this one writes and reads it (`chassis.db.operations` now). To be dropped in the next.
+    #: Used by the previous release only (now `chassis.db.operations`). To be dropped in the next.
     Column("unlink_operation_id", Text),
-    #: What the platform knows the permission by: pages with the same one were given by the same person.
+    #: The platform's id of the permission: pages with the same one were granted by the same person.
     Column("grant_id", Text),
-    #: When the credentials are to be renewed (unlinked: revoked); the one clock. Null: never.
+    #: When the credentials are renewed (of an unlinked page: revoked), by `clock_now()`. Null: never.
     Column("renew_at", _TIME),
-    #: Real time: somebody is at it, or it failed and rests.
+    #: Real time: until then the renewal is claimed, or waits after a failure.
     Column("renew_lease_until", _TIME),
     Column("renew_fence", BigInteger, nullable=False, server_default=text("0")),
     Column("renew_tries", Integer, nullable=False, server_default=text("0")),
@@ -82,7 +82,7 @@ pages = Table(
     Index("pages_to_subscribe", "subscribe_at", postgresql_where=text("subscribe_at IS NOT NULL")),
 )
 
-#: Linkings on their way.
+#: Link sessions.
 links = Table(
     "links",
     metadata,
@@ -91,28 +91,28 @@ links = Table(
     Column("brand_id", Text, nullable=False),
     Column("brand_name", Text, nullable=False),
     Column("platform", Text, nullable=False),
-    #: Of PKCE; encrypted.
+    #: The PKCE verifier, encrypted.
     Column("verifier", Text, nullable=False),
-    #: pending, exchanging (somebody came back: nobody else may), found (the person has agreed), refused (by the
+    #: pending, exchanging (a browser came back and no other may), found (the person has agreed), refused (by the
     #: person), failed.
     Column("state", Text, nullable=False),
-    #: SHA-256 of the secret in the cookie of the browser that came back: only that browser may agree.
+    #: SHA-256 of the secret in the cookie of the browser that came back; only that browser may agree.
     Column("browser", Text),
-    #: What is in `found` once the person agrees; encrypted. The state is still `exchanging`, which the release
-    #: before knows as "not there yet".
+    #: The later content of `found`, until the person agrees; encrypted. The state is still `exchanging`, which the
+    #: previous release shows as pending.
     Column("unconfirmed", Text),
-    #: Of the account, as it was when the session began.
+    #: The account's name when the session began.
     Column("account_name", Text),
-    #: The app's address for the person in the browser; with the outcome it is the last page's.
+    #: The app's address to which the person returns with the result.
     Column("return_url", Text),
-    #: When the account was told that another browser came back (page.connect.refused).
+    #: When the event page.connect.refused was staged, because another browser came back.
     Column("refused_at", _TIME),
-    #: The accounts found, with their credentials (`linking.Finds`); encrypted.
+    #: The accounts found, with their credentials (`link_sessions.Finds`); encrypted.
     Column("found", Text),
     Column("error_code", Text),
     Column("error_message", Text),
     Column("created_at", _TIME, nullable=False),
-    #: Afterwards nobody comes back, or chooses any more; then the row is removed.
+    #: Afterwards the session is over and the row is removed.
     Column("expires_at", _TIME, nullable=False),
     Index("links_expire", "expires_at"),
 )
@@ -131,28 +131,28 @@ posts = Table(
     Column("message", Text),
     Column("media_ids", ARRAY(Text), nullable=False),
     Column("media_urls", ARRAY(Text), nullable=False),
-    #: What media said of each of media_ids when they were attached (`records.Attached`); null without any.
+    #: Media's description of each of media_ids when they were attached (`records.Attached`); null without any.
     Column("media_files", JSONB(none_as_null=True)),
-    #: Goes up with every word to media about this post (event post.media).
+    #: Goes up with every event post.media about this post.
     Column("media_revision", BigInteger, nullable=False, server_default=text("0")),
-    #: photo or video for each URL, once it was fetched to be published.
+    #: photo or video for each URL, once it was fetched for publishing.
     Column("media_types", ARRAY(Text)),
     Column("first_comment", Text),
     #: `facebook_settings` … by name, as the client sent them.
     Column("settings", JSONB(none_as_null=True)),
     Column("created_at", _TIME, nullable=False),
-    #: As asked for; an immediate post's creation.
+    #: The requested time; of an immediate post its creation.
     Column("scheduled_at", _TIME, nullable=False),
-    #: queued, held (its maker lost access), sending (claimed), unknown (sent, outcome to be looked up), published,
-    #: failed, cancelled.
+    #: queued, held (its maker lost access), sending (claimed), unknown (the outcome is looked up), published, failed,
+    #: cancelled.
     Column("state", Text, nullable=False),
-    #: queued, held: when the next attempt is due. sending, unknown: when it was claimed. published: when it went out.
-    #: What the guardrails count; null when there is nothing to count.
+    #: queued, held: when the next attempt is due. sending, unknown: when it was claimed. published: when it was
+    #: published. The guardrails count this time; null when there is nothing to count.
     Column("out_at", _TIME),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
-    #: Attempts made before the last manual retry, which begins a fresh budget.
+    #: Attempts before the last manual retry, which allows as many again.
     Column("attempts_before", Integer, nullable=False, server_default=text("0")),
-    #: Goes up with every claim: what an earlier holder still wants to write is void.
+    #: Goes up with every claim: later writes of an earlier holder are void.
     Column("fence", BigInteger, nullable=False, server_default=text("0")),
     #: Real time. unknown: the next look-up. Infinity while a worker process has claimed the post: the claim lasts as
     #: long as its worker's lease (`chassis.db.leases`). Another time with `sending`: a claim of the release before.
@@ -161,7 +161,7 @@ posts = Table(
     Column("worker_id", Text),
     #: Real time.
     Column("unknown_since", _TIME),
-    #: What the connector has staged on the platform so far.
+    #: What the connector has staged on the platform so far (containers, uploads).
     Column("checkpoint", JSONB(none_as_null=True)),
     Column("remote_id", Text),
     Column("permalink", Text),
@@ -178,22 +178,23 @@ posts = Table(
     Column("comment_began_at", _TIME),
     Column("comment_attempts", Integer, nullable=False, server_default=text("0")),
     Column("comment_fence", BigInteger, nullable=False, server_default=text("0")),
-    #: W3C's, of the call that made it, then of its last attempt; null where nothing was traced.
+    #: W3C traceparent of the call that made the post, then of its last attempt; null if not traced.
     Column("traceparent", Text),
-    #: Real time: until then the client of a publish at once waits for its outcome. Null: nobody waits, an event tells
-    #: of it. Whoever answers without the outcome, and whoever records it, decide by this column which of them tells.
+    #: Real time: until then the client of a publish at once waits for its outcome. Null: no client waits, an event
+    #: reports it. The answer without the outcome and the write of the outcome decide by this column which of them
+    #: reports it.
     Column("awaited_until", _TIME),
     #: Only the release before this one writes and reads it (`chassis.db.operations` now). To be dropped in the next.
     Column("last_operation_id", Text),
-    #: The user and the token that queued it: made, changed, retried or released it last. Null: not noted.
+    #: The user and the token that made, changed, retried or released it last. Null: unknown.
     Column("maker_user_id", Text),
     Column("maker_token_id", Text),
-    #: The one clock. Since when its maker has no access: no attempt begins any more, and instead of being claimed the
-    #: post is held. Null once somebody else has queued it.
+    #: By `clock_now()`. Since when its maker has no access: no attempt begins any more, and a claim holds the post
+    #: instead. Null once somebody with access has queued it.
     Column("held_at", _TIME),
     #: token_revoked or collaborator_removed
     Column("hold_reason", Text),
-    #: In the order they became due, with what a claim passes over without reading the post.
+    #: In the order of due times, with the columns by which a claim skips a post without reading it.
     Index(
         "posts_due_of_pages",
         "out_at",
@@ -203,9 +204,9 @@ posts = Table(
     Index("posts_queued_of_page", "page_id", "scheduled_at", "id", postgresql_where=text("state = 'queued'")),
     Index("posts_held", "lease_until", postgresql_where=text("state IN ('sending', 'unknown')")),
     Index("posts_sending_of_page", "page_id", postgresql_where=text("state = 'sending'")),
-    #: In the order of a list of held posts.
+    #: In the order of the list of held posts.
     Index("posts_on_hold", "page_id", "scheduled_at", "id", postgresql_where=text("state = 'held'")),
-    #: Posts that may be on the platform without our knowing their remote ids (`store/looks.py`).
+    #: Posts that may be on the platform although their remote ids are not known (`store/reconciliation.py`).
     Index("posts_open_of_page", "page_id", postgresql_where=text(_OPEN)),
     Index("posts_of_page", "page_id", "out_at", "state", postgresql_where=text("out_at IS NOT NULL")),
     Index("posts_of_brand", "brand_id", "out_at", "state", postgresql_where=text("out_at IS NOT NULL")),
@@ -217,7 +218,7 @@ posts = Table(
         "id",
         postgresql_where=text("origin = 'scheduled'"),
     ),
-    #: Of a page what has ended; what is queued and what is open have indexes of their own.
+    #: The ended posts of a page; queued and open ones have indexes of their own.
     Index(
         "posts_ended_of_page",
         "page_id",
@@ -245,7 +246,7 @@ posts = Table(
     ),
 )
 
-#: Makers who lost access lately: their posts are looked for until no call that was on its way can queue one any more.
+#: Makers who lost access lately: their posts are held until no call that was in progress can queue one any more.
 post_holds = Table(
     "post_holds",
     metadata,
@@ -255,27 +256,27 @@ post_holds = Table(
     #: token_revoked or collaborator_removed
     Column("reason", Text, nullable=False),
     Column("token_ids", ARRAY(Text), nullable=False),
-    #: Real time, both: when it came here, and when its posts are looked for next.
+    #: Real time, both: when the event arrived, and when its posts are looked for next.
     Column("created_at", _TIME, nullable=False, server_default=text("clock_timestamp()")),
     Column("wake_at", _TIME, nullable=False, server_default=text("clock_timestamp()")),
     Index("post_holds_due", "wake_at"),
 )
 
-#: One row per attempt, committed before the platform is called. No outcome: it is not known (yet).
+#: One row per attempt, committed before the platform is called. Without an outcome it is not known yet.
 attempts = Table(
     "attempts",
     metadata,
     Column("post_id", Text, ForeignKey("posts.id"), primary_key=True),
     Column("number", Integer, primary_key=True),
     Column("fence", BigInteger, nullable=False),
-    #: Real time, like ended_at: compared with what the platform holds.
+    #: Real time, like ended_at: compared with the platform's times.
     Column("began_at", _TIME, nullable=False),
     Column("ended_at", _TIME),
-    #: published, refused, not_published (looked up and not there), given_up (never established).
+    #: published, refused, not_published (looked up and not there), given_up (never known).
     Column("outcome", Text),
     Column("error_code", Text),
     Column("error_message", Text),
-    #: The database itself allows no second attempt before the first one's outcome is known.
+    #: No second attempt can be stored before the outcome of the first is known.
     Index("attempts_open", "post_id", unique=True, postgresql_where=text("outcome IS NULL")),
 )
 
@@ -287,20 +288,20 @@ comments = Table(
     Column("post_id", Text, ForeignKey("posts.id"), nullable=False),
     Column("remote_id", Text, nullable=False),
     Column("created_at", _TIME, nullable=False),
-    #: known (an id and no more: nobody was told), waiting (a hook said of it, not everything), told (comment.received
-    #: was staged), own (the page's own: nobody is told). Only known and waiting change, in the event's transaction.
+    #: known (has an id, no event yet), waiting (a webhook lacked details), told (comment.received was staged), own (the
+    #: page's own: no event). Only known and waiting change, in the event's transaction.
     Column("state", Text, nullable=False, server_default=text("'known'")),
-    #: waiting: what the hook said (`store.received.Said`), and in real time when it is to be looked at (again).
+    #: waiting: the comment as the webhook described it, and in real time when its details are asked for next.
     Column("said", JSONB(none_as_null=True)),
     Column("wake_at", _TIME),
     Column("looks", Integer, nullable=False, server_default=text("0")),
-    #: waiting: W3C's, of the call that told of it.
+    #: waiting: W3C traceparent of the webhook.
     Column("traceparent", Text),
     UniqueConstraint("post_id", "remote_id"),
     Index("comments_waiting", "wake_at", postgresql_where=text("state = 'waiting'")),
 )
 
-#: Published posts whose comments are asked for, until they are too old for it.
+#: Published posts whose comments are polled, until they are too old.
 comment_polls = Table(
     "comment_polls",
     metadata,
@@ -311,29 +312,29 @@ comment_polls = Table(
     Column("fence", BigInteger, nullable=False, server_default=text("0")),
     #: The platform's time of the newest comment when the list was last read through.
     Column("since", _TIME),
-    #: In the middle of reading the list: where it goes on, the newest comment so far, and whether it is read from end
-    #: to end or back to `since`.
+    #: While the list is being read: the position, the newest comment so far, and whether the whole list is read or only
+    #: back to `since`.
     Column("cursor", Text),
     Column("newest", _TIME),
     Column("is_full", Boolean, nullable=False, server_default=text("true")),
-    #: Real time: when it was last read from end to end.
+    #: Real time: when the whole list was last read.
     Column("full_at", _TIME),
     Index("comment_polls_due", "wake_at"),
     Index("comment_polls_of_page", "page_id"),
 )
 
-#: Posts that are out and whose platform names them only later.
+#: Published posts whose platform gives the final id later.
 names_awaited = Table(
     "names_awaited",
     metadata,
     Column("post_id", Text, ForeignKey("posts.id"), primary_key=True),
-    #: Real time, both: since when, and when the next look is due or the claim on it lapses.
+    #: Real time, both: since when, and when the next look-up is due or its claim lapses.
     Column("since", _TIME, nullable=False),
     Column("wake_at", _TIME, nullable=False),
     Index("names_awaited_due", "wake_at"),
 )
 
-#: Replies of ours, written before the platform is called.
+#: Our replies, stored before the platform is called.
 replies = Table(
     "replies",
     metadata,
@@ -351,12 +352,12 @@ replies = Table(
     Column("unknown_since", _TIME),
     Column("remote_id", Text),
     Column("created_at", _TIME, nullable=False),
-    #: W3C's, of the request.
+    #: W3C traceparent of the request.
     Column("traceparent", Text),
     Index("replies_open", "lease_until", postgresql_where=text("state IN ('sending', 'unknown')")),
     Index("replies_of_comment", "comment_id"),
     Index("replies_of_post", "post_id"),
 )
 
-#: What each write operation has made: the id of a post or a reply, or an answer as JSON.
+#: What each write operation has made: the id of a post or reply, or an answer as JSON.
 operations = chassis_operations.operations.to_metadata(metadata)

@@ -1,4 +1,4 @@
-"""Which events a change of a post gives rise to, staged in the transaction that makes it."""
+"""Events about posts, staged in the transaction of the change they tell of."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -10,23 +10,30 @@ from publishing.store import Connection
 from publishing.store.posts import Posts
 
 
-def tell(connection: Connection, posts: Iterable[Post]) -> dict[str, int]:
-    """Stages what the end of posts that have just ended gives rise to; those that go on are passed over.
+def stage_ended(connection: Connection, posts: Iterable[Post]) -> dict[str, int]:
+    """Stages the events of those posts that have ended, and passes over the others.
 
-    A publish at once is told of in public only when its client waits no longer for the outcome (decisions). Its month
-    unit is quota's to ask about (`units`). Returns the revisions of what media is told, by post.
+    A publish at once whose client still waits for the outcome has no event for webhooks (decisions). Returns the
+    revision of each post's message to media, by post id.
     """
     ended = [post for post in posts if post.state not in PENDING]
-    told = [post for post in ended if post.awaited_until is None]
-    files, revisions = _files_of(connection, [post for post in ended if post.media_ids])
-    stage_all(connection, [*files, *(event for post in told for event in _events_of(post))])
+    public = [post for post in ended if post.awaited_until is None]
+    media, revisions = _media_events(connection, [post for post in ended if post.media_ids])
+    stage_all(connection, [*media, *(event for post in public for event in _end_events(post))])
     return revisions
 
 
-def tell_held(connection: Connection, posts: Iterable[Post]) -> None:
-    """Stages an event for each brand and maker whose posts are held from now on."""
+def stage_held(connection: Connection, posts: Iterable[Post]) -> None:
+    """Stages one posts.held for each brand, reason and maker of these posts, which are held from now on."""
     ordered = sorted(posts, key=_held_with)
     stage_all(connection, [_held_event(list(group)) for _, group in groupby(ordered, _held_with)])
+
+
+def stage_media(connection: Connection, post: Post) -> int:
+    """Tells media which files a stored, changed or cancelled post uses from now on; returns the message's revision."""
+    events, revisions = _media_events(connection, [post])
+    stage_all(connection, events)
+    return revisions[post.id]
 
 
 def _held_with(post: Post) -> tuple[str, ...]:
@@ -46,26 +53,21 @@ def _held_event(posts: list[Post]) -> Staging:
     return Staging("posts.held", held, first.account_id, first.brand_id)
 
 
-def tell_media(connection: Connection, post: Post) -> int:
-    """Stages what a post that was stored, changed or cancelled holds of media's files from now on: its revision."""
-    words, revisions = _files_of(connection, [post])
-    stage_all(connection, words)
-    return revisions[post.id]
+def _media_events(connection: Connection, posts: list[Post]) -> tuple[list[Staging], dict[str, int]]:
+    """Returns a post.media event for each post, and its revision by post id.
 
-
-def _files_of(connection: Connection, posts: list[Post]) -> tuple[list[Staging], dict[str, int]]:
-    """A word about each post's files, and its revision by post; the rows are locked by this transaction, so that the
-    numbers keep its order."""
+    This transaction has locked the rows, so that the revisions keep the order of its commits.
+    """
     if not posts:
         return [], {}
     revisions = Posts(connection).next_media_revisions([post.id for post in posts])
-    words = [
+    events = [
         Staging(
             "post.media",
             PostMedia(
                 post_id=post.id,
                 media_ids=tuple(post.media_ids),
-                state=_hold_of(post),
+                state=_media_state(post),
                 revision=revisions[post.id],
             ),
             post.account_id,
@@ -74,16 +76,16 @@ def _files_of(connection: Connection, posts: list[Post]) -> tuple[list[Staging],
         )
         for post in posts
     ]
-    return words, revisions
+    return events, revisions
 
 
-def _hold_of(post: Post) -> str:
+def _media_state(post: Post) -> str:
     if post.state == "published":
         return "published"
     return "pending" if post.state in UNENDED and post.media_ids else "released"
 
 
-def _events_of(post: Post) -> Iterator[Staging]:
+def _end_events(post: Post) -> Iterator[Staging]:
     owner, brand, view = post.account_id, post.brand_id, post.scheduled_view()
     to = owner, brand, post.traceparent or ""
     if post.state == "published":

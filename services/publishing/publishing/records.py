@@ -1,4 +1,4 @@
-"""What the store returns where a contract record says too little: rows as the use cases need them, and their views."""
+"""Rows as the store returns them, and their views for clients."""
 
 import posixpath
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ from contracts.media import Media
 from contracts.record import Record
 from publishing.platforms.base import MediaSource
 
-#: States of a post that a client sees as `queued` (decisions "Pending scheduled post").
+#: States of a post that clients see as `queued` (decisions "Pending scheduled post").
 PENDING = ("queued", "sending", "unknown")
-#: States of a post that has not ended: it keeps its files.
+#: States of a post that has not ended and so keeps its files.
 UNENDED = (*PENDING, "held")
-#: States in which a post counts as gone out: it has, or it may have.
+#: States in which a post is or may be published.
 OUT = ("sending", "unknown", "published")
 
 _ENDINGS = {
@@ -30,7 +30,7 @@ _ENDINGS = {
 
 
 class Attached(Record):
-    """What media said of a file when it was attached: enough to show and to judge it without asking again."""
+    """A file as media described it when it was attached: enough to show and check it without asking again."""
 
     media_id: str
     #: Public.
@@ -49,7 +49,7 @@ class Attached(Record):
 
     @property
     def source(self) -> MediaSource:
-        """As the platforms' limits judge it; its bytes are fetched when it is sent."""
+        """The file as the platforms' limits are checked; its bytes are fetched when it is sent."""
         return MediaSource(
             type=self.type,
             url=self.url,
@@ -63,9 +63,7 @@ class Attached(Record):
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Row(msgspec.Struct, frozen=True):
-    """A table row; times in UTC, as chassis' connections give them. A list of them is made a row at a time: a Struct
-    costs a tenth of a frozen dataclass.
-    """
+    """A table row; times in UTC. A Struct, because it costs a tenth of a frozen dataclass and lists have many rows."""
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> Self:
@@ -74,18 +72,18 @@ class Row(msgspec.Struct, frozen=True):
 
 @cache
 def column_names(kind: type[Row]) -> tuple[str, ...]:
-    """The columns of a row's table that it holds, in its order."""
+    """Returns the columns that a row holds, in its order."""
     return kind.__struct_fields__
 
 
 @cache
 def _untouched(kind: type[Row]) -> dict[str, Any]:
-    """By column, what it holds before anything has happened."""
+    """Returns the default of each column."""
     return {field.name: 0 if field.type is int else None for field in msgspec.structs.fields(kind)}
 
 
 def remote_page(platform: str, remote_account_id: str) -> str:
-    """The name by which a platform's page is locked, whichever brands it is connected in."""
+    """Returns the name of the lock of a platform's page, the same for all brands that link it."""
     return f"{platform}:{remote_account_id}"
 
 
@@ -110,7 +108,7 @@ class PageRow(Row):
 
     @property
     def remote_page(self) -> str:
-        """The platform's page behind it, which may be connected in other brands and accounts as well."""
+        """The platform's page, which other brands and accounts may link as well."""
         return remote_page(self.platform, self.remote_account_id)
 
     def view(self) -> api.Page:
@@ -176,12 +174,12 @@ class Post(Row):
 
     @classmethod
     def new(cls, values: Mapping[str, Any]) -> Self:
-        """What lies in the table once the values of a new row are stored: nothing tried yet, nothing known."""
+        """Returns the row as it is once these values are inserted: other columns have their defaults."""
         return cls(**_untouched(cls) | dict(values))
 
     @property
     def status(self) -> str:
-        """As a client sees it."""
+        """The state as clients see it."""
         return "queued" if self.state in PENDING else self.state
 
     @property
@@ -196,12 +194,12 @@ class Post(Row):
 
     @property
     def made_by(self) -> Maker:
-        """Of a post whose maker was noted."""
+        """The maker of a post; only for posts that have one."""
         return Maker(user_id=self.maker_user_id or "", token_id=self.maker_token_id)
 
     @property
     def hold(self) -> api.PostHold | None:
-        """Why it is held; None: it is not."""
+        """Why the post is held; None if it is not."""
         if self.state != "held":
             return None
         assert self.held_at is not None
@@ -214,7 +212,7 @@ class Post(Row):
 
     @property
     def media(self) -> tuple[api.MediaItem, ...]:
-        """As it is shown and sent: media_ids first, then media_urls."""
+        """The media as shown and sent: media_ids first, then media_urls."""
         types = self.media_types or [media_type_of(url) or "photo" for url in self.media_urls]
         by_url = zip(self.media_urls, types, strict=True)
         return (
@@ -224,7 +222,7 @@ class Post(Row):
 
     @property
     def owner(self) -> Caller:
-        """Who asks media for the post's files when no client does: its account, with all of its reach."""
+        """The caller for media's files when no client calls: the post's account, for all of its brands."""
         return Caller(account_id=self.account_id, user_id=self.account_id)
 
     @property
@@ -294,20 +292,20 @@ class Post(Row):
 
 
 class OpenPost(NamedTuple):
-    """A post that may be on the platform without our knowing its remote id, beside one that is looked up."""
+    """Another post that may be on the platform although its remote id is not known."""
 
     post: Post
-    #: Whether its last attempt began before the one that is looked up.
+    #: Whether its last attempt began before the looked-up one.
     is_earlier: bool
 
 
 def is_id(value: str) -> bool:
-    """Whether a value could be one of our ids at all: what cannot is not asked of the database."""
+    """Whether a value can be one of our ids; others are not looked up in the database."""
     return value.isascii() and value.replace("_", "").isalnum() and len(value) <= 64
 
 
 def media_type_of(url: str) -> str | None:
-    """photo or video by the address's ending, if it tells; when publishing, the file's bytes decide."""
+    """Returns photo or video by the URL's ending, if it has one; when publishing, the file's bytes decide."""
     ending = posixpath.splitext(urlsplit(url).path)[1].lower()
     return next((kind for kind, endings in _ENDINGS.items() if ending in endings), None)
 
@@ -322,13 +320,13 @@ class Poll(Row):
     cursor: str | None
     newest: datetime | None
     is_full: bool
-    #: The page's, like the next two.
+    #: Of the page, like the next two.
     platform: str
     subscribed: bool
     expired: bool
-    #: Of the post, by the one clock.
+    #: Of the post, by `clock_now()`.
     age_seconds: float
     #: Real time since the list was last read from end to end; None: never.
     full_seconds: float | None
-    #: How long the platform takes no calls for the page yet.
+    #: How long the platform still takes no calls for the page.
     rest_seconds: float | None

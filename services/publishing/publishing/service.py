@@ -13,7 +13,6 @@ from contracts.events import Event, UnitsUnconfirmed
 from contracts.keys import KeysRotated, RotateKeys
 from contracts.record import Nothing
 from publishing.comments import comment_list, hooks, polls, replies, subscriptions
-from publishing.context import House, house_of
 from publishing.pages import (
     health,
     key_rotation,
@@ -41,6 +40,7 @@ from publishing.posts import (
     validation,
 )
 from publishing.sending import claim_recovery, due_posts, final_ids, first_comments, reconciliation
+from publishing.sending.context import SendingContext, context_of
 
 
 class PublishingService:
@@ -50,193 +50,191 @@ class PublishingService:
     bus = BusProvider()
 
     @property
-    def house(self) -> House:
-        return house_of(self.database, self.bus)
+    def app(self) -> SendingContext:
+        return context_of(self.database, self.bus)
 
     @rpc
     def list_pages(self, caller: Caller, request: contract.ListPages) -> contract.PageList:
-        return page_list.show_list(self.house, caller, request)
+        return page_list.show_list(self.app, caller, request)
 
     @rpc
     def get_page(self, caller: Caller, request: contract.GetPage) -> contract.Page:
-        return page_list.show(self.house, caller, request)
+        return page_list.show(self.app, caller, request)
 
     @rpc
     def count_pages(self, caller: Caller, request: contract.CountPages) -> contract.PageCounts:
-        return page_list.count(self.house, caller, request)
+        return page_list.count(self.app, caller, request)
 
     @rpc
     def link_page(self, caller: Caller, request: contract.LinkPage) -> contract.Page:
-        return linked_pages.link(self.house, caller, request)
+        return linked_pages.link(self.app, caller, request)
 
     @rpc
     def expire_page(self, caller: Caller, request: contract.GetPage) -> contract.Page:
-        return linked_pages.expire(self.house, caller, request)
+        return linked_pages.expire(self.app, caller, request)
 
     @rpc
     def begin_link(self, caller: Caller, request: contract.BeginLink) -> contract.LinkBegun:
-        return link_sessions.begin(self.house, caller, request)
+        return link_sessions.begin(self.app, caller, request)
 
     @rpc
     def finish_link(self, caller: Caller, request: contract.FinishLink) -> contract.LinkSession:
-        return link_sessions.finish(self.house, request)
+        return link_sessions.finish(self.app, request)
 
     @rpc
     def view_link(self, caller: Caller, request: contract.ViewLink) -> contract.LinkPageView:
-        return link_consent.view(self.house, request)
+        return link_consent.view(self.app, request)
 
     @rpc
     def decide_link(self, caller: Caller, request: contract.DecideLink) -> contract.LinkPageView:
-        return link_consent.decide(self.house, request)
+        return link_consent.decide(self.app, request)
 
     @rpc
     def get_link(self, caller: Caller, request: contract.GetLink) -> contract.LinkSession:
-        return link_sessions.show(self.house, caller, request)
+        return link_sessions.show(self.app, caller, request)
 
     @rpc
     def choose_accounts(self, caller: Caller, request: contract.ChooseAccounts) -> contract.PagesLinked:
-        return link_sessions.choose(self.house, caller, request)
+        return link_sessions.choose(self.app, caller, request)
 
     @rpc
     def check_page(self, caller: Caller, request: contract.GetPage) -> contract.PageHealth:
-        with self.house.live_call(caller.account_id):
-            return health.check(self.house, caller, request)
+        with self.app.live_call(caller.account_id):
+            return health.check(self.app, caller, request)
 
     @rpc
     def unlink_page(self, caller: Caller, request: contract.UnlinkPage) -> contract.PageUnlinked:
-        return unlinking.unlink(self.house, caller, request)
+        return unlinking.unlink(self.app, caller, request)
 
     @rpc
     def schedule_post(self, caller: Caller, request: contract.SchedulePost) -> contract.ScheduledPost:
-        return schedule.schedule(self.house, caller, request)
+        return schedule.schedule(self.app, caller, request)
 
     @rpc
     def publish_post(self, caller: Caller, request: contract.PublishPost) -> contract.PublishResult:
-        return answers.at_platform(
-            self.house, caller, partial(publish_now.publish, self.house, caller, request)
-        )
+        return answers.at_platform(self.app, caller, partial(publish_now.publish, self.app, caller, request))
 
     @rpc
     def schedule_posts(self, caller: Caller, request: contract.SchedulePosts) -> contract.PageResults:
-        return several_pages.schedule_on_pages(self.house, caller, request)
+        return several_pages.schedule_on_pages(self.app, caller, request)
 
     @rpc
     def publish_posts(self, caller: Caller, request: contract.PublishPosts) -> contract.PageResults:
-        return several_pages.publish_on_pages(self.house, caller, request)
+        return several_pages.publish_on_pages(self.app, caller, request)
 
     @rpc
     def validate_post(self, caller: Caller, request: contract.ValidatePost) -> contract.Validation:
-        return validation.validate(self.house, caller, request)
+        return validation.validate(self.app, caller, request)
 
     @rpc
     def list_scheduled_posts(
         self, caller: Caller, request: contract.ListScheduledPosts
     ) -> contract.ScheduledPostList:
-        return post_lists.scheduled(self.house, caller, request)
+        return post_lists.scheduled(self.app, caller, request)
 
     @rpc
     def get_scheduled_post(self, caller: Caller, request: contract.PostId) -> contract.ScheduledPost:
-        return reading.show(self.house, caller, request)
+        return reading.show(self.app, caller, request)
 
     @rpc
     def edit_post(self, caller: Caller, request: contract.EditPost) -> contract.ScheduledPost:
-        return edits.edit(self.house, caller, request)
+        return edits.edit(self.app, caller, request)
 
     @rpc
     def cancel_post(self, caller: Caller, request: contract.PostId) -> contract.Cancelled:
-        return cancellation.cancel(self.house, caller, request)
+        return cancellation.cancel(self.app, caller, request)
 
     @rpc
     def retry_post(self, caller: Caller, request: contract.PostId) -> contract.ScheduledPost:
-        return retry.retry(self.house, caller, request)
+        return retry.retry(self.app, caller, request)
 
     @rpc
     def release_held_posts(self, caller: Caller, request: contract.ReleasePosts) -> contract.PostsReleased:
-        return held_posts.release(self.house, caller, request)
+        return held_posts.release(self.app, caller, request)
 
     @rpc
     def cancel_held_posts(self, caller: Caller, request: contract.HeldPosts) -> contract.HeldPostsCancelled:
-        return held_posts.cancel(self.house, caller, request)
+        return held_posts.cancel(self.app, caller, request)
 
     @rpc
     def bring_post_due(self, caller: Caller, request: contract.PostId) -> contract.ScheduledPost:
-        return retry.bring_due(self.house, caller, request)
+        return retry.bring_due(self.app, caller, request)
 
     @rpc
     def list_published_posts(
         self, caller: Caller, request: contract.ListPublishedPosts
     ) -> contract.PublishedPostList:
-        return post_lists.published(self.house, caller, request)
+        return post_lists.published(self.app, caller, request)
 
     @rpc
     def get_engagement(self, caller: Caller, request: contract.PostId) -> contract.Engagement:
-        with self.house.live_call(caller.account_id):
-            return engagement.read(self.house, caller, request)
+        with self.app.live_call(caller.account_id):
+            return engagement.read(self.app, caller, request)
 
     @rpc
     def list_comments(self, caller: Caller, request: contract.ListComments) -> contract.CommentList:
-        with self.house.live_call(caller.account_id):
-            return comment_list.show_list(self.house, caller, request)
+        with self.app.live_call(caller.account_id):
+            return comment_list.show_list(self.app, caller, request)
 
     @rpc
     def reply_to_comment(self, caller: Caller, request: contract.ReplyToComment) -> contract.Reply:
-        return answers.at_platform(self.house, caller, partial(replies.reply, self.house, caller, request))
+        return answers.at_platform(self.app, caller, partial(replies.reply, self.app, caller, request))
 
     @rpc
     def verify_hook(self, caller: Caller, request: contract.VerifyHook) -> Nothing:
-        return hooks.verify(self.house, request)
+        return hooks.verify(self.app, request)
 
     @rpc
     def receive_hook(self, caller: Caller, request: contract.ReceiveHook) -> Nothing:
-        return hooks.receive(self.house, request)
+        return hooks.receive(self.app, request)
 
     @rpc
     def rotate_keys(self, caller: Caller, request: RotateKeys) -> KeysRotated:
-        return key_rotation.rotate_keys(self.house, caller, request)
+        return key_rotation.rotate_keys(self.app, caller, request)
 
     @loop(interval_seconds=0.5)  # with 1 s a hundredth of the posts was more than a second late
     def publish_due_posts(self) -> int:
-        return due_posts.publish_due_posts(self.house)
+        return due_posts.publish_due_posts(self.app)
 
     @loop(interval_seconds=1.0)
     def recover_claims(self) -> int:
-        return claim_recovery.recover_claims(self.house)
+        return claim_recovery.recover_claims(self.app)
 
     @loop(interval_seconds=10.0)
     def recover_lost_claims(self) -> int:
-        return claim_recovery.recover_lost_claims(self.house)
+        return claim_recovery.recover_lost_claims(self.app)
 
     @loop(interval_seconds=1.0)
     def look_up_posts(self) -> int:
-        return reconciliation.look_up_posts(self.house)
+        return reconciliation.look_up_posts(self.app)
 
     @loop(interval_seconds=5.0)
     def name_posts(self) -> int:
-        return final_ids.name_posts(self.house)
+        return final_ids.name_posts(self.app)
 
     @loop(interval_seconds=1.0)
     def look_up_replies(self) -> int:
-        return replies.look_up_replies(self.house)
+        return replies.look_up_replies(self.app)
 
     @loop(interval_seconds=1.0)
     def send_first_comments(self) -> int:
-        return first_comments.send_first_comments(self.house)
+        return first_comments.send_first_comments(self.app)
 
     @loop(interval_seconds=polls.TICK_SECONDS)
     def poll_comments(self) -> int:
-        return polls.poll_comments(self.house)
+        return polls.poll_comments(self.app)
 
     @loop(interval_seconds=1.0)
     def finish_comments(self) -> int:
-        return hooks.finish_comments(self.house)
+        return hooks.finish_comments(self.app)
 
     @loop(interval_seconds=1.0)
     def subscribe_pages(self) -> int:
-        return subscriptions.subscribe_pages(self.house)
+        return subscriptions.subscribe_pages(self.app)
 
     @loop(interval_seconds=1.0)
     def renew_credentials(self) -> int:
-        return renewal.renew_credentials(self.house)
+        return renewal.renew_credentials(self.app)
 
     @on_event("units.unconfirmed")
     def on_units_unconfirmed(self, connection: Any, event: Event) -> None:
@@ -248,11 +246,11 @@ class PublishingService:
 
     @loop(interval_seconds=1.0)
     def hold_posts(self) -> int:
-        return access_loss.hold_posts(self.house)
+        return access_loss.hold_posts(self.app)
 
     @loop(interval_seconds=60.0)
     def forget_links(self) -> int:
-        return link_sessions.forget_links(self.house)
+        return link_sessions.forget_links(self.app)
 
     @loop(interval_seconds=60.0)
     def forget_operations(self) -> int:
@@ -260,4 +258,4 @@ class PublishingService:
 
     @finish
     def finish_calls(self) -> None:
-        self.house.finish()
+        self.app.finish()

@@ -1,6 +1,6 @@
-"""A bounded pool for calls to the platforms: a slow one holds up nobody but itself.
+"""A bounded pool of background calls to platforms: a slow platform delays no other call.
 
-Claims are made for free places: what waits here for one, no other process can take.
+Rows are claimed only for free places: a claimed row that waits for a place would be kept from other processes.
 """
 
 import threading
@@ -18,19 +18,19 @@ T = TypeVar("T")
 
 
 class InTurn:
-    """Names that are each worked on by one task at a time, those that have waited longest first."""
+    """Lets one task at a time work on each name, and the name that has waited longest first."""
 
     def __init__(self) -> None:
         self._busy: set[str] = set()
         self._begun_at: dict[str, float] = {}
 
     def in_turn(self, waiting: Mapping[str, T]) -> list[tuple[str, T]]:
-        """Those waiting, the one that was begun longest ago first. Forgets what waits no more."""
+        """Sorts the waiting names, the one that was begun longest ago first. Forgets names that no longer wait."""
         self._begun_at = {name: at for name, at in self._begun_at.items() if name in waiting}
         return sorted(waiting.items(), key=lambda item: self._begun_at.get(item[0], 0.0))
 
     def begin(self, name: str) -> bool:
-        """False when it is worked on already."""
+        """Returns False when a task works on the name already."""
         if name in self._busy:
             return False
         self._busy.add(name)
@@ -49,7 +49,7 @@ class Pool:
         self._executor = ThreadPoolExecutor(size, thread_name_prefix=name)
         self._changed = threading.Condition()
         self._filling = threading.Lock()
-        #: By kind of work, of every kind there has been.
+        #: Running tasks by kind of work, for every kind there has been.
         self._running: dict[str, int] = {}
 
     @property
@@ -57,15 +57,15 @@ class Pool:
         return self.size - sum(self._running.values())
 
     def start(self, task: Task, kind: str = "") -> None:
-        """Runs the task; what it raises is logged. For who knows that there is a place, as `fill` does."""
+        """Runs the task; an exception of it is logged. The caller must know that a place is free, as `fill` does."""
         with self._changed:
             self._running[kind] = self._running.get(kind, 0) + 1
         self._executor.submit(self._run, task, kind)
 
     def fill(self, kind: str, claim: Callable[[int], Sequence[Task]], most: int | None = None) -> int:
-        """Starts what `claim` gives for so many free places, at most `most` of them; how many tasks.
+        """Starts the tasks that `claim` returns for the free places, at most `most` of them; returns how many.
 
-        Those that share a pool claim in turn: what one has been promised is not promised to the next.
+        Kinds that share a pool claim one after the other, so that no place is promised twice.
         """
         with self._filling:
             places = self._free_for(kind)
@@ -76,16 +76,16 @@ class Pool:
         return len(tasks)
 
     def wait_free(self, count: int, timeout_seconds: float) -> bool:
-        """Waits until that many places are free; False when they are not in time."""
+        """Waits until `count` places are free; returns False when they are not in time."""
         with self._changed:
             return self._changed.wait_for(lambda: self.free >= count, timeout_seconds)
 
     def close(self) -> None:
-        """Waits for what runs."""
+        """Waits for the running tasks."""
         self._executor.shutdown()
 
     def _free_for(self, kind: str) -> int:
-        """All but one for each other kind that has nothing running: work without end keeps none of them out."""
+        """Returns the free places but one for each other kind that has nothing running: no kind takes all places."""
         with self._changed:
             own = self._running.setdefault(kind, 0)
             idle = sum(not running for running in self._running.values()) - (not own)

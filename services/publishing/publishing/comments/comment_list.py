@@ -1,4 +1,4 @@
-"""Comments on published posts, read live."""
+"""Lists the comments of published posts, read live from the platform."""
 
 from chassis.cursor import decode_cursor, encode_cursor
 from contracts import publishing as api
@@ -12,7 +12,7 @@ from contracts.errors import (
 )
 from contracts.platforms import PLATFORMS
 from publishing.comments.received import take_in, view
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.pages.connection import connection_to
 from publishing.platforms.base import CommentPage, CommentQuery, NotConnected, PlatformRefusal, Refusal
 from publishing.posts.checks import check_page
@@ -22,42 +22,44 @@ from publishing.rules import reach
 from publishing.store.pages import Pages
 
 
-def show_list(house: House, caller: Caller, request: api.ListComments) -> api.CommentList:
-    """A post's comments, newest first, live. Raises NOT_FOUND, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR."""
+def show_list(app: AppContext, caller: Caller, request: api.ListComments) -> api.CommentList:
+    """Lists a post's comments, newest first. Raises NOT_FOUND, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR."""
     if request.since is not None and request.since.tzinfo is None:
         raise ApiError(INVALID_DATE, field="since")
     if request.page_id is not None:
-        with house.database.reading() as connection:
+        with app.database.reading() as connection:
             reach.page(caller, Pages(connection).get(request.page_id))
-    page, post = published(house, caller, request.post_id, "post_id")
+    page, post = published(app, caller, request.post_id, "post_id")
     if request.page_id not in (None, page.id):
         raise ApiError(NOT_FOUND, field="page_id")
     _check_platform(page)
-    check_page(house, page)
-    found = _fetch(house, caller, page, post, request)
-    with house.database.transaction() as connection:
-        # What a sandbox token reads triggers no webhooks (spec "Authentication" 7): another reader will tell.
+    check_page(app, page)
+    found = _fetch(app, caller, page, post, request)
+    with app.database.transaction() as connection:
+        # A read with a sandbox token triggers no webhooks (spec "Authentication" 7): the next poll does.
         ids = take_in(connection, page, post, found.comments, tells=not caller.sandbox).ids
     comments = tuple(view(post, comment, ids) for comment in found.comments)
     cursor = encode_cursor(post.id, found.next_cursor) if found.next_cursor is not None else None
     return api.CommentList(comments=comments, next_cursor=cursor)
 
 
-def _fetch(house: House, caller: Caller, page: PageRow, post: Post, request: api.ListComments) -> CommentPage:
+def _fetch(
+    app: AppContext, caller: Caller, page: PageRow, post: Post, request: api.ListComments
+) -> CommentPage:
     cursor = None
     if request.cursor is not None:
         post_id, cursor = decode_cursor(request.cursor, 2)
         if post_id != post.id:
             raise invalid("cursor", "is not a cursor of this list")
     try:
-        connector, account = connection_to(house, page)
+        connector, account = connection_to(app, page)
         return connector.list_comments(
             account, CommentQuery(post.remote_id or "", request.since, request.limit, cursor)
         )
     except (PlatformRefusal, NotConnected) as error:
         if cursor is not None and isinstance(error, PlatformRefusal) and error.kind is Refusal.REJECTED:
-            raise invalid("cursor", "the platform does not know this place in the list (any more)") from error
-        raise unreadable(house, caller, page, error) from error
+            raise invalid("cursor", "the platform does not know this cursor (any more)") from error
+        raise unreadable(app, caller, page, error) from error
 
 
 def _check_platform(page: PageRow) -> None:

@@ -1,7 +1,7 @@
-"""Platforms' own calls about new comments: checked, taken in, and answered once they are stored.
+"""Receives the platforms' webhooks about new comments: checks them and answers once their comments are stored.
 
-What a call leaves out (Instagram does not say when) is asked for later, by a loop: the row waits. A platform that does
-not answer, or no longer knows the comment, is not waited for long: it is told as the call said.
+A detail that a webhook leaves out (Instagram omits the time) is asked for later by a loop, while the row waits. If the
+platform does not answer soon, or no longer knows the comment, the event has what the webhook said.
 """
 
 import hmac
@@ -20,7 +20,7 @@ from contracts import publishing as api
 from contracts.errors import HOOK_REFUSED, INVALID_JSON, NOT_FOUND, PAYLOAD_TOO_LARGE, ApiError
 from contracts.record import Nothing
 from publishing.comments.received import take_in
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.pages.connection import connection_to
 from publishing.pages.refusals import note_refusal
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal, RemoteComment
@@ -35,15 +35,15 @@ from publishing.task_pool import Task
 
 log = structlog.get_logger()
 
-#: Waits between looks at a comment whose platform fails; after the last it is told as the call said. Our choice.
+#: Waits between tries to read a comment; after the last one the event has what the webhook said.
 _LOOK_WAITS_SECONDS = (2.0, 10.0, 30.0)
-#: Longer than one call to the platform can take: connect 5 s, read 30 s. Our choice.
+#: Longer than one call to the platform takes: connect 5 s, read 30 s.
 _LEASE_SECONDS = 60.0
 
 
-def verify(house: House, request: api.VerifyHook) -> Nothing:
-    """A platform asks whether the address is ours. Raises NOT_FOUND, HOOK_REFUSED."""
-    hooks, settings = _hooks(house, _platform(request.platform))
+def verify(app: AppContext, request: api.VerifyHook) -> Nothing:
+    """Confirms a platform's subscription to the webhook address. Raises NOT_FOUND, HOOK_REFUSED."""
+    hooks, settings = _hooks(app, _platform(request.platform))
     expected = hooks.verify_token(settings)
     fits = hmac.compare_digest(request.token.encode("utf-8", "replace"), expected.encode())
     if request.mode != "subscribe" or not expected or not fits:
@@ -51,11 +51,11 @@ def verify(house: House, request: api.VerifyHook) -> Nothing:
     return Nothing()
 
 
-def receive(house: House, request: api.ReceiveHook) -> Nothing:
-    """Takes in a call: everything in it is stored when this returns. Raises NOT_FOUND, HOOK_REFUSED, INVALID_JSON."""
+def receive(app: AppContext, request: api.ReceiveHook) -> Nothing:
+    """Stores all comments of a webhook. Raises NOT_FOUND, HOOK_REFUSED, INVALID_JSON, PAYLOAD_TOO_LARGE."""
     platform = _platform(request.platform)
     body = _inflated(request.deflated_body)
-    hooks, settings = _hooks(house, platform)
+    hooks, settings = _hooks(app, platform)
     if not hooks.is_signed(settings, body, request.signature):
         raise ApiError(HOOK_REFUSED)
     try:
@@ -63,34 +63,34 @@ def receive(house: House, request: api.ReceiveHook) -> Nothing:
     except NoHook as error:
         raise ApiError(INVALID_JSON) from error
     if told:
-        _store(house, platform, told)
+        _store(app, platform, told)
     return Nothing()
 
 
-def finish_comments(house: House) -> int:
-    """One tick: claims comments that wait for the rest of what is to be told, and starts asking; how many."""
-    return house.polling.fill("waiting comments", partial(_claim, house))
+def finish_comments(app: AppContext) -> int:
+    """Runs one tick: claims comments that wait for details and starts asking for them; returns how many."""
+    return app.polling.fill("waiting comments", partial(_claim, app))
 
 
-def _claim(house: House, places: int) -> list[Task]:
-    with house.database.transaction() as connection:
+def _claim(app: AppContext, places: int) -> list[Task]:
+    with app.database.transaction() as connection:
         waiting = Received(connection).claim_waiting(places, _LEASE_SECONDS)
         posts = Posts(connection).many([row.post_id for row in waiting])
         pages = Pages(connection).many([post.page_id for post in posts.values()])
     rows = [(posts[row.post_id], row) for row in waiting]
-    return [partial(finish, house, pages[post.page_id], post, row) for post, row in rows]
+    return [partial(finish, app, pages[post.page_id], post, row) for post, row in rows]
 
 
-def finish(house: House, page: PageRow, post: Post, row: WaitingComment) -> None:
-    """Asks for one comment and tells of it."""
+def finish(app: AppContext, page: PageRow, post: Post, row: WaitingComment) -> None:
+    """Asks for the details of one comment and stages its event."""
     with tracing.working("finish comment", row.traceparent, "publishing", page.account_id, post_id=post.id):
-        comment, wait_seconds = _look(house, page, row)
-        with house.database.transaction() as connection:
+        comment, wait_seconds = _look(app, page, row)
+        with app.database.transaction() as connection:
             if wait_seconds is None:
                 take_in(connection, page, post, [comment])
             else:
                 Received(connection).put_off(row.id, wait_seconds)
-    wake("finish_comments")  # there may be more than could be claimed
+    wake("finish_comments")  # more may wait than could be claimed
 
 
 def _platform(name: str) -> str:
@@ -99,11 +99,11 @@ def _platform(name: str) -> str:
     return PUSHED[name]
 
 
-def _hooks(house: House, platform: str) -> tuple[Hooks, Any]:
-    """A platform's, and its settings."""
+def _hooks(app: AppContext, platform: str) -> tuple[Hooks, Any]:
+    """Returns a platform's webhook functions and its settings."""
     hooks = PLUGINS[platform].hooks
     assert hooks is not None
-    return hooks, house.settings.platforms[platform]
+    return hooks, app.settings.platforms[platform]
 
 
 def _inflated(deflated: bytes) -> bytes:
@@ -118,12 +118,12 @@ def _inflated(deflated: bytes) -> bytes:
     return body
 
 
-def _store(house: House, platform: str, told: Iterable[HookComment]) -> None:
-    """All of it in one transaction; posts that are not ours are passed over."""
+def _store(app: AppContext, platform: str, told: Iterable[HookComment]) -> None:
+    """Stores all comments in one transaction; those on posts that were not made here are ignored."""
     places: defaultdict[tuple[str, str], dict[str, HookComment]] = defaultdict(dict)
     for one in told:
         places[one.account_id, one.post_id].setdefault(one.comment.id, one)
-    with house.database.transaction() as connection:
+    with app.database.transaction() as connection:
         posts = Received(connection).posts_of(platform, places)
         pages = Pages(connection).many([post.page_id for post in posts])
         for post in posts:
@@ -137,24 +137,24 @@ def _take(connection: Connection, page: PageRow, post: Post, told: Iterable[Hook
     whole: list[RemoteComment] = []
     partly: list[RemoteComment] = []
     for one in told:
-        # Of the page's own nothing is told: nothing more need be known.
+        # The page's own comments have no event, so their details do not matter.
         is_enough = one.is_whole or one.comment.author_id == page.remote_account_id
         (whole if is_enough else partly).append(one.comment)
     Received(connection).wait(post.id, partly)
     take_in(connection, page, post, whole)
 
 
-def _look(house: House, page: PageRow, row: WaitingComment) -> tuple[RemoteComment, float | None]:
-    """The comment as it is to be told; or how long to wait before the next look."""
+def _look(app: AppContext, page: PageRow, row: WaitingComment) -> tuple[RemoteComment, float | None]:
+    """Returns the comment for the event, and None or the seconds until another try to get its details."""
     said = row.comment
     if row.is_closed:
         return said, None
     try:
-        connector, account = connection_to(house, page)
+        connector, account = connection_to(app, page)
         found = connector.read_comment(account, row.remote_id)
     except PlatformRefusal as refusal:
-        note_refusal(house, page, refusal)
-        # A page that is limited is left alone, and its visitors' words are not held back for a timestamp.
+        note_refusal(app, page, refusal)
+        # Only a temporary failure is tried again: events do not wait for a timestamp while the page is rate-limited.
         return said, _wait_after(row.looks) if refusal.kind is Refusal.TRANSIENT else None
     except NotConnected:
         return said, None

@@ -1,7 +1,8 @@
-"""Asking platforms for new comments, for what they do not tell by themselves or what was lost on the way.
+"""Polls platforms for new comments: where they send no webhooks, and for comments whose webhook was lost.
 
-claim → call → record: the list is read page by page, newest first, back to where it was read last; each page's comments
-are taken in, and how far the reading is, in one transaction. A dead process's poll goes on there when its claim lapses.
+A poll is claimed, called and recorded. It reads the list page by page, newest first, back to where it was read last.
+Each page's comments and the position in the list are stored in one transaction; when a process dies, its poll continues
+there after the claim has lapsed.
 """
 
 from functools import partial
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from contracts.platforms import DAY_SECONDS
 from publishing.comments.received import take_in
 from publishing.config import LONGEST_CALL_SECONDS
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.pages.connection import connection_to
 from publishing.pages.refusals import note_refusal, rest_seconds
 from publishing.platforms.base import CommentQuery, NotConnected, PlatformRefusal, Refusal
@@ -30,111 +31,106 @@ log = structlog.get_logger()
 _USUAL = parse_stages(POLLED)
 #: Between two ticks of the loop.
 TICK_SECONDS = 0.5
-#: Comments asked for at a time: the most that any platform gives.
+#: Comments per page of a list: the most that any platform gives.
 _PER_PAGE = 100
-#: Pages of one post's list in one turn: a post with 10,000 new comments takes ten turns, others come in between.
+#: Pages read of one post in one turn: 10,000 new comments take ten turns, and other posts come in between.
 _PAGES_PER_TURN = 10
-#: Longer than one page of a list can take: the last call for replies begins within their time, and one more comes
-#: behind. Our choice.
+#: Longer than one page of a list takes: the last call for replies begins within LISTING_SECONDS, and one more follows.
 _LEASE_SECONDS = LISTING_SECONDS + 2 * LONGEST_CALL_SECONDS + 30.0
-#: A post that cannot be read (taken down, perhaps, or its list is not as we know it), or whose page has expired: not
-#: sooner than this. Our choice.
+#: The least wait after a post that cannot be read (perhaps it was taken down) or whose page has expired: most do not
+#: recover.
 _REFUSED_SECONDS = 3_600.0
 
 
-def poll_comments(house: House) -> int:
-    """One tick: claims posts that are due and starts asking; always 0, so that the loop keeps its pace."""
-    most = max(int(house.settings.polls_per_second * TICK_SECONDS), 1)
-    house.polling.fill("polls", partial(_claim, house), most)
+def poll_comments(app: AppContext) -> int:
+    """Runs one tick: claims due polls and starts them. Returns 0, so that the loop keeps its pace."""
+    most = max(int(app.settings.polls_per_second * TICK_SECONDS), 1)
+    app.polling.fill("polls", partial(_claim, app), most)
     return 0
 
 
-def _claim(house: House, places: int) -> list[Task]:
-    with house.database.transaction() as connection:
+def _claim(app: AppContext, places: int) -> list[Task]:
+    with app.database.transaction() as connection:
         polls = Polls(connection).claim(places, _LEASE_SECONDS)
         posts = Posts(connection).many([poll.post_id for poll in polls])
         pages = Pages(connection).many([poll.page_id for poll in polls])
-    return [partial(run_poll, house, pages[poll.page_id], posts[poll.post_id], poll) for poll in polls]
+    return [partial(run_poll, app, pages[poll.page_id], posts[poll.post_id], poll) for poll in polls]
 
 
-def run_poll(house: House, page: PageRow, post: Post, poll: Poll) -> None:
-    """One turn of one post."""
+def run_poll(app: AppContext, page: PageRow, post: Post, poll: Poll) -> None:
+    """Reads the comments of one post for one turn."""
     pause = _pause(poll)
     if pause > 0:
-        _put_off(house, poll, pause)
+        _put_off(app, poll, pause)
         return
-    goes_on = poll.cursor is not None  # at a place in the list that may be gone by now
+    goes_on = poll.cursor is not None  # from a position that the platform may have forgotten
     poll = begin(poll)
     for left in reversed(range(_PAGES_PER_TURN)):
         try:
-            connector, account = connection_to(house, page)
+            connector, account = connection_to(app, page)
             found = connector.list_comments(
                 account, CommentQuery(post.remote_id or "", back_to(poll), _PER_PAGE, poll.cursor)
             )
         except PlatformRefusal as refusal:
-            note_refusal(house, page, refusal)
-            _put_off(
-                house, _without_cursor(poll, refusal), _wait_after(house, poll, refusal, goes_on=goes_on)
-            )
+            note_refusal(app, page, refusal)
+            _put_off(app, _without_cursor(poll, refusal), _wait_after(app, poll, refusal, goes_on=goes_on))
             return
         except NotConnected:
-            _put_off(house, poll, DAY_SECONDS)
+            _put_off(app, poll, DAY_SECONDS)
             return
         except Exception:
             log.exception("comments_failed_unforeseen", page_id=page.id, post_id=post.id)
-            _put_off(
-                house, replace(poll, cursor=None), _wait_after_refusal(house, poll, is_put_off=not goes_on)
-            )
+            _put_off(app, replace(poll, cursor=None), _wait_after_refusal(app, poll, is_put_off=not goes_on))
             return
-        with house.database.transaction() as connection:
+        with app.database.transaction() as connection:
             taken = take_in(connection, page, post, found.comments)
             poll, is_done = advance(poll, found, has_news=taken.has_news)
-            wait = _interval(house, poll) if is_done else _LEASE_SECONDS if left else 0.0
+            wait = _interval(app, poll) if is_done else _LEASE_SECONDS if left else 0.0
             holds = _save(connection, poll, wait, ended_full=is_done and poll.is_full)
         if is_done or not holds:
             return
 
 
 def _pause(poll: Poll) -> float:
-    """Seconds for which the page is not asked at all."""
+    """Returns the seconds for which the page takes no calls."""
     return _REFUSED_SECONDS if poll.expired else poll.rest_seconds or 0.0
 
 
-def _interval(house: House, poll: Poll) -> float | None:
-    """Until the next reading of the list; None: there is none."""
-    settings = house.settings
+def _interval(app: AppContext, poll: Poll) -> float | None:
+    """Returns the seconds until the next reading of the list; None when the post is too old for one."""
+    settings = app.settings
     if poll.subscribed and settings.hears_hooks:
         return wait_before_poll(settings.polls_pushed, poll.age_seconds)
     return wait_before_poll(settings.polls.get(poll.platform, _USUAL), poll.age_seconds)
 
 
-def _wait_after(house: House, poll: Poll, refusal: PlatformRefusal, *, goes_on: bool) -> float:
+def _wait_after(app: AppContext, poll: Poll, refusal: PlatformRefusal, *, goes_on: bool) -> float:
     if refusal.kind is Refusal.RATE_LIMITED:
         return rest_seconds(refusal)
-    return _wait_after_refusal(house, poll, is_put_off=not refusal.retryable and not goes_on)
+    return _wait_after_refusal(app, poll, is_put_off=not refusal.retryable and not goes_on)
 
 
-def _wait_after_refusal(house: House, poll: Poll, *, is_put_off: bool) -> float:
-    """A turn that went on in the middle of the list begins at its head again, and is not put off for that."""
+def _wait_after_refusal(app: AppContext, poll: Poll, *, is_put_off: bool) -> float:
+    """Returns the wait after a refusal; a turn that continued down the list starts again without the longer wait."""
     least = _REFUSED_SECONDS if is_put_off else 0.0
-    return max(_interval(house, poll) or _REFUSED_SECONDS, least)
+    return max(_interval(app, poll) or _REFUSED_SECONDS, least)
 
 
 def _without_cursor(poll: Poll, refusal: PlatformRefusal) -> Poll:
-    """A place in the list that is refused for good is gone: from the head again."""
+    """Removes a position that the platform refuses for good: the next turn starts at the top."""
     return poll if refusal.retryable else replace(poll, cursor=None)
 
 
-def _put_off(house: House, poll: Poll, wait_seconds: float) -> None:
-    """Nothing came of it: again later, as long as the post is young enough."""
-    with house.database.transaction() as connection:
-        _save(connection, poll, None if _interval(house, poll) is None else wait_seconds)
+def _put_off(app: AppContext, poll: Poll, wait_seconds: float) -> None:
+    """Puts the poll off, or ends it if the post is too old."""
+    with app.database.transaction() as connection:
+        _save(connection, poll, None if _interval(app, poll) is None else wait_seconds)
 
 
 def _save(
     connection: Connection, poll: Poll, wait_seconds: float | None, *, ended_full: bool = False
 ) -> bool:
-    """False when somebody else has the poll by now, or the post is too old for another."""
+    """Stores the poll, or ends it without a wait. False when the claim was lost or the poll has ended."""
     if wait_seconds is None:
         Polls(connection).end(poll)
         return False

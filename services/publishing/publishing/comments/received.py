@@ -1,6 +1,6 @@
-"""A platform's comments become ours: an id each, and one comment.received for each that is not the page's own.
+"""Stores platforms' comments: each gets an id of ours, and one comment.received unless the page wrote it.
 
-Whoever comes upon a comment first tells of it, a hook, a poll or a client's GET, in the transaction that marks it told.
+The first of webhook, poll and client's GET to see a comment stages the event, in the transaction that marks it as told.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,24 +17,24 @@ from publishing.records import PageRow, Post
 from publishing.store import Connection
 from publishing.store.received import OurWords, Received
 
-#: Events staged at a time: other green threads get their turn in between. Our choice.
+#: Events staged at a time: other green threads run in between.
 _STAGED_AT_ONCE = 100
 
 
 class TakenIn(NamedTuple):
-    """What came of it: our ids by the platform's, those of the comments that are answered too."""
+    """Our ids by the platform's, including those of the comments that were replied to."""
 
     ids: dict[str, str]
-    #: Whether any was seen for the first time.
+    #: Whether any comment was seen for the first time.
     has_news: bool
 
 
 def take_in(
     connection: Connection, page: PageRow, post: Post, found: Sequence[RemoteComment], *, tells: bool = True
 ) -> TakenIn:
-    """Gives these comments ids of ours, and tells of each that is new, once.
+    """Gives these comments ids of ours, and stages comment.received for each new one, once.
 
-    Without `tells` they get their ids alone: who sees them next tells.
+    Without `tells` they only get ids: the next reader stages the events.
     """
     store = Received(connection)
     remote_ids = {comment.id for comment in found} | {c.parent_id for c in found if c.parent_id}
@@ -56,7 +56,7 @@ def take_in(
 
 
 def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, ours: OurWords) -> bool:
-    """Whether the page itself wrote it. Where the platform names nobody, our own words tell."""
+    """Whether the page itself wrote the comment. Where the platform names no author, our own texts decide."""
     if comment.author_id == page.remote_account_id or comment.id in ours.remote_ids:
         return True
     if PLUGINS[page.platform].has_unique_names:
@@ -80,7 +80,7 @@ def view(post: Post, comment: RemoteComment, ids: Mapping[str, str]) -> api.Comm
 
 
 def _plain(text: str) -> str:
-    """Without NUL, which PostgreSQL takes nowhere: an event is kept by others too."""
+    """Removes NUL, which PostgreSQL cannot store: receivers of the event store it too."""
     return text.replace("\0", "")
 
 

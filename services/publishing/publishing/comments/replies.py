@@ -1,4 +1,4 @@
-"""Comments on published posts, read live, and replies to them. First comments are `first_comments.py`."""
+"""Replies to comments: sent once per operation; unknown outcomes are looked up."""
 
 from functools import partial
 from typing import NamedTuple
@@ -23,16 +23,11 @@ from contracts.events import CommentReplied
 from contracts.platforms import DAY_SECONDS, PLATFORMS
 from publishing.comments.comment_list import _check_platform
 from publishing.config import LONGEST_CALL_SECONDS
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.pages.connection import connection_to
-from publishing.pages.expiry import Expired, expire
-from publishing.pages.renewal import softened
-from publishing.platforms.base import (
-    NotConnected,
-    OpenComment,
-    OutcomeUnknown,
-    PlatformRefusal,
-)
+from publishing.pages.expiry import Expired, expire, expiry_in
+from publishing.pages.renewal import effective_refusal
+from publishing.platforms.base import NotConnected, OpenComment, OutcomeUnknown, PlatformRefusal
 from publishing.platforms.limits import comment_length
 from publishing.platforms.permission import permission_until
 from publishing.platforms.registry import PLUGINS
@@ -42,7 +37,7 @@ from publishing.posts.publish_now import rejected
 from publishing.records import PageRow, Post
 from publishing.rules import reach
 from publishing.rules.content import check_text
-from publishing.sending.reconciliation_waits import look_failed, next_look
+from publishing.sending.reconciliation_waits import wait_after_failure, wait_before_next_look_up
 from publishing.store import Connection
 from publishing.store.comments import CommentRow, Comments, ReplyRow
 from publishing.store.pages import Pages
@@ -51,36 +46,37 @@ from publishing.task_pool import Task
 
 log = structlog.get_logger()
 
-#: What the lease of a reply has besides its calls. A reply whose process died on the way is looked up when its lease
-#: ends. Our choice.
+#: The part of a reply's lease beyond its calls, for the database. A reply whose process died is looked up when its
+#: lease ends.
 _ROOM_SECONDS = 20.0
 _LOOK_LEASE_SECONDS = 60.0
 
 
 class _Sent(NamedTuple):
-    """What became of a reply's call: done, failed (with the client's error) or unknown."""
+    """The outcome of a reply's call: done, failed (with the client's error) or unknown."""
 
     state: str
     remote_id: str | None = None
     error: ApiError | None = None
-    #: The page, if its connection was seen to be over.
+    #: Set if the call showed that the page has expired.
     expired: Expired | None = None
 
 
 def reply(
-    house: House, caller: Caller, request: api.ReplyToComment, answer: Answer | None = None
+    app: AppContext, caller: Caller, request: api.ReplyToComment, answer: Answer | None = None
 ) -> api.Reply:
-    """Answers a comment once per operation; returns when the platform has, whether or not `answer` was given by then.
+    """Replies to a comment, once per operation; returns when the platform has answered, even if the client was answered
+    before (`answer`).
 
     Raises NOT_FOUND, UNSUPPORTED_PLATFORM, VALIDATION_ERROR, PAGE_EXPIRED, PLATFORM_REJECTED,
     PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the same operation is on its way or being looked up.
     """
-    work = partial(_reply, house, caller, request, answer or Answer())
-    return once(house.database, caller, work, partial(_repeat, house, caller))
+    work = partial(_reply, app, caller, request, answer or Answer())
+    return once(app.database, caller, work, partial(_repeat, app, caller))
 
 
-def _reply(house: House, caller: Caller, request: api.ReplyToComment, answer: Answer) -> api.Reply:
-    with house.database.reading() as connection:
+def _reply(app: AppContext, caller: Caller, request: api.ReplyToComment, answer: Answer) -> api.Reply:
+    with app.database.reading() as connection:
         page = reach.page(caller, Pages(connection).get(request.page_id))
         comment = Comments(connection).get(request.comment_id)
         post = Posts(connection).get(comment.post_id) if comment else None
@@ -88,14 +84,14 @@ def _reply(house: House, caller: Caller, request: api.ReplyToComment, answer: An
     if comment is None or post is None or post.page_id != page.id:
         raise ApiError(NOT_FOUND, field="comment_id")
     _check_message(page, request.message)
-    check_page(house, page)
+    check_page(app, page)
     lease = _ROOM_SECONDS + LONGEST_CALL_SECONDS * PLUGINS[page.platform].reply_calls
     deadline = local_deadline(lease)
-    with house.database.transaction() as connection:
-        page, row = _begin(house, connection, caller, request, comment, lease)
+    with app.database.transaction() as connection:
+        page, row = _begin(app, connection, caller, request, comment, lease)
     answer.post_id = post.id
-    sent = _send(house, page, comment, row, deadline)
-    ended = _record(house, page, post, row, sent)
+    sent = _send(app, page, comment, row, deadline)
+    ended = _record(app, page, post, row, sent)
     if sent.error is not None:
         raise sent.error
     if ended is None or sent.state == "unknown":
@@ -103,77 +99,80 @@ def _reply(house: House, caller: Caller, request: api.ReplyToComment, answer: An
     return _view(ended)
 
 
-def look_up_replies(house: House) -> int:
-    """One tick: replies whose outcome is unknown are looked for under their comments; how many."""
-    return house.side.fill("replies", partial(_claim_replies, house))
+def look_up_replies(app: AppContext) -> int:
+    """Runs one tick: starts look-ups of replies whose outcome is unknown; returns how many."""
+    return app.side.fill("replies", partial(_claim_replies, app))
 
 
-def _claim_replies(house: House, places: int) -> list[Task]:
-    with house.database.transaction() as connection:
+def _claim_replies(app: AppContext, places: int) -> list[Task]:
+    with app.database.transaction() as connection:
         claimed = Comments(connection).claim_replies(places, _LOOK_LEASE_SECONDS)
-    return [partial(look_up, house, row) for row in claimed]
+    return [partial(look_up, app, row) for row in claimed]
 
 
-def look_up(house: House, row: ReplyRow) -> None:
-    """One look at one reply. Not there once settled: it failed, and its operation may run again."""
+def look_up(app: AppContext, row: ReplyRow) -> None:
+    """Looks for one reply under its comment.
+
+    If it is not there once the settling time is over, it has failed, and its operation may run again.
+    """
     with tracing.working("look up reply", row.traceparent, "publishing", post_id=row.post_id):
-        _look_up(house, row)
+        _look_up(app, row)
 
 
-def _look_up(house: House, row: ReplyRow) -> None:
+def _look_up(app: AppContext, row: ReplyRow) -> None:
     unknown_seconds = row.unknown_seconds or 0.0
-    with house.database.reading() as connection:
+    with app.database.reading() as connection:
         comments = Comments(connection)
         comment, post = comments.get(row.comment_id), Posts(connection).get(row.post_id)
         assert comment is not None
         assert post is not None
         page, known = Pages(connection).get(post.page_id), comments.remote_ids_of_replies(comment.id)
     assert page is not None
-    state, remote_id, wait = "unknown", None, next_look(house, unknown_seconds)
+    state, remote_id, wait = "unknown", None, wait_before_next_look_up(app, unknown_seconds)
     try:
-        connector, account = connection_to(house, page)
+        connector, account = connection_to(app, page)
         remote_id = connector.find_reply(
             OpenComment(account, comment.remote_id, row.message, row.began_at, known)
         )
         if remote_id is not None:
             state = "done"
-        elif unknown_seconds >= house.settings.reconcile_settle_seconds:
+        elif unknown_seconds >= app.settings.reconcile_settle_seconds:
             state = "failed"
-    except Exception as problem:  # noqa: BLE001 - `look_failed` logs it
+    except Exception as problem:  # noqa: BLE001 - `wait_after_failure` logs it
         state = "failed" if unknown_seconds >= DAY_SECONDS else "unknown"
-        wait = look_failed(house, page, problem, unknown_seconds, reply_id=row.id)
-    with house.database.transaction() as connection:
+        wait = wait_after_failure(app, page, problem, unknown_seconds, reply_id=row.id)
+    with app.database.transaction() as connection:
         ended = Comments(connection).end_reply(row, state, remote_id=remote_id, wait_seconds=wait)
         if ended is not None and state == "done":
             _tell(connection, page, post, ended)
 
 
-def _send(house: House, page: PageRow, comment: CommentRow, row: ReplyRow, deadline: float) -> _Sent:
-    """The one call, which is not sent past the deadline."""
+def _send(app: AppContext, page: PageRow, comment: CommentRow, row: ReplyRow, deadline: float) -> _Sent:
+    """Makes the one call, not after the deadline."""
     try:
-        connector, account = connection_to(house, page)
+        connector, account = connection_to(app, page)
         with permission_until(deadline):
             return _Sent("done", connector.reply(account, comment.remote_id, row.message))
     except NotConnected as problem:
         return _Sent("failed", error=ApiError(UNSUPPORTED_PLATFORM, str(problem), platform=page.platform))
     except PlatformRefusal as first:
-        refusal = softened(house, page, first)
-        expired = house.found_expired(page, refusal)
-        return _Sent("failed", None, house.expired(page.id) if expired else rejected(page, refusal), expired)
+        refusal = effective_refusal(app, page, first)
+        expired = expiry_in(app, page, refusal)
+        return _Sent("failed", None, app.expired(page.id) if expired else rejected(page, refusal), expired)
     except Exception as problem:
         if not isinstance(problem, OutcomeUnknown):
             log.exception("reply_failed_unforeseen", reply_id=row.id)
         return _Sent("unknown")
 
 
-def _record(house: House, page: PageRow, post: Post, row: ReplyRow, sent: _Sent) -> ReplyRow | None:
-    """The reply as it is written down with its event; None when that is left to a look-up.
+def _record(app: AppContext, page: PageRow, post: Post, row: ReplyRow, sent: _Sent) -> ReplyRow | None:
+    """Stores the outcome with its event and returns the reply; None when the database is down: a look-up will find out.
 
-    Raises SERVICE_UNAVAILABLE for what is known not to have been sent.
+    Raises SERVICE_UNAVAILABLE for a reply that is known not to be sent.
     """
-    first, is_failed = house.settings.reconcile_first_seconds, sent.state == "failed"
+    first, is_failed = app.settings.reconcile_first_seconds, sent.state == "failed"
     try:
-        with house.database.transaction() as connection:
+        with app.database.transaction() as connection:
             ended = Comments(connection).end_reply(
                 row, sent.state, remote_id=sent.remote_id, wait_seconds=first
             )
@@ -189,17 +188,17 @@ def _record(house: House, page: PageRow, post: Post, row: ReplyRow, sent: _Sent)
 
 
 def _begin(
-    house: House,
+    app: AppContext,
     connection: Connection,
     caller: Caller,
     request: api.ReplyToComment,
     comment: CommentRow,
     lease_seconds: float,
 ) -> tuple[PageRow, ReplyRow]:
-    """The page as it is by now, and the reply, claimed by this try. One that its platform refused is taken up again.
+    """Stores the reply, claimed by this try, or begins again the operation's refused one; returns it with the page.
 
-    Raises Done for any other that the operation has made, IDEMPOTENCY_IN_PROGRESS for a voided try, NOT_FOUND for an
-    unlinked page, PAGE_EXPIRED.
+    Raises Done for another reply that the operation has made, IDEMPOTENCY_IN_PROGRESS for a voided try, NOT_FOUND for
+    an unlinked page, PAGE_EXPIRED.
     """
     operations, comments = Operations(connection), Comments(connection)
     operation = operations.lock(caller)
@@ -207,7 +206,7 @@ def _begin(
     operation.check(own=made.id if made is not None and made.state == "failed" else None)
     found, _ = Pages(connection).lock_with_time(request.page_id)
     page = reach.page(caller, found)
-    check_page(house, page)
+    check_page(app, page)
     row = comments.begin_reply(comment, request.message, caller.operation_id, lease_seconds)
     if row is None and (earlier := comments.reply_of(caller.operation_id)) is not None:
         raise Done(earlier.id)
@@ -216,9 +215,9 @@ def _begin(
     return page, row
 
 
-def _repeat(house: House, caller: Caller, reply_id: str) -> api.Reply | None:
-    """What the same operation gets again; None for a reply that its platform refused: it may be sent again."""
-    with house.database.reading() as connection:
+def _repeat(app: AppContext, caller: Caller, reply_id: str) -> api.Reply | None:
+    """Answers a repeat of the operation; None for a reply that the platform refused, which may be sent again."""
+    with app.database.reading() as connection:
         row = Comments(connection).get_reply(reply_id)
         post = Posts(connection).get(row.post_id) if row is not None else None
     assert row is not None
@@ -243,7 +242,7 @@ def _tell(connection: Connection, page: PageRow, post: Post, row: ReplyRow) -> N
 
 
 def _check_message(page: PageRow, message: str) -> None:
-    """The platform's own limit on top of the spec's."""
+    """Checks the platform's own limit, besides the spec's. Raises VALIDATION_ERROR."""
     check_text(message, "message")
     if not message.strip():
         raise invalid("message", "must not be empty")

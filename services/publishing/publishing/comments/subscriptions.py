@@ -1,6 +1,6 @@
-"""Pages whose platforms are asked to tell us of new comments: once when linked, again until they agree.
+"""Subscribes linked pages to their platform's webhooks about comments, and tries again until the platform agrees.
 
-Asking twice does no harm: the platform keeps one subscription of ours for a page.
+Repeating is harmless: the platform keeps one subscription of ours for a page.
 """
 
 from functools import partial
@@ -8,7 +8,7 @@ from functools import partial
 import structlog
 
 from contracts.platforms import DAY_SECONDS, HOUR_SECONDS
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.pages.connection import connection_to
 from publishing.pages.refusals import note_refusal
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
@@ -17,45 +17,45 @@ from publishing.task_pool import Task
 
 log = structlog.get_logger()
 
-#: Longer than one call to the platform can take: connect 5 s, read 30 s. Our choice.
+#: Longer than one call to the platform takes: connect 5 s, read 30 s.
 _LEASE_SECONDS = 60.0
-#: The wait after the first failure; doubles up to an hour. Our choice.
+#: The wait after the first failure; it doubles up to an hour.
 _FIRST_WAIT_SECONDS = 5.0
 
 
-def subscribe_pages(house: House) -> int:
-    """One tick: claims pages and starts asking; how many. None where no calls of platforms are expected."""
-    return house.side.fill("subscriptions", partial(_claim, house)) if house.settings.hears_hooks else 0
+def subscribe_pages(app: AppContext) -> int:
+    """Runs one tick: claims pages and starts subscribing them; returns how many. 0 where no webhooks are configured."""
+    return app.side.fill("subscriptions", partial(_claim, app)) if app.settings.hears_hooks else 0
 
 
-def _claim(house: House, places: int) -> list[Task]:
-    with house.database.transaction() as connection:
+def _claim(app: AppContext, places: int) -> list[Task]:
+    with app.database.transaction() as connection:
         claimed = Pages(connection).claim_subscriptions(places, _LEASE_SECONDS)
-    return [partial(subscribe, house, subscription) for subscription in claimed]
+    return [partial(subscribe, app, subscription) for subscription in claimed]
 
 
-def subscribe(house: House, subscription: Subscription) -> None:
-    """Asks for one page and records the outcome."""
+def subscribe(app: AppContext, subscription: Subscription) -> None:
+    """Subscribes one page and stores the outcome."""
     page, is_done, wait_seconds = subscription.page, False, None
     try:
-        connector, account = connection_to(house, page)
+        connector, account = connection_to(app, page)
         connector.subscribe(account)
         is_done = True
     except PlatformRefusal as refusal:
-        note_refusal(house, page, refusal)
+        note_refusal(app, page, refusal)
         wait_seconds = wait_before_try(subscription.tries, refusal)
     except NotConnected:
         wait_seconds = DAY_SECONDS
     except Exception:
         log.exception("subscribing_failed_unforeseen", page_id=page.id)
         wait_seconds = HOUR_SECONDS
-    with house.database.transaction() as connection:
+    with app.database.transaction() as connection:
         Pages(connection).end_subscription(subscription, done=is_done, wait_seconds=wait_seconds)
     log.info("page_subscribed" if is_done else "page_not_subscribed", page_id=page.id)
 
 
 def wait_before_try(tries: int, refusal: PlatformRefusal) -> float | None:
-    """Seconds until the next try; None for an expired page, which asks anew when it is linked again."""
+    """Returns the seconds until the next try; None for an expired page, which is subscribed when it is linked again."""
     if refusal.kind is Refusal.EXPIRED:
         return None
     if not refusal.retryable:

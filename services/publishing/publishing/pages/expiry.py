@@ -1,17 +1,19 @@
-"""A connection that a platform says is over: the page is marked once, and its owner told once (page.expired)."""
+"""The end of a page's connection: the page is marked once, and its owner is told once (event page.expired)."""
 
 from typing import NamedTuple
 
 from chassis.bus.outbox import stage
 from contracts.events import PageExpired
 from contracts.publishing import PostError
+from publishing.context import AppContext
+from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.records import PageRow
 from publishing.store import Connection
 from publishing.store.pages import Pages
 
 
 class Expired(NamedTuple):
-    """What showed it: the page with the credentials that were refused, and the platform's words."""
+    """A refusal that ended a connection: the page with the credentials that were refused, and the platform's words."""
 
     page: PageRow
     code: str
@@ -19,8 +21,27 @@ class Expired(NamedTuple):
     reconnect_url: str
 
 
+def expiry_in(app: AppContext, page: PageRow, refusal: PlatformRefusal | None) -> Expired | None:
+    """Returns the expiry that a refusal shows; None when it shows none."""
+    if refusal is None or refusal.kind is not Refusal.EXPIRED:
+        return None
+    return Expired(page, refusal.code, refusal.message, app.reconnect_url(page.id))
+
+
+def note_expiry(app: AppContext, page: PageRow, refusal: PlatformRefusal) -> None:
+    """Marks the page if the refusal shows that its connection has ended."""
+    found = expiry_in(app, page, refusal)
+    if found is not None:
+        with app.database.transaction() as connection:
+            expire(connection, found)
+
+
 def expire(connection: Connection, found: Expired) -> PageRow | None:
-    """None when it was known, or when the page has got other credentials meanwhile: an old word is no news."""
+    """Marks the page as expired and stages page.expired.
+
+    Returns None when the page was marked before, or when it has other credentials by now: a late refusal of the old
+    ones says nothing about them.
+    """
     page = Pages(connection).expire(found.page)
     if page is not None:
         data = PageExpired(

@@ -1,12 +1,13 @@
-"""How a page's connection is, asked of its platform now."""
+"""The health of a page's connection, asked of its platform now."""
 
 from chassis.db import clock
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import PLATFORM_ERROR, UNSUPPORTED_PLATFORM, ApiError
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.credentials import Credentials, UnreadableCredential
 from publishing.pages.connection import connection_to
+from publishing.pages.expiry import note_expiry
 from publishing.pages.renewal import can_renew, renew_now
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
 from publishing.platforms.oauth.base import Tokens
@@ -15,18 +16,20 @@ from publishing.rules import reach
 from publishing.store.pages import Pages
 
 
-def check(house: House, caller: Caller, request: api.GetPage) -> api.PageHealth:
-    """Reads the page's profile, which is kept. A page once found expired stays so until it is linked again.
+def check(app: AppContext, caller: Caller, request: api.GetPage) -> api.PageHealth:
+    """Checks the connection by reading the page's profile, and stores the profile.
 
-    Raises NOT_FOUND, BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM; PLATFORM_ERROR when the platform does not tell.
+    A page that was found expired stays expired until it is linked again.
+
+    Raises NOT_FOUND, BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM; PLATFORM_ERROR when the platform does not answer.
     """
-    with house.database.reading() as connection:
+    with app.database.reading() as connection:
         page = reach.page(caller, Pages(connection).get(request.id), field=None)
-    page, refusal = _look(house, page)
-    credentials = _credentials(house, page)
-    missing = None if refusal else _missing(house, page, credentials)
+    page, refusal = _look(app, page)
+    credentials = _credentials(app, page)
+    missing = None if refusal else _missing(app, page, credentials)
     expired = page.expired or (refusal is not None and refusal.kind is Refusal.EXPIRED)
-    with house.database.reading() as connection:
+    with app.database.reading() as connection:
         now = clock.now(connection)
     return api.PageHealth(
         page_id=page.id,
@@ -36,23 +39,23 @@ def check(house: House, caller: Caller, request: api.GetPage) -> api.PageHealth:
         missing_permissions=missing,
         token_expires_at=credentials.expires_at if credentials else None,
         error=None if refusal is None else api.PostError(code=refusal.code, message=refusal.message),
-        reconnect_url=house.reconnect_url(page.id) if expired else None,
+        reconnect_url=app.reconnect_url(page.id) if expired else None,
         checked_at=now,
     )
 
 
-def _look(house: House, page: PageRow) -> tuple[PageRow, PlatformRefusal | None]:
-    """The page and what its platform refuses; a token that is over is renewed first, if that can be."""
-    refusal = _ask(house, page)
-    if refusal is not None and refusal.kind is Refusal.EXPIRED and can_renew(house, page):
-        renewed = renew_now(house, page)
+def _look(app: AppContext, page: PageRow) -> tuple[PageRow, PlatformRefusal | None]:
+    """Asks the platform; an expired token is renewed first if possible. Returns the page and the refusal, if any."""
+    refusal = _ask(app, page)
+    if refusal is not None and refusal.kind is Refusal.EXPIRED and can_renew(app, page):
+        renewed = renew_now(app, page)
         if renewed is None:
             raise _unknown(page, refusal)
-        page, refusal = renewed, refusal if renewed.expired else _ask(house, renewed)
+        page, refusal = renewed, refusal if renewed.expired else _ask(app, renewed)
     if refusal is not None and refusal.retryable:
         raise _unknown(page, refusal)
     if refusal is not None:
-        house.note_expired(page, refusal)
+        note_expiry(app, page, refusal)
     return page, refusal
 
 
@@ -60,16 +63,16 @@ def _unknown(page: PageRow, refusal: PlatformRefusal) -> ApiError:
     return ApiError(PLATFORM_ERROR, f"{refusal.message} ({refusal.code})", platform=page.platform)
 
 
-def _credentials(house: House, page: PageRow) -> Credentials | None:
+def _credentials(app: AppContext, page: PageRow) -> Credentials | None:
     try:
-        return house.vault.credentials(page.access_token)
+        return app.vault.credentials(page.access_token)
     except UnreadableCredential:
         return None
 
 
-def _missing(house: House, page: PageRow, credentials: Credentials | None) -> tuple[str, ...] | None:
-    """What is asked for when linking and not granted; as it was then, if the platform will not say how it is now."""
-    login = house.logins.get(page.platform)
+def _missing(app: AppContext, page: PageRow, credentials: Credentials | None) -> tuple[str, ...] | None:
+    """Returns the scopes that linking asks for and the page lacks; as of the linking if the platform does not tell."""
+    login = app.logins.get(page.platform)
     if login is None or credentials is None:
         return None
     tokens = Tokens(credentials.access_token, credentials.refresh_token, scopes=credentials.scopes)
@@ -80,16 +83,16 @@ def _missing(house: House, page: PageRow, credentials: Credentials | None) -> tu
     return None if granted is None else tuple(scope for scope in login.scopes if scope not in granted)
 
 
-def _ask(house: House, page: PageRow) -> PlatformRefusal | None:
-    """What the platform says to a look at the profile, which is kept; None when all is well."""
+def _ask(app: AppContext, page: PageRow) -> PlatformRefusal | None:
+    """Reads and stores the profile; returns the platform's refusal, None when all is well."""
     try:
-        connector, account = connection_to(house, page)
+        connector, account = connection_to(app, page)
         profile = connector.profile(account)
     except NotConnected as error:
         raise ApiError(UNSUPPORTED_PLATFORM, str(error), platform=page.platform) from error
     except PlatformRefusal as refusal:
         return refusal
-    with house.database.transaction() as connection:
+    with app.database.transaction() as connection:
         Pages(connection).set_profile(
             page.id, profile.name, profile.username, profile.followers, profile.picture
         )

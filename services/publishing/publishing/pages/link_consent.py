@@ -1,7 +1,7 @@
-"""The person's side of a linking: what the page in the browser shows, and the consent before which nothing is linked.
+"""The browser's side of linking: what the person sees, and the consent without which nothing is linked.
 
-A session belongs to the browser that came back from the platform with the state made for it. Another browser that has
-the address of the session sees who asks for access at most, and decides nothing.
+A session belongs to the browser that came back from the platform with the state made for it. Another browser that knows
+the session's address sees at most who asks for access, and cannot decide.
 """
 
 import re
@@ -10,7 +10,7 @@ import structlog
 
 from contracts import publishing as api
 from contracts.errors import NOT_FOUND, ApiError
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.pages import link_sessions, linked_pages
 from publishing.rules import return_urls
 from publishing.store.links import LinkRow, Links
@@ -19,30 +19,34 @@ from publishing.store.pages import Pages
 log = structlog.get_logger()
 
 _BROWSER = re.compile(r"[0-9a-f]{64}", re.ASCII)
-#: What the app reads in the session when the person cancels.
+#: The error of a session that the person cancelled, as the app reads it.
 _CANCELLED = {
     "error_code": "CANCELLED",
     "error_message": "The person did not give access to the pages found.",
 }
 
 
-def view(house: House, request: api.ViewLink) -> api.LinkPageView:
-    """Changes nothing, so that previews and prefetchers may ask. Until one browser has come back every one may look.
+def view(app: AppContext, request: api.ViewLink) -> api.LinkPageView:
+    """Shows the session. Changes nothing, as link previews and prefetchers ask too.
 
-    Raises NOT_FOUND, with reason other_browser for a session that another browser came back with.
+    Until a browser has come back every browser may look. Raises NOT_FOUND, with reason other_browser if another browser
+    has come back.
     """
     if not _BROWSER.fullmatch(request.browser):
         raise ApiError(NOT_FOUND)
-    with house.database.reading() as connection:
+    with app.database.reading() as connection:
         link = Links(connection).get(request.session_id)
     if link is not None and link.state == "pending":
-        return _shown(house, link, link_sessions.authorize_url(house, link, request.browser))
-    return _shown(house, _owned(link, request.browser))
+        return _shown(app, link, link_sessions.authorize_url(app, link, request.browser))
+    return _shown(app, _owned(link, request.browser))
 
 
-def decide(house: House, request: api.DecideLink) -> api.LinkPageView:
-    """Takes the person's decision once: a second one changes nothing and is shown the first. Raises as `view`."""
-    with house.database.transaction() as connection:
+def decide(app: AppContext, request: api.DecideLink) -> api.LinkPageView:
+    """Stores the person's decision, once: a second one changes nothing and is shown the first.
+
+    Raises as `view` does.
+    """
+    with app.database.transaction() as connection:
         links = Links(connection)
         link = _owned(links.get(request.session_id, lock=True), request.browser)
         if request.is_given:
@@ -54,12 +58,12 @@ def decide(house: House, request: api.DecideLink) -> api.LinkPageView:
             log.info("link_decided", link_id=link.id, platform=link.platform, is_given=request.is_given)
         if decided is not None and request.is_given:
             again = Pages(connection).linked_accounts(decided.brand_id, decided.platform)
-            finds = link_sessions.finds_in(house, decided.found)
-            link_sessions.link_chosen(house, connection, decided, finds, again)
+            finds = link_sessions.finds_in(app, decided.found)
+            link_sessions.link_chosen(app, connection, decided, finds, again)
         link = _owned(links.get(request.session_id), request.browser)
     if request.is_given:
         linked_pages.wake_linked()
-    return _shown(house, link)
+    return _shown(app, link)
 
 
 def _owned(link: LinkRow | None, browser: str) -> LinkRow:
@@ -70,8 +74,8 @@ def _owned(link: LinkRow | None, browser: str) -> LinkRow:
     return link
 
 
-def _shown(house: House, link: LinkRow, authorize_url: str | None = None) -> api.LinkPageView:
-    finds = link_sessions.finds_in(house, link.unconfirmed or link.found)
+def _shown(app: AppContext, link: LinkRow, authorize_url: str | None = None) -> api.LinkPageView:
+    finds = link_sessions.finds_in(app, link.unconfirmed or link.found)
     status = link_sessions.status_of(link, finds)
     if status == "pending":
         status = "start" if authorize_url else "confirm" if link.unconfirmed else "wait"

@@ -1,8 +1,8 @@
-"""Linking pages by OAuth: a session begins, a browser comes back from the platform's login once, the app chooses.
+"""Links pages by OAuth: a session begins, a browser comes back from the platform's login, the app chooses accounts.
 
-The state that goes to the platform is signed, works once, for ten minutes and in the browser that it was made for; the
-code's exchange is claimed before the call. What is found waits for the person's consent (`link_consent.py`). Then
-pages of the brand that were linked before get their new credentials, whatever is chosen: their ids stay.
+The OAuth state is signed and works once, for ten minutes, in the browser that it was made for. The exchange of the code
+is claimed before the call. The accounts found wait for the person's consent (`link_consent.py`). After it, pages of the
+brand that were linked before get their new credentials, whatever the app chooses; their ids stay.
 """
 
 import hmac
@@ -23,7 +23,7 @@ from contracts.errors import NOT_FOUND, POST_IN_PROGRESS, UNSUPPORTED_PLATFORM, 
 from contracts.events import ConnectRefused
 from contracts.platforms import PLATFORMS, parse_platform
 from contracts.record import Record
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.credentials import UnreadableCredential
 from publishing.pages import linked_pages
 from publishing.pages.renewal import Grant
@@ -36,22 +36,22 @@ from publishing.store.pages import Pages
 
 log = structlog.get_logger()
 
-#: How long the way to the platform and back may take (decisions), how long the pages found wait for the person's
-#: consent, and how long they are kept to choose from (both our choice).
+#: How long the person may take at the platform (decisions), how long the accounts found wait for the person's consent,
+#: and how long the app may choose among them.
 _STATE_SECONDS, _CONSENT_SECONDS, CHOICE_SECONDS = 600.0, 600.0, 3_600.0
-#: `LNK.BROWSER.SIGNATURE`: the session, the hash of the browser's secret, and our signature over both.
+#: `SESSION.BROWSER.SIGNATURE`: the session's id, the hash of the browser's secret, and our signature over both.
 _STATE = re.compile(r"([a-z0-9_]{1,64})\.([0-9a-f]{64})\.([A-Za-z0-9_-]{43})", re.ASCII)
-#: Our words for what the platform's own are about the person, not about us (RFC 6749 4.1.2.1; LinkedIn's two).
+#: OAuth errors that mean that the person declined (RFC 6749 4.1.2.1; the last two are LinkedIn's).
 _DECLINED = ("access_denied", "user_cancelled_login", "user_cancelled_authorize")
-#: Longer than the calls of one return may take; within it the code is not taken up by anybody else. Our choice.
+#: Longer than the calls after one return take. In this time no other request exchanges the code.
 _EXCHANGE_SECONDS = 120.0
 _FORGET_AT_ONCE = 200
-#: What a client sees of a link's state; `found` is choose or linked.
+#: A link's status by its state; for `found` it is choose or linked.
 _STATUS = {"pending": "pending", "exchanging": "pending", "refused": "refused", "failed": "failed"}
 
 
 class Find(Record):
-    """An account found, with what it is reached with."""
+    """An account found, with its credentials."""
 
     account_id: str
     name: str
@@ -59,7 +59,7 @@ class Find(Record):
     followers: int
     picture: str | None
     grant: Grant
-    #: Once linked from here: its credentials may have been renewed since.
+    #: Set once it is linked from this session; its credentials may have been renewed since.
     page_id: str | None = None
 
 
@@ -67,14 +67,17 @@ class Finds(Record):
     accounts: tuple[Find, ...]
 
 
-def begin(house: House, caller: Caller, request: api.BeginLink) -> api.LinkBegun:
-    """Raises BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM. Whether there is such a brand, the gateway has asked."""
+def begin(app: AppContext, caller: Caller, request: api.BeginLink) -> api.LinkBegun:
+    """Begins a session. The gateway has checked that the brand exists.
+
+    Raises BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM, VALIDATION_ERROR.
+    """
     caller.check_reach(caller.account_id, request.brand_id, field="brand_id")
     content.check_text(request.brand_name, "brand_name")
     content.check_text(request.account_name, "account_name")
-    login_of(house, request.platform)
+    login_of(app, request.platform)
     if request.return_url is not None:
-        return_urls.check(house.settings.return_urls, caller.account_id, request.return_url)
+        return_urls.check(app.settings.return_urls, caller.account_id, request.return_url)
     values = {
         "id": new_id("lnk"),
         "account_id": caller.account_id,
@@ -83,53 +86,56 @@ def begin(house: House, caller: Caller, request: api.BeginLink) -> api.LinkBegun
         "account_name": request.account_name,
         "return_url": request.return_url,
         "platform": request.platform,
-        "verifier": house.vault.encrypt(secrets.token_urlsafe(48)),
+        "verifier": app.vault.encrypt(secrets.token_urlsafe(48)),
     }
-    with house.database.transaction() as connection:
+    with app.database.transaction() as connection:
         link = Links(connection).add(values, _STATE_SECONDS)
-    url = f"{house.settings.public_url}/connect/start/{link.id}"
+    url = f"{app.settings.public_url}/connect/start/{link.id}"
     return api.LinkBegun(session_id=link.id, authorize_url=url, expires_at=link.expires_at)
 
 
-def authorize_url(house: House, link: LinkRow, browser: str) -> str:
-    """Returns the platform's login for that browser. Raises NOT_FOUND when no configured key reads the session."""
+def authorize_url(app: AppContext, link: LinkRow, browser: str) -> str:
+    """Returns the address of the platform's login for this browser.
+
+    Raises NOT_FOUND when no configured key reads the session.
+    """
     bound = f"{link.id}.{browser}"
-    state = f"{bound}.{house.vault.sign(bound)}"
-    login = login_of(house, link.platform)
-    return login.authorize_url(state, redirect_uri(house, link.platform), _verifier(house, link))
+    state = f"{bound}.{app.vault.sign(bound)}"
+    login = login_of(app, link.platform)
+    return login.authorize_url(state, redirect_uri(app, link.platform), _verifier(app, link))
 
 
-def _read_state(house: House, state: str) -> tuple[str, str]:
-    """The session and the browser of a state that is ours. Raises NOT_FOUND for any other one.
+def _read_state(app: AppContext, state: str) -> tuple[str, str]:
+    """Returns the session's id and the browser's hash from a state of ours. Raises NOT_FOUND for any other state.
 
-    One of the release before names no browser: it is refused, and the person begins again.
+    A state of the previous release names no browser: it is refused, and the person begins again.
     """
     parts = _STATE.fullmatch(state)
-    if parts is None or not house.vault.is_signed(f"{parts[1]}.{parts[2]}", parts[3]):
+    if parts is None or not app.vault.is_signed(f"{parts[1]}.{parts[2]}", parts[3]):
         raise ApiError(NOT_FOUND)
     return parts[1], parts[2]
 
 
 def other_browser() -> ApiError:
-    """A session that belongs to another browser; `reason` chooses the words of the page."""
+    """Builds the error for a session of another browser; `reason` chooses the text of the HTML page."""
     return ApiError(NOT_FOUND, reason="other_browser")
 
 
-def redirect_uri(house: House, platform: str) -> str:
-    """Registered with the platform, and the same at both ends of a login."""
-    return f"{house.settings.public_url}/connect/{PLATFORMS[platform].name}/callback"
+def redirect_uri(app: AppContext, platform: str) -> str:
+    """Returns the redirect URI, which is registered with the platform and the same in both calls of a login."""
+    return f"{app.settings.public_url}/connect/{PLATFORMS[platform].name}/callback"
 
 
-def finish(house: House, request: api.FinishLink) -> api.LinkSession:
-    """A browser came back; nothing is linked yet. Coming again tells how it went.
+def finish(app: AppContext, request: api.FinishLink) -> api.LinkSession:
+    """Takes in the return of a browser from the platform's login. Nothing is linked yet. A repeat shows the result.
 
     Raises NOT_FOUND for a state that is not ours or too old, and with reason other_browser for one that was made for
     another browser.
     """
-    link_id, browser = _read_state(house, request.state)
+    link_id, browser = _read_state(app, request.state)
     platform = parse_platform(request.platform)
     is_same = is_browser(browser, request.browser)
-    with house.database.transaction() as connection:
+    with app.database.transaction() as connection:
         links = Links(connection)
         taken = links.take(link_id, platform, browser, _EXCHANGE_SECONDS) if is_same else None
         link = taken or links.get(link_id)
@@ -141,39 +147,39 @@ def finish(house: House, request: api.FinishLink) -> api.LinkSession:
     if not is_owner:
         raise other_browser()
     if taken is not None:
-        link = _settle(house, taken, request)
-    return _view(house, link)
+        link = _settle(app, taken, request)
+    return _view(app, link)
 
 
-def show(house: House, caller: Caller, request: api.GetLink) -> api.LinkSession:
-    """Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
-    with house.database.reading() as connection:
+def show(app: AppContext, caller: Caller, request: api.GetLink) -> api.LinkSession:
+    """Shows a session to the app. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
+    with app.database.reading() as connection:
         link = _reached(caller, Links(connection).get(request.session_id))
-    return _view(house, link)
+    return _view(app, link)
 
 
-def choose(house: House, caller: Caller, request: api.ChooseAccounts) -> api.PagesLinked:
-    """Links accounts that were found; those that are linked already stay as they are.
+def choose(app: AppContext, caller: Caller, request: api.ChooseAccounts) -> api.PagesLinked:
+    """Links the chosen accounts; those that are linked already stay as they are.
 
-    Raises NOT_FOUND (with field account_ids for an account that was not found), BRAND_NOT_AUTHORIZED,
-    POST_IN_PROGRESS before anybody came back.
+    Raises NOT_FOUND (with field account_ids for an account that was not found), BRAND_NOT_AUTHORIZED, POST_IN_PROGRESS
+    before the person has agreed.
     """
-    work = partial(_choose, house, caller, request)
-    return once(house.database, caller, work, partial(_chosen, house, caller))
+    work = partial(_choose, app, caller, request)
+    return once(app.database, caller, work, partial(_chosen, app, caller))
 
 
-def _chosen(house: House, caller: Caller, result: str) -> api.PagesLinked:
-    """What the same operation gets again: the pages as they are by now."""
+def _chosen(app: AppContext, caller: Caller, result: str) -> api.PagesLinked:
+    """Answers a repeat of the operation: the pages as they are now."""
     page_ids = msgspec.json.decode(result, type=list[str])
-    with house.database.reading() as connection:
+    with app.database.reading() as connection:
         rows = Pages(connection).many(page_ids)
     for row in rows.values():
         caller.check_reach(row.account_id, row.brand_id)
     return api.PagesLinked(pages=tuple(rows[page_id].view() for page_id in page_ids))
 
 
-def _choose(house: House, caller: Caller, request: api.ChooseAccounts) -> api.PagesLinked:
-    with house.database.transaction() as connection:
+def _choose(app: AppContext, caller: Caller, request: api.ChooseAccounts) -> api.PagesLinked:
+    with app.database.transaction() as connection:
         operations = Operations(connection)
         operations.begin(caller)
         link = _reached(caller, Links(connection).get(request.session_id, lock=True))
@@ -182,26 +188,26 @@ def _choose(house: House, caller: Caller, request: api.ChooseAccounts) -> api.Pa
                 POST_IN_PROGRESS,
                 "There is nothing to choose from before the person has agreed on the page of this session.",
             )
-        finds = finds_in(house, link.found)
+        finds = finds_in(app, link.found)
         known = {find.account_id for find in finds}
         if any(account_id not in known for account_id in request.account_ids):
             raise ApiError(NOT_FOUND, "There is no such account in this session.", field="account_ids")
-        linked = link_chosen(house, connection, link, finds, set(request.account_ids))
+        linked = link_chosen(app, connection, link, finds, set(request.account_ids))
         found = [find.page_id for find in linked if find.account_id in request.account_ids]
         result = msgspec.json.encode([page_id for page_id in found if page_id]).decode()
         operations.end(caller, result)
     linked_pages.wake_linked()
-    return _chosen(house, caller, result)
+    return _chosen(app, caller, result)
 
 
-def forget_links(house: House) -> int:
-    """One tick: removes what has expired, credentials nobody chose among it."""
-    with house.database.transaction() as connection:
+def forget_links(app: AppContext) -> int:
+    """Runs one tick: removes expired sessions with the credentials that were not chosen; returns how many."""
+    with app.database.transaction() as connection:
         return Links(connection).forget_old(_FORGET_AT_ONCE)
 
 
-def _settle(house: House, link: LinkRow, request: api.FinishLink) -> LinkRow:
-    """What came of a claimed return, written down whatever it is."""
+def _settle(app: AppContext, link: LinkRow, request: api.FinishLink) -> LinkRow:
+    """Exchanges the code of a claimed return and stores the result, also if it fails."""
     state, values, finds = (
         "failed",
         {"error_code": "UNFORESEEN", "error_message": "Something went wrong."},
@@ -211,26 +217,26 @@ def _settle(house: House, link: LinkRow, request: api.FinishLink) -> LinkRow:
         if request.error or not request.code:
             state, values = _unhappy(request)
         else:
-            with house.live_call(link.account_id):
-                finds = _find(house, link, request.code)
-            state, values = "exchanging", {"unconfirmed": house.vault.seal(Finds(accounts=tuple(finds)))}
+            with app.live_call(link.account_id):
+                finds = _find(app, link, request.code)
+            state, values = "exchanging", {"unconfirmed": app.vault.seal(Finds(accounts=tuple(finds)))}
     except PlatformRefusal as refusal:
         values = {"error_code": refusal.code, "error_message": refusal.message}
     except ApiError as error:
         values = {"error_code": error.code, "error_message": error.message}
     except Exception:
         log.exception("linking_failed_unforeseen", link_id=link.id)
-    with house.database.transaction() as connection:
+    with app.database.transaction() as connection:
         life_seconds = _CONSENT_SECONDS if finds else CHOICE_SECONDS
         ended = Links(connection).end(link.id, state, _storable(values), life_seconds)
     log.info("link_came_back", link_id=link.id, platform=link.platform, state=state, accounts=len(finds))
-    if ended is None:  # its time was over meanwhile
+    if ended is None:  # the session expired meanwhile
         raise ApiError(NOT_FOUND)
     return ended
 
 
 def _tell_refusal(connection: Connection, link: LinkRow) -> None:
-    """Once a session: the account learns that its address was used by somebody else, or that a cookie was lost."""
+    """Stages page.connect.refused, once a session: another person used its address, or the browser lost its cookie."""
     log.warning("link_came_back_in_another_browser", link_id=link.id, platform=link.platform)
     data = ConnectRefused(
         user_id=link.account_id,
@@ -250,11 +256,11 @@ def _unhappy(request: api.FinishLink) -> tuple[str, dict[str, str]]:
     return ("refused" if code in _DECLINED else "failed"), {"error_code": code, "error_message": message}
 
 
-def _find(house: House, link: LinkRow, code: str) -> list[Find]:
-    """Raises PlatformRefusal, ApiError."""
-    login = login_of(house, link.platform)
-    tokens = login.exchange(code, redirect_uri(house, link.platform), _verifier(house, link))
-    with house.database.reading() as connection:
+def _find(app: AppContext, link: LinkRow, code: str) -> list[Find]:
+    """Exchanges the code and returns the accounts found. Raises PlatformRefusal, ApiError."""
+    login = login_of(app, link.platform)
+    tokens = login.exchange(code, redirect_uri(app, link.platform), _verifier(app, link))
+    with app.database.reading() as connection:
         finds = [_find_of(found, connection) for found in login.accounts(tokens)]
     if not finds:
         raise ApiError(
@@ -263,10 +269,10 @@ def _find(house: House, link: LinkRow, code: str) -> list[Find]:
     return finds
 
 
-def _verifier(house: House, link: LinkRow) -> str:
+def _verifier(app: AppContext, link: LinkRow) -> str:
     """Returns the PKCE verifier. Raises NOT_FOUND when no configured key reads it."""
     try:
-        return house.vault.decrypt(link.verifier)
+        return app.vault.decrypt(link.verifier)
     except UnreadableCredential as error:
         raise ApiError(NOT_FOUND) from error
 
@@ -284,18 +290,18 @@ def _find_of(found: Found, connection: Connection) -> Find:
 
 
 def link_chosen(
-    house: House, connection: Connection, link: LinkRow, finds: Sequence[Find], chosen: set[str]
+    app: AppContext, connection: Connection, link: LinkRow, finds: Sequence[Find], chosen: set[str]
 ) -> list[Find]:
-    """Links the chosen accounts and keeps all with the session. Returns all of them."""
+    """Links the chosen accounts, stores all accounts with the session and returns them."""
     linked = [
-        _link(house, connection, link, find) if find.account_id in chosen and not find.page_id else find
+        _link(app, connection, link, find) if find.account_id in chosen and not find.page_id else find
         for find in finds
     ]
-    Links(connection).save_found(link.id, house.vault.seal(Finds(accounts=tuple(linked))))
+    Links(connection).save_found(link.id, app.vault.seal(Finds(accounts=tuple(linked))))
     return linked
 
 
-def _link(house: House, connection: Connection, link: LinkRow, find: Find) -> Find:
+def _link(app: AppContext, connection: Connection, link: LinkRow, find: Find) -> Find:
     values = {
         "id": new_id("pag"),
         "account_id": link.account_id,
@@ -303,7 +309,7 @@ def _link(house: House, connection: Connection, link: LinkRow, find: Find) -> Fi
         "brand_name": link.brand_name,
         "platform": link.platform,
         "remote_account_id": find.account_id,
-        "access_token": house.vault.seal(find.grant.credentials),
+        "access_token": app.vault.seal(find.grant.credentials),
         "name": find.name,
         "username": find.username,
         "followers": find.followers,
@@ -314,8 +320,8 @@ def _link(house: House, connection: Connection, link: LinkRow, find: Find) -> Fi
     return msgspec.structs.replace(find, page_id=linked_pages.store_link(connection, values).id)
 
 
-def _view(house: House, link: LinkRow) -> api.LinkSession:
-    finds = finds_in(house, link.found)
+def _view(app: AppContext, link: LinkRow) -> api.LinkSession:
+    finds = finds_in(app, link.found)
     return api.LinkSession(
         session_id=link.id,
         platform=link.platform,
@@ -329,7 +335,7 @@ def _view(house: House, link: LinkRow) -> api.LinkSession:
 
 
 def status_of(link: LinkRow, finds: Sequence[Find]) -> str:
-    """As `contracts.publishing.LinkSession` has it. Until the person agrees nobody sees what was found."""
+    """Returns the status that `LinkSession` documents. Until the person agrees the accounts found are hidden."""
     return _STATUS.get(link.state) or ("linked" if all(find.page_id for find in finds) else "choose")
 
 
@@ -344,12 +350,12 @@ def shown(find: Find) -> api.LinkableAccount:
     return api.LinkableAccount(**{name: getattr(find, name) for name in names})
 
 
-def finds_in(house: House, sealed: str | None) -> list[Find]:
-    """Raises NOT_FOUND when no configured key reads them."""
+def finds_in(app: AppContext, sealed: str | None) -> list[Find]:
+    """Decrypts the accounts found. Raises NOT_FOUND when no configured key reads them."""
     if sealed is None:
         return []
     try:
-        return list(house.vault.unseal(sealed, Finds).accounts)
+        return list(app.vault.unseal(sealed, Finds).accounts)
     except UnreadableCredential as error:
         raise ApiError(NOT_FOUND) from error
 
@@ -362,15 +368,15 @@ def _reached(caller: Caller, link: LinkRow | None) -> LinkRow:
 
 
 def is_browser(stored: str | None, given: str) -> bool:
-    """Compares hashes of browsers' secrets in constant time; none is like no other."""
+    """Compares two hashes of browsers' secrets in constant time; a missing hash equals none."""
     return bool(stored and given) and hmac.compare_digest(str(stored).encode(), given.encode())
 
 
-def login_of(house: House, platform: str) -> Login:
-    """Raises VALIDATION_ERROR, UNSUPPORTED_PLATFORM."""
+def login_of(app: AppContext, platform: str) -> Login:
+    """Returns a platform's login. Raises VALIDATION_ERROR, UNSUPPORTED_PLATFORM."""
     if platform not in PLATFORMS:
         raise invalid("platform", f"must be one of {', '.join(PLATFORMS)}")
-    login = house.logins.get(platform)
+    login = app.logins.get(platform)
     if login is None:
         message = f"Linking {PLATFORMS[platform].name} is not configured on this server."
         raise ApiError(UNSUPPORTED_PLATFORM, message, platform=platform)
@@ -378,7 +384,7 @@ def login_of(house: House, platform: str) -> Login:
 
 
 def _storable(values: dict[str, str]) -> dict[str, str]:
-    """A platform's words as PostgreSQL takes them."""
+    """Makes the platform's texts storable in PostgreSQL."""
     return {
         name: content.storable(value) if name != "unconfirmed" else value for name, value in values.items()
     }

@@ -1,4 +1,4 @@
-"""Linked pages as they are stored; the operator's own link and expire."""
+"""Stores linked pages; links and expires pages for the operator."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from chassis.runtime.loops import wake
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, ApiError, invalid
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.pages.expiry import Expired
 from publishing.pages.expiry import expire as expire_page
 from publishing.platforms.registry import PUSHED
@@ -20,8 +20,11 @@ from publishing.store.pages import Pages
 from publishing.store.polls import Polls
 
 
-def link(house: House, caller: Caller, request: api.LinkPage) -> api.Page:
-    """Operator: connects a platform account to a brand; again: the same page, with the new token, working again."""
+def link(app: AppContext, caller: Caller, request: api.LinkPage) -> api.Page:
+    """Operator: links a platform's account to a brand.
+
+    Linked again, the same page gets the new token and works again.
+    """
     caller.check_operator()
     platform = platform_code(request.platform)
     if not request.access_token or not request.remote_account_id:
@@ -35,7 +38,7 @@ def link(house: House, caller: Caller, request: api.LinkPage) -> api.Page:
         "brand_name": request.brand_name,
         "platform": platform,
         "remote_account_id": request.remote_account_id,
-        "access_token": house.vault.encrypt(request.access_token),
+        "access_token": app.vault.encrypt(request.access_token),
         "name": request.name,
         "username": request.username,
         "followers": request.followers,
@@ -43,29 +46,32 @@ def link(house: House, caller: Caller, request: api.LinkPage) -> api.Page:
         "grant_id": None,
         "renew_at": None,
     }
-    with house.database.transaction() as connection:
+    with app.database.transaction() as connection:
         page = store_link(connection, values)
     wake_linked()
     return page.view()
 
 
 def store_link(connection: Connection, values: dict[str, Any]) -> PageRow:
-    """Adds the page, or gives the one that is there for the same account in the same brand what is new."""
+    """Adds the page, or updates the brand's page for the same account."""
     page = Pages(connection).link(values, is_pushed=values["platform"] in PUSHED.values())
     Polls(connection).wake_page(page.id)
     return page
 
 
 def wake_linked() -> None:
-    """What has work with new pages."""
+    """Wakes the loops that serve newly linked pages."""
     wake("subscribe_pages")
     wake("renew_credentials")
 
 
-def expire(house: House, caller: Caller, request: api.GetPage) -> api.Page:
-    """Operator: as if the platform had ended the connection. Nor does a link of its account begun before repair it."""
+def expire(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:
+    """Operator: marks a page as if the platform had ended the connection.
+
+    Links that its account began before are void.
+    """
     caller.check_operator()
-    with house.database.transaction() as connection:
+    with app.database.transaction() as connection:
         found = Pages(connection).get(request.id)
         if found is not None:  # before the page is locked, as a link does
             Links(connection).end_of_account(found.account_id)
@@ -73,5 +79,5 @@ def expire(house: House, caller: Caller, request: api.GetPage) -> api.Page:
         if page is None or page.unlinked_at is not None:
             raise ApiError(NOT_FOUND)
         message = "The operator marked the connection as expired."
-        expired = expire_page(connection, Expired(page, "OPERATOR", message, house.reconnect_url(page.id)))
+        expired = expire_page(connection, Expired(page, "OPERATOR", message, app.reconnect_url(page.id)))
     return (expired or page).view()

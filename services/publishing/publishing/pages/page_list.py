@@ -1,25 +1,25 @@
-"""Pages: list, show, count; the operator's link and expire."""
+"""Lists, shows and counts pages."""
 
 from chassis.cursor import decode_position, encode_position
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import BRAND_NOT_AUTHORIZED, NOT_FOUND, ApiError
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.records import is_id
 from publishing.rules import reach
 from publishing.rules.filters import platform_code
 from publishing.store.pages import Pages
 
 
-def show_list(house: House, caller: Caller, request: api.ListPages) -> api.PageList:
-    """Newest first. A brand filter out of the token's reach is 403; what brands there are, accounts knows."""
+def show_list(app: AppContext, caller: Caller, request: api.ListPages) -> api.PageList:
+    """Lists pages, newest first. Raises BRAND_NOT_AUTHORIZED for a brand with pages that the token cannot access."""
     platform = platform_code(request.platform)
     brand_ids = caller.brand_ids
     if request.brand_id is not None:
         if not is_id(request.brand_id):
             raise ApiError(NOT_FOUND, field="brand_id")
         brand_ids = (request.brand_id,)
-    with house.database.reading() as connection:
+    with app.database.reading() as connection:
         found = Pages(connection).newest(
             caller.account_id,
             brand_ids=brand_ids,
@@ -34,13 +34,13 @@ def show_list(house: House, caller: Caller, request: api.ListPages) -> api.PageL
     return api.PageList(pages=tuple(shown), next_cursor=cursor)
 
 
-def show(house: House, caller: Caller, request: api.GetPage) -> api.Page:
-    with house.database.reading() as connection:
+def show(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:
+    with app.database.reading() as connection:
         return reach.page(caller, Pages(connection).get(request.id), field=None).view()
 
 
-def count(house: House, caller: Caller, request: api.CountPages) -> api.PageCounts:
-    """Pages per brand, of the brands within reach."""
+def count(app: AppContext, caller: Caller, request: api.CountPages) -> api.PageCounts:
+    """Counts the pages of each brand that the caller may access."""
     brand_ids = tuple(brand for brand in request.brand_ids if caller.reaches(brand))
-    with house.database.reading() as connection:
+    with app.database.reading() as connection:
         return api.PageCounts(counts=Pages(connection).counts(caller.account_id, brand_ids))

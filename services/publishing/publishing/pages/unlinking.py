@@ -1,4 +1,4 @@
-"""A page's owner takes it away: its queued and held posts are cancelled with it, what was posted stays."""
+"""Unlinks a page: its queued and held posts are cancelled, published posts stay."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import PAGE_IN_USE, POST_IN_PROGRESS, ApiError
 from publishing import attachments, post_events
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.records import Post
 from publishing.rules import reach
 from publishing.store import Connection
@@ -19,19 +19,22 @@ from publishing.store.pages import Pages
 from publishing.store.polls import Polls
 from publishing.store.posts import Posts
 
-#: Posts whose files media is asked to let go of at once; the events say the same of all. Our choice.
+#: Posts whose files are released with a call to media at once; the events release those of all posts.
 _SETTLED_AT_ONCE = 5
 
 
-def unlink(house: House, caller: Caller, request: api.UnlinkPage) -> api.PageUnlinked:
-    """Once per operation. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED, PAGE_IN_USE; POST_IN_PROGRESS while a post, a first
-    comment or a reply of it is being sent."""
-    work = partial(_unlink, house, caller, request)
-    return once(house.database, caller, work, partial(_answered_again, house, caller))
+def unlink(app: AppContext, caller: Caller, request: api.UnlinkPage) -> api.PageUnlinked:
+    """Unlinks a page, once per operation.
+
+    Raises NOT_FOUND, BRAND_NOT_AUTHORIZED, PAGE_IN_USE; POST_IN_PROGRESS while a post, a first comment or a reply of
+    the page is being sent.
+    """
+    work = partial(_unlink, app, caller, request)
+    return once(app.database, caller, work, partial(_answered_again, app, caller))
 
 
-def _unlink(house: House, caller: Caller, request: api.UnlinkPage) -> api.PageUnlinked:
-    with house.database.transaction() as connection:
+def _unlink(app: AppContext, caller: Caller, request: api.UnlinkPage) -> api.PageUnlinked:
+    with app.database.transaction() as connection:
         operations = Operations(connection)
         operations.begin(caller)
         page = reach.page(caller, Pages(connection).lock(request.id), field=None)
@@ -43,13 +46,13 @@ def _unlink(house: House, caller: Caller, request: api.UnlinkPage) -> api.PageUn
         operations.end(caller, msgspec.json.encode(unlinked).decode())
     wake("renew_credentials")
     for post in [post for post in cancelled if post.media_ids][:_SETTLED_AT_ONCE]:
-        attachments.settle(house, post, revisions[post.id])
+        attachments.settle(app, post, revisions[post.id])
     return unlinked
 
 
-def _answered_again(house: House, caller: Caller, result: str) -> api.PageUnlinked:
+def _answered_again(app: AppContext, caller: Caller, result: str) -> api.PageUnlinked:
     unlinked = msgspec.json.decode(result, type=api.PageUnlinked)
-    with house.database.reading() as connection:
+    with app.database.reading() as connection:
         page = Pages(connection).get(unlinked.id)
     assert page is not None
     caller.check_reach(page.account_id, page.brand_id)
@@ -57,7 +60,10 @@ def _answered_again(house: House, caller: Caller, result: str) -> api.PageUnlink
 
 
 def _cancel_queued(connection: Connection, page_id: str, *, may: bool) -> tuple[list[Post], dict[str, int]]:
-    """The posts, and the revisions of what media is told of them."""
+    """Returns the cancelled posts, and the revisions of their messages to media.
+
+    Raises PAGE_IN_USE, POST_IN_PROGRESS.
+    """
     store = Posts(connection)
     pending = store.pending_of_page(page_id)
     if pending and not may:
@@ -67,4 +73,4 @@ def _cancel_queued(connection: Connection, page_id: str, *, may: bool) -> tuple[
     ):
         raise ApiError(POST_IN_PROGRESS)
     cancelled = store.cancel_queued_of_page(page_id) if pending else []
-    return cancelled, post_events.tell(connection, cancelled)
+    return cancelled, post_events.stage_ended(connection, cancelled)

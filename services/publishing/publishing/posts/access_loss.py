@@ -1,42 +1,42 @@
-"""A maker who lost access: the posts that are queued are held, and the account is told."""
+"""Holds the queued posts of makers who lost access, and tells the account (event posts.held)."""
 
 import msgspec
 import structlog
 
 from contracts.events import AccessRevoked, Event
 from publishing import post_events
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.store import Connection
 from publishing.store.holds import Holds
 
 log = structlog.get_logger()
 
-#: Posts held in one transaction, and named by one event. Our choice.
+#: Posts held in one transaction and named by its events: it bounds the size of an event.
 _AT_ONCE = 200
-#: A post that was locked, or that a call on its way queues, is found this soon at first, then ever later. Our choice.
+#: When posts are looked for again that were locked, or that a call in progress queues: soon at first, then rarely.
 _SOONEST_SECONDS, _LATEST_SECONDS = 1.0, 60.0
 
 
 def on_access_revoked(connection: Connection, event: Event) -> None:
-    """Has `hold_posts` look for the posts of the maker."""
+    """Stores the makers whose posts `hold_posts` shall hold."""
     Holds(connection).add(event.id, event.account_id, msgspec.convert(event.data, AccessRevoked))
 
 
-def hold_posts(house: House) -> int:
-    """Holds posts of one maker who lost access; 0 when there is none to be looked for now.
+def hold_posts(app: AppContext) -> int:
+    """Holds posts of one maker who lost access; returns 0 when no maker is due.
 
-    Looks again until no call that was on its way at the removal can queue a post any more.
+    A maker stays due until no call that was in progress at the revocation can queue a post any more.
     """
-    with house.database.transaction() as connection:
+    with app.database.transaction() as connection:
         holds = Holds(connection)
         hold = holds.next()
         if hold is None:
             return 0
         found = holds.hold(hold, _AT_ONCE)
         held = [post for post in found if post.state == "held"]
-        post_events.tell_held(connection, held)
+        post_events.stage_held(connection, held)
         if len(found) == _AT_ONCE:
-            pass  # there are more: at once
+            pass  # there are more: due again at once
         elif hold.is_over:
             holds.end(hold)
         else:

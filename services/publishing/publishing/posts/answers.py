@@ -1,9 +1,9 @@
-"""Answers given in time, whatever is still on its way: what a platform has not done by then goes on behind the answer.
+"""Answers clients in time: a call to a platform that takes too long goes on after its client was answered.
 
-That answer is PLATFORM_OUTCOME_UNKNOWN with the post's id, given while the gateway still waits for it. Whether the
-answer or an event tells of an outcome is decided in the database (`posts.awaited_until`): before the answer is given
-without the outcome, the post is marked as one that nobody waits for. If the outcome is recorded by then, it is the
-answer. If the database does not answer, the mark's own time has passed: whoever records the outcome after that tells.
+The answer is then PLATFORM_OUTCOME_UNKNOWN with the post's id, given while the gateway still waits. The database
+decides whether the answer or an event reports an outcome (`posts.awaited_until`): before an answer without the outcome
+is given, the post is marked as not awaited. If the outcome is stored by then, it is the answer. If the database is
+down, the time in `awaited_until` has passed, and the outcome is reported by an event when it is stored.
 """
 
 import time
@@ -16,57 +16,57 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from chassis.db.database import Database
 from contracts.caller import Caller
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN, SERVICE_UNAVAILABLE, ApiError, ErrorRow
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.store.operations import Left, PostOperations
 
 T = TypeVar("T")
 
-#: Parts of one call on their way at once: a call with many takes no more than a quarter of `live_calls`. Our choice.
+#: Parts of one call in progress at once: a call for many pages takes at most a quarter of `live_calls`.
 _AT_ONCE = 10
-#: The answer is given after this long: before the gateway's 60 s are over. Our choice.
+#: When the answer is given at the latest: the gateway waits 60 s.
 _ANSWER_SECONDS = 50.0
-#: A part whose outcome is recorded as its time is over has so long to end: a few statements. Our choice.
+#: How long a part may take to end whose outcome was stored just in time: a few statements.
 _END_SECONDS = 4.0
 
 
 class Answer:
-    """When the answer to a part of a call is given at the latest, and about which post."""
+    """The latest time of the answer to a part of a call, and the post it is about."""
 
     def __init__(self, seconds: float | None = None) -> None:
         self._end = time.monotonic() + (_ANSWER_SECONDS if seconds is None else seconds)
-        #: Once the post or reply is begun: the post that the answer is about.
+        #: Set once the post or reply is begun.
         self.post_id: str | None = None
 
     @property
     def left_seconds(self) -> float:
-        """For how long the client waits yet."""
+        """How long the client still waits."""
         return max(self._end - time.monotonic(), 0.0)
 
 
 class Part(NamedTuple, Generic[T]):
-    """A part of a call, and whose operation it is."""
+    """A part of a call, with the caller of its operation."""
 
     caller: Caller
     work: Callable[[Answer], T]
 
 
-#: Ends the waiting of an operation's client. Raises ApiError SERVICE_UNAVAILABLE.
+#: Marks the outcome of an operation as not awaited. Raises ApiError SERVICE_UNAVAILABLE.
 Leave = Callable[[Caller], Left]
 
 
-def at_platform(house: House, caller: Caller, work: Callable[[Answer], T]) -> T:
-    """What the work gives, which calls a platform on a turn of its account's, or raises what `run` says."""
+def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) -> T:
+    """Runs work that calls a platform, in a live-call slot of the account; returns or raises like a part of `run`."""
 
     def on_turn(answer: Answer) -> T:
-        with house.live_call(caller.account_id):
+        with app.live_call(caller.account_id):
             return work(answer)
 
-    [future] = run([Part(caller, on_turn)], partial(leave, house.database))
+    [future] = run([Part(caller, on_turn)], partial(leave, app.database))
     return future.result()
 
 
 def leave(database: Database, caller: Caller) -> Left:
-    """Ends the waiting of the client of the caller's operation. Raises ApiError SERVICE_UNAVAILABLE."""
+    """Marks the outcome of the caller's operation as not awaited. Raises ApiError SERVICE_UNAVAILABLE."""
     if caller.operation_id is None:
         raise ApiError(SERVICE_UNAVAILABLE)
     with database.transaction() as connection:
@@ -74,9 +74,10 @@ def leave(database: Database, caller: Caller) -> Left:
 
 
 def run(parts: Sequence[Part[T]], leave: Leave) -> list[Future[T]]:
-    """All parts beside one another; futures that are done, in order, with what each part gave or raised.
+    """Runs all parts in parallel; returns done futures, in order, with what each part returned or raised.
 
-    PLATFORM_OUTCOME_UNKNOWN: it goes on; SERVICE_UNAVAILABLE: its post was not begun, and will not be.
+    A part that goes on raises PLATFORM_OUTCOME_UNKNOWN. One whose post was not begun raises SERVICE_UNAVAILABLE, and
+    its post will not be begun.
     """
     answers = [Answer() for _ in parts]
     executor = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="answering")
@@ -103,7 +104,7 @@ def run(parts: Sequence[Part[T]], leave: Leave) -> list[Future[T]]:
 
 
 def _ended(future: Future[T], answer: Answer, left: Left | None) -> Future[T]:
-    """The answer to a part that has not ended; `left` None: the database does not say how it stands."""
+    """Returns the answer to a part that has not ended; `left` is None when the database is down."""
     if left is not None and left.is_begun and left.post_id is None:
         wait([future], timeout=_END_SECONDS)
     if future.done():

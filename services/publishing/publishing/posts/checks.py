@@ -1,4 +1,4 @@
-"""Checks that the use cases of posts share. Each raises the error that the client gets."""
+"""Checks that the use cases of posts share. Each raises the client's error."""
 
 from datetime import UTC, datetime, timedelta
 from typing import NoReturn
@@ -12,33 +12,33 @@ from contracts.errors import (
     UNSUPPORTED_PLATFORM,
     ApiError,
 )
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.platforms.base import NotConnected
 from publishing.posts import guardrail_checks
 from publishing.records import PageRow
 from publishing.rules import content
 from publishing.store.posts import Posts
 
-#: Spec "Schedule body", scheduled_at.
+#: How far ahead a post may be scheduled (spec "Schedule body").
 SOONEST, LATEST = timedelta(minutes=10), timedelta(days=75)
 
 
-def check_content(house: House, request: api.PostContent, platform: str, find: content.Find) -> None:
-    """Raises the first finding of the content rules; `find` tells of the files behind media_ids."""
-    settings = house.settings
+def check_content(app: AppContext, request: api.PostContent, platform: str, find: content.Find) -> None:
+    """Raises the first finding of the content rules; `find` looks up the files behind media_ids."""
+    settings = app.settings
     content.check(request, platform, settings.outbound_host_map, settings.own_media, find)
 
 
-def check_page(house: House, page: PageRow) -> None:
+def check_page(app: AppContext, page: PageRow) -> None:
     """Raises PAGE_EXPIRED."""
     if page.expired:
-        raise house.expired(page.id)
+        raise app.expired(page.id)
 
 
-def check_connected(house: House, page: PageRow) -> None:
-    """Raises UNSUPPORTED_PLATFORM. A schedule is not refused for it: the connector may be there by then."""
+def check_connected(app: AppContext, page: PageRow) -> None:
+    """Raises UNSUPPORTED_PLATFORM. Not called for schedule: the connector may exist by the time the post is due."""
     try:
-        house.registry.connector(page.platform)
+        app.registry.connector(page.platform)
     except NotConnected as error:
         raise ApiError(UNSUPPORTED_PLATFORM, str(error), platform=page.platform) from error
 
@@ -55,7 +55,7 @@ def check_time(scheduled_at: datetime, now: datetime) -> None:
 
 
 def instant(value: datetime) -> datetime:
-    """UTC in whole milliseconds. Raises INVALID_DATE for a time without a zone or beyond the calendar."""
+    """Converts to UTC in whole milliseconds. Raises INVALID_DATE for a time without a zone or out of range."""
     if value.tzinfo is None:
         raise ApiError(INVALID_DATE, field="scheduled_at")
     try:
@@ -66,6 +66,6 @@ def instant(value: datetime) -> datetime:
 
 
 def unchangeable(store: Posts, post_id: str) -> NoReturn:
-    """Refuses the change of a post that is not in the state for it. Raises POST_IN_PROGRESS, NOT_FOUND."""
+    """Refuses a change that the post's state does not allow. Raises POST_IN_PROGRESS, NOT_FOUND."""
     post = store.get(post_id)
     raise ApiError(POST_IN_PROGRESS if post is not None and post.status == "queued" else NOT_FOUND)

@@ -1,4 +1,4 @@
-"""Edits of a queued or held post: time, content, files. The rules are asked again for what changes."""
+"""Edits queued and held posts: time, content, files."""
 
 from datetime import datetime
 from functools import partial
@@ -13,7 +13,7 @@ from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, POST_IN_PROGRESS, SERVICE_UNAVAILABLE, ApiError
 from publishing import attachments, post_events
 from publishing.attachments import Attachment
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.posts import guardrail_checks
 from publishing.posts.checks import check_content, check_page, check_time, instant, unchangeable
 from publishing.posts.reading import get_scheduled, shown
@@ -26,24 +26,27 @@ from publishing.store.posts import Posts, taken_over
 _EDITABLE = ("queued", "held")
 
 
-def edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
-    """Changes a queued or held post; the rules are asked again for what changes. A queued post is the caller's from
-    then on; a held one stays held. The same operation again gets the post. Raises TOKEN_REVOKED."""
-    work = partial(_edit, house, caller, request)
-    return once(house.database, caller, work, partial(shown, house, caller))
+def edit(app: AppContext, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
+    """Changes a queued or held post; the rules are checked again for what changes.
+
+    The caller becomes the maker of a queued post; a held post stays held. A repeat of the operation gets the post.
+    Raises NOT_FOUND, POST_IN_PROGRESS, TOKEN_REVOKED and what schedule raises.
+    """
+    work = partial(_edit, app, caller, request)
+    return once(app.database, caller, work, partial(shown, app, caller))
 
 
-def _edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
-    post = get_scheduled(house, caller, request.id)
-    if post.state not in _EDITABLE:  # whatever else is wrong with the edit
+def _edit(app: AppContext, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
+    post = get_scheduled(app, caller, request.id)
+    if post.state not in _EDITABLE:  # before any other error of the edit
         raise ApiError(POST_IN_PROGRESS if post.status == "queued" else NOT_FOUND)
-    with house.database.reading() as connection:
+    with app.database.reading() as connection:
         page, now = Pages(connection).get_with_time(post.page_id)
     assert page is not None
-    check_page(house, page)
+    check_page(app, page)
     try:
-        files = _new_files(house, caller, post, request)
-        with house.database.transaction() as connection:
+        files = _new_files(app, caller, post, request)
+        with app.database.transaction() as connection:
             store, operations = Posts(connection), Operations(connection)
             operations.begin(caller)
             Holds(connection).check_access(caller)
@@ -51,35 +54,35 @@ def _edit(house: House, caller: Caller, request: api.EditPost) -> api.ScheduledP
             current = store.lock(post.id)
             if current is None or current.state not in _EDITABLE:
                 unchangeable(store, post.id)
-            values = time | _new_content(house, current, request, files)
+            values = time | _new_content(app, current, request, files)
             if values and current.state == "queued":
                 values |= taken_over(caller)
             changed = store.change(post.id, values, states=(current.state,)) if values else current
             assert changed is not None
             revision = 0
             if changed.media_ids != current.media_ids:
-                revision = post_events.tell_media(connection, changed)
+                revision = post_events.stage_media(connection, changed)
             operations.end(caller, post.id)
     except (ApiError, Done) as error:
         is_open = isinstance(error, ApiError) and error.row is SERVICE_UNAVAILABLE
         if request.media_ids and not is_open:
-            attachments.restore(house, post.id)
+            attachments.restore(app, post.id)
         raise
     if current.media_ids and not changed.media_ids:
-        attachments.settle(house, changed, revision)
-    elif files and current.media_revision != post.media_revision:  # attached for what another edit has become
-        attachments.restore(house, post.id)
+        attachments.settle(app, changed, revision)
+    elif files and current.media_revision != post.media_revision:  # another edit was stored meanwhile
+        attachments.restore(app, post.id)
     return changed.scheduled_view()
 
 
 def _new_files(
-    house: House, caller: Caller, post: Post, request: api.EditPost
+    app: AppContext, caller: Caller, post: Post, request: api.EditPost
 ) -> tuple[Attached, ...] | None:
-    """The files an edit asks for, attached beside those the post has; None when it leaves them as they are."""
+    """Attaches the edit's files beside those the post has; returns None when the edit leaves the files as they are."""
     if request.media_ids is UNSET:
         return None
-    attachment = Attachment(house, caller, post.id, revision=post.media_revision + 1, is_new=False)
-    check_content(house, _edited(post, request), post.platform, attachment.attach)
+    attachment = Attachment(app, caller, post.id, revision=post.media_revision + 1, is_new=False)
+    check_content(app, _edited(post, request), post.platform, attachment.attach)
     return attachment.files
 
 
@@ -91,7 +94,7 @@ def _edited(post: Post, request: api.EditPost) -> api.PostContent:
 def _new_time(
     store: Posts, page: PageRow, post: Post, request: api.EditPost, now: datetime
 ) -> dict[str, Any]:
-    """The columns of a new time, after asking the rules of times again."""
+    """Returns the columns of a new time, after checking the rules for times."""
     if request.scheduled_at is UNSET:
         return {}
     scheduled_at = instant(request.scheduled_at)
@@ -103,13 +106,15 @@ def _new_time(
 
 
 def _new_content(
-    house: House, post: Post, request: api.EditPost, files: tuple[Attached, ...] | None
+    app: AppContext, post: Post, request: api.EditPost, files: tuple[Attached, ...] | None
 ) -> dict[str, Any]:
-    """The columns of changed content, after asking the content rules again. What was staged for the old is forgotten:
-    a look-up would take it for the new one's."""
+    """Returns the columns of changed content, after checking the content rules.
+
+    The checkpoint of the old content is removed: a look-up would take what it names for the new content.
+    """
     changed = _edited(post, request)
     if changed == post.content:
         return {}
     held = post.files if files is None else files
-    check_content(house, changed, post.platform, lambda media_ids: held)
+    check_content(app, changed, post.platform, lambda media_ids: held)
     return content.columns(changed, held) | {"media_types": None, "checkpoint": None}

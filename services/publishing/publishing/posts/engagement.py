@@ -1,13 +1,14 @@
-"""Live engagement of a published post (FB and IG): fetched on every call, remembered for the published list."""
+"""Engagement of published posts (FB and IG): read live on every call, stored for the list of published posts."""
 
 from chassis.db import clock
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, PLATFORM_ERROR, UNSUPPORTED_PLATFORM, ApiError
 from contracts.platforms import PLATFORMS
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.pages.connection import connection_to
-from publishing.pages.renewal import softened
+from publishing.pages.expiry import note_expiry
+from publishing.pages.renewal import effective_refusal
 from publishing.platforms.base import Counts, NotConnected, PlatformRefusal, Refusal
 from publishing.posts.checks import check_page
 from publishing.posts.reading import get_post
@@ -16,14 +17,14 @@ from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 
 
-def read(house: House, caller: Caller, request: api.PostId) -> api.Engagement:
-    """Raises NOT_FOUND, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR."""
-    page, post = published(house, caller, request.id)
+def read(app: AppContext, caller: Caller, request: api.PostId) -> api.Engagement:
+    """Reads the counts. Raises NOT_FOUND, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR."""
+    page, post = published(app, caller, request.id)
     if not PLATFORMS[page.platform].engagement:
         raise ApiError(UNSUPPORTED_PLATFORM, platform=page.platform)
-    check_page(house, page)
-    counts = _fetch(house, caller, page, post)
-    with house.database.transaction() as connection:
+    check_page(app, page)
+    counts = _fetch(app, caller, page, post)
+    with app.database.transaction() as connection:
         Posts(connection).set_metrics(post.id, counts.likes, counts.comments, counts.shares or 0)
         now = clock.now(connection)
     assert post.remote_id is not None
@@ -46,36 +47,39 @@ def read(house: House, caller: Caller, request: api.PostId) -> api.Engagement:
     )
 
 
-def published(house: House, caller: Caller, post_id: str, field: str | None = None) -> tuple[PageRow, Post]:
-    """A published post with its page. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
-    post = get_post(house, caller, post_id, field)
+def published(
+    app: AppContext, caller: Caller, post_id: str, field: str | None = None
+) -> tuple[PageRow, Post]:
+    """Returns a published post with its page. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
+    post = get_post(app, caller, post_id, field)
     if post.state != "published" or post.remote_id is None:
         raise ApiError(NOT_FOUND, **({"field": field} if field else {}))
-    with house.database.reading() as connection:
+    with app.database.reading() as connection:
         page = Pages(connection).get(post.page_id)
     assert page is not None
     return page, post
 
 
 def unreadable(
-    house: House, caller: Caller, page: PageRow, error: PlatformRefusal | NotConnected
+    app: AppContext, caller: Caller, page: PageRow, error: PlatformRefusal | NotConnected
 ) -> ApiError:
-    """The error for a read that the platform refused; an expired page is marked as such, unless a sandbox token read:
-    that triggers no webhooks (spec "Authentication" 7), and another reader will tell.
+    """Builds the error for a read that the platform refused, and marks an expired page.
+
+    A read with a sandbox token marks nothing, as it may trigger no webhooks (spec "Authentication" 7).
     """
     if isinstance(error, NotConnected):
         return ApiError(UNSUPPORTED_PLATFORM, str(error), platform=page.platform)
-    error = softened(house, page, error, hastens=not caller.sandbox)
+    error = effective_refusal(app, page, error, hastens=not caller.sandbox)
     if error.kind is Refusal.EXPIRED:
         if not caller.sandbox:
-            house.note_expired(page, error)
-        return house.expired(page.id)
+            note_expiry(app, page, error)
+        return app.expired(page.id)
     return ApiError(PLATFORM_ERROR, f"{error.message} ({error.code})", platform=page.platform)
 
 
-def _fetch(house: House, caller: Caller, page: PageRow, post: Post) -> Counts:
+def _fetch(app: AppContext, caller: Caller, page: PageRow, post: Post) -> Counts:
     try:
-        connector, account = connection_to(house, page)
+        connector, account = connection_to(app, page)
         return connector.engagement(account, post.remote_id or "")
     except (PlatformRefusal, NotConnected) as error:
-        raise unreadable(house, caller, page, error) from error
+        raise unreadable(app, caller, page, error) from error

@@ -1,4 +1,4 @@
-"""The guardrails asked with the database's knowledge, under its locks. The rules are `guardrails.py`."""
+"""Checks posts against the guardrails, with times read under the database's locks. The rules: `rules/guardrails.py`."""
 
 import math
 from collections.abc import Collection
@@ -13,16 +13,16 @@ from publishing.store.posts import COUNTED_FOR_PUBLISH, COUNTED_FOR_SCHEDULE, Ne
 
 
 def lock_for_schedule(store: Posts, page_id: str, at: datetime, effect: Effect) -> Surroundings:
-    """Locks what a post scheduled for `at` needs until the transaction ends: its operation, page and brand, and the
-    platform's page. No other call takes the place under a cap meanwhile (`Posts.lock_around`).
+    """Locks the operation, page, brand and platform's page of a post scheduled for `at`, until the transaction ends.
 
-    Raises Done for an operation that has made another post, IDEMPOTENCY_IN_PROGRESS for a voided try.
+    No other call can take the last place under a cap meanwhile (`Posts.lock_around`). Raises Done for an operation that
+    has made another post, IDEMPOTENCY_IN_PROGRESS for a voided try.
     """
     return _lock(store, page_id, at, COUNTED_FOR_SCHEDULE, effect)
 
 
 def lock_for_publish(store: Posts, page_id: str, effect: Effect) -> Surroundings:
-    """The same for a publish at once."""
+    """Locks the same for a post that is published at once."""
     return _lock(store, page_id, None, COUNTED_FOR_PUBLISH, effect)
 
 
@@ -36,14 +36,14 @@ def _lock(
 
 
 def breach_of_move(store: Posts, page: PageRow, at: datetime, post_id: str) -> Breach | None:
-    """The rule that a queued post would break if it was moved to `at`, if any. Takes the locks but its own."""
+    """Returns the rule that a queued post would break if it was moved to `at`, if any; locks its page and brand."""
     states = COUNTED_FOR_SCHEDULE
     around = store.lock_around(page.id, page.account_id, at, states=states, without=post_id)
     return breach_of_schedule(store, page, at, around.near, without=post_id)
 
 
 def breach_of_dry_run(store: Posts, page: PageRow, at: datetime | None) -> Breach | None:
-    """The rule that a schedule for `at` would break, or a publish at once without it. Takes no lock."""
+    """Returns the rule that a post at `at` would break, or one published now if `at` is None. Takes no lock."""
     states = COUNTED_FOR_PUBLISH if at is None else COUNTED_FOR_SCHEDULE
     around = store.lock_around(page.id, page.account_id, at, states=states, is_dry_run=True)
     if at is None:
@@ -54,7 +54,7 @@ def breach_of_dry_run(store: Posts, page: PageRow, at: datetime | None) -> Breac
 def breach_of_schedule(
     store: Posts, page: PageRow, at: datetime, near: Neighbours, *, without: str = ""
 ) -> Breach | None:
-    """The rule that a post scheduled for `at` would break among these neighbours, if any."""
+    """Returns the rule that a post scheduled for `at` would break beside these neighbours, if any."""
     if judge(at, page.platform, page=near.page, brand=_crowd(near, at), scheduled=near.scheduled) is None:
         return None
     later = store.all_later(page.id, page.brand_id, at - REACH, states=COUNTED_FOR_SCHEDULE, without=without)
@@ -62,7 +62,9 @@ def breach_of_schedule(
 
 
 def breach_of_publish(store: Posts, page: PageRow, now: datetime, near: Neighbours) -> Breach | None:
-    """The same for a publish at once, which counts what went out or may have; no minimum gap (decisions)."""
+    """Returns the rule that a publish at once would break: it counts posts that are or may be out, without a minimum
+    gap.
+    """
     if judge(now, page.platform, page=near.page, brand=_crowd(near, now)) is None:
         return None
     later = store.all_later(page.id, page.brand_id, now - REACH, states=COUNTED_FOR_PUBLISH)
@@ -70,12 +72,12 @@ def breach_of_publish(store: Posts, page: PageRow, now: datetime, near: Neighbou
 
 
 def _crowd(near: Neighbours, at: datetime) -> list[datetime]:
-    """A brand with fewer posts than its cap around that time needs no list of them."""
+    """Stands for the brand's posts: only whether they reach the cap matters here."""
     return [at] * BRAND_PER_24H if near.brand_count >= BRAND_PER_24H else []
 
 
 def refusal(breach: Breach, asked_at: datetime) -> ApiError:
-    """Builds the error; the wait counts from the asked time (schedule) or from now (publish)."""
+    """Builds the error; the wait counts from the requested time (schedule) or from now (publish)."""
     wait = math.ceil((breach.next_allowed_at - asked_at).total_seconds())
     return ApiError(breach.row, retry_after_seconds=wait, next_allowed_at=stamp(breach.next_allowed_at))
 

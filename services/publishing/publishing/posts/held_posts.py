@@ -1,4 +1,4 @@
-"""Held posts, released or cancelled by somebody who has access: single ones, those of one maker, or all."""
+"""Releases and cancels held posts: single ones, those of one maker, or all."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -15,7 +15,7 @@ from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, PAGE_EXPIRED, SCHEDULE_OUT_OF_RANGE, ApiError
 from contracts.record import Record
 from publishing import attachments, post_events
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.records import PageRow, Post, is_id
 from publishing.store.holds import Holds
 from publishing.store.pages import Pages
@@ -23,9 +23,9 @@ from publishing.store.posts import Posts
 
 T = TypeVar("T", bound=Record)
 
-#: Posts that one call releases or cancels. Our choice.
+#: Posts that one call releases or cancels: it bounds how long their rows are locked.
 MAX_POSTS = 500
-#: Posts whose files media is asked to let go of at once; the events say the same of all. Our choice.
+#: Posts whose files are released with a call to media at once; the events release those of all posts.
 _SETTLED_AT_ONCE = 5
 
 _NOT_HELD = api.PostError(code=NOT_FOUND.code, message="The post is not held.")
@@ -39,22 +39,22 @@ _PASSED = api.PostError(
 )
 
 
-def release(house: House, caller: Caller, request: api.ReleasePosts) -> api.PostsReleased:
-    """Queues held posts again; they are the caller's from then on. Once per operation.
+def release(app: AppContext, caller: Caller, request: api.ReleasePosts) -> api.PostsReleased:
+    """Queues held posts again, once per operation; the caller becomes their maker.
 
-    Guardrails refuse nothing here: a post that would break a cap when it is due is put off until it fits.
+    No guardrail is checked here: a post that would break a cap when it is due is put off until it fits.
     Raises NOT_FOUND and BRAND_NOT_AUTHORIZED (post_ids), TOKEN_REVOKED.
     """
     released = once(
-        house.database, caller, partial(_release, house, caller, request), partial(_again, api.PostsReleased)
+        app.database, caller, partial(_release, app, caller, request), partial(_again, api.PostsReleased)
     )
     wake("publish_due_posts")
     return released
 
 
-def _release(house: House, caller: Caller, request: api.ReleasePosts) -> api.PostsReleased:
+def _release(app: AppContext, caller: Caller, request: api.ReleasePosts) -> api.PostsReleased:
     is_late_fine = request.past_due == "now"
-    with house.database.transaction() as connection:
+    with app.database.transaction() as connection:
         operations, holds = Operations(connection), Holds(connection)
         operations.begin(caller)
         holds.check_access(caller)
@@ -78,21 +78,21 @@ def _release(house: House, caller: Caller, request: api.ReleasePosts) -> api.Pos
     return answer
 
 
-def cancel(house: House, caller: Caller, request: api.HeldPosts) -> api.HeldPostsCancelled:
+def cancel(app: AppContext, caller: Caller, request: api.HeldPosts) -> api.HeldPostsCancelled:
     """Cancels held posts. Once per operation. Raises NOT_FOUND and BRAND_NOT_AUTHORIZED (post_ids), TOKEN_REVOKED."""
-    work = partial(_cancel, house, caller, request)
-    return once(house.database, caller, work, partial(_again, api.HeldPostsCancelled))
+    work = partial(_cancel, app, caller, request)
+    return once(app.database, caller, work, partial(_again, api.HeldPostsCancelled))
 
 
-def _cancel(house: House, caller: Caller, request: api.HeldPosts) -> api.HeldPostsCancelled:
-    with house.database.transaction() as connection:
+def _cancel(app: AppContext, caller: Caller, request: api.HeldPosts) -> api.HeldPostsCancelled:
+    with app.database.transaction() as connection:
         operations, holds = Operations(connection), Holds(connection)
         operations.begin(caller)
         holds.check_access(caller)
         _check_reach(Posts(connection), caller, request.post_ids)
         meant = holds.lock(caller, request, is_late_fine=False, limit=MAX_POSTS)
         cancelled = holds.cancel([post.id for post in meant.posts])
-        revisions = post_events.tell(connection, cancelled)
+        revisions = post_events.stage_ended(connection, cancelled)
         ids = [post.id for post in meant.posts]
         answer = api.HeldPostsCancelled(
             cancelled=tuple(ids),
@@ -101,7 +101,7 @@ def _cancel(house: House, caller: Caller, request: api.HeldPosts) -> api.HeldPos
         )
         operations.end(caller, msgspec.json.encode(answer).decode())
     for post in [post for post in cancelled if post.media_ids][:_SETTLED_AT_ONCE]:
-        attachments.settle(house, post, revisions[post.id])
+        attachments.settle(app, post, revisions[post.id])
     return answer
 
 
@@ -116,7 +116,7 @@ def _check_reach(store: Posts, caller: Caller, post_ids: Collection[str] | None)
 
 
 def _refusal(post: Post, page: PageRow, now: datetime, *, is_late_fine: bool) -> api.PostError | None:
-    """Why a held post cannot be released; None: it can."""
+    """Returns why a held post cannot be released; None if it can."""
     if page.unlinked_at is not None:
         return _UNLINKED
     if page.expired:
@@ -127,7 +127,7 @@ def _refusal(post: Post, page: PageRow, now: datetime, *, is_late_fine: bool) ->
 def _refused(
     refused: dict[str, api.PostError], asked: Collection[str] | None, done: Collection[str]
 ) -> tuple[api.RefusedPost, ...]:
-    """Those refused, and of the posts that were asked for by their ids those that are not held."""
+    """Returns the refused posts, and those of the requested ids that are not held."""
     missing = dict.fromkeys(
         (post_id for post_id in asked or () if post_id not in {*done, *refused}), _NOT_HELD
     )
@@ -137,5 +137,5 @@ def _refused(
 
 
 def _again(kind: type[T], result: str) -> T:
-    """What the same operation gets again."""
+    """Answers a repeat of the operation."""
     return msgspec.json.decode(result, type=kind)

@@ -1,22 +1,22 @@
-"""Lists of posts, page by page of a cursor."""
+"""Lists of posts, paginated with a cursor."""
 
 from chassis.cursor import decode_position, encode_position
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import INVALID_DATE, ApiError
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.records import PageRow
 from publishing.rules import reach
-from publishing.rules.filters import _statuses, platform_code
+from publishing.rules.filters import platform_code, statuses_in
 from publishing.store import Connection
 from publishing.store.lists import Lists
 from publishing.store.pages import Pages
 
 
-def scheduled(house: House, caller: Caller, request: api.ListScheduledPosts) -> api.ScheduledPostList:
+def scheduled(app: AppContext, caller: Caller, request: api.ListScheduledPosts) -> api.ScheduledPostList:
     """Soonest first."""
-    statuses = _statuses(request.status)
-    with house.database.reading() as connection:
+    statuses = statuses_in(request.status)
+    with app.database.reading() as connection:
         _check_page(connection, caller, request.page_id)
         found = Lists(connection).scheduled(
             caller.account_id,
@@ -33,12 +33,12 @@ def scheduled(house: House, caller: Caller, request: api.ListScheduledPosts) -> 
     )
 
 
-def published(house: House, caller: Caller, request: api.ListPublishedPosts) -> api.PublishedPostList:
+def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) -> api.PublishedPostList:
     """Newest first."""
     platform = platform_code(request.platform)
     if request.since is not None and request.since.tzinfo is None:
         raise ApiError(INVALID_DATE, field="since")
-    with house.database.reading() as connection:
+    with app.database.reading() as connection:
         page = _check_page(connection, caller, request.page_id)
         if page is not None and platform not in (None, page.platform):
             return api.PublishedPostList(published_posts=(), next_cursor=None)

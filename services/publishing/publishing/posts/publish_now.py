@@ -1,4 +1,4 @@
-"""Publish at once: claim, call, record; and what a repeat of the same operation gets."""
+"""Publishes posts at once: claim, call, record."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ from contracts.caller import Caller
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN, PLATFORM_REJECTED, POST_IN_PROGRESS, ApiError
 from publishing import post_events
 from publishing.attachments import Attachment
-from publishing.context import House
+from publishing.pages.expiry import expiry_in
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.posts import guardrail_checks
 from publishing.posts.answers import Answer
@@ -19,96 +19,100 @@ from publishing.posts.reading import get_post
 from publishing.posts.schedule import new_post
 from publishing.records import PageRow, Post
 from publishing.rules import reach
-from publishing.sending.delivery import Delivered, deliver
+from publishing.sending.context import SendingContext
+from publishing.sending.delivery import deliver
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
-from publishing.store.sending import Claim, Sending
+from publishing.store.sending import AttemptOutcome, Claim, Sending
 
 
 def publish(
-    house: House,
+    app: SendingContext,
     caller: Caller,
     request: api.PublishPost,
     answer: Answer | None = None,
 ) -> api.PublishResult:
-    """Publishes now and returns when the platform has answered, whether or not `answer` has been given by then.
+    """Publishes a post and returns when the platform has answered, even if its client was answered before (`answer`).
 
     Raises what schedule does without the time's rules, and UNSUPPORTED_PLATFORM, PLATFORM_REJECTED, PAGE_EXPIRED,
     PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the same operation is on its way or being looked up.
     """
-    work = partial(_publish, house, caller, request, answer or Answer())
-    return once(house.database, caller, work, partial(_repeat, house, caller))
+    work = partial(_publish, app, caller, request, answer or Answer())
+    return once(app.database, caller, work, partial(_repeat, app, caller))
 
 
-def _publish(house: House, caller: Caller, request: api.PublishPost, answer: Answer) -> api.PublishResult:
-    with house.database.reading() as connection:
+def _publish(
+    app: SendingContext, caller: Caller, request: api.PublishPost, answer: Answer
+) -> api.PublishResult:
+    with app.database.reading() as connection:
         found = Pages(connection).get(request.page_id)
         repeated = Posts(connection).of_operation(caller.operation_id)
     page = reach.page(caller, found)
     if repeated is not None and repeated.state != "failed":
         raise Done(repeated.id)
-    check_page(house, page)
-    check_connected(house, page)
+    check_page(app, page)
+    check_connected(app, page)
     post_id = new_id("pst") if repeated is None else repeated.id
     revision = 1 if repeated is None else repeated.media_revision + 1
-    with Attachment(house, caller, post_id, revision=revision, is_new=repeated is None) as attachment:
-        check_content(house, request, page.platform, attachment.attach)
-        page, post = _claim(house, caller, request, attachment, answer)
+    with Attachment(app, caller, post_id, revision=revision, is_new=repeated is None) as attachment:
+        check_content(app, request, page.platform, attachment.attach)
+        page, post = _claim(app, caller, request, attachment, answer)
     answer.post_id = post.id
     try:
-        delivered = deliver(house, page, post)
-        recorded = _record(house, page, delivered, answer)
+        outcome = deliver(app, page, post)
+        recorded = _record(app, page, outcome, answer)
     finally:
-        house.scribe.let_go(Claim(post.id, post.fence))
-    return _answer(house, page, post, recorded, delivered)
+        app.outcomes.let_go(Claim(post.id, post.fence))
+    return _answer(app, page, post, recorded, outcome)
 
 
 def _claim(
-    house: House, caller: Caller, request: api.PublishPost, attachment: Attachment, answer: Answer
+    app: SendingContext, caller: Caller, request: api.PublishPost, attachment: Attachment, answer: Answer
 ) -> tuple[PageRow, Post]:
-    """The post with its attempt written, counted by the guardrails from now on. A failed one is taken up again.
+    """Stores the post with its attempt, or begins again the operation's failed post; the guardrails count it from now
+    on.
 
-    The page comes as it is by then, with the credentials to be used: from now on it is not unlinked.
+    Returns the page as it is now, with the credentials to use: it cannot be unlinked before the outcome is stored.
     """
-    with house.scribe.claiming() as (connection, note):
+    with app.outcomes.claiming() as (connection, note):
         store, sending = Posts(connection), Sending(connection)
         around = guardrail_checks.lock_for_publish(store, request.page_id, Effect(caller, attachment.post_id))
         page, now = reach.page(caller, around.page), around.now
-        check_page(house, page)
+        check_page(app, page)
         breach = guardrail_checks.breach_of_publish(store, page, now, around.near)
         if breach is not None:
             raise guardrail_checks.refusal(breach, now)
         is_added = attachment.is_new and store.add(new_post(caller, page, request, attachment, now))
         state = "queued" if is_added else "failed"
-        worker_id, left = house.lease.lock(connection), answer.left_seconds
+        worker_id, left = app.lease.lock(connection), answer.left_seconds
         post = sending.send_at_once(attachment.post_id, state, worker_id, awaited_seconds=left)
-        # Another try has it. Raised in here: the operation must not keep an id without a post.
+        # Another try has it. Raised inside the transaction: the operation must not keep an id without a post.
         if post is None:
             raise ApiError(POST_IN_PROGRESS)
         note(Claim(post.id, post.fence))
         if post.media_ids:
-            post_events.tell_media(connection, post)
+            post_events.stage_media(connection, post)
     return page, post
 
 
-def _record(house: House, page: PageRow, delivered: Delivered, answer: Answer) -> Post | None:
-    """The post as it is written down; None when that could not be done, and is left to a look-up.
+def _record(app: SendingContext, page: PageRow, outcome: AttemptOutcome, answer: Answer) -> Post | None:
+    """Stores the outcome and returns the post; None when the database is down for too long: a look-up will find out.
 
-    While the database is away it goes on for longer than the client waits: whatever it then writes, or finds written,
-    it tells of. Raises SERVICE_UNAVAILABLE for what is known not to be published.
+    It tries for longer than the client waits; an outcome that is stored later has its event. Raises SERVICE_UNAVAILABLE
+    for a post that is known not to be published.
     """
-    expired = house.found_expired(page, delivered.refusal)
+    expired = expiry_in(app, page, outcome.refusal)
     try:
-        return house.scribe.write(delivered.record, expired=expired, more_seconds=answer.left_seconds).post
+        return app.outcomes.write(outcome, expired=expired, more_seconds=answer.left_seconds).post
     except ApiError:
-        if delivered.record.state == "failed":
+        if outcome.state == "failed":
             raise
         return None
 
 
-def _repeat(house: House, caller: Caller, post_id: str) -> api.PublishResult | None:
-    """What the same operation gets again; None for a post that its platform refused: it may be sent again."""
-    post = get_post(house, caller, post_id)
+def _repeat(app: SendingContext, caller: Caller, post_id: str) -> api.PublishResult | None:
+    """Answers a repeat of the operation; None for a post that the platform refused, which may be sent again."""
+    post = get_post(app, caller, post_id)
     if post.state == "published":
         return post.result_view()
     if post.state == "failed":
@@ -117,21 +121,21 @@ def _repeat(house: House, caller: Caller, post_id: str) -> api.PublishResult | N
 
 
 def _answer(
-    house: House, page: PageRow, post: Post, recorded: Post | None, delivered: Delivered
+    app: SendingContext, page: PageRow, post: Post, recorded: Post | None, outcome: AttemptOutcome
 ) -> api.PublishResult:
     if recorded is not None and recorded.state == "published":
         if recorded.comment_state == "due":
             wake("send_first_comments")
         return recorded.result_view()
-    refusal = delivered.refusal
+    refusal = outcome.refusal
     if recorded is None or refusal is None:
         raise ApiError(PLATFORM_OUTCOME_UNKNOWN, post_id=post.id)
     if refusal.kind is Refusal.EXPIRED:
-        raise house.expired(page.id)
+        raise app.expired(page.id)
     raise rejected(page, refusal)
 
 
 def rejected(page: PageRow, refusal: PlatformRefusal) -> ApiError:
-    """PLATFORM_REJECTED with the platform's own words."""
+    """Builds PLATFORM_REJECTED with the platform's own error."""
     platform_error = {"code": refusal.code, "message": refusal.message, "retryable": refusal.retryable}
     return ApiError(PLATFORM_REJECTED, platform=page.platform, platform_error=platform_error)

@@ -1,4 +1,4 @@
-"""Single posts as a caller may see them."""
+"""Reads single posts."""
 
 from contracts import publishing as api
 from contracts.caller import Caller
@@ -7,29 +7,29 @@ from contracts.errors import (
     POST_IN_PROGRESS,
     ApiError,
 )
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.records import Post
 from publishing.store.posts import Posts
 
 
-def shown(house: House, caller: Caller, post_id: str) -> api.ScheduledPost:
-    """What the same operation gets again: the post as it is by now."""
-    return get_post(house, caller, post_id, by_operator=True).scheduled_view()
+def shown(app: AppContext, caller: Caller, post_id: str) -> api.ScheduledPost:
+    """Answers a repeat of an operation: the post as it is now."""
+    return get_post(app, caller, post_id, by_operator=True).scheduled_view()
 
 
-def show(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost:
-    """The operator sees anybody's."""
-    return get_post(house, caller, request.id, by_operator=True).scheduled_view()
+def show(app: AppContext, caller: Caller, request: api.PostId) -> api.ScheduledPost:
+    """Shows a scheduled post; the operator may see any account's."""
+    return get_post(app, caller, request.id, by_operator=True).scheduled_view()
 
 
 def get_post(
-    house: House, caller: Caller, post_id: str, field: str | None = None, *, by_operator: bool = False
+    app: AppContext, caller: Caller, post_id: str, field: str | None = None, *, by_operator: bool = False
 ) -> Post:
-    """A post the caller may see; with `by_operator` anybody's for the operator.
+    """Returns a post that the caller may see; with `by_operator` the operator gets any account's.
 
     Raises NOT_FOUND (with `field`), BRAND_NOT_AUTHORIZED.
     """
-    with house.database.reading() as connection:
+    with app.database.reading() as connection:
         post = Posts(connection).get(post_id)
     if post is None:
         raise ApiError(NOT_FOUND, **({"field": field} if field else {}))
@@ -38,9 +38,9 @@ def get_post(
     return post
 
 
-def get_scheduled(house: House, caller: Caller, post_id: str) -> Post:
-    """The same for what only scheduled posts know; one published at once is not found."""
-    post = get_post(house, caller, post_id)
+def get_scheduled(app: AppContext, caller: Caller, post_id: str) -> Post:
+    """Returns a scheduled post that the caller may see; a post published at once is not found."""
+    post = get_post(app, caller, post_id)
     if post.origin != "scheduled":
         raise ApiError(POST_IN_PROGRESS if post.status == "queued" else NOT_FOUND)
     return post

@@ -1,4 +1,4 @@
-"""Posts queued again: a failed one by its client, any queued one brought due by the operator."""
+"""Makes posts due at once: failed ones for their clients, queued ones for the operator."""
 
 from functools import partial
 
@@ -8,7 +8,7 @@ from chassis.runtime.loops import wake
 from contracts import publishing as api
 from contracts.caller import Caller
 from publishing import attachments, post_events
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.posts.checks import check_page, unchangeable
 from publishing.posts.reading import get_scheduled, shown
 from publishing.rules import reach
@@ -17,27 +17,26 @@ from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 
 
-def retry(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost:
-    """A failed post is due now, and the caller's; 409 when it is queued, 404 in any other state (decisions), or when a
-    file is gone.
+def retry(app: AppContext, caller: Caller, request: api.PostId) -> api.ScheduledPost:
+    """Makes a failed post due now; the caller becomes its maker. A repeat of the operation only gets the post.
 
-    The same operation again gets the post, and tries it no second time. Raises TOKEN_REVOKED for a call that was on its
-    way while its token was revoked.
+    Raises POST_IN_PROGRESS for a queued post, NOT_FOUND in any other state (decisions) and when a file is gone,
+    TOKEN_REVOKED if the token was revoked during the call.
     """
-    work = partial(_retry, house, caller, request)
-    return once(house.database, caller, work, partial(shown, house, caller))
+    work = partial(_retry, app, caller, request)
+    return once(app.database, caller, work, partial(shown, app, caller))
 
 
-def _retry(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost:
-    post = get_scheduled(house, caller, request.id)
+def _retry(app: AppContext, caller: Caller, request: api.PostId) -> api.ScheduledPost:
+    post = get_scheduled(app, caller, request.id)
     if post.state == "failed":
-        with house.database.reading() as connection:
+        with app.database.reading() as connection:
             page = Pages(connection).get(post.page_id)
         assert page is not None
-        check_page(house, page)
+        check_page(app, page)
         if post.media_ids:
-            attachments.attach(house, post.owner, post.id, post.media_ids, post.media_revision + 1)
-    with house.database.transaction() as connection:
+            attachments.attach(app, post.owner, post.id, post.media_ids, post.media_revision + 1)
+    with app.database.transaction() as connection:
         store, operations = Posts(connection), Operations(connection)
         operations.begin(caller)
         Holds(connection).check_access(caller)
@@ -45,21 +44,21 @@ def _retry(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPo
         reach.page(caller, found, field=None)
         again = store.requeue(post.id, caller) or unchangeable(store, post.id)
         if again.media_ids:
-            post_events.tell_media(connection, again)
+            post_events.stage_media(connection, again)
         operations.end(caller, post.id)
     wake("publish_due_posts")
     return again.scheduled_view()
 
 
-def bring_due(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost:
-    """Operator: a queued post's time becomes now. The same operation again gets it, also when it has gone out."""
+def bring_due(app: AppContext, caller: Caller, request: api.PostId) -> api.ScheduledPost:
+    """Operator: makes a queued post due now. A repeat of the operation gets the post, also once it is published."""
     caller.check_operator()
-    work = partial(_bring_due, house, caller, request)
-    return once(house.database, caller, work, partial(shown, house, caller))
+    work = partial(_bring_due, app, caller, request)
+    return once(app.database, caller, work, partial(shown, app, caller))
 
 
-def _bring_due(house: House, caller: Caller, request: api.PostId) -> api.ScheduledPost:
-    with house.database.transaction() as connection:
+def _bring_due(app: AppContext, caller: Caller, request: api.PostId) -> api.ScheduledPost:
+    with app.database.transaction() as connection:
         store, operations = Posts(connection), Operations(connection)
         operations.begin(caller)
         now = clock.now(connection)

@@ -1,4 +1,4 @@
-"""Scheduled posts: schedule, cancel, retry, show, validate. Edits, lists, sending: `editing`, `listing`, `due`."""
+"""Schedules posts."""
 
 from datetime import datetime
 from functools import partial
@@ -16,7 +16,7 @@ from contracts.errors import (
 from contracts.maker import maker_columns
 from publishing import post_events
 from publishing.attachments import Attachment
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.posts import guardrail_checks
 from publishing.posts.checks import check_content, check_page, check_time, instant
 from publishing.posts.reading import shown
@@ -26,44 +26,44 @@ from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 
 
-def schedule(house: House, caller: Caller, request: api.SchedulePost) -> api.ScheduledPost:
-    """Queues a post; the same operation again gets the post it made, whatever would be refused by now."""
-    work = partial(_schedule, house, caller, request)
-    return once(house.database, caller, work, partial(shown, house, caller))
+def schedule(app: AppContext, caller: Caller, request: api.SchedulePost) -> api.ScheduledPost:
+    """Queues a post. A repeat of the operation gets the post it made, even if it would be refused now."""
+    work = partial(_schedule, app, caller, request)
+    return once(app.database, caller, work, partial(shown, app, caller))
 
 
-def _schedule(house: House, caller: Caller, request: api.SchedulePost) -> api.ScheduledPost:
+def _schedule(app: AppContext, caller: Caller, request: api.SchedulePost) -> api.ScheduledPost:
     scheduled_at = instant(request.scheduled_at)
-    with Attachment(house, caller, new_id("pst")) as attachment:
+    with Attachment(app, caller, new_id("pst")) as attachment:
         if request.media_ids:
-            _attach(house, caller, request, scheduled_at, attachment)
-        return _queue(house, caller, request, scheduled_at, attachment).scheduled_view()
+            _attach(app, caller, request, scheduled_at, attachment)
+        return _queue(app, caller, request, scheduled_at, attachment).scheduled_view()
 
 
 def _attach(
-    house: House, caller: Caller, request: api.SchedulePost, scheduled_at: datetime, attachment: Attachment
+    app: AppContext, caller: Caller, request: api.SchedulePost, scheduled_at: datetime, attachment: Attachment
 ) -> None:
-    """Attaches the files of a post that nothing but the guardrails can refuse."""
-    with house.database.reading() as connection:
+    """Attaches the post's files once all checks but the guardrails have passed."""
+    with app.database.reading() as connection:
         found, now = Pages(connection).get_with_time(request.page_id)
     page = reach.page(caller, found)
-    check_page(house, page)
+    check_page(app, page)
     check_time(scheduled_at, now)
-    check_content(house, request, page.platform, attachment.attach)
+    check_content(app, request, page.platform, attachment.attach)
 
 
 def _queue(
-    house: House, caller: Caller, request: api.SchedulePost, scheduled_at: datetime, attachment: Attachment
+    app: AppContext, caller: Caller, request: api.SchedulePost, scheduled_at: datetime, attachment: Attachment
 ) -> Post:
-    """Asks all rules and stores the post, in one transaction: with two messages to the database, without files."""
-    with house.database.transaction() as connection:
+    """Checks all rules and stores the post in one transaction: without files in two messages to the database."""
+    with app.database.transaction() as connection:
         store, effect = Posts(connection), Effect(caller, attachment.post_id)
         around = guardrail_checks.lock_for_schedule(store, request.page_id, scheduled_at, effect)
         page = reach.page(caller, around.page)
-        check_page(house, page)
-        if not request.media_ids:  # else it was asked before the files were attached
+        check_page(app, page)
+        if not request.media_ids:  # otherwise checked before the files were attached
             check_time(scheduled_at, around.now)
-            check_content(house, request, page.platform, content.find_nothing)
+            check_content(app, request, page.platform, content.find_nothing)
         breach = guardrail_checks.breach_of_schedule(store, page, scheduled_at, around.near)
         if breach is not None:
             raise guardrail_checks.refusal(breach, scheduled_at)
@@ -73,8 +73,8 @@ def _queue(
         else:
             post = store.add(row)
             if post is not None:
-                post_events.tell_media(connection, post)
-        # The release before this one has made it at the same moment: the operation keeps no other id.
+                post_events.stage_media(connection, post)
+        # The previous release has made the post at the same moment: the operation must not get a second one.
         if post is None:
             raise ApiError(POST_IN_PROGRESS)
     return post
@@ -88,7 +88,7 @@ def new_post(
     now: datetime,
     scheduled_at: datetime | None = None,
 ) -> dict[str, Any]:
-    """The row of a new post; without a time it is published at once."""
+    """Returns the columns of a new post; one without a time is published at once."""
     return {
         "id": attachment.post_id,
         "created_at": now,

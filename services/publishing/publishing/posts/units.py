@@ -1,4 +1,4 @@
-"""Month units: which of those that quota asks about were used, once for all."""
+"""Answers quota's question which month units were used."""
 
 import structlog
 
@@ -11,10 +11,10 @@ log = structlog.get_logger()
 
 
 def confirm(connection: Connection, asked: UnitsUnconfirmed) -> None:
-    """Returns the units of operations that made nothing, and sees to it that the tries asked about never will.
+    """Returns the units of operations that made nothing, and voids the tries asked about.
 
-    Those that are being sent or looked up quota asks about again. The rest have made a post or a reply: their units
-    are used.
+    Operations that are being sent or looked up are undecided: quota asks about them again. The others have made a post
+    or a reply, and their units stay used.
     """
     voided = PostOperations(connection).void([(one.operation_id, one.try_number) for one in asked.charges])
     answers = [

@@ -1,4 +1,4 @@
-"""Dry runs: everything that schedule or publish would refuse."""
+"""Validates posts without storing or counting anything."""
 
 from functools import partial
 from typing import Any
@@ -9,7 +9,7 @@ from contracts.errors import (
     ApiError,
 )
 from publishing import attachments
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.posts import guardrail_checks
 from publishing.posts.checks import check_connected, check_time, instant
 from publishing.records import PageRow
@@ -17,26 +17,26 @@ from publishing.rules import content, reach
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 
-#: The field a finding is about where the error does not say.
+#: The field of a finding whose error names none.
 _FIELDS = {"SCHEDULE_OUT_OF_RANGE": "scheduled_at", "PAGE_EXPIRED": "page_id"}
 
 
-def validate(house: House, caller: Caller, request: api.ValidatePost) -> api.Validation:
-    """All that schedule (or publish, without a time) would refuse; nothing is stored or counted."""
-    with house.database.reading() as connection:
+def validate(app: AppContext, caller: Caller, request: api.ValidatePost) -> api.Validation:
+    """Returns everything that schedule would refuse, or publish for a post without a time."""
+    with app.database.reading() as connection:
         page, now = Pages(connection).get_with_time(request.page_id)
     page = reach.page(caller, page)
     errors: list[ApiError] = []
     if page.expired:
-        errors.append(house.expired(page.id))
+        errors.append(app.expired(page.id))
     at = None if request.scheduled_at is None else _collect(errors, instant, request.scheduled_at)
     if at is not None:
         _collect(errors, check_time, at, now)
-    warnings = [] if request.scheduled_at is None else _connected(house, page)
-    errors += _connected(house, page) if request.scheduled_at is None else []
-    settings, look = house.settings, partial(attachments.look, house, caller)
+    warnings = [] if request.scheduled_at is None else _connected(app, page)
+    errors += _connected(app, page) if request.scheduled_at is None else []
+    settings, look = app.settings, partial(attachments.look, app, caller)
     errors += content.findings(request, page.platform, settings.outbound_host_map, settings.own_media, look)
-    with house.database.reading() as connection:
+    with app.database.reading() as connection:
         is_answerable = at is not None or request.scheduled_at is None
         breach = guardrail_checks.breach_of_dry_run(Posts(connection), page, at) if is_answerable else None
     if breach is not None:
@@ -46,9 +46,9 @@ def validate(house: House, caller: Caller, request: api.ValidatePost) -> api.Val
     )
 
 
-def _connected(house: House, page: PageRow) -> list[ApiError]:
+def _connected(app: AppContext, page: PageRow) -> list[ApiError]:
     errors: list[ApiError] = []
-    _collect(errors, check_connected, house, page)
+    _collect(errors, check_connected, app, page)
     return errors
 
 

@@ -1,7 +1,7 @@
-"""What a post may say and show: the field rules of schedule, publish and validate, in the spec's order.
+"""The rules for the content of a post, in the spec's order: the same for schedule, publish and validate.
 
-Findings come one by one: a real call raises the first, a dry run shows them all. No database here, and nobody is asked
-but whoever `find` stands for.
+Findings are yielded one by one: a real call raises the first, a dry run returns all. The only I/O is the caller's
+`find`, which looks up the files behind media_ids.
 """
 
 import re
@@ -19,16 +19,16 @@ from publishing.platforms.limits import check_content
 from publishing.platforms.media_limits import check_files
 from publishing.records import Attached, media_type_of
 
-#: The files behind media_ids, in their order. Raises NOT_FOUND with field media_ids.
+#: Returns the files behind media_ids, in their order. Raises NOT_FOUND with field media_ids.
 Find = Callable[[Sequence[str]], Sequence[Attached]]
-#: What our own public address ends in: /{key}/{filename} (decisions, spec "Media").
+#: The end of an upload's public URL: /{key}/{filename} (decisions, spec "Media").
 _OWN_PATH = re.compile(r"([A-Za-z0-9_-]+)/([^/?#\s]+)")
 SETTINGS_FIELDS = tuple(row.settings_field for row in PLATFORMS.values())
 _TEXT_FIELDS = ("message", "first_comment", "media_urls", "media_ids", *SETTINGS_FIELDS)
 
 
 def find_nothing(media_ids: Sequence[str]) -> Sequence[Attached]:
-    """A `Find` that knows no file."""
+    """A `Find` without any files: raises NOT_FOUND."""
     raise ApiError(NOT_FOUND, f"There is no media {media_ids[0]}.", field="media_ids")
 
 
@@ -39,12 +39,12 @@ def findings(
     own_media: Sequence[str] = (),
     find: Find = find_nothing,
 ) -> Iterator[ApiError]:
-    """Everything wrong with a post on this platform, most basic first. `own_media`: see `own_file`."""
+    """Yields everything wrong with a post on this platform, most basic first. `own_media`: see `own_file`."""
     basic = [*_unstorable(content), *_shape(content)]
     yield from basic
     if any(True for error in basic if _field(error) in ("message", "media_urls", "media_ids")):
         return
-    if len(content.message or "") > MAX_MESSAGE_LENGTH:  # only a dry run comes so far with it
+    if len(content.message or "") > MAX_MESSAGE_LENGTH:  # only in a dry run: real calls refuse it on parsing
         yield invalid("message", f"must have at most {MAX_MESSAGE_LENGTH} characters")
     yield from _urls(content, routed_hosts, own_media)
     yield from _foreign(content, platform)
@@ -60,7 +60,7 @@ def findings(
 
 
 def _unfit(content: PostContent, platform: str, files: Sequence[Attached]) -> Iterator[ApiError]:
-    """What the platform does not take. A file that was not found counts as one of an unknown kind."""
+    """Yields what the platform does not accept. A file that was not found counts as one of an unknown type."""
     held: list[str | None] = [file.type for file in files] or [None] * len(content.media_ids)
     by_url = [media_type_of(url) for url in content.media_urls]
     field = "media_urls" if content.media_urls or not content.media_ids else "media_ids"
@@ -85,7 +85,7 @@ def check(
 
 
 def own_file(url: str, own_media: Sequence[str]) -> tuple[str, str] | None:
-    """Key and file name of an upload's own public URL, which may lie under any of these bases; None for others."""
+    """Returns key and file name of an upload's public URL under one of the bases `own_media`; None for other URLs."""
     for base in own_media:
         found = _OWN_PATH.fullmatch(url[len(base) :]) if url.startswith(base) else None
         if found:
@@ -94,7 +94,10 @@ def own_file(url: str, own_media: Sequence[str]) -> tuple[str, str] | None:
 
 
 def columns(content: PostContent, files: Sequence[Attached] = ()) -> dict[str, Any]:
-    """The content as it is stored, with what is known of the files behind its media_ids. An empty comment is none."""
+    """Returns the columns of the content, with what is known of the files behind media_ids.
+
+    An empty first comment is stored as none.
+    """
     settings = {
         name: getattr(content, name) for name in SETTINGS_FIELDS if getattr(content, name) is not None
     }
@@ -109,12 +112,12 @@ def columns(content: PostContent, files: Sequence[Attached] = ()) -> dict[str, A
 
 
 def storable(text: str) -> str:
-    """A platform's words as PostgreSQL takes them: no NUL, no lone surrogates, not endless."""
+    """Makes a platform's text storable in PostgreSQL: without NUL and lone surrogates, at most 1,000 characters."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()[:1_000]
 
 
 def check_text(value: Any, field: str) -> None:
-    """Raises VALIDATION_ERROR for what neither PostgreSQL nor a platform takes, at any depth of a JSON value."""
+    """Raises VALIDATION_ERROR for text that PostgreSQL cannot store, at any depth of a JSON value."""
     if not _is_storable(value):
         raise invalid(field, "must not contain NUL characters or lone surrogates")
 
@@ -158,7 +161,7 @@ def _urls(
 
 
 def _foreign(content: PostContent, platform: str) -> Iterator[ApiError]:
-    """What belongs to another platform, or to none like this (decisions "Details of single operations")."""
+    """Yields fields that this platform does not have (decisions "Details of single operations")."""
     row = PLATFORMS[platform]
     if content.first_comment and not row.first_comment:
         yield invalid("first_comment", f"{row.name} has no first comment")

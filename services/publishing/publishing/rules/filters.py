@@ -1,4 +1,4 @@
-"""Values of list filters. Pure."""
+"""Parses the filters of lists. Pure."""
 
 from contracts.errors import invalid
 from contracts.platforms import parse_platform
@@ -7,7 +7,7 @@ STATUSES = ("queued", "held", "published", "failed", "cancelled")
 
 
 def platform_code(value: str | None) -> str | None:
-    """The code of a filter value, which may be a full name in any case. Raises VALIDATION_ERROR."""
+    """Returns the platform code of a filter value, which may be a full name in any case. Raises VALIDATION_ERROR."""
     if value is None:
         return None
     code = parse_platform(value)
@@ -16,7 +16,8 @@ def platform_code(value: str | None) -> str | None:
     return code
 
 
-def _statuses(value: str) -> tuple[str, ...]:
+def statuses_in(value: str) -> tuple[str, ...]:
+    """Parses `all` or a comma-separated list. Raises VALIDATION_ERROR."""
     if value == "all":
         return STATUSES
     asked = tuple(part.strip() for part in value.split(","))

@@ -1,7 +1,8 @@
-"""Publish guardrails as pure rules: times in, answer out. Figures: `contracts.platforms` (spec "Limits").
+"""The publish guardrails: how many posts a page and a brand may publish in a time. Pure.
 
-Every rule forbids open stretches of time; a post fits where no stretch covers it. Windows are rolling
-(decisions "Guardrail windows"): a window of 3,600 s holds a post until 3,600 s after it went out, not longer.
+Figures: `contracts.platforms` (spec "Limits"). Every rule forbids intervals of time; a post fits where no interval
+covers it. Windows are rolling (decisions "Guardrail windows"): a post counts in a window of 3,600 s until exactly
+3,600 s after it went out.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,21 +21,21 @@ class Window(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A time in which a further post would break a rule; both ends themselves are allowed."""
+    """An open interval in which a further post would break a rule; both ends are allowed."""
 
     after: datetime
     before: datetime
 
 
 class Breach(NamedTuple):
-    """The rule that is broken, and the first later time that breaks none."""
+    """The broken rule as an error, and the first later time that breaks no rule."""
 
     row: ErrorRow
     next_allowed_at: datetime
 
 
 BRAND_WINDOW = Window(BRAND_PER_24H, DAY_SECONDS)
-#: How far around a time other posts matter at all.
+#: Posts further away than this from a time never count at that time.
 REACH = timedelta(seconds=DAY_SECONDS)
 
 
@@ -53,13 +54,13 @@ def full(times: Iterable[datetime], window: Window) -> list[Stretch]:
 
 
 def too_close(scheduled: Iterable[datetime]) -> list[Stretch]:
-    """Where a scheduled post would be nearer than the minimum gap to another one."""
+    """Returns where a scheduled post would be nearer than the minimum gap to another one."""
     gap = timedelta(seconds=MIN_SCHEDULE_GAP_SECONDS)
     return [Stretch(at - gap, at + gap) for at in scheduled]
 
 
 def first_fit(at: datetime, stretches: Iterable[Stretch]) -> datetime:
-    """The first time from `at` on that no stretch covers; `at` itself when it fits."""
+    """Returns the first time from `at` on that no stretch covers; `at` itself if it fits."""
     for after, before in sorted(stretches):
         if after < at < before:
             at = before
@@ -74,7 +75,11 @@ def judge(
     brand: Sequence[datetime],
     scheduled: Sequence[datetime] = (),
 ) -> Breach | None:
-    """Whether a post may go out at `at` beside those of its page and brand; `scheduled` keep the minimum gap."""
+    """Returns the rule that a post at `at` would break; None when it breaks none.
+
+    `page` and `brand` are the times of the other posts of its page and brand; posts in `scheduled` also keep the
+    minimum gap.
+    """
     of_page = too_close(scheduled)
     for window in page_windows(platform):
         of_page += full(page, window)

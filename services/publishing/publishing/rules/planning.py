@@ -1,4 +1,4 @@
-"""What to do with a lane's due posts: send, put off or give up. Pure; times in, decision out."""
+"""Decides which of a page's due posts are sent now, put off or given up. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,15 +9,15 @@ from publishing.rules.guardrails import judge
 
 @dataclass(slots=True)
 class Plan:
-    """Post ids by what is to become of them."""
+    """The posts of one page queue by decision, as ids."""
 
     send: list[str] = field(default_factory=list)
     put_off: dict[str, datetime] = field(default_factory=dict)
-    #: Found due so late that they are not sent any more (decisions).
+    #: Found due too late to be sent (decisions, "A post found due more than 24 h late").
     missed: list[str] = field(default_factory=list)
 
 
-def plan_lane(
+def plan_queue(
     now: datetime,
     due: Sequence[tuple[str, datetime]],
     platform: str,
@@ -26,9 +26,11 @@ def plan_lane(
     brand: list[datetime],
     window_seconds: float,
 ) -> Plan:
-    """Decides for (post id, due at) in their order; what is sent now is added to `brand` for the next lanes.
+    """Plans the due posts of one page, given as (post id, due at) in the order they go out.
 
-    A post that would break a cap waits for the first time that fits, and those behind it keep their order.
+    `page` and `brand` are the times at which posts of the page and of the brand went out; the posts sent now are added
+    to `brand`, so that the next page of the brand counts them. A post that would break a cap waits for the first time
+    that fits, and the posts behind it keep their order.
     """
     plan, page_times, brand_times, at = Plan(), list(page), list(brand), now
     for post_id, due_at in due:

@@ -1,4 +1,4 @@
-"""How often a post's comments are asked for, as data and pure functions; and how one reading of the list goes on."""
+"""How often the comments of a post are polled, and how one reading of the platform's list continues. Pure."""
 
 from datetime import datetime, timedelta
 
@@ -7,30 +7,34 @@ from msgspec.structs import replace
 from publishing.platforms.base import CommentPage
 from publishing.records import Poll
 
-#: (younger than so many seconds, asked for every so many seconds); older than the last: no more.
+#: (age, interval) in seconds: posts younger than `age` are polled every `interval`; posts older than the last age
+#: never.
 Stages = tuple[tuple[float, float], ...]
 
-#: local-stack.md "Waiting times": a minute in the first day; the rest is our choice.
-#: Platforms that count every look are asked less often: `polls` of their parts.
+#: A minute on the first day (local-stack.md "Waiting times"), then rarer as comments become rare. Platforms that count
+#: every call against a quota have stages of their own (`polls` of the plugin).
 POLLED = "86400=60,259200=300,1209600=3600,2592000=86400"
-#: Where the platform tells us by itself, polls only find what its word was lost of. Our choice.
+#: For platforms that send webhooks about comments: polls only find comments whose webhook was lost.
 PUSHED = "86400=900,259200=3600,2592000=86400"
 
-#: A platform's list may show a comment later than its time says. Our choice.
+#: A platform may list a comment some time after its `created_at`; every reading goes back this much further.
 OVERLAP = timedelta(minutes=10)
-#: The list is read from end to end this often: finds what was held back, or answers an old comment. Our choice.
+#: The whole list is read once a day: it finds comments that the platform held back, and replies to old comments.
 FULL_SECONDS = 86_400.0
-#: No setting means so many seconds.
+#: Figures above this are refused: 30 years is surely a mistake.
 _ENDLESS = 1e9
 
 
 def parse_stages(text: str) -> Stages:
-    """`age=wait,…` in seconds; empty: never. Raises ValueError: ages must rise, waits be more than nothing."""
+    """Parses `age=interval,…` in seconds; empty means never.
+
+    Raises ValueError unless the ages rise and the intervals are positive.
+    """
     pairs = [pair.split("=") for pair in text.split(",") if pair.strip()]
     stages = tuple((float(age), float(wait)) for age, wait in pairs)
     ages = [age for age, _ in stages]
     if not all(0 < value < _ENDLESS for stage in stages for value in stage) or ages != sorted(set(ages)):
-        raise ValueError("ages must rise, and waits be more than nothing")
+        raise ValueError("ages must rise, and intervals be positive")
     return stages
 
 
@@ -40,12 +44,12 @@ def back_to(poll: Poll) -> datetime | None:
 
 
 def wait_before_poll(stages: Stages, age_seconds: float) -> float | None:
-    """Seconds until the next poll of a post of this age; None when it is too old."""
+    """Returns the seconds until the next poll of a post of this age; None when it is too old."""
     return next((wait for age, wait in stages if age_seconds < age), None)
 
 
 def begin(poll: Poll) -> Poll:
-    """The poll as it asks for its next page: in the middle of the list, or at its head again."""
+    """Prepares the poll for its next page: further down the list, or from its top again."""
     if poll.cursor is not None:
         return poll
     is_full = poll.since is None or poll.full_seconds is None or poll.full_seconds >= FULL_SECONDS
@@ -53,11 +57,11 @@ def begin(poll: Poll) -> Poll:
 
 
 def advance(poll: Poll, found: CommentPage, *, has_news: bool) -> tuple[Poll, bool]:
-    """The poll after a page of the list, newest first, and whether that was the last to be read."""
+    """Returns the poll after a page of the list (newest first), and whether that was the last page to read."""
     times = [comment.created_at for comment in found.comments]
     newest = max((time for time in (poll.newest, *times) if time is not None), default=None)
     is_behind = poll.since is not None and all(time <= poll.since for time in times)
-    # Behind a page that brings nothing new lies nothing new, save in the full reading.
+    # The list is sorted: after a page without news only a full reading goes on.
     if found.next_cursor is not None and (poll.is_full or has_news or not is_behind):
         return replace(poll, newest=newest, cursor=found.next_cursor), False
     since = max((time for time in (poll.since, newest) if time is not None), default=None)

@@ -1,7 +1,8 @@
-"""Chooses the post's own among the posts that a look-up found by their looks. Pure.
+"""Decides which of the posts found on the platform was made by an attempt of ours, where only the content matches.
+Pure.
 
-An outcome is concluded only if no other open post could own what was found. Otherwise one post could take the other's,
-and the other would be sent again.
+A post is assigned only if no other open post of ours could have made it. Otherwise one post could take the other's, and
+the other would be sent again.
 """
 
 from collections.abc import Collection
@@ -14,16 +15,16 @@ from publishing.records import OpenPost, Post
 def own_post(
     post: Post, found: Published, taken: Collection[str], others: Collection[OpenPost]
 ) -> Published | None:
-    """The post of the platform that is this post's; None while it may be another post's.
+    """Returns the platform's post that belongs to `post`; None while it may belong to another post of ours.
 
     `taken`: the remote ids that other posts have by now. `others`: the page's other posts that may be on the platform
-    without our knowing their remote ids.
+    although their remote ids are not known.
 
-    A post that is being sent right now is always waited for: its own answer will name its post. Otherwise an equal post
-    does no harm: whichever of the two is called published, the page shows what was asked for, as often as it was asked
-    for. A post that differs in what the look-up cannot see (its pictures, its settings) may own one of the candidates;
-    only if there are more candidates than such posts is one of them certainly this post's. A page's posts are sent one
-    after another, so that the candidates are shared out in the order in which the attempts began.
+    While a similar post is being sent nothing is decided: the platform's answer will name its post. Of two equal posts
+    it does not matter which one gets the remote id: the page shows what was asked for, as often as it was asked for. A
+    post that differs in what the look-up cannot see (pictures, settings) may own one of the candidates; only if there
+    are more candidates than such posts, one of them certainly belongs to `post`. A page's posts are sent one after
+    another, so the candidates are assigned in the order in which the attempts began.
     """
     if found.guess is None:
         return None if found.remote_id in taken else found
@@ -37,12 +38,16 @@ def own_post(
 
 
 def _has_similar_text(other: Post, post: Post) -> bool:
-    """Whether one's post may be taken for the other's by its text. Media are not compared: some look-ups take a post
-    with any media, and only Facebook tells how many there are."""
+    """Whether the two can be mistaken for each other by their texts.
+
+    Media are not compared: some look-ups match a post with any media, and only Facebook tells how many there are.
+    """
     return similar_text(other.message or "", post.message or "")
 
 
 def _asked(post: Post) -> tuple[object, ...]:
-    """What the platform's page shows of a post: nobody can tell posts apart for which it is the same. First comments
-    are not part of it, as they are made under whichever post is called published."""
+    """Returns what the platform's page shows of a post: two posts with the same value cannot be told apart.
+
+    First comments are left out: they are made under whichever post gets the remote id.
+    """
     return (post.message or "", post.media_ids, post.media_urls, post.settings or {})

@@ -1,18 +1,19 @@
-"""When to try again and when to look again, as data and pure functions."""
+"""When a post is tried again, and when an unknown outcome is looked up again. Pure."""
 
 from contracts.platforms import DAY_SECONDS
 
 #: Waits before the 2nd, 3rd and 4th attempt (decisions "Publish attempts": at once, then 1, 5 and 15 minutes later).
 RETRY_WAITS_SECONDS = (60, 300, 900)
 MAX_ATTEMPTS = 1 + len(RETRY_WAITS_SECONDS)
-#: Past the settling time looks come a quarter of its age apart, within these. Our choice.
+#: Once an outcome is older than the settling time, it is looked up at intervals of a quarter of its age, within these
+#: limits: 30 s spares the platform's rate limits, an hour bounds how late the client hears.
 LATE_LOOK_SECONDS, RAREST_LOOK_SECONDS = 30.0, 3_600.0
 
 
 def wait_before_next(attempts: int, platform_wait_seconds: float | None = None) -> float | None:
-    """Seconds until the next attempt after `attempts` retryable failures; None when none is left.
+    """Returns the seconds until the next attempt after `attempts` retryable failures; None when no attempt is left.
 
-    The platform's own wait is honoured when it is longer, up to a day (our choice).
+    A longer wait that the platform asks for is kept, up to a day: a post is not sent more than a day late.
     """
     if attempts >= MAX_ATTEMPTS:
         return None
@@ -20,10 +21,10 @@ def wait_before_next(attempts: int, platform_wait_seconds: float | None = None) 
 
 
 def wait_before_look(unknown_seconds: float, first_seconds: float, settle_seconds: float) -> float:
-    """Seconds until the next look at an outcome that has been unknown for `unknown_seconds`.
+    """Returns the seconds until the next look-up of an outcome that has been unknown for `unknown_seconds`.
 
-    Looks come after `first_seconds`, then at twice the age each, one of them at `settle_seconds` exactly:
-    if the platform still has nothing then, it never had. What is unknown even so is looked at ever rarer.
+    Look-ups come after `first_seconds`, then at twice the age each, and one exactly at `settle_seconds`: a post that
+    the platform does not show by then was not published. Later look-ups come at growing intervals.
     """
     if unknown_seconds >= settle_seconds:
         return min(max(unknown_seconds / 4, LATE_LOOK_SECONDS), RAREST_LOOK_SECONDS)

@@ -1,6 +1,6 @@
-"""Where a person may be brought back to after a linking: the operator's list for each account. Pure.
+"""The addresses to which a person may be sent back after linking: the operator lists them for each account. Pure.
 
-An address is compared as text, up to its query: nothing is parsed, so that nothing can be understood in two ways.
+An address is compared as text, up to its query. It is not parsed, because two parsers may read one address differently.
 """
 
 import re
@@ -10,13 +10,13 @@ from urllib.parse import urlencode
 from chassis.config import ConfigError
 from contracts.errors import invalid
 
-#: `account=address`, or `*=address` for every account. Plain http is for a developer's own machine alone.
+#: `account=address`, or `*=address` for every account. Plain http is allowed for localhost only.
 _ENTRY = re.compile(
     r"(\*|[A-Za-z0-9_]{1,64})=(https://[a-z0-9.\-]+(?::[0-9]{1,5})?/[!-~]*|"
     r"http://(?:localhost|127\.0\.0\.1)(?::[0-9]{1,5})?/[!-~]*)",
     re.ASCII,
 )
-#: Printable ASCII without what browsers read in more than one way, and without a fragment.
+#: Printable ASCII, without fragments and characters that browsers interpret differently.
 _URL = re.compile(r"[!-~]{1,2000}", re.ASCII)
 _REFUSED = frozenset("#\\<>\"'`{}|^")
 
@@ -25,7 +25,7 @@ ReturnUrls = Collection[tuple[str, str]]
 
 
 def parse(entries: Collection[str]) -> frozenset[tuple[str, str]]:
-    """Raises ConfigError."""
+    """Parses the entries of CONNECT_RETURN_URLS. Raises ConfigError."""
     found = [_ENTRY.fullmatch(entry) for entry in entries]
     for entry, match in zip(entries, found, strict=True):
         if match is None or "?" in match[2] or _REFUSED & {*match[2]}:
@@ -36,7 +36,7 @@ def parse(entries: Collection[str]) -> frozenset[tuple[str, str]]:
 
 
 def check(listed: ReturnUrls, account_id: str, url: str) -> None:
-    """Raises VALIDATION_ERROR for an address that is not listed for the account; its query is the app's own."""
+    """Raises VALIDATION_ERROR for an address that is not listed for the account, whatever its query."""
     base = url.partition("?")[0]
     is_listed = (account_id, base) in listed or ("*", base) in listed
     if not is_listed or not _URL.fullmatch(url) or _REFUSED & {*url}:
@@ -47,5 +47,5 @@ def check(listed: ReturnUrls, account_id: str, url: str) -> None:
 
 
 def with_outcome(url: str, session_id: str, status: str) -> str:
-    """The address with `session_id` and `status` at the end of its query."""
+    """Appends `session_id` and `status` to the query of the address."""
     return f"{url}{'&' if '?' in url else '?'}{urlencode({'session_id': session_id, 'status': status})}"

@@ -1,6 +1,7 @@
-"""Posts that are out and whose platform names them only later (TikTok: once it has looked them over).
+"""Published posts whose platform gives the final id later (TikTok: after moderation).
 
-The wait is written before the post is recorded as published; each look is claim → call → record, and reads only.
+The wait is stored before the post is recorded as published. Each look-up is claimed, called and recorded; it only
+reads.
 """
 
 from functools import partial
@@ -10,45 +11,45 @@ import structlog
 from chassis.telemetry import tracing
 from contracts.platforms import DAY_SECONDS
 from publishing.config import LONGEST_CALL_SECONDS
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.pages.connection import connection_to
 from publishing.platforms.base import NotConnected, PlatformRefusal
 from publishing.records import PageRow
-from publishing.store.final_ids import Awaited, Names
+from publishing.store.final_ids import AwaitedId, FinalIds
 from publishing.store.pages import Pages
 from publishing.task_pool import Task
 
 log = structlog.get_logger()
 
-#: Between two looks: as long again as the post has waited, within these. Our choice.
+#: The interval doubles with the age of the wait, within these limits: moderation takes seconds or hours.
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 30.0, 3_600.0
-#: A post that has no name by then keeps the one it has. Our choice.
+#: After a day without a final id the post keeps the id it has.
 _GIVE_UP_SECONDS = float(DAY_SECONDS)
-#: Longer than one call. Our choice.
+#: Longer than the one call of a look-up.
 _LEASE_SECONDS = LONGEST_CALL_SECONDS + 20.0
 
 
-def name_posts(house: House) -> int:
-    """One tick: claims posts without a name and starts asking for it; how many."""
-    return house.side.fill("names", partial(_claim, house))
+def name_posts(app: AppContext) -> int:
+    """Runs one tick: claims posts without a final id and starts asking for it; returns how many."""
+    return app.side.fill("final ids", partial(_claim, app))
 
 
-def _claim(house: House, places: int) -> list[Task]:
-    with house.database.transaction() as connection:
-        claimed = Names(connection).claim(places, _LEASE_SECONDS)
+def _claim(app: AppContext, places: int) -> list[Task]:
+    with app.database.transaction() as connection:
+        claimed = FinalIds(connection).claim(places, _LEASE_SECONDS)
         pages = Pages(connection).many([awaited.post.page_id for awaited in claimed])
-    return [partial(run, house, pages[awaited.post.page_id], awaited) for awaited in claimed]
+    return [partial(run, app, pages[awaited.post.page_id], awaited) for awaited in claimed]
 
 
-def run(house: House, page: PageRow, awaited: Awaited) -> None:
-    """One look at one post."""
+def run(app: AppContext, page: PageRow, awaited: AwaitedId) -> None:
+    """Asks for the final id of one post."""
     post = awaited.post
     found = None
-    # Written before its post was recorded, which may have come to nothing after all.
+    # The wait is stored before its post was recorded as published; the post may have failed after all.
     is_over = awaited.awaited_seconds >= _GIVE_UP_SECONDS or post.state in ("failed", "cancelled")
     if post.state == "published" and post.remote_id:
         try:
-            connector, account = connection_to(house, page)
+            connector, account = connection_to(app, page)
             with tracing.working(
                 "name post", post.traceparent, "publishing", post.account_id, post_id=post.id
             ):
@@ -57,17 +58,17 @@ def run(house: House, page: PageRow, awaited: Awaited) -> None:
             log.warning("name_not_told", post_id=post.id, reason=str(error))
         except Exception:
             log.exception("name_failed_unforeseen", post_id=post.id)
-    with house.database.transaction() as connection:
-        names = Names(connection)
+    with app.database.transaction() as connection:
+        ids = FinalIds(connection)
         if found is not None:
-            names.name(post, found.remote_id, found.permalink)
+            ids.save(post, found.remote_id, found.permalink)
         if found is not None or is_over:
-            names.end(post.id)
+            ids.end(post.id)
         else:
-            names.put_off(post.id, wait_before_look(awaited.awaited_seconds))
+            ids.put_off(post.id, wait_before_look(awaited.awaited_seconds))
     log.info("name_looked_up", post_id=post.id, found=found is not None)
 
 
 def wait_before_look(awaited_seconds: float) -> float:
-    """Seconds until a post that has waited so long is looked at again."""
+    """Returns the seconds until the next look-up of a post that has waited for `awaited_seconds`."""
     return min(max(_SHORTEST_SECONDS, awaited_seconds), _LONGEST_SECONDS)

@@ -1,7 +1,7 @@
-"""The first comment under a post of ours: a step of its own that never fails the post and is never doubled.
+"""First comments: made after their post is published, once each. Their failure does not fail the post.
 
-claim → begin → call → record, like a post: a call whose outcome is unknown is looked up under the post before it is
-repeated.
+Like posts they are claimed, begun, called and recorded; a comment whose outcome is unknown is looked up under the post
+before another try.
 """
 
 from functools import partial
@@ -12,42 +12,42 @@ from chassis.db.leases import local_deadline
 from chassis.telemetry import tracing
 from contracts.platforms import DAY_SECONDS
 from publishing.config import LONGEST_CALL_SECONDS
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.pages.connection import connection_to
-from publishing.pages.renewal import softened
+from publishing.pages.renewal import effective_refusal
 from publishing.platforms.base import NotConnected, OpenComment, OutcomeUnknown, PlatformRefusal
 from publishing.platforms.permission import permission_until
 from publishing.records import PageRow, Post
 from publishing.rules.retries import wait_before_next
-from publishing.sending.reconciliation_waits import look_failed, next_look
+from publishing.sending.reconciliation_waits import wait_after_failure, wait_before_next_look_up
 from publishing.store.comments import Comments, FirstComment
 from publishing.store.pages import Pages
 from publishing.task_pool import Task
 
 log = structlog.get_logger()
 
-#: Longer than a first comment or a look for it takes: at most two calls. Our choice.
+#: Longer than the two calls that a first comment or its look-up takes at most.
 _LEASE_SECONDS = 2 * LONGEST_CALL_SECONDS + 20.0
 
 
-def send_first_comments(house: House) -> int:
-    """One tick: claims first comments and starts them; how many."""
-    return house.side.fill("first comments", partial(_claim, house))
+def send_first_comments(app: AppContext) -> int:
+    """Runs one tick: claims due first comments and starts them; returns how many."""
+    return app.side.fill("first comments", partial(_claim, app))
 
 
-def _claim(house: House, places: int) -> list[Task]:
-    with house.database.transaction() as connection:
+def _claim(app: AppContext, places: int) -> list[Task]:
+    with app.database.transaction() as connection:
         claimed = Comments(connection).claim_first_comments(places, _LEASE_SECONDS)
         pages = Pages(connection).many([first.post.page_id for first in claimed])
-    return [partial(run, house, pages[first.post.page_id], first) for first in claimed]
+    return [partial(run, app, pages[first.post.page_id], first) for first in claimed]
 
 
-def run(house: House, page: PageRow, first: FirstComment) -> None:
-    """Makes or looks up one first comment and records the outcome."""
+def run(app: AppContext, page: PageRow, first: FirstComment) -> None:
+    """Makes or looks up one first comment and stores the outcome."""
     post = first.post
     deadline = local_deadline(_LEASE_SECONDS)
     if post.comment_state == "sending":
-        begun = _begin(house, post)
+        begun = _begin(app, post)
         if begun is None:
             log.warning("claim_lost", post_id=post.id)
             return
@@ -55,63 +55,64 @@ def run(house: House, page: PageRow, first: FirstComment) -> None:
     named = {"post_id": post.id, "platform": post.platform}
     with tracing.working("first comment", post.traceparent, "publishing", post.account_id, **named):
         state, wait = (
-            _make(house, page, post, deadline)
-            if post.comment_state == "sending"
-            else _look(house, page, first)
+            _make(app, page, post, deadline) if post.comment_state == "sending" else _look(app, page, first)
         )
-        with house.database.transaction() as connection:
+        with app.database.transaction() as connection:
             Comments(connection).end_first_comment(post, state, wait)
     log.info("first_comment", post_id=post.id, state=state)
 
 
-def _begin(house: House, post: Post) -> PageRow | None:
-    """The page as it is now: nobody unlinks it before the outcome is recorded. None when the claim is over.
+def _begin(app: AppContext, post: Post) -> PageRow | None:
+    """Begins the call: returns the page as it is now, which cannot be unlinked before the outcome is stored.
 
-    The call has its whole lease before it, however late it comes.
+    The lease starts anew here. Returns None when the claim was lost.
     """
-    with house.database.transaction() as connection:
+    with app.database.transaction() as connection:
         page, _ = Pages(connection).lock_with_time(post.page_id)
         return page if Comments(connection).begin_first_comment(post, _LEASE_SECONDS) else None
 
 
-def _make(house: House, page: PageRow, post: Post, deadline: float) -> tuple[str, float]:
-    """(state, wait) after the one call, which is not sent past the deadline. A page that was unlinked gets none."""
+def _make(app: AppContext, page: PageRow, post: Post, deadline: float) -> tuple[str, float]:
+    """Makes the comment, not after the deadline and not on an unlinked page; returns (next state, wait in seconds)."""
     if page.unlinked_at is not None:
         return "failed", 0.0
     try:
-        connector, account = connection_to(house, page)
+        connector, account = connection_to(app, page)
         with permission_until(deadline):
             connector.comment(account, post.remote_id or "", post.first_comment or "")
     except PlatformRefusal as first:
-        refusal = softened(house, page, first)
+        refusal = effective_refusal(app, page, first)
         wait = wait_before_next(post.comment_attempts, refusal.wait_seconds) if refusal.retryable else None
         log.warning("first_comment_refused", post_id=post.id, code=refusal.code, wait_seconds=wait)
         return ("failed", 0.0) if wait is None else ("due", wait)
     except NotConnected:
         return "failed", 0.0
     except OutcomeUnknown:
-        return "unknown", house.settings.reconcile_first_seconds
+        return "unknown", app.settings.reconcile_first_seconds
     except Exception:
         log.exception("first_comment_failed_unforeseen", post_id=post.id)
-        return "unknown", house.settings.reconcile_first_seconds
+        return "unknown", app.settings.reconcile_first_seconds
     return "done", 0.0
 
 
-def _look(house: House, page: PageRow, first: FirstComment) -> tuple[str, float]:
-    """(state, wait) after a look under the post. Not there once settled: it may be made again."""
+def _look(app: AppContext, page: PageRow, first: FirstComment) -> tuple[str, float]:
+    """Looks for the comment under the post; returns (next state, wait in seconds).
+
+    If it is not there once the settling time is over, it may be made again.
+    """
     post = first.post
     assert post.comment_began_at is not None
     try:
-        connector, account = connection_to(house, page)
+        connector, account = connection_to(app, page)
         found = connector.find_comment(
             OpenComment(account, post.remote_id or "", post.first_comment or "", post.comment_began_at)
         )
-    except Exception as problem:  # noqa: BLE001 - `look_failed` logs it
-        wait = look_failed(house, page, problem, first.began_seconds, post_id=post.id)
+    except Exception as problem:  # noqa: BLE001 - `wait_after_failure` logs it
+        wait = wait_after_failure(app, page, problem, first.began_seconds, post_id=post.id)
         return ("failed", 0.0) if first.began_seconds > DAY_SECONDS else ("unknown", wait)
     if found is not None:
         return "done", 0.0
-    if first.began_seconds < house.settings.reconcile_settle_seconds:
-        return "unknown", next_look(house, first.began_seconds)
+    if first.began_seconds < app.settings.reconcile_settle_seconds:
+        return "unknown", wait_before_next_look_up(app, first.began_seconds)
     again = wait_before_next(post.comment_attempts)
     return ("failed", 0.0) if again is None else ("due", 0.0)

@@ -1,4 +1,4 @@
-"""What the service measures of its own work. Names and labels: docs/observability.md."""
+"""Metrics of sending posts. Names and labels: docs/observability.md."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -6,34 +6,38 @@ from datetime import datetime
 from chassis.db.database import Database
 from chassis.telemetry.metrics import WAIT_SECONDS, Counter, Gauge, Histogram, Reading
 from publishing.records import Post
-from publishing.store.page_queues import MOST_COUNTED, DueLane, PageQueues
+from publishing.store.page_queues import MOST_COUNTED, DueQueue, PageQueues
 
 LATENESS = Histogram(
     "posthaste.publish.lateness",
     "s",
-    "From when an attempt was due to when a worker took it, by platform.",
+    "Time between an attempt being due and a worker claiming it, by platform.",
     WAIT_SECONDS,
 )
 OUTCOMES = Counter(
-    "posthaste.publish.attempts", "{attempt}", "Attempts that ended, by platform and what became of the post."
+    "posthaste.publish.attempts",
+    "{attempt}",
+    "Attempts that ended, by platform and the next state of the post.",
 )
 BACKLOG = Gauge(
     "posthaste.publish.backlog",
     "{post}",
-    f"Posts that are due and wait for a worker; {MOST_COUNTED} for more.",
+    f"Posts that are due and wait for a worker; {MOST_COUNTED} stands for more.",
 )
-OLDEST = Gauge("posthaste.publish.backlog.age", "s", "How long the longest waiting of them has been due.")
+OLDEST = Gauge(
+    "posthaste.publish.backlog.age", "s", "How long the post that has waited longest has been due."
+)
 
 
-def note_taken(due: Sequence[DueLane], taken: Iterable[Post], now: datetime) -> None:
-    """Posts that a worker has just taken, of those that were due."""
-    due_at: Mapping[str, datetime] = {post_id: at for lane in due for post_id, at in lane.due}
+def note_taken(due: Sequence[DueQueue], taken: Iterable[Post], now: datetime) -> None:
+    """Counts posts that a worker has just claimed."""
+    due_at: Mapping[str, datetime] = {post_id: at for queue in due for post_id, at in queue.due}
     for post in taken:
         LATENESS.record((now - due_at[post.id]).total_seconds(), {"platform": post.platform})
 
 
 def note_ended(posts: Iterable[Post]) -> None:
-    """Posts as an attempt left them: published, failed, queued (again later) or unknown."""
+    """Counts attempts that ended, by the next state of their post."""
     for post in posts:
         OUTCOMES.add(1, {"platform": post.platform, "outcome": post.state})
 

@@ -1,7 +1,8 @@
-"""Writes what many lanes have to write at the same moment in one transaction, and knows which claims they work on.
+"""Writes the outcomes of attempts, and begins the next ones, for many page queues in one transaction.
 
-A lane that ends one post and begins the next says both in one go. While a transaction runs, what comes next
-gathers: with one lane nothing waits, with fifty a commit is shared by all.
+A queue that ends one post and begins the next writes both in one call. While a transaction runs, further calls gather
+for the next: one queue alone waits for nobody, fifty share a commit. The writer also knows which claims this process
+works on.
 """
 
 import time
@@ -20,50 +21,50 @@ from publishing.pages.expiry import Expired, expire
 from publishing.records import Post
 from publishing.sending import metrics
 from publishing.store import Connection
-from publishing.store.sending import Claim, Recorded, RemoteIdTaken, Sending
+from publishing.store.sending import AttemptOutcome, Claim, RemoteIdTaken, Sending
 
 log = structlog.get_logger()
 
-#: While the database is away an outcome is written again after this long. Our choice.
+#: Wait between tries to write an outcome while the database is down: short beside any outage, and no load.
 _PAUSE_SECONDS = 0.5
 
 
 @dataclass(slots=True)
-class Entry:
-    """What one lane has to say; said again as it is while nobody knows whether it is written."""
+class Write:
+    """One queue's request to the writer; submitted again unchanged while it is unknown whether it was committed."""
 
-    record: Recorded | None = None
+    outcome: AttemptOutcome | None = None
     begin: Claim | None = None
-    #: A page that the recorded outcome shows to be expired.
+    #: A page that the outcome shows to be expired.
     expired: Expired | None = None
-    #: Whether it has been said before, and perhaps been written.
+    #: Whether it was submitted before, and perhaps committed.
     is_repeat: bool = False
 
 
 class Written(NamedTuple):
-    """What came of it."""
+    """What a `Write` changed."""
 
-    #: The recorded post; None when its fence had passed and nothing is changed.
+    #: The post with its outcome; None when its claim was lost and nothing is changed.
     post: Post | None
-    #: Whether the claim still held and its attempt is written: the platform may be called.
+    #: Whether the claim still held and its attempt is stored: the platform may be called.
     has_begun: bool
 
 
-class Scribe:
+class OutcomeWriter:
     """One per process."""
 
     def __init__(self, database: Database, patience_seconds: float) -> None:
         self._database = database
         self._patience_seconds = patience_seconds
-        self._entries: Batches[Entry, Written] = Batches(self._commit)
+        self._writes: Batches[Write, Written] = Batches(self._commit)
         self._held: set[Claim] = set()
 
     @contextmanager
     def claiming(self) -> Iterator[tuple[Connection, Callable[..., None]]]:
-        """A transaction that claims posts for this process, and what to call with each claim before it ends.
+        """Opens a transaction that claims posts for this process; yields it with `note(*claims)`.
 
-        A claim that is committed and not noted counts as lost sight of, and lapses: so does one whose commit's answer
-        was lost. Whoever works on a noted claim has to `let_go` of it in the end.
+        Every claim must be noted before the transaction ends: a committed claim that is not noted is lost and lapses,
+        also when only the answer to the commit was lost. The worker of a noted claim must `let_go` of it in the end.
         """
         noted: list[Claim] = []
 
@@ -79,78 +80,81 @@ class Scribe:
             raise
 
     def let_go(self, *claims: Claim) -> None:
-        """Notes that nobody works on these claims any more; unknown ones are ignored. What is neither recorded nor
-        released by then lapses with the next look for lost claims."""
+        """Notes that this process no longer works on the claims. Unknown claims are ignored.
+
+        A claim that is neither recorded nor released by then lapses when lost claims are next recovered.
+        """
         self._held.difference_update(claims)
 
     def holds(self, claim: Claim) -> bool:
         return claim in self._held
 
     def release(self, *claims: Claim) -> None:
-        """Gives back claims that were not called."""
+        """Returns claims that were not called to the queue."""
         if claims:
             with self._database.transaction() as connection:
                 Sending(connection).release(claims)
 
     def write(
         self,
-        record: Recorded | None = None,
+        outcome: AttemptOutcome | None = None,
         begin: Claim | None = None,
         *,
         expired: Expired | None = None,
         more_seconds: float = 0.0,
     ) -> Written:
-        """Records an outcome and begins a post; both are committed when this returns.
+        """Stores an outcome and begins a post; both are committed when it returns.
 
-        While the database is away it waits for `patience_seconds` and `more_seconds`, then raises ApiError
-        SERVICE_UNAVAILABLE.
-        Where it went away in the middle of a commit, what is found written counts as written now.
+        While the database is down it tries again for `patience_seconds` and `more_seconds`, then raises
+        SERVICE_UNAVAILABLE. A commit that was cut off and is found done counts as done by this call.
         """
-        entry = Entry(record, begin, expired)
+        write = Write(outcome, begin, expired)
         give_up_at = time.monotonic() + self._patience_seconds + more_seconds
         while True:
             try:
-                return self._entries.submit(entry)
+                return self._writes.submit(write)
             except ApiError as error:
                 if error.row is not SERVICE_UNAVAILABLE or time.monotonic() > give_up_at:
                     raise
-                entry.is_repeat = True
+                write.is_repeat = True
                 time.sleep(_PAUSE_SECONDS)
             except RemoteIdTaken:
-                # Recorded as unknown, it is not sent again, and concluded once the other post gives up the remote id.
-                assert entry.record is not None
-                log.error("remote_id_taken", post_id=entry.record.id, remote_id=entry.record.remote_id)
-                entry.record = replace(entry.record, state="unknown", outcome=None)
+                # As unknown it is not sent again, and is concluded once the other post gives up the remote id.
+                assert write.outcome is not None
+                log.error("remote_id_taken", post_id=write.outcome.id, remote_id=write.outcome.remote_id)
+                write.outcome = replace(write.outcome, state="unknown", outcome=None)
 
-    def _commit(self, entries: list[Entry]) -> list[Written]:
+    def _commit(self, writes: list[Write]) -> list[Written]:
+        outcomes = [write.outcome for write in writes if write.outcome]
+        repeated = [write for write in writes if write.is_repeat]
         with self._database.transaction() as connection:
             sending = Sending(connection)
-            sending.await_earlier([post_id for e in entries if e.is_repeat for post_id in _posts_of(e)])
-            recorded = {post.id: post for post in sending.record([e.record for e in entries if e.record])}
+            sending.await_earlier([post_id for write in repeated for post_id in _post_ids(write)])
+            recorded = {post.id: post for post in sending.record(outcomes)}
             standing = {
                 post.id: post
-                for post in sending.standing([e.record for e in entries if e.is_repeat and e.record])
+                for post in sending.standing([write.outcome for write in repeated if write.outcome])
                 if post.id not in recorded
             }
-            for found in sorted((e.expired for e in entries if e.expired), key=lambda found: found.page.id):
+            for found in sorted((w.expired for w in writes if w.expired), key=lambda found: found.page.id):
                 expire(connection, found)
-            post_events.tell(connection, recorded.values())
-            post_events.tell(connection, sending.take_late(standing))
-            begun = sending.begin([e.begin for e in entries if e.begin])
+            post_events.stage_ended(connection, recorded.values())
+            post_events.stage_ended(connection, sending.take_late(standing))
+            begun = sending.begin([write.begin for write in writes if write.begin])
         written = recorded | standing
-        self.let_go(*(Claim(e.record.id, e.record.fence) for e in entries if e.record))
+        self.let_go(*(Claim(outcome.id, outcome.fence) for outcome in outcomes))
         metrics.note_ended(written.values())
-        for entry in entries:
-            if entry.record and entry.record.id not in written:
-                log.warning("outcome_void", post_id=entry.record.id, state=entry.record.state)
+        for outcome in outcomes:
+            if outcome.id not in written:
+                log.warning("outcome_void", post_id=outcome.id, state=outcome.state)
         return [
             Written(
-                written.get(entry.record.id) if entry.record else None,
-                entry.begin is not None and entry.begin.id in begun,
+                written.get(write.outcome.id) if write.outcome else None,
+                write.begin is not None and write.begin.id in begun,
             )
-            for entry in entries
+            for write in writes
         ]
 
 
-def _posts_of(entry: Entry) -> list[str]:
-    return [said.id for said in (entry.record, entry.begin) if said is not None]
+def _post_ids(write: Write) -> list[str]:
+    return [one.id for one in (write.outcome, write.begin) if one is not None]

@@ -1,8 +1,8 @@
-"""A post's files at the moment of publishing: what they are now, and where their bytes come from.
+"""A post's files at the moment of publishing: their current types and sizes, and where their bytes come from.
 
-Uploads are asked of media and read from storage. Strangers' URLs are reached through the guarded client and judged by
-their leading bytes; where a platform takes bytes, what it gets comes through the same client, and only if it is still
-what was judged. A platform that fetches by itself is given the public address of an upload, or the checked URL.
+Uploads are looked up in media and read from storage. Other URLs are fetched through the guarded client and identified
+by their first bytes. A platform that takes bytes gets them through the same client, and only if they are still the same
+file. A platform that fetches by itself gets the public URL of an upload, or the checked URL.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,18 +16,18 @@ from chassis.http.guarded_client import FetchFailed, Stream, stream
 from contracts.errors import NOT_FOUND, ApiError
 from contracts.media import GetFiles, LocateFile, MediaFile
 from publishing.config import Settings
-from publishing.context import House
+from publishing.context import AppContext
 from publishing.platforms.base import MediaSource, PlatformRefusal, Refusal
 from publishing.platforms.media_limits import is_converted
 from publishing.platforms.sources import exactly, stored
 from publishing.records import Post
 from publishing.rules.content import own_file
 
-#: media may have to make JPEGs of ten photos first. Our choice.
+#: media may have to convert ten photos to JPEG first.
 _FILES_SECONDS = 30.0
 _LOCATE_SECONDS = 5.0
 
-#: Spec "Upload rules": the types taken, by their leading bytes; MP4 and QuickTime differ in the brand.
+#: The accepted types by their first bytes (spec "Upload rules"); MP4 and QuickTime differ in the brand.
 _SIGNATURES = (
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -35,30 +35,33 @@ _SIGNATURES = (
     (b"GIF89a", "image/gif"),
     (b"\x1aE\xdf\xa3", "video/webm"),
 )
-#: What servers say when they do not know.
+#: Content types of servers that do not know the type.
 _VAGUE = ("", "application/octet-stream", "binary/octet-stream")
 
 
-def held(house: House, post: Post) -> tuple[MediaSource, ...]:
-    """The files behind media_ids, JPEGs of those the platform does not take as they are. Raises PlatformRefusal."""
+def held(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
+    """Returns the files behind media_ids; those in a format the platform does not take as JPEGs.
+
+    Raises PlatformRefusal.
+    """
     files: dict[str, MediaFile] = {}
     for jpeg in (False, True):
         ids = [file.media_id for file in post.files if is_converted(post.platform, file.mime_type) is jpeg]
         if ids:
             request = GetFiles(media_ids=tuple(dict.fromkeys(ids)), jpeg=jpeg)
             with _refusals():
-                answer = house.media.get_files(post.owner, request, timeout_seconds=_FILES_SECONDS)
+                answer = app.media.get_files(post.owner, request, timeout_seconds=_FILES_SECONDS)
             files |= {file.media_id: file for file in answer.files}
     return tuple(_source(files[media_id]) for media_id in post.media_ids)
 
 
-def by_url(house: House, post: Post) -> tuple[MediaSource, ...]:
-    """The files behind media_urls. Raises PlatformRefusal, retryable when the server may recover."""
-    return tuple(_own(house, post, url) or _fetched(house.settings, url) for url in post.media_urls)
+def by_url(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
+    """Returns the files behind media_urls. Raises PlatformRefusal, retryable when the server may recover."""
+    return tuple(_own(app, post, url) or _fetched(app.settings, url) for url in post.media_urls)
 
 
 def named(held: Sequence[MediaSource], by_url: Sequence[MediaSource]) -> list[tuple[str, MediaSource]]:
-    """Each with the name a finding has for it."""
+    """Pairs each file with its name in error messages."""
     return [
         *((f"media_ids[{number}]", source) for number, source in enumerate(held)),
         *((f"media_urls[{number}]", source) for number, source in enumerate(by_url)),
@@ -66,7 +69,7 @@ def named(held: Sequence[MediaSource], by_url: Sequence[MediaSource]) -> list[tu
 
 
 def content_type_of(head: bytes) -> str | None:
-    """The type of a file by its first bytes; None when it is none that may be posted."""
+    """Returns the type of a file by its first bytes; None when such files cannot be posted."""
     if head[4:8] == b"ftyp":
         return "video/quicktime" if head[8:12] == b"qt  " else "video/mp4"
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
@@ -87,14 +90,14 @@ def _source(file: MediaFile) -> MediaSource:
     )
 
 
-def _own(house: House, post: Post, url: str) -> MediaSource | None:
-    """An upload's own public URL: never fetched from ourselves, but looked up. None for other URLs."""
-    found = own_file(url, house.settings.own_media)
+def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
+    """Looks up the upload behind its own public URL, instead of fetching it from ourselves. None for other URLs."""
+    found = own_file(url, app.settings.own_media)
     if found is None:
         return None
     request = LocateFile(key=found[0], filename=found[1])
     with _refusals():
-        file = house.media.locate_file(post.owner, request, timeout_seconds=_LOCATE_SECONDS)
+        file = app.media.locate_file(post.owner, request, timeout_seconds=_LOCATE_SECONDS)
     return MediaSource(
         type=_kind_of(file.mime_type),
         url=url,
@@ -106,7 +109,7 @@ def _own(house: House, post: Post, url: str) -> MediaSource | None:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """media's answers as an attempt takes them: gone or no good for ever, or not to be had just now."""
+    """Turns media's errors into refusals: permanent if the file is gone or bad, temporary if media is unavailable."""
     try:
         yield
     except ApiError as error:
@@ -120,7 +123,7 @@ def _refusals() -> Iterator[None]:
 
 
 def _fetched(settings: Settings, url: str) -> MediaSource:
-    """A stranger's file by its beginning."""
+    """Identifies a file behind a foreign URL by its beginning."""
     with _stream(settings, url, settings.media_timeout_seconds) as answer:
         source = _judged(url, next(answer.chunks, b""), answer)
     return replace(source, opener=partial(_open, settings, source)) if source.size_bytes else source
@@ -128,7 +131,7 @@ def _fetched(settings: Settings, url: str) -> MediaSource:
 
 @contextmanager
 def _open(settings: Settings, source: MediaSource) -> Iterator[Iterator[bytes]]:
-    """The same file from its beginning, for a platform. Raises PlatformRefusal when it has become another one."""
+    """Opens the same file for a platform. Raises PlatformRefusal if the URL leads to another file by now."""
     assert source.url is not None
     assert source.size_bytes is not None
     seconds = settings.media_transfer_seconds
@@ -188,6 +191,6 @@ def _kind_of(content_type: str) -> str:
 
 
 def _same_kind(declared: str, content_type: str) -> bool:
-    """image/jpg is said for image/jpeg, and MP4 and QuickTime are told apart by few servers."""
+    """Many servers say image/jpg for image/jpeg, and few tell MP4 and QuickTime apart."""
     aliases = {"image/jpg": "image/jpeg", "video/quicktime": "video/mp4", "video/x-m4v": "video/mp4"}
     return aliases.get(declared, declared) == aliases.get(content_type, content_type)

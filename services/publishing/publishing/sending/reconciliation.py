@@ -1,4 +1,4 @@
-"""Outcomes that are not known: looked up on the platform until they are. Nothing is sent from here."""
+"""Reconciliation of posts whose outcome is unknown: looked up on the platform until it is known. Sends nothing."""
 
 from dataclasses import replace
 from functools import partial
@@ -9,7 +9,6 @@ from chassis.telemetry import tracing
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN
 from contracts.platforms import DAY_SECONDS
 from publishing import post_events
-from publishing.context import House
 from publishing.pages.connection import connection_to
 from publishing.platforms.base import (
     Checkpoint,
@@ -24,83 +23,84 @@ from publishing.platforms.base import (
 )
 from publishing.records import PageRow
 from publishing.rules.post_ownership import own_post
-from publishing.sending.delivery import AGAIN, await_name, content_of, published_record, refused
-from publishing.sending.reconciliation_waits import look_failed, next_look
+from publishing.sending.context import SendingContext
+from publishing.sending.delivery import AGAIN, await_final_id, content_of, published_outcome, refused
+from publishing.sending.reconciliation_waits import wait_after_failure, wait_before_next_look_up
 from publishing.store.pages import Pages
-from publishing.store.reconciliation import Look, Looks
-from publishing.store.sending import Claim, Recorded, Sending
+from publishing.store.reconciliation import Reconciliation, UnknownOutcome
+from publishing.store.sending import AttemptOutcome, Claim, Sending
 from publishing.task_pool import Task
 
 log = structlog.get_logger()
 
-#: An outcome that nobody can establish for so long is given up: failed, and never sent again. Our choice.
+#: After a day of look-ups the post fails and is not sent again: its client must not wait for ever.
 GIVE_UP_SECONDS = DAY_SECONDS
 
 
-def look_up_posts(house: House) -> int:
-    """One tick: claims what is to be looked at and starts looking; how many."""
-    return house.side.fill("look-ups", partial(_claim, house))
+def look_up_posts(app: SendingContext) -> int:
+    """Runs one tick: claims posts whose look-up is due and starts the look-ups; returns how many."""
+    return app.side.fill("look-ups", partial(_claim, app))
 
 
-def _claim(house: House, places: int) -> list[Task]:
-    with house.scribe.claiming() as (connection, note):
-        looks = Looks(connection).claim_looks(places, house.lease.lock(connection))
-        note(*(Claim(look.post.id, look.post.fence) for look in looks))
-        pages = Pages(connection).many([look.post.page_id for look in looks])
-        return [partial(run_look, house, pages[look.post.page_id], look) for look in looks]
+def _claim(app: SendingContext, places: int) -> list[Task]:
+    with app.outcomes.claiming() as (connection, note):
+        found = Reconciliation(connection).claim_unknown(places, app.lease.lock(connection))
+        note(*(Claim(unknown.post.id, unknown.post.fence) for unknown in found))
+        pages = Pages(connection).many([unknown.post.page_id for unknown in found])
+        return [partial(look_up, app, pages[unknown.post.page_id], unknown) for unknown in found]
 
 
-def run_look(house: House, page: PageRow, look: Look) -> None:
-    """One look at one post, and what follows from it."""
-    claim = Claim(look.post.id, look.post.fence)
+def look_up(app: SendingContext, page: PageRow, unknown: UnknownOutcome) -> None:
+    """Looks up one post and stores what follows."""
+    claim = Claim(unknown.post.id, unknown.post.fence)
     try:
-        named = {"post_id": look.post.id, "platform": look.post.platform}
+        named = {"post_id": unknown.post.id, "platform": unknown.post.platform}
         with tracing.working(
-            "look up post", look.post.traceparent, "publishing", look.post.account_id, **named
+            "look up post", unknown.post.traceparent, "publishing", unknown.post.account_id, **named
         ):
-            _settle(house, page, look)
+            _settle(app, page, unknown)
     finally:
-        house.scribe.let_go(claim)
+        app.outcomes.let_go(claim)
 
 
-def _settle(house: House, page: PageRow, look: Look) -> None:
-    outcome = _look(house, page, look)
+def _settle(app: SendingContext, page: PageRow, unknown: UnknownOutcome) -> None:
+    outcome = _ask(app, page, unknown)
     if isinstance(outcome, Published):
-        await_name(house, look.post, outcome)
-    with house.database.transaction() as connection:
-        looks = Looks(connection)
+        await_final_id(app, unknown.post, outcome)
+    with app.database.transaction() as connection:
+        store = Reconciliation(connection)
         if isinstance(outcome, Published):
-            looks.lock_conclusions(page)
-            outcome = _own_post(looks, look, outcome) or StillUnknown()
-        record = conclude(house, look, outcome)
+            store.lock_conclusions(page)
+            outcome = _own_post(store, unknown, outcome) or StillUnknown()
+        record = conclude(app, unknown, outcome)
         ended = Sending(connection).record([record])
-        if Checkpoint(look.post.checkpoint).restored_at is not None:
-            looks.doubt_first_comments([post.id for post in ended], look.began_at)
-        post_events.tell(connection, ended)
-    log.info("outcome_looked_up", post_id=look.post.id, state=record.state)
+        if Checkpoint(unknown.post.checkpoint).restored_at is not None:
+            store.doubt_first_comments([post.id for post in ended], unknown.began_at)
+        post_events.stage_ended(connection, ended)
+    log.info("outcome_looked_up", post_id=unknown.post.id, state=record.state)
 
 
-def _own_post(looks: Looks, look: Look, found: Published) -> Published | None:
-    """Returns the candidate that is this post's; None while each may be another post of ours."""
+def _own_post(store: Reconciliation, unknown: UnknownOutcome, found: Published) -> Published | None:
+    """Returns the candidate that this post made; None while each may belong to another post of ours."""
     candidates = found.guess.candidates if found.guess else (found,)
-    taken = looks.taken(look.post, [one.remote_id for one in candidates])
-    others = looks.open_others(look) if found.guess else []
-    return own_post(look.post, found, taken, others)
+    taken = store.taken(unknown.post, [one.remote_id for one in candidates])
+    others = store.open_others(unknown) if found.guess else []
+    return own_post(unknown.post, found, taken, others)
 
 
-def conclude(house: House, look: Look, outcome: Outcome) -> Recorded:
-    """What a look's answer means for the post."""
-    post = look.post
+def conclude(app: SendingContext, unknown: UnknownOutcome, outcome: Outcome) -> AttemptOutcome:
+    """Turns the answer of a look-up into the outcome of the attempt."""
+    post = unknown.post
     if isinstance(outcome, Published):
-        return published_record(post, outcome, looked_up=True)
+        return published_outcome(post, outcome, looked_up=True)
     if isinstance(outcome, NotPublished):
-        settled = outcome.settled or look.unknown_seconds >= house.settings.reconcile_settle_seconds
+        settled = outcome.settled or unknown.unknown_seconds >= app.settings.reconcile_settle_seconds
         if settled:
-            record = refused(post, outcome.refusal or _NOT_KEPT, "not_published").record
-            # The wait for the next attempt runs from this one, not from now.
-            return replace(record, wait_seconds=max(record.wait_seconds - look.unknown_seconds, 0.0))
-    if look.unknown_seconds >= GIVE_UP_SECONDS:
-        return Recorded(
+            record = refused(post, outcome.refusal or _NOT_KEPT, "not_published")
+            # The wait for the next attempt counts from this attempt, not from now.
+            return replace(record, wait_seconds=max(record.wait_seconds - unknown.unknown_seconds, 0.0))
+    if unknown.unknown_seconds >= GIVE_UP_SECONDS:
+        return AttemptOutcome(
             id=post.id,
             fence=post.fence,
             state="failed",
@@ -108,7 +108,7 @@ def conclude(house: House, look: Look, outcome: Outcome) -> Recorded:
             error_code=PLATFORM_OUTCOME_UNKNOWN.code,
             error_message=_GIVEN_UP.format(again=AGAIN[post.origin]),
         )
-    return _again(house, look, outcome.wait_seconds if isinstance(outcome, StillUnknown) else 0.0)
+    return _again(app, unknown, outcome.wait_seconds if isinstance(outcome, StillUnknown) else 0.0)
 
 
 _GIVEN_UP = (
@@ -120,24 +120,26 @@ _NOT_KEPT = PlatformRefusal(
 )
 
 
-def _look(house: House, page: PageRow, look: Look) -> Outcome:
-    """What the platform says; a look that fails says nothing."""
-    post = look.post
+def _ask(app: SendingContext, page: PageRow, unknown: UnknownOutcome) -> Outcome:
+    """Asks the platform; a look-up that fails leaves the outcome unknown."""
+    post = unknown.post
     checkpoint = Checkpoint(post.checkpoint)
     if checkpoint.answered is not None:
         return Published(checkpoint.answered, post.permalink)
     try:
-        with house.database.reading() as connection:
-            others = Looks(connection).remote_ids_of_others(look)
-        connector, account = connection_to(house, page)
+        with app.database.reading() as connection:
+            others = Reconciliation(connection).remote_ids_of_others(unknown)
+        connector, account = connection_to(app, page)
         sources = tuple(MediaSource(type=item.type, url=item.src) for item in post.media)
         return connector.outcome(
-            OpenAttempt(account, content_of(post, sources), checkpoint, look.began_at, others)
+            OpenAttempt(account, content_of(post, sources), checkpoint, unknown.began_at, others)
         )
-    except Exception as problem:  # noqa: BLE001 - `look_failed` logs it
-        return StillUnknown(look_failed(house, page, problem, look.unknown_seconds, post_id=post.id))
+    except Exception as problem:  # noqa: BLE001 - `wait_after_failure` logs it
+        return StillUnknown(wait_after_failure(app, page, problem, unknown.unknown_seconds, post_id=post.id))
 
 
-def _again(house: House, look: Look, least_seconds: float = 0.0) -> Recorded:
-    wait = max(next_look(house, look.unknown_seconds), least_seconds)
-    return Recorded(id=look.post.id, fence=look.post.fence, state="unknown", outcome=None, wait_seconds=wait)
+def _again(app: SendingContext, unknown: UnknownOutcome, least_seconds: float = 0.0) -> AttemptOutcome:
+    wait = max(wait_before_next_look_up(app, unknown.unknown_seconds), least_seconds)
+    return AttemptOutcome(
+        id=unknown.post.id, fence=unknown.post.fence, state="unknown", outcome=None, wait_seconds=wait
+    )

@@ -1,4 +1,4 @@
-"""All SQL of the service, a file a noun. Stores are concrete classes over an open connection."""
+"""All SQL of the service, one file for each noun. Stores are concrete classes over an open connection."""
 
 from sqlalchemy import Connection
 

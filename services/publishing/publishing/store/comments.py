@@ -1,4 +1,4 @@
-"""Replies of ours and the first comments of our posts: statements. What visitors write is `received.py`."""
+"""SQL of our replies and first comments. Visitors' comments: `received.py`."""
 
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ _END_REPLY = text(
     WHERE id = :id AND fence = :fence AND state IN ('sending', 'unknown') RETURNING *, NULL AS unknown_seconds
     """
 )
-#: Replies whose process died in the middle count as unknown from the moment their claim lapsed.
+#: The outcome of a reply whose process died is unknown from the moment its claim lapsed.
 _CLAIM_REPLIES = text(
     """
     UPDATE replies r SET state = 'unknown', unknown_since = coalesce(unknown_since, clock_timestamp()),
@@ -60,7 +60,7 @@ _BEGIN_FIRST = text(
     WHERE id = :id AND comment_fence = :fence AND comment_state = 'sending' AND comment_wake_at > clock_timestamp()
     """
 )
-#: Each by the index of what is on its way on all pages: that is little.
+#: Each half reads an index of all rows that are being sent, which are few.
 _IS_SENDING = text(
     """
     SELECT EXISTS (SELECT FROM posts WHERE page_id = :page_id AND comment_state = 'sending')
@@ -107,10 +107,10 @@ class ReplyRow(Row):
 
 
 class FirstComment(NamedTuple):
-    """A post whose first comment is to be made or looked up. Real time."""
+    """A claimed first comment, to be made or looked up. Real time."""
 
     post: Post
-    #: Since the call that may have made it.
+    #: Since the call that may have made the comment.
     began_seconds: float
 
 
@@ -134,13 +134,13 @@ class Comments:
         return self._reply(_REPLIES.where(replies.c.id == reply_id), {})
 
     def reply_of(self, operation_id: str | None) -> ReplyRow | None:
-        """The reply of an operation that the release before this one has made without a row in `operations`."""
+        """Returns the reply of an operation; the previous release made some without a row in `operations`."""
         return self._reply(_REPLIES.where(replies.c.operation_id == operation_id), {})
 
     def begin_reply(
         self, comment: CommentRow, message: str, operation_id: str | None, lease_seconds: float
     ) -> ReplyRow | None:
-        """Writes a reply that is about to be sent; None when its operation is on its way or done."""
+        """Stores a reply that is about to be sent; None when the operation's reply is being sent or done."""
         values = {
             "id": new_id("rpl"),
             "operation_id": operation_id,
@@ -155,7 +155,7 @@ class Comments:
     def end_reply(
         self, reply: ReplyRow, state: str, *, remote_id: str | None = None, wait_seconds: float = 0.0
     ) -> ReplyRow | None:
-        """Records what became of it; None when the claim no longer holds."""
+        """Stores the outcome; None when the claim no longer holds."""
         values = {
             "id": reply.id,
             "fence": reply.fence,
@@ -170,19 +170,19 @@ class Comments:
         return [ReplyRow.of(row) for row in rows]
 
     def remote_ids_of_replies(self, comment_id: str) -> set[str]:
-        """The platform's ids of our replies to a comment that are known already."""
+        """Returns the known remote ids of our replies to a comment."""
         statement = select(replies.c.remote_id).where(
             replies.c.comment_id == comment_id, replies.c.remote_id.is_not(None)
         )
         return {str(remote_id) for remote_id in self._connection.execute(statement).scalars()}
 
     def claim_first_comments(self, limit: int, lease_seconds: float) -> list[FirstComment]:
-        """Claims first comments that are due, and those to be looked up (`comment_state` unknown)."""
+        """Claims first comments that are due, and those whose outcome is unknown."""
         rows = self._connection.execute(_CLAIM_FIRST, {"limit": limit, "lease": lease_seconds}).mappings()
         return [FirstComment(Post.of(row), row["began_seconds"]) for row in rows]
 
     def begin_first_comment(self, post: Post, lease_seconds: float) -> bool:
-        """Right before the call: it begins now, and so does its lease. False when the claim no longer holds."""
+        """Begins the call and its lease now; False when the claim no longer holds."""
         values = {"id": post.id, "fence": post.comment_fence, "lease": lease_seconds}
         return self._connection.execute(_BEGIN_FIRST, values).rowcount == 1
 

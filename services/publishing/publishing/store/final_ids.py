@@ -1,4 +1,4 @@
-"""Posts whose platform names them only later: statements. Claims and waits run in real time (`clock_timestamp()`)."""
+"""SQL of published posts that wait for their final id. Claims and waits run in real time (`clock_timestamp()`)."""
 
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ _CLAIM = text(
 _PUT_OFF = text(
     "UPDATE names_awaited SET wake_at = clock_timestamp() + make_interval(secs => :wait) WHERE post_id = :post_id"
 )
-_NAME = text(
+_SAVE = text(
     """
     UPDATE posts SET remote_id = :remote_id, permalink = coalesce(:permalink, permalink)
     WHERE id = :post_id AND state = 'published' AND remote_id = :known_as
@@ -34,40 +34,40 @@ _NAME = text(
 _END = text("DELETE FROM names_awaited WHERE post_id = :post_id")
 
 
-class Awaited(NamedTuple):
-    """A post without its platform's own name, and for how long."""
+class AwaitedId(NamedTuple):
+    """A post without its final id, and how long it has waited for it."""
 
     post: Post
     awaited_seconds: float
 
 
-class Names:
-    """Names that are waited for, over an open connection. Two that claim one post ask and write the same."""
+class FinalIds:
+    """Waits for final ids, over an open connection. Claims have no fence: two workers would ask and store the same."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def await_name(self, post_id: str, wait_seconds: float) -> None:
+    def wait(self, post_id: str, wait_seconds: float) -> None:
         self._connection.execute(_AWAIT, {"post_id": post_id, "wait": wait_seconds})
 
-    def claim(self, limit: int, lease_seconds: float) -> list[Awaited]:
-        """Those that are due, the longest waiting first."""
+    def claim(self, limit: int, lease_seconds: float) -> list[AwaitedId]:
+        """Claims the waits that are due, the longest waiting first."""
         rows = self._connection.execute(_CLAIM, {"limit": limit, "lease": lease_seconds}).mappings()
-        return [Awaited(Post.of(row), row["awaited_seconds"]) for row in rows]
+        return [AwaitedId(Post.of(row), row["awaited_seconds"]) for row in rows]
 
     def put_off(self, post_id: str, wait_seconds: float) -> None:
         self._connection.execute(_PUT_OFF, {"post_id": post_id, "wait": wait_seconds})
 
-    def name(self, post: Post, remote_id: str, permalink: str | None) -> None:
-        """The post's own name from now on."""
+    def save(self, post: Post, remote_id: str, permalink: str | None) -> None:
+        """Replaces the post's remote id, unless it has changed meanwhile."""
         values = {
             "post_id": post.id,
             "remote_id": remote_id,
             "permalink": permalink,
             "known_as": post.remote_id,
         }
-        self._connection.execute(_NAME, values)
+        self._connection.execute(_SAVE, values)
 
     def end(self, post_id: str) -> None:
-        """Asked for no more."""
+        """Removes the wait."""
         self._connection.execute(_END, {"post_id": post_id})

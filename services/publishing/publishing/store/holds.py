@@ -1,4 +1,4 @@
-"""Posts whose makers lost access: statements that hold them, and that release or cancel what is held."""
+"""SQL of held posts: holds them, releases and cancels them."""
 
 from collections.abc import Collection
 from typing import Any, NamedTuple
@@ -13,10 +13,10 @@ from publishing.models import post_holds
 from publishing.records import Post
 from publishing.store.posts import taken_over
 
-#: A call that was on its way when its token was revoked has ended by then: the gateway gives none more than a minute.
-#: Our choice.
+#: A call that was in progress when its token was revoked has ended by then: the gateway gives no call more than a
+#: minute.
 _WINDOW_SECONDS = 600
-#: `made_by` of a call that means the posts of all makers.
+#: `made_by` of a call for the posts of all makers.
 ANYBODY = "anybody"
 
 _NEXT = text(
@@ -26,8 +26,8 @@ _NEXT = text(
     FROM post_holds WHERE wake_at <= clock_timestamp() ORDER BY wake_at LIMIT 1 FOR UPDATE SKIP LOCKED
     """
 )
-#: A post on its way is marked: it begins no attempt any more, and is held when it comes back to the queue. No lock is
-#: waited for: what is being claimed or changed at this moment is found by the next look.
+#: A post that is being sent is marked: it begins no further attempt, and is held when it returns to the queue. No lock
+#: is waited for: the next run finds a post that is being claimed or changed now.
 _HOLD = text(
     """
     WITH made AS (
@@ -47,7 +47,7 @@ _END = text("DELETE FROM post_holds WHERE id = :id")
 _IS_REVOKED = text(
     "SELECT FROM post_holds WHERE account_id = :account_id AND :token_id = ANY(token_ids) LIMIT 1"
 )
-#: First those that can go, so that repeated calls come to an end whatever is refused.
+#: Posts that can go come first, so that repeated calls come to an end even if others are refused.
 _MEANT = text(
     """
     SELECT id, count(*) FILTER (WHERE may_go) OVER () AS able, count(*) OVER () AS total FROM (
@@ -61,7 +61,7 @@ _MEANT = text(
     ORDER BY may_go DESC, scheduled_at, id LIMIT :limit
     """
 )
-#: In the order of ids, as everybody who waits for several posts locks them.
+#: In the order of ids, in which every transaction locks several posts.
 _LOCK = text("SELECT * FROM posts WHERE id = ANY(:ids) AND state = 'held' ORDER BY id FOR UPDATE")
 _RELEASE = text(
     """
@@ -74,26 +74,26 @@ _CANCEL = text("UPDATE posts SET state = 'cancelled', out_at = NULL WHERE id = A
 
 
 class Hold(NamedTuple):
-    """A maker who lost access."""
+    """A maker who lost access, as a row of `post_holds`."""
 
     id: str
     account_id: str
     reason: str
     token_ids: list[str]
-    #: Since it is known here.
+    #: Since this service heard of it.
     age_seconds: float
 
     @property
     def is_over(self) -> bool:
-        """Whether no call that was on its way can queue a post any more."""
+        """Whether no call that was in progress can queue a post any more."""
         return self.age_seconds > _WINDOW_SECONDS
 
 
 class Meant(NamedTuple):
-    """Held posts that a call is about, as many as it does, locked until the end of the transaction."""
+    """The held posts of one call, locked until the transaction ends."""
 
     posts: list[Post]
-    #: Of all that are meant: how many can go, and how many there are.
+    #: Of all posts that the call asks for: how many can go, and how many there are.
     able_count: int
     total_count: int
 
@@ -105,7 +105,7 @@ class Holds:
         self._connection = connection
 
     def add(self, hold_id: str, account_id: str, revoked: AccessRevoked) -> None:
-        """From now on the posts of this maker are looked for."""
+        """Stores a maker who lost access."""
         values = {
             "id": hold_id,
             "account_id": account_id,
@@ -115,12 +115,12 @@ class Holds:
         self._connection.execute(insert(post_holds).values(values))
 
     def next(self) -> Hold | None:
-        """One whose posts are to be looked for now; ours until the transaction ends."""
+        """Locks a hold that is due, until the transaction ends, and returns it."""
         row = self._connection.execute(_NEXT).first()
         return None if row is None else Hold(*row)
 
     def hold(self, hold: Hold, limit: int) -> list[Post]:
-        """Holds up to so many queued posts of the maker, and marks those on their way: the posts that changed."""
+        """Holds up to `limit` queued posts of the maker and marks those being sent; returns the changed posts."""
         values = {"account_id": hold.account_id, "reason": hold.reason, "token_ids": hold.token_ids}
         rows = self._connection.execute(_HOLD, {**values, "limit": limit}).mappings()
         return [Post.of(row) for row in rows]
@@ -132,15 +132,16 @@ class Holds:
         self._connection.execute(_END, {"id": hold.id})
 
     def check_access(self, caller: Caller) -> None:
-        """Refuses a call that was on its way while its token was revoked. Raises TOKEN_REVOKED."""
+        """Raises TOKEN_REVOKED if the caller's token was revoked during the call."""
         values = {"account_id": caller.account_id, "token_id": caller.token_id}
         if self._connection.execute(_IS_REVOKED, values).first() is not None:
             raise ApiError(TOKEN_REVOKED)
 
     def lock(self, caller: Caller, request: HeldPosts, *, is_late_fine: bool, limit: int) -> Meant:
-        """Up to so many of the held posts that the caller means and reaches, those that can go first, soonest first.
+        """Locks up to `limit` of the requested held posts that the caller may access: those that can go first, then by
+        time.
 
-        `is_late_fine`: a post whose time has passed can go as well.
+        `is_late_fine`: posts whose time has passed can go as well.
         """
         values = {
             "account_id": caller.account_id,

@@ -1,4 +1,4 @@
-"""Linkings on their way: statements. Times are the one clock's."""
+"""SQL of link sessions. Times are by `clock_now()`."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -33,7 +33,7 @@ class LinkRow(Row):
 
 
 class Links:
-    """Linkings over an open connection."""
+    """Link sessions over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -47,16 +47,16 @@ class Links:
         return LinkRow.of(row)
 
     def get(self, link_id: str, *, lock: bool = False) -> LinkRow | None:
-        """One that has not expired. `lock`: it stays as it is until the transaction ends."""
+        """Returns a session that has not expired; `lock` locks it until the transaction ends."""
         if not is_id(link_id):
             return None
         statement = select(links).where(links.c.id == link_id, links.c.expires_at > clock_now())
         return self._one(statement.with_for_update() if lock else statement)
 
     def take(self, link_id: str, platform: str | None, browser: str, life_seconds: float) -> LinkRow | None:
-        """That browser came back from that platform: None for all but the first, and after its time.
+        """Claims the return of a browser from the platform; None for all returns but the first, and after expiry.
 
-        Who took it has so long: a process that dies leaves nothing that seems to be worked on.
+        The session expires after `life_seconds`, so that a process that dies leaves no session in progress.
         """
         if not is_id(link_id):
             return None
@@ -73,7 +73,7 @@ class Links:
         )
 
     def end(self, link_id: str, state: str, values: dict[str, Any], life_seconds: float) -> LinkRow | None:
-        """What came of it, kept for so long."""
+        """Stores the result of a return for `life_seconds`."""
         return self._one(
             update(links)
             .where(links.c.id == link_id, links.c.state == "exchanging")
@@ -84,7 +84,7 @@ class Links:
         )
 
     def decide(self, link_id: str, state: str, values: dict[str, Any], life_seconds: float) -> LinkRow | None:
-        """The person's decision, once: None for a session that does not wait for it."""
+        """Stores the person's decision, once; None for a session that does not wait for one."""
         return self._one(
             update(links)
             .where(links.c.id == link_id, links.c.state == "exchanging", links.c.unconfirmed.is_not(None))
@@ -98,12 +98,12 @@ class Links:
         )
 
     def note_refused(self, link_id: str) -> bool:
-        """Whether it is the first time that another browser came back."""
+        """Notes that another browser came back; returns whether it was the first time."""
         statement = update(links).where(links.c.id == link_id, links.c.refused_at.is_(None))
         return self._connection.execute(statement.values(refused_at=clock_now())).rowcount == 1
 
     def end_of_account(self, account_id: str) -> None:
-        """Nobody comes back any more from where its links have led."""
+        """Deletes the account's sessions that a browser may still return to."""
         self._connection.execute(
             delete(links).where(
                 links.c.account_id == account_id, links.c.state.in_(("pending", "exchanging"))
@@ -114,7 +114,7 @@ class Links:
         self._connection.execute(update(links).where(links.c.id == link_id).values(found=found))
 
     def forget_old(self, limit: int) -> int:
-        """Removes some that have expired; how many."""
+        """Removes up to `limit` expired sessions; returns how many."""
         old = select(links.c.id).where(links.c.expires_at <= clock_now()).limit(limit)
         return self._connection.execute(
             delete(links).where(links.c.id.in_(old.with_for_update(skip_locked=True)))

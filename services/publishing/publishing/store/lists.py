@@ -1,7 +1,7 @@
-"""Lists of posts as clients ask for them: statements.
+"""SQL of the lists of posts.
 
-Each list is read from the heads of a few index ranges (of an account and platform, a brand, a page, each in a state),
-so that its cost goes by what it shows and by how many such ranges there are, never by how long a history is.
+Each list is read from the heads of a few index ranges (of an account and platform, a brand or a page, each in a state).
+Its cost depends on what it shows and on the number of ranges, not on the length of the history.
 """
 
 from collections.abc import Collection
@@ -25,7 +25,7 @@ _OF_ACCOUNT = (
     "unnest(CAST(%(platforms)s AS text[])) AS own(platform)",
     "account_id = %(account_id)s AND platform = own.platform",
 )
-#: Indexes `posts_of_brand` and `posts_of_page` hold planned posts as well: those come after the present.
+#: Indexes `posts_of_brand` and `posts_of_page` contain planned posts as well, which lie in the future.
 _OF_BRANDS = (
     "unnest(CAST(%(brand_ids)s AS text[])) AS own(id)",
     "brand_id = own.id AND out_at <= clock_now()",
@@ -36,7 +36,8 @@ _OF_PAGES = (
     "page_id = own.id AND out_at <= clock_now()",
 )
 
-#: The account is asked for outside: inside it would lead to the account's own index, and to its whole history.
+#: The condition on the account stands outside: inside, the planner would choose the account's index and read its whole
+#: history.
 _NEWEST = """
     SELECT {columns} FROM {ranges}, LATERAL (
         SELECT * FROM posts WHERE {of_range} AND state = 'published' AND out_at > %(since)s
@@ -45,7 +46,7 @@ _NEWEST = """
     WHERE head.account_id = %(account_id)s ORDER BY head.out_at DESC, head.id DESC LIMIT %(limit)s
     """
 
-#: The state is no parameter: it names the partial index.
+#: The state is not a parameter, because it selects the partial index.
 _SOONEST_OF_STATE = """
     SELECT {columns} FROM {ranges}, LATERAL (
         SELECT * FROM posts WHERE {of_range} AND origin = 'scheduled' AND state = '{state}'
@@ -61,7 +62,7 @@ _SOONEST_RANGES = {
 
 
 class Lists:
-    """Lists over an open connection."""
+    """Lists of posts over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -76,7 +77,7 @@ class Lists:
         after: tuple[datetime, str] | None,
         limit: int,
     ) -> list[Post]:
-        """Soonest first; `after` is the last row's (scheduled_at, id). A page given is one of the caller's brands."""
+        """Returns posts, soonest first; `after` is the last row's (scheduled_at, id). A given page is the caller's."""
         states = {state for status in statuses for state in (PENDING if status == "queued" else (status,))}
         ranges = "page" if page_id is not None else "account" if brand_ids is None else "brands"
         after_at, after_id = after or (_FIRST, "")
@@ -101,8 +102,10 @@ class Lists:
         before: tuple[datetime, str] | None,
         limit: int,
     ) -> list[Post]:
-        """Newest first; `before` is the last row's (published_at, id). A page given is one of the caller's brands, and
-        of this platform."""
+        """Returns posts, newest first; `before` is the last row's (published_at, id).
+
+        A given page is the caller's, and of this platform.
+        """
         if page_id is not None:
             ranges = _OF_PAGE
         elif brand_ids is None:

@@ -1,4 +1,4 @@
-"""What became of write operations that made a post or a reply: statements. The rows themselves are chassis'."""
+"""SQL of operations that make posts and replies: what they have made. Their rows are written by chassis."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -8,8 +8,8 @@ from sqlalchemy import Connection, text
 from chassis.db.operations import Operations
 from publishing.records import PENDING
 
-#: By what they made, which the release before this one did not leave in `operations`. A publish or reply that its
-#: platform refused made nothing; one that is on its way or being looked up is not decided.
+#: Read from posts and replies, as the previous release stored no result in `operations`. A publish or reply that its
+#: platform refused made nothing; one that is being sent or looked up is undecided.
 _STATES = text(
     """
     SELECT operation_id, CASE WHEN origin = 'scheduled' OR state = 'published' THEN 'made'
@@ -22,7 +22,7 @@ _STATES = text(
 )
 
 
-#: From now on nobody waits for the outcome, unless it is known already. Of a reply an event tells in any case.
+#: Marks an unknown outcome as not awaited. The outcome of a reply has an event in any case.
 _LEAVE = text(
     """
     WITH left_posts AS (
@@ -34,20 +34,20 @@ _LEAVE = text(
 
 
 class Left(NamedTuple):
-    """How an operation stands whose client is answered while it runs."""
+    """The state of an operation whose client is answered while it runs."""
 
-    #: Whether it has made something; if not, it never will by the tries so far.
+    #: Whether it has made something; if not, its tries so far are voided.
     is_begun: bool
-    #: The post whose outcome is open: an event will tell of it. None: the outcome is recorded.
+    #: The post whose outcome is open and will be reported by an event. None: the outcome is stored.
     post_id: str | None = None
 
 
 class Voided(NamedTuple):
-    """What the asked-for tries of operations have made; an operation in neither has made a post or a reply."""
+    """The result of voiding operations. An operation in neither set has made a post or a reply."""
 
-    #: Ids of the operations that made nothing, and never will by these tries.
+    #: Ids of the operations that made nothing and whose tries are voided.
     nothing: set[str]
-    #: Ids of those whose publish or reply may still turn out either way.
+    #: Ids of the operations whose publish or reply is being sent or looked up.
     undecided: set[str]
 
 
@@ -58,10 +58,9 @@ class PostOperations:
         self._connection = connection
 
     def void(self, tries: Collection[tuple[str, int]]) -> Voided:
-        """Voids operations (id, number of the last try to be voided) that have not made anything yet.
+        """Voids operations, given as (id, last try to void), that have made nothing yet.
 
-        Waits for a try that is storing something at this moment. Writes nothing of those that have made something.
-        Raises ApiError SERVICE_UNAVAILABLE.
+        Waits for a try that is storing something now. Raises ApiError SERVICE_UNAVAILABLE.
         """
         before = self._standings({operation_id for operation_id, _ in tries})
         rest = [(operation_id, number) for operation_id, number in tries if before[operation_id] != "made"]
@@ -75,7 +74,7 @@ class PostOperations:
         )
 
     def leave(self, operation_id: str, try_number: int) -> Left:
-        """Ends the waiting of an operation's client: what has not begun is voided, what has is left to an event.
+        """Voids an operation that has not begun; marks the outcome of one that has as not awaited.
 
         Raises ApiError SERVICE_UNAVAILABLE.
         """

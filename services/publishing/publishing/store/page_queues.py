@@ -1,10 +1,10 @@
-"""Which pages' due posts go next: found in the order they became due, and locked for who claims them. Statements only.
+"""SQL of page queues: finds the pages whose due posts go next, and locks them for a claim.
 
-The cost does not grow with the backlog: the index of queued posts is read in its order, as far as it takes to find
-enough pages. No lock is waited for: what a schedule call or another process holds is left out and delays nobody else.
+The cost does not grow with the backlog: the index of queued posts is read in order of due time until enough pages are
+found. It waits for no lock: pages that a schedule call or another process holds are left out.
 
-The queue, the caps and the locks of a page are those of the platform's page behind it: connected in several brands or
-accounts, the rows in `pages` are siblings.
+Queue, caps and locks belong to the platform's page: if that is linked in several brands or accounts, its rows in
+`pages` are siblings and share them.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,16 +16,16 @@ from sqlalchemy import Connection, text
 from publishing.records import OUT, remote_page
 from publishing.store.siblings import siblings_of
 
-#: Queued posts read for each page that is wanted: most pages have a few due. Our choice.
+#: Queued posts read for each wanted page: most pages have a few due posts.
 _WINDOW_POSTS = 32
-#: Each further look reads eight times as many posts as the one before, up to 100,000. Our choice.
+#: Each further read takes eight times as many posts, up to 100,000: one page with a long queue hides the others.
 _WIDER, _WIDEST_WINDOW = 8, 100_000
-#: Looks at the queue in one claim; each leaves out the brands that the one before found locked. Our choice.
+#: Reads of the queue in one claim; each leaves out the brands that the one before found locked.
 _LOOKS = 4
-#: Due posts that are counted one by one; beyond that the backlog is told as this many. Our choice.
+#: Larger backlogs are reported as this many: counting more would cost too much.
 MOST_COUNTED = 5_000
 
-#: Pages on which a scheduled post is on its way. NOT IN: read once, whatever the planner knows about the tables.
+#: Pages on which a scheduled post is being sent. NOT IN: read once, whatever the planner knows about the tables.
 _BUSY = "SELECT page_id FROM posts WHERE state = 'sending' AND origin = 'scheduled'"
 _HEADS = text(
     f"""
@@ -37,8 +37,8 @@ _HEADS = text(
     GROUP BY page_id ORDER BY min(out_at)
     """
 )
-#: The row locks make the queues ours. More pages are named than are wanted: what other processes hold is passed over.
-#: OFFSET 0: asked for one page after the other, as far as it takes, and not of all pages at once.
+#: The row locks claim the queues. More pages are given than wanted, because those that other processes hold are
+#: skipped. OFFSET 0 makes the planner test page after page until enough are found, instead of all pages at once.
 _LOCK_PAGES = text(
     """
     SELECT p.id, p.brand_id, p.platform, p.remote_account_id, p.expired
@@ -59,17 +59,17 @@ _TRY_BRANDS = text(
 _TRY_REMOTE_PAGES = text(
     "SELECT r FROM unnest(CAST(:names AS text[])) AS r WHERE pg_try_advisory_xact_lock(hashtextextended(r, 2))"
 )
-#: Asks again whether the queue is free: another worker may have claimed it before the locks were ours.
+#: Tests again whether the queue is free: another worker may have claimed it before the locks were taken.
 _DUE = text(
     f"""
-    SELECT lane.page_id, due.id, due.out_at FROM unnest(CAST(:pages AS text[])) AS lane(page_id), LATERAL (
+    SELECT queue.page_id, due.id, due.out_at FROM unnest(CAST(:pages AS text[])) AS queue(page_id), LATERAL (
         SELECT id, out_at, scheduled_at FROM posts p
-        WHERE p.page_id = lane.page_id AND state = 'queued' AND out_at <= clock_now()
-        ORDER BY scheduled_at, id LIMIT :per_lane) due
+        WHERE p.page_id = queue.page_id AND state = 'queued' AND out_at <= clock_now()
+        ORDER BY scheduled_at, id LIMIT :per_queue) due
     WHERE NOT EXISTS (
-        SELECT FROM ({siblings_of("lane.page_id")}) AS sibling JOIN posts b ON b.page_id = sibling.id
+        SELECT FROM ({siblings_of("queue.page_id")}) AS sibling JOIN posts b ON b.page_id = sibling.id
         WHERE b.state = 'sending' AND b.origin = 'scheduled' OFFSET 0)
-    ORDER BY lane.page_id, due.scheduled_at, due.id
+    ORDER BY queue.page_id, due.scheduled_at, due.id
     """
 )
 _BACKLOG = text(
@@ -96,8 +96,8 @@ _WENT_OUT_OF_BRANDS = text(
 )
 
 
-class DueLane(NamedTuple):
-    """A page with due posts, in the order they go out."""
+class DueQueue(NamedTuple):
+    """A page with its due posts, in the order they go out."""
 
     page_id: str
     brand_id: str
@@ -108,10 +108,10 @@ class DueLane(NamedTuple):
 
 
 class Locked(NamedTuple):
-    """Free pages with their due posts, locked until the end of the transaction; and what was left out for its brand's
-    lock: page ids by brand."""
+    """Free pages with their due posts, locked until the transaction ends; and, by brand, the ids of the pages that were
+    left out because their brand was locked."""
 
-    lanes: list[DueLane]
+    queues: list[DueQueue]
     contended: dict[str, list[str]]
 
 
@@ -121,16 +121,16 @@ class PageQueues:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def lock_due(self, lanes: int, per_lane: int) -> Locked:
-        """Locks up to so many free pages, those with the longest waiting post first."""
+    def lock_due(self, count: int, per_queue: int) -> Locked:
+        """Locks up to `count` free pages, those with the longest waiting post first."""
         locked: dict[str, Any] = {}
         contended: dict[str, list[str]] = {}
         passed_over: set[str] = set()
-        window = lanes * _WINDOW_POSTS
+        window = count * _WINDOW_POSTS
         for _ in range(_LOOKS):
             without = {"brands": list(contended), "pages": [*locked, *passed_over]}
             heads = self._connection.execute(_HEADS, {**without, "window": window}).all()
-            pages = self._lock_pages([head.page_id for head in heads], lanes - len(locked))
+            pages = self._lock_pages([head.page_id for head in heads], count - len(locked))
             brands = self._try(_TRY_BRANDS, {page.brand_id for page in pages})
             for page in pages:
                 if page.brand_id not in brands:
@@ -139,31 +139,30 @@ class PageQueues:
             locked |= self._try_remote_pages(mine, locked.values())
             passed_over |= {page.id for page in mine if page.id not in locked}
             is_all = sum(head.posts for head in heads) < window
-            if len(locked) >= lanes or (is_all and len(mine) == len(pages)):
+            if len(locked) >= count or (is_all and len(mine) == len(pages)):
                 break
             window = min(window * _WIDER, _WIDEST_WINDOW)
-        return Locked(self._with_due(locked, per_lane), contended)
+        return Locked(self._with_due(locked, per_queue), contended)
 
     def wait_for_brand(self, brand_id: str, wait_seconds: float) -> None:
         """Takes the brand's lock until the transaction ends. Raises SERVICE_UNAVAILABLE when it is not free in time."""
         timeout = f"{round(wait_seconds * 1000)}ms"
         self._connection.execute(_WAIT_FOR_BRAND, {"brand": brand_id, "timeout": timeout})
 
-    def lock_pages(self, page_ids: Sequence[str], lanes: int, per_lane: int) -> Locked:
-        """Locks up to so many of these pages, whose brand's lock this transaction holds."""
-        locked = self._try_remote_pages(self._lock_pages(page_ids, lanes), ())
-        return Locked(self._with_due(locked, per_lane), {})
+    def lock_pages(self, page_ids: Sequence[str], count: int, per_queue: int) -> Locked:
+        """Locks up to `count` of these pages, whose brand this transaction has locked."""
+        locked = self._try_remote_pages(self._lock_pages(page_ids, count), ())
+        return Locked(self._with_due(locked, per_queue), {})
 
     def went_out_of_pages(self, page_ids: Collection[str]) -> dict[str, list[datetime]]:
-        """When posts went out in the last 24 hours, those on their way included, by page; its siblings' are among
-        them."""
+        """Returns by page when posts went out in the last 24 hours, including posts being sent and siblings' posts."""
         return self._went_out(_WENT_OUT, page_ids)
 
     def went_out_of_brands(self, brand_ids: Collection[str]) -> dict[str, list[datetime]]:
         return self._went_out(_WENT_OUT_OF_BRANDS, brand_ids)
 
     def backlog(self) -> tuple[int, float]:
-        """Posts that are due and wait to be claimed, MOST_COUNTED for more; and for how many seconds the first has."""
+        """Returns how many due posts wait, MOST_COUNTED at most, and for how many seconds the first one has waited."""
         count, seconds = self._connection.execute(_BACKLOG, {"most": MOST_COUNTED}).one()
         return count, float(seconds or 0)
 
@@ -173,7 +172,7 @@ class PageQueues:
         return list(self._connection.execute(_LOCK_PAGES, {"pages": list(page_ids), "count": count}))
 
     def _try_remote_pages(self, pages: Sequence[Any], earlier: Collection[Any]) -> dict[str, Any]:
-        """Of siblings the first one; those of pages that are locked already are left out."""
+        """Locks the platform's pages: of siblings only the first, and none whose sibling was locked earlier."""
         known = {remote_page(page.platform, page.remote_account_id) for page in earlier}
         firsts: dict[str, Any] = {}
         for page in pages:
@@ -187,13 +186,13 @@ class PageQueues:
             return set()
         return set(self._connection.execute(statement, {"names": list(names)}).scalars())
 
-    def _with_due(self, pages: dict[str, Any], per_lane: int) -> list[DueLane]:
+    def _with_due(self, pages: dict[str, Any], per_queue: int) -> list[DueQueue]:
         if not pages:
             return []
         due: dict[str, list[tuple[str, datetime]]] = {}
-        for row in self._connection.execute(_DUE, {"pages": list(pages), "per_lane": per_lane}):
+        for row in self._connection.execute(_DUE, {"pages": list(pages), "per_queue": per_queue}):
             due.setdefault(row.page_id, []).append((row.id, row.out_at))
-        return [DueLane(p, pages[p].brand_id, pages[p].platform, pages[p].expired, due[p]) for p in due]
+        return [DueQueue(p, pages[p].brand_id, pages[p].platform, pages[p].expired, due[p]) for p in due]
 
     def _went_out(self, statement: Any, owners: Collection[str]) -> dict[str, list[datetime]]:
         rows = self._connection.execute(statement, {"owners": list(owners), "out": list(OUT)})

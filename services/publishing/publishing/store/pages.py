@@ -1,4 +1,4 @@
-"""Pages: statements."""
+"""SQL of pages."""
 
 from datetime import datetime
 from functools import cache
@@ -16,7 +16,7 @@ from publishing.records import PageRow, column_names, is_id
 
 #: In the order of PageRow's fields.
 _ALL = select(*(pages.c[name] for name in column_names(PageRow)))
-#: What a client sees of a page: the list takes no more.
+#: The columns of a page that clients see.
 _SHOWN = (
     "id, platform, name, username, remote_account_id, brand_id, brand_name,"
     " followers, picture, expired, created_at"
@@ -25,7 +25,7 @@ _PLATFORMS = f"ARRAY[{', '.join(repr(platform.code) for platform in PLATFORMS.va
 # Built once: composing a statement costs as much as running it.
 _ONE = _ALL.where(pages.c.id == bindparam("id"))
 _ONE_WITH_TIME = Prepared(_ONE.add_columns(clock_now().label("now")))
-#: Against being unlinked alone: everything else may change the page meanwhile.
+#: Keeps the page from being unlinked; other changes are possible meanwhile.
 _LINKED_WITH_TIME = Prepared(
     _ONE.add_columns(clock_now().label("now")).with_for_update(read=True, key_share=True, of=pages)
 )
@@ -55,10 +55,10 @@ _END_SUBSCRIPTION = text(
 
 @cache
 def _newest(of_brands: bool, of_platform: bool, from_there: bool) -> Prepared:
-    """The busiest list of the API, with the conditions that are asked for.
+    """Builds the statement of the API's busiest list, with the requested conditions.
 
-    Those of brands are read from the heads of index ranges, one for each brand and platform. The account is asked for
-    outside: inside it would lead to the account's own index, and to all of its pages.
+    Pages of brands are read from the heads of index ranges, one for each brand and platform. The condition on the
+    account stands outside: inside, the planner would choose the account's index and read all of its pages.
     """
     own = "unlinked_at IS NULL"
     if from_there:
@@ -80,10 +80,10 @@ def _newest(of_brands: bool, of_platform: bool, from_there: bool) -> Prepared:
 
 
 class Subscription(NamedTuple):
-    """A claimed page whose platform is to be asked to tell us of its comments."""
+    """A claimed page that is to be subscribed to its platform's webhooks about comments."""
 
     page: PageRow
-    #: This one included; a page that is linked anew begins anew.
+    #: Including this one; linking the page again starts anew.
     tries: int
 
 
@@ -94,14 +94,14 @@ class Pages:
         self._connection = connection
 
     def get_with_time(self, page_id: str) -> tuple[PageRow | None, datetime]:
-        """The page and the time, in one round trip; without a page the time means nothing."""
+        """Returns the page and the time, in one round trip; without a page the time has no meaning."""
         if not is_id(page_id):
             return None, datetime.min
         rows = _ONE_WITH_TIME.fetch(self._connection, {"id": page_id})
         return (PageRow(*rows[0][:-1]), rows[0][-1]) if rows else (None, datetime.min)
 
     def lock_with_time(self, page_id: str) -> tuple[PageRow | None, datetime]:
-        """The page as it is now, and the time. Nobody unlinks it until the transaction ends."""
+        """Returns the page and the time; the page cannot be unlinked before the transaction ends."""
         rows = _LINKED_WITH_TIME.fetch(self._connection, {"id": page_id})
         return (PageRow(*rows[0][:-1]), rows[0][-1]) if rows else (None, datetime.min)
 
@@ -116,9 +116,9 @@ class Pages:
         return {row["id"]: PageRow.of(row) for row in rows}
 
     def link(self, values: dict[str, Any], *, is_pushed: bool = False) -> PageRow:
-        """Adds the page, or repairs the one that already stands for this platform account in this brand.
+        """Adds the page, or updates the brand's page for the same platform account.
 
-        `is_pushed`: its platform is to be asked to tell us of comments.
+        `is_pushed`: the page is to be subscribed to its platform's webhooks about comments.
         """
         asked = {"subscribe_at": func.clock_timestamp() if is_pushed else None, "subscribe_tries": 0}
         statement = insert(pages).values(created_at=clock_now(), **values, **asked)
@@ -138,7 +138,7 @@ class Pages:
         return PageRow.of(row.one())
 
     def expire(self, page: PageRow) -> PageRow | None:
-        """Marks a page as expired; None when it is already, or has other credentials by now."""
+        """Marks a page as expired; returns None when it is already, or has other credentials by now."""
         return self._changed(
             update(pages)
             .where(pages.c.id == page.id, pages.c.access_token == page.access_token, ~pages.c.expired)
@@ -146,21 +146,21 @@ class Pages:
         )
 
     def linked_accounts(self, brand_id: str, platform: str) -> set[str]:
-        """The platform's accounts that are linked to a brand."""
+        """Returns the platform's accounts that are linked to a brand."""
         statement = select(pages.c.remote_account_id).where(
             pages.c.brand_id == brand_id, pages.c.platform == platform, pages.c.unlinked_at.is_(None)
         )
         return set(self._connection.execute(statement).scalars())
 
     def lock(self, page_id: str) -> PageRow | None:
-        """The page as it is now, and stays until the transaction ends."""
+        """Locks the page until the transaction ends and returns it."""
         if not is_id(page_id):
             return None
         row = self._connection.execute(_ONE.with_for_update(), {"id": page_id}).mappings().first()
         return PageRow.of(row) if row else None
 
     def unlink(self, page_id: str) -> None:
-        """Nobody sees it any more, nothing is sent to it; its credentials are due to be revoked."""
+        """Hides the page; nothing more is sent to it, and its credentials are due to be revoked."""
         values = {
             "unlinked_at": clock_now(), "expired": True, "subscribed": False, "subscribe_at": None,
             "renew_at": clock_now(), "renew_lease_until": None, "renew_tries": 0,
@@ -179,7 +179,7 @@ class Pages:
         return PageRow.of(row) if row else None
 
     def rest(self, page_id: str, wait_seconds: float) -> None:
-        """The platform takes no calls for the page for so long."""
+        """Stores that the platform takes no calls for the page for `wait_seconds`."""
         self._connection.execute(_REST, {"id": page_id, "wait": wait_seconds})
 
     def claim_subscriptions(self, limit: int, lease_seconds: float) -> list[Subscription]:
@@ -189,7 +189,7 @@ class Pages:
         return [Subscription(PageRow.of(row), row["subscribe_tries"]) for row in rows]
 
     def end_subscription(self, subscription: Subscription, *, done: bool, wait_seconds: float | None) -> None:
-        """Records a try; `wait_seconds` until the next, None: there is none."""
+        """Stores the result of a try; `wait_seconds` until the next, None: there is none."""
         values = {"id": subscription.page.id, "tries": subscription.tries, "done": done, "wait": wait_seconds}
         self._connection.execute(_END_SUBSCRIPTION, values)
 
@@ -202,7 +202,7 @@ class Pages:
         after: tuple[datetime, str] | None,
         limit: int,
     ) -> list[api.Page]:
-        """Newest first, as clients see them; `after` is the last one's (created_at, id)."""
+        """Returns pages as clients see them, newest first; `after` is the last one's (created_at, id)."""
         of_brands, of_platform, from_there = brand_ids is not None, platform is not None, after is not None
         values = {"account_id": account_id, "limit": limit, "platform": platform}
         if brand_ids is not None:
@@ -229,7 +229,7 @@ class Pages:
         return {row.brand_id: row.pages for row in self._connection.execute(statement)}
 
     def stored_credentials(self, after: str, limit: int) -> list[tuple[str, str]]:
-        """Id and credentials as they are stored, in the order of ids; those of unlinked pages too."""
+        """Returns (id, encrypted credentials) in the order of ids, also of unlinked pages."""
         statement = select(pages.c.id, pages.c.access_token).where(
             pages.c.id > after, pages.c.access_token != ""
         )
@@ -237,7 +237,7 @@ class Pages:
         return [(row.id, row.access_token) for row in rows]
 
     def exchange_credentials(self, page_id: str, stored: str, fresh: str) -> bool:
-        """The same credentials, encrypted anew; False when they have changed meanwhile."""
+        """Stores the same credentials encrypted anew; False when they have changed meanwhile."""
         condition = (pages.c.id == page_id, pages.c.access_token == stored)
         statement = update(pages).where(*condition).values(access_token=fresh)
         return bool(self._connection.execute(statement).rowcount)

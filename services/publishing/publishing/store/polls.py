@@ -1,6 +1,6 @@
-"""Polls of published posts for comments: statements. Claims and waits run in real time (`clock_timestamp()`).
+"""SQL of comment polls. Claims and waits run in real time (`clock_timestamp()`).
 
-A row is made with the record of a post that went out (`sending.py`), and goes when the post is too old to be asked for.
+A row is made when a post is recorded as published (`sending.py`), and removed when the post is too old for polls.
 """
 
 from sqlalchemy import Connection, delete, text
@@ -42,12 +42,12 @@ class Polls:
         self._connection = connection
 
     def claim(self, limit: int, lease_seconds: float) -> list[Poll]:
-        """Those that are due, the longest waiting first."""
+        """Claims the polls that are due, the longest waiting first."""
         rows = self._connection.execute(_CLAIM, {"limit": limit, "lease": lease_seconds}).mappings()
         return [Poll.of(row) for row in rows]
 
     def save(self, poll: Poll, wait_seconds: float, *, ended_full: bool = False) -> bool:
-        """Stores how far it is and when it goes on; False when the claim no longer holds."""
+        """Stores the position and the next time; False when the claim no longer holds."""
         values = {
             "post_id": poll.post_id, "fence": poll.fence, "since": poll.since, "cursor": poll.cursor,
             "newest": poll.newest, "is_full": poll.is_full, "ended_full": ended_full, "wait": wait_seconds,
@@ -55,13 +55,13 @@ class Polls:
         return self._connection.execute(_SAVE, values).rowcount == 1
 
     def end(self, poll: Poll) -> None:
-        """The post is asked for no more."""
+        """Removes the poll of a post."""
         self._connection.execute(_END, {"post_id": poll.post_id, "fence": poll.fence})
 
     def end_page(self, page_id: str) -> None:
-        """None of the page's posts is asked for any more."""
+        """Removes the polls of a page's posts."""
         self._connection.execute(delete(comment_polls).where(comment_polls.c.page_id == page_id))
 
     def wake_page(self, page_id: str) -> None:
-        """The page works again: its polls are due."""
+        """Makes the polls of a page due: the page works again."""
         self._connection.execute(_WAKE_PAGE, {"page_id": page_id})

@@ -1,4 +1,4 @@
-"""Posts as clients make and change them: statements. Sending them is `sending.py`, lists are `lists.py`."""
+"""SQL of posts as clients make and change them. Sending: `sending.py`; lists: `lists.py`."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -18,24 +18,23 @@ from publishing.models import posts
 from publishing.records import OUT, PageRow, Post, column_names, is_id
 from publishing.store.siblings import siblings_of
 
-#: Whom the guardrails of a schedule call count, and those of a publish call (decisions "Guardrail windows").
+#: The states that the guardrails of a schedule call count, and of a publish call (decisions "Guardrail windows").
 COUNTED_FOR_SCHEDULE = ("queued", *OUT)
 COUNTED_FOR_PUBLISH = OUT
-#: How far around a time they look.
+#: How far around a time other posts count.
 _DAY, _GAP = timedelta(seconds=DAY_SECONDS), timedelta(seconds=MIN_SCHEDULE_GAP_SECONDS)
 
-#: The columns of a new post that its maker gives.
+#: The columns of a new post that are given; the others have defaults.
 GIVEN = (
     "id", "operation_id", "account_id", "brand_id", "page_id", "platform", "origin", "created_at", "state",
     "scheduled_at", "out_at", "message", "media_ids", "media_urls", "media_files", "first_comment", "settings",
     "traceparent", "maker_user_id", "maker_token_id",
 )  # fmt: skip
 
-#: The page, if it is the account's: no call waits for the locks of another account's brands.
+#: The page if it is the account's, so that no call waits for the locks of another account's brands.
 _PAGE = "FROM pages WHERE id = %(page_id)s AND account_id = %(account_id)s"
-#: Sent before `_AROUND`, in one message with it, which then sees what the locks' last holders committed. The brand's
-#: lock is taken before that of the platform's page, by everybody who waits for both. The name of the latter is
-#: `records.remote_page`.
+#: Sent before `_AROUND` in one message, so that `_AROUND` sees what the last holders of the locks committed. Every
+#: transaction takes the brand's lock before that of the platform's page, whose name is `records.remote_page`.
 _LOCK = f"""
     WITH names AS MATERIALIZED (
         SELECT hashtextextended(brand_id, 0) AS brand,
@@ -43,11 +42,11 @@ _LOCK = f"""
     SELECT pg_advisory_xact_lock(brand), pg_advisory_xact_lock(remote) FROM names
     """
 _LOCK_QUEUES = Prepared(_LOCK.replace("%s", ""))
-#: The page is locked first, against being unlinked alone.
+#: Locks the page first, so that it is not unlinked meanwhile.
 _LOCK_PAGE_AND_QUEUES = Prepared(_LOCK.replace("%s", "FOR KEY SHARE"))
-#: A page's posts are among its brand's, so that one look at the brand's day answers nearly all; the rest are those of
-#: the same page of the platform in other brands, of which there are mostly none. The release before this one
-#: makes posts without a row in `operations`: they are found by their own operation id.
+#: A page's posts are among its brand's, so one read of the brand's day finds nearly all of them; the rest are those of
+#: siblings in other brands, mostly none. The previous release makes posts without a row in `operations`: they are found
+#: by their own operation id.
 _AROUND = Prepared(
     f"""
     WITH page AS MATERIALIZED (
@@ -92,7 +91,7 @@ _ALL_LATER = text(
 )
 
 
-# Built once: composing a statement costs as much as running it.
+# Built once, as composing a statement costs as much as running it.
 _POST = tuple(posts.c[name] for name in column_names(Post))
 _ONE = select(*_POST).where(posts.c.id == bindparam("id"))
 _LOCKED = _ONE.with_for_update()
@@ -137,18 +136,18 @@ class Neighbours(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """What a post meets that is to be stored."""
+    """What a new post is checked against."""
 
-    #: How its operation stands.
+    #: The state of its operation.
     operation: Operation
-    #: Its page as it is now; None: the account has none of this id.
+    #: Its page as it is now; None: the account has no page with this id.
     page: PageRow | None
     now: datetime
     near: Neighbours
 
 
 class Plans(NamedTuple):
-    """Times of all that is planned for a page and its brand."""
+    """The times of all posts that are planned for a page and its brand."""
 
     page: list[datetime]
     scheduled: list[datetime]
@@ -172,17 +171,17 @@ class Posts:
         return {post.id: post for post in self._all(select(*_POST).where(posts.c.id.in_(post_ids)))}
 
     def lock(self, post_id: str) -> Post | None:
-        """The post as it is now, and stays until the transaction ends."""
+        """Locks the post until the transaction ends and returns it."""
         return self._one(_LOCKED, {"id": post_id})
 
     def of_operation(self, operation_id: str | None) -> Post | None:
-        """What this operation created, if it did."""
+        """Returns the post that this operation has made, if any."""
         if operation_id is None:
             return None
         return self._one(_OF_OPERATION, {"operation_id": operation_id})
 
     def has_any_of(self, operation_ids: Collection[str]) -> bool:
-        """Whether one of these operations has created a post."""
+        """Whether one of these operations has made a post."""
         statement = select(posts.c.id).where(posts.c.operation_id.in_(operation_ids)).limit(1)
         return self._connection.execute(statement).first() is not None
 
@@ -197,15 +196,14 @@ class Posts:
         without: str = "",
         is_dry_run: bool = False,
     ) -> Surroundings:
-        """Takes the locks of the page's brand and of the platform's page until the end of the transaction, then reads
-        what lies a day around `at` (None: now), on the page's siblings too.
+        """Locks the page's brand and the platform's page until the transaction ends, then reads the posts within a day
+        of `at` (None: now), including those of siblings.
 
-        With an `effect` it takes the locks of its operation and of the page first. Of another account's page it locks
-        and reads nothing.
+        With an `effect` it locks its operation and the page first. It neither locks nor reads another account's page.
         Schedule calls, edits that move a post, publishes at once and claims of due posts take these locks, so that two
-        of them never take the last place under a cap. What else makes a queued post due earlier or later takes none (a
-        retry, `bring_due`, a claim that is given back, a page that rests): the post is judged again when it is claimed.
-        A dry run takes none, and waits for nobody.
+        of them never take the last place under a cap. Other changes of a queued post's time take none (a retry,
+        `bring_due`, a claim that is returned, a page that rests): the post is checked again when it is claimed. A dry
+        run takes no lock.
         """
         values = {
             "page_id": page_id if is_id(page_id) else None,
@@ -235,7 +233,7 @@ class Posts:
     def all_later(
         self, page_id: str, brand_id: str, after: datetime, *, states: Collection[str], without: str = ""
     ) -> Plans:
-        """All that is planned after a time: what the first time that fits is found from."""
+        """Returns the times of all posts after a time, from which the first time that fits is found."""
         row = self._connection.execute(
             _ALL_LATER,
             {
@@ -249,12 +247,12 @@ class Posts:
         return Plans(row.page or [], row.scheduled or [], row.brand or [])
 
     def add(self, values: dict[str, Any]) -> Post | None:
-        """Adds a queued post; None when the release before this one has already made one by its operation."""
+        """Adds a queued post; None when the previous release has made one for the same operation."""
         rows = _ADD.fetch(self._connection, _as_text(values))
         return Post(*rows[0]) if rows else None
 
     def add_last(self, values: dict[str, Any]) -> Post | None:
-        """The same as the transaction's end: it is committed in the same round trip. None: all is rolled back."""
+        """Adds a post and commits in the same round trip; None when everything was rolled back instead."""
         try:
             end_with(self._connection, _ADD_LAST.on(self._connection), _as_text(values))
         except UniqueViolation:
@@ -264,7 +262,7 @@ class Posts:
     def change(
         self, post_id: str, values: dict[str, Any], *, states: Collection[str] = ("queued",)
     ) -> Post | None:
-        """Changes a post in one of these states; None when it no longer is."""
+        """Changes a post that is in one of `states`; None when it is not."""
         return self._one(
             update(posts)
             .where(posts.c.id == post_id, posts.c.state.in_(states))
@@ -273,24 +271,24 @@ class Posts:
         )
 
     def next_media_revisions(self, post_ids: Collection[str]) -> dict[str, int]:
-        """The number of the next word to media about each of these posts, which this transaction has changed."""
+        """Counts up and returns the revision of the next event to media about each of these posts."""
         rows = self._connection.execute(_NEXT_MEDIA_REVISIONS, {"ids": list(post_ids)})
         return {row.id: row.media_revision for row in rows}
 
     def cancel(self, post_id: str) -> Post | None:
-        """Cancels a queued or held post; None when it is neither any more."""
+        """Cancels a queued or held post; None when it is neither."""
         return self.change(post_id, {"state": "cancelled", "out_at": None}, states=("queued", "held"))
 
     def pending_of_page(self, page_id: str) -> list[Post]:
-        """Posts of a page that have neither gone out nor ended, as they stay until the transaction ends."""
+        """Locks the page's posts that are neither published nor ended until the transaction ends, and returns them."""
         return self._all(_PENDING_OF_PAGE, {"page_id": page_id})
 
     def cancel_queued_of_page(self, page_id: str) -> list[Post]:
-        """Cancels all queued posts of a page."""
+        """Cancels all queued and held posts of a page."""
         return self._all(_CANCEL_QUEUED_OF_PAGE, {"page_id": page_id})
 
     def requeue(self, post_id: str, caller: Caller) -> Post | None:
-        """A failed post is due now, with a fresh budget of attempts, and the caller's; None when it has not failed."""
+        """Makes a failed post due now with new attempts, and the caller its maker; None when it has not failed."""
         return self._one(
             update(posts)
             .where(posts.c.id == post_id, posts.c.state == "failed")

@@ -1,7 +1,8 @@
-"""Comments on their way to comment.received, once each: statements. Replies and first comments are `comments.py`.
+"""SQL of platforms' comments and their event comment.received. Our replies and first comments: `comments.py`.
 
-Whoever moves a row on from known or waiting tells of it in the same transaction, or marks it as the page's own; the row
-lock lets exactly one do so. Ids are sorted wherever rows are written: two that bring the same comments never deadlock.
+The transaction that moves a row on from known or waiting stages its event, or marks the comment as the page's own; the
+row lock lets exactly one transaction do so. Rows are written in the order of remote ids, so that two transactions with
+the same comments never deadlock.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -86,65 +87,67 @@ class KnownComment(NamedTuple):
 
     @property
     def is_settled(self) -> bool:
-        """Nothing is to be told of it any more."""
+        """Whether the comment's event was staged, or it needs none."""
         return self.state in ("told", "own")
 
 
 class OurWords(NamedTuple):
-    """Replies of ours under a post: the platform's ids, and the texts of those on their way."""
+    """Our replies under a post: the known remote ids, and the texts of those that are being sent."""
 
     remote_ids: frozenset[str]
     messages: frozenset[str]
 
 
 class WaitingComment(Row):
-    """A comment that a hook told of without all that is to be told of it."""
+    """A comment from a webhook that lacked details of the event."""
 
     id: str
     post_id: str
     remote_id: str
     said: dict[str, Any]
-    #: This one included.
+    #: Including this one.
     looks: int
-    #: The page has expired, or its platform takes no calls for it just now.
+    #: The page has expired, or its platform takes no calls for it now.
     is_closed: bool
     traceparent: str | None = None
 
     @property
     def comment(self) -> RemoteComment:
-        """As far as the hook said."""
+        """The comment as the webhook described it."""
         return msgspec.convert(self.said, RemoteComment)
 
 
 class Received:
-    """Comments over an open connection."""
+    """Platforms' comments, over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def known(self, post_id: str, remote_ids: Collection[str]) -> dict[str, KnownComment]:
-        """By the platform's ids, those that have an id of ours."""
+        """Returns the comments that have an id of ours, by remote id."""
         if not remote_ids:
             return {}
         rows = self._connection.execute(_KNOWN, {"post_id": post_id, "remote_ids": list(remote_ids)})
         return {row.remote_id: KnownComment(row.id, row.state) for row in rows}
 
     def add(self, post_id: str, remote_ids: Collection[str]) -> None:
-        """Gives ids of ours to those that have none."""
+        """Gives ids of ours to comments that have none."""
         if remote_ids:
             ordered = sorted(remote_ids)
             ids = [new_id("cmt") for _ in ordered]
             self._connection.execute(_ADD, {"post_id": post_id, "ids": ids, "remote_ids": ordered})
 
     def end(self, post_id: str, states: Mapping[str, str]) -> set[str]:
-        """Moves comments on to told or own; those that were not there yet: the caller is to tell of them."""
+        """Moves comments on to told or own, and returns the remote ids of those it moved: the caller stages their
+        events.
+        """
         if not states:
             return set()
         values = {"post_id": post_id, "remote_ids": list(states), "states": list(states.values())}
         return set(self._connection.execute(_END, values).scalars())
 
     def wait(self, post_id: str, found: Iterable[RemoteComment]) -> None:
-        """Keeps what a hook said until the rest is known; what is known already stays as it is."""
+        """Stores what a webhook said until the details are known; comments that have moved on stay as they are."""
         said = {comment.id: msgspec.json.encode(comment).decode() for comment in found}
         if said:
             self.add(post_id, said)
@@ -160,7 +163,7 @@ class Received:
         self._connection.execute(_PUT_OFF, {"id": comment_id, "wait": wait_seconds})
 
     def our_words(self, post_id: str, remote_ids: Collection[str]) -> OurWords:
-        """Our replies among these ids, and those whose ids are not known yet."""
+        """Returns our replies among these remote ids, and those whose ids are not known yet."""
         rows = self._connection.execute(_REPLIES, {"post_id": post_id, "remote_ids": list(remote_ids)}).all()
         return OurWords(
             frozenset(row.remote_id for row in rows if row.remote_id is not None),
@@ -168,7 +171,7 @@ class Received:
         )
 
     def posts_of(self, platform: str, places: Iterable[tuple[str, str]]) -> list[Post]:
-        """Our posts at these (account, post) of a platform; a page linked to several brands has each its own."""
+        """Returns our posts with these (account id, remote id). A page of several brands has a post in each."""
         asked = sorted(set(places))
         if not asked:
             return []

@@ -1,4 +1,4 @@
-"""Outcomes that are not known: claims that lapsed, posts to look up, and what keeps equal texts apart. Statements only.
+"""SQL of reconciliation: lapsed claims, look-ups of unknown outcomes, and what tells similar posts apart.
 
 Look-ups run in real time (`clock_timestamp()`), like leases.
 """
@@ -14,10 +14,10 @@ from publishing.records import OpenPost, PageRow, Post
 from publishing.store.sending import Claim, split
 from publishing.store.siblings import siblings_of
 
-#: Claims that lapse in one transaction: it bounds how long their rows are locked. Our choice.
+#: Claims that lapse in one transaction: it bounds how long their rows are locked.
 _BATCH = 500
 
-#: What a reaped worker had claimed, and what a worker has claimed without knowing it (any more).
+#: The claims of a worker: all lapse when it is reaped; while it lives, those that it no longer knows.
 _OF_WORKER = """
     SELECT id, fence FROM posts
     WHERE state IN ('sending', 'unknown') AND lease_until = 'infinity' AND worker_id = :worker
@@ -32,15 +32,15 @@ _LOCK_CLAIMS = text(
     """
 )
 _IS_CLAIMED = text(f"SELECT EXISTS ({_OF_WORKER})")
-#: Claims of the release before this one, which names no worker and renews each by itself.
+#: Claims of the previous release, which names no worker and renews each claim by itself.
 _LOCK_UNRENEWED = text(
     """
     SELECT id, fence FROM posts WHERE state = 'sending' AND lease_until <= clock_timestamp()
     ORDER BY lease_until LIMIT :limit FOR UPDATE SKIP LOCKED
     """
 )
-#: Posts whose rows this transaction has locked before: it sees every attempt that was begun, and no other can be begun.
-#: Never called, a post goes back to the queue; called, nobody knows; being looked up, it is looked up again.
+#: For posts whose rows this transaction has locked: it sees every attempt that was begun, and no other can be begun.
+#: Without an open attempt a post returns to the queue; with one its outcome is unknown; a look-up is due again.
 _LAPSE = text(
     """
     UPDATE posts p SET fence = p.fence + 1, worker_id = NULL,
@@ -56,7 +56,7 @@ _LAPSE = text(
     WHERE p.id = lapsed.id
     """
 )
-_CLAIM_LOOKS = text(
+_CLAIM_UNKNOWN = text(
     """
     UPDATE posts p SET fence = fence + 1, worker_id = :worker, lease_until = 'infinity'
     WHERE id IN (SELECT id FROM posts WHERE state = 'unknown' AND lease_until <= clock_timestamp()
@@ -76,7 +76,7 @@ _OF_OTHERS = text(
             - interval '2 days' AND clock_now()
     """
 )
-#: One conclusion of a platform's page at a time: of two looks that found the same post, the later sees the earlier's.
+#: One conclusion at a time for a platform's page: of two look-ups that found the same post, the later sees the other's.
 _LOCK_CONCLUSIONS = text("SELECT pg_advisory_xact_lock(hashtextextended(:remote_page, 1))")
 _TAKEN = text(
     f"""
@@ -84,8 +84,8 @@ _TAKEN = text(
     WHERE p.remote_id = ANY(:remote_ids) AND p.id <> :id
     """
 )
-#: The page's other posts that may be on the platform without our knowing their remote ids. The index
-#: `posts_open_of_page` holds them alone.
+#: The page's other posts that may be on the platform although their remote ids are not known. The index
+#: `posts_open_of_page` holds only these.
 _OPEN_OTHERS = text(
     f"""
     SELECT p.*,
@@ -96,7 +96,7 @@ _OPEN_OTHERS = text(
             AND a.number = p.attempts AND a.outcome = 'given_up' AND a.ended_at > :began_at))
     """
 )
-#: Of posts that were out before a restore: so may be what was said under them.
+#: For posts that were published before a restore: their first comments may exist as well.
 _DOUBT_FIRST_COMMENTS = text(
     """
     UPDATE posts SET comment_state = 'unknown', comment_began_at = :began_at
@@ -105,7 +105,7 @@ _DOUBT_FIRST_COMMENTS = text(
 )
 
 
-class Look(NamedTuple):
+class UnknownOutcome(NamedTuple):
     """A post whose outcome is to be looked up. Real time."""
 
     post: Post
@@ -113,56 +113,56 @@ class Look(NamedTuple):
     began_at: datetime
 
 
-class Looks:
-    """The looking side of posts over an open connection."""
+class Reconciliation:
+    """Reconciliation of posts, over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def lapse_unrenewed(self, first_look_seconds: float) -> int:
-        """Lapses claims without a worker whose own lease has passed; how many."""
+        """Lapses claims without a worker whose own lease has expired; returns how many."""
         return self._lapse(_LOCK_UNRENEWED, first_look_seconds, limit=_BATCH)
 
     def lapse_of_worker(self, worker_id: str, first_look_seconds: float) -> tuple[int, bool]:
-        """Lapses a batch of a reaped worker's claims: (how many, whether none is left)."""
+        """Lapses a batch of a reaped worker's claims; returns (how many, whether none is left)."""
         count = self._lapse(_LOCK_CLAIMED, first_look_seconds, worker=worker_id, limit=_BATCH)
         return count, not self._connection.execute(_IS_CLAIMED, {"worker": worker_id}).scalar_one()
 
     def lapse_claims(self, claims: Collection[Claim], first_look_seconds: float) -> int:
-        """Lapses those of these claims that still hold; how many."""
+        """Lapses those of these claims that still hold; returns how many."""
         if not claims:
             return 0
         return self._lapse(_LOCK_CLAIMS, first_look_seconds, **split(claims))
 
     def claims_of(self, worker_id: str) -> set[Claim]:
-        """All that this worker has claimed, as far as it is committed."""
+        """Returns the committed claims of a worker."""
         return {Claim(*row) for row in self._connection.execute(_CLAIMED, {"worker": worker_id})}
 
-    def claim_looks(self, limit: int, worker_id: str) -> list[Look]:
-        rows = self._connection.execute(_CLAIM_LOOKS, {"limit": limit, "worker": worker_id}).mappings()
-        return [Look(Post.of(row), row["unknown_seconds"], row["began_at"]) for row in rows]
+    def claim_unknown(self, limit: int, worker_id: str) -> list[UnknownOutcome]:
+        rows = self._connection.execute(_CLAIM_UNKNOWN, {"limit": limit, "worker": worker_id}).mappings()
+        return [UnknownOutcome(Post.of(row), row["unknown_seconds"], row["began_at"]) for row in rows]
 
-    def remote_ids_of_others(self, look: Look) -> set[str]:
-        """The remote ids of the page's other posts that the look-up may come across."""
-        values = {"page_id": look.post.page_id, "id": look.post.id, "began_at": look.began_at}
+    def remote_ids_of_others(self, unknown: UnknownOutcome) -> set[str]:
+        """Returns the remote ids of the page's other posts that the look-up may find."""
+        values = {"page_id": unknown.post.page_id, "id": unknown.post.id, "began_at": unknown.began_at}
         return set(self._connection.execute(_OF_OTHERS, values).scalars())
 
     def doubt_first_comments(self, post_ids: Collection[str], began_at: datetime) -> None:
-        """First comments that are due are looked for before they are made, from `began_at` on."""
+        """Has due first comments looked for, from `began_at` on, before they are made."""
         self._connection.execute(_DOUBT_FIRST_COMMENTS, {"ids": list(post_ids), "began_at": began_at})
 
     def lock_conclusions(self, page: PageRow) -> None:
-        """Until the end of the transaction nobody else concludes what was found on this page of the platform."""
+        """Locks the conclusions about this page of the platform until the transaction ends."""
         self._connection.execute(_LOCK_CONCLUSIONS, {"remote_page": page.remote_page})
 
     def taken(self, post: Post, remote_ids: Collection[str]) -> set[str]:
-        """Those of these remote ids that other posts of the page have."""
+        """Returns those of these remote ids that other posts of the page have."""
         values = {"page_id": post.page_id, "id": post.id, "remote_ids": list(remote_ids)}
         return set(self._connection.execute(_TAKEN, values).scalars())
 
-    def open_others(self, look: Look) -> list[OpenPost]:
-        """The page's other posts whose outcome is open, or was given up since the attempt that is looked up began."""
-        values = {"page_id": look.post.page_id, "id": look.post.id, "began_at": look.began_at}
+    def open_others(self, unknown: UnknownOutcome) -> list[OpenPost]:
+        """Returns the page's other posts whose outcome is open, or was given up since the looked-up attempt began."""
+        values = {"page_id": unknown.post.page_id, "id": unknown.post.id, "began_at": unknown.began_at}
         rows = self._connection.execute(_OPEN_OTHERS, values).mappings()
         return [OpenPost(Post.of(row), row["is_earlier"]) for row in rows]
 

@@ -1,7 +1,7 @@
-"""Whose credentials are renewed or given back, and by whom: statements.
+"""SQL of credential renewals.
 
-Due times are the one clock's, claims and waits real time. Linking a page anew raises its fence: what was begun for the
-old credentials changes nothing.
+Due times are by `clock_now()`, claims and waits in real time. Linking a page again raises its fence, so that a renewal
+of the old credentials changes nothing.
 """
 
 from datetime import datetime
@@ -42,11 +42,11 @@ _PUT_OFF = text(
 
 
 class Renewal(NamedTuple):
-    """A claimed page."""
+    """A page claimed for the renewal of its credentials."""
 
     page: PageRow
     fence: int
-    #: This one included, since it last worked.
+    #: Since the last success, including this one.
     tries: int
 
 
@@ -57,21 +57,21 @@ class Renewals:
         self._connection = connection
 
     def claim(self, limit: int, lease_seconds: float) -> list[Renewal]:
-        """Those that are due, the longest waiting first."""
+        """Claims the renewals that are due, the longest waiting first."""
         return self._claimed(_CLAIM_DUE, limit=limit, lease=lease_seconds)
 
     def claim_one(self, page_id: str, lease_seconds: float) -> Renewal | None:
-        """This page, due or not; None when somebody is at it or it rests."""
+        """Claims one page, due or not; None when it is claimed already or waits after a failure."""
         claimed = self._claimed(_CLAIM_ONE, id=page_id, limit=1, lease=lease_seconds)
         return claimed[0] if claimed else None
 
     def begin(self, renewal: Renewal, lease_seconds: float) -> bool:
-        """Right before the call: its lease begins now. False when the claim no longer holds."""
+        """Begins the lease anew, right before the call; False when the claim no longer holds."""
         values = {"id": renewal.page.id, "fence": renewal.fence, "lease": lease_seconds}
         return self._connection.execute(_BEGIN, values).rowcount == 1
 
     def save(self, renewal: Renewal, access_token: str, renew_at: datetime | None) -> bool:
-        """New credentials; False when the claim no longer holds."""
+        """Stores new credentials; False when the claim no longer holds."""
         return self._change(
             renewal, access_token=access_token, renew_at=renew_at, renew_lease_until=None, renew_tries=0
         )
@@ -81,15 +81,15 @@ class Renewals:
         self._connection.execute(_PUT_OFF, values)
 
     def end(self, renewal: Renewal) -> bool:
-        """There is nothing to renew any more; False when the claim no longer holds."""
+        """Ends the renewals of a page; False when the claim no longer holds."""
         return self._change(renewal, renew_at=None, renew_lease_until=None)
 
     def forget(self, renewal: Renewal) -> None:
-        """The credentials of an unlinked page are gone."""
+        """Erases the credentials of an unlinked page."""
         self._change(renewal, access_token="", renew_at=None, renew_lease_until=None)
 
     def hasten(self, page: PageRow) -> None:
-        """These credentials are due now, unless there are others by now or somebody is at them."""
+        """Makes the renewal of these credentials due, unless the page has others by now."""
         self._connection.execute(
             update(pages)
             .where(
@@ -101,9 +101,9 @@ class Renewals:
         )
 
     def is_shared(self, page: PageRow) -> bool:
-        """Whether another linked page lives by the same permission."""
+        """Whether another linked page uses the same permission."""
         if page.grant_id is None:
-            return True  # whose it is, is not known
+            return True  # the permission is not known
         others = exists().where(
             pages.c.grant_id == page.grant_id, pages.c.id != page.id, pages.c.unlinked_at.is_(None)
         )

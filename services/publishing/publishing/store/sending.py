@@ -1,13 +1,13 @@
-"""Sending posts: claim, begin, record. Statements only; which are next is `page_queues.py`, what lapses `looks.py`.
+"""SQL of sending posts: claim, begin, record. Which posts are next: `page_queues.py`; lapsed claims:
+`reconciliation.py`.
 
-Every claim raises the post's fence and names its worker process, whose lease is the claim's (`chassis.db.leases`).
-Begin and record name the fence they hold and change nothing without it; begin and what is stored on the way ask as well
-whether the worker's lease holds. Leases and look-ups run in real time (`clock_timestamp()`), due times on the one clock
-(`clock_now()`), in whole milliseconds.
+Every claim raises the post's fence and names its worker process, whose lease covers the claim (`chassis.db.leases`).
+Begin and record change nothing if the fence has passed; begin and save also require that the worker's lease holds.
+Leases and look-ups run in real time (`clock_timestamp()`), due times by `clock_now()` in whole milliseconds.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -18,12 +18,13 @@ from sqlalchemy.exc import IntegrityError
 from chassis.db.database import UniqueViolation
 from chassis.db.leases import held_by
 from chassis.telemetry import tracing
-from contracts.platforms import PLATFORMS
+from contracts.platforms import DAY_SECONDS, PLATFORMS
+from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.records import Post
 from publishing.store.siblings import siblings_of
 
-#: A checkpoint that was emptied by an edit may be JSON's null, as the release before this one wrote it. A post whose
-#: maker has lost access is held instead.
+#: A checkpoint that an edit removed may be JSON null, as the previous release wrote it. A post whose maker has lost
+#: access is held instead.
 _TAKE = text(
     """
     UPDATE posts SET state = CASE WHEN held_at IS NULL THEN 'sending' ELSE 'held' END, fence = fence + 1,
@@ -40,7 +41,7 @@ _PUT_OFF = text(
     WHERE p.id = v.id AND p.state = 'queued'
     """
 )
-#: A row that somebody has locked is being claimed or changed: to wait for it could be a deadlock with a claim.
+#: A locked row is being claimed or changed: waiting for it could deadlock with a claim.
 _PUT_OFF_PAGE = text(
     f"""
     WITH later AS (SELECT clock_now() + make_interval(secs => ceil(:wait * 1000) / 1000) AS at)
@@ -56,10 +57,10 @@ _FAIL_UNSENT = text(
     WHERE id = ANY(:ids) AND state = 'queued' RETURNING *
     """
 )
-#: What is said again after a commit whose answer was lost may be on its way into the database still.
+#: A commit whose answer was lost may still be in progress when its writes are repeated.
 _AWAIT = text("SELECT FROM posts WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE")
-#: Said again, it holds as before: under one fence there is one attempt. The post's row is locked and not written: what
-#: lapses claims locks it as well, and sees the attempt then. `posts.attempts` counts it with its outcome.
+#: May be repeated: there is one attempt for a fence. The post's row is locked and not written; a transaction that
+#: lapses claims locks it too, and then sees the attempt. `posts.attempts` counts the attempt with its outcome.
 _BEGIN = text(
     f"""
     WITH held AS (
@@ -75,7 +76,7 @@ _BEGIN = text(
     SELECT id FROM held
     """
 )
-#: Platforms whose comments are asked for, from 5 s (our choice) after a post went out; `store/polls.py`.
+#: Platforms whose comments are polled, from 5 s after publication: earlier there are hardly any (`store/polls.py`).
 _POLLED = ", ".join(f"'{platform.code}'" for platform in PLATFORMS.values() if platform.comments)
 _RECORD = text(
     f"""
@@ -126,7 +127,7 @@ _STANDING = text(
         ON p.id = v.id AND p.fence = v.fence AND p.state = v.state
     """
 )
-#: Recorded while its client still waited, and answered since without the outcome.
+#: The outcome was stored while the client still waited, and the client was answered without it since.
 _TAKE_LATE = text(
     """
     UPDATE posts SET awaited_until = NULL
@@ -171,46 +172,64 @@ _SEND_AT_ONCE = text(
 
 
 class Claim(NamedTuple):
-    """The right to write about a post: void once its fence is higher."""
+    """The right to write a post's outcome; void once the post's fence is higher."""
 
     id: str
     fence: int
 
 
 class RemoteIdTaken(Exception):
-    """The platform named a post that another post of the page is recorded as."""
+    """The platform answered with a remote id that another post of the page has."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """What became of an attempt, as it is written down."""
+class AttemptOutcome:
+    """How an attempt at a post ended, as it is stored."""
 
     id: str
     fence: int
-    #: published, failed, queued (again, after `wait_seconds`) or unknown (to be looked at after `wait_seconds`).
+    #: The post's next state: published, failed, queued (again, after `wait_seconds`) or unknown (to be looked up after
+    #: `wait_seconds`).
     state: str
     #: The attempt's: published, refused, not_published, given_up; None while it stays open.
     outcome: str | None
     wait_seconds: float = 0.0
     looked_up: bool = False
-    #: With an unknown outcome: the post that the platform's answer named, which another post is recorded as.
+    #: With state unknown: the remote id in the platform's answer, which another post is stored with.
     remote_id: str | None = None
     permalink: str | None = None
     error_code: str | None = None
     error_message: str | None = None
-    #: Of the attempt: what the outcome leads to goes on from there.
+    #: Of the attempt: the events of the outcome continue its trace.
     traceparent: str | None = field(default_factory=lambda: tracing.traceparent() or None)
+    #: The platform's refusal behind it, for the caller. Not stored.
+    refusal: PlatformRefusal | None = None
+
+    @property
+    def is_expired(self) -> bool:
+        return self.refusal is not None and self.refusal.kind is Refusal.EXPIRED
+
+    @property
+    def rest_seconds(self) -> float:
+        """How long the platform takes no more posts of the page, a day at most; 0 when it does not say so."""
+        is_limited = self.refusal is not None and self.refusal.kind is Refusal.RATE_LIMITED
+        return min(self.refusal.wait_seconds or 0.0, DAY_SECONDS) if is_limited and self.refusal else 0.0
+
+
+_STORED = tuple(one.name for one in fields(AttemptOutcome) if one.name != "refusal")
 
 
 class Sending:
-    """The sending side of posts over an open connection."""
+    """Sending of posts, over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def take(self, post_ids: Collection[str], worker_id: str) -> list[Post]:
-        """Claims queued posts; those that were cancelled or changed meanwhile are left out. Posts whose makers have
-        lost access come back held."""
+        """Claims queued posts; leaves out those that were cancelled or changed meanwhile.
+
+        Posts whose makers have lost access are returned with state held.
+        """
         return self._posts(_TAKE, {"ids": list(post_ids), "worker": worker_id})
 
     def put_off(self, later: dict[str, datetime]) -> None:
@@ -218,7 +237,7 @@ class Sending:
             self._connection.execute(_PUT_OFF, {"ids": list(later), "times": list(later.values())})
 
     def put_off_page(self, page_id: str, wait_seconds: float) -> int:
-        """What is queued on a page and its siblings goes out so much later at the earliest; how many posts wait."""
+        """Puts off the queued posts of a page and its siblings for at least `wait_seconds`; returns how many."""
         return self._connection.execute(_PUT_OFF_PAGE, {"page": page_id, "wait": wait_seconds}).rowcount
 
     def fail_unsent(self, post_ids: Collection[str], code: str, message: str) -> list[Post]:
@@ -229,54 +248,56 @@ class Sending:
     def send_at_once(
         self, post_id: str, state: str, worker_id: str, *, awaited_seconds: float
     ) -> Post | None:
-        """Claims a post in `state` and writes its attempt: the platform may be called. None in another state.
+        """Claims a post in `state` and stores its attempt, so that the platform may be called; None in another state.
 
-        `awaited_seconds`: for how long its client waits for the outcome.
+        `awaited_seconds`: how long the client waits for the outcome.
         """
         values = {"id": post_id, "state": state, "worker": worker_id, "awaited": awaited_seconds}
         found = self._posts(_SEND_AT_ONCE, values)
         return found[0] if found else None
 
     def await_earlier(self, post_ids: Collection[str]) -> None:
-        """Returns when no other transaction changes these posts any more; none will while this one lasts."""
+        """Waits for transactions that change these posts, and locks the posts until this transaction ends."""
         if post_ids:
             self._connection.execute(_AWAIT, {"ids": list(post_ids)})
 
     def begin(self, claims: Collection[Claim]) -> set[str]:
-        """Sees that each claim that still holds has an attempt; the ids of those. Commit before calling.
+        """Stores an attempt for each claim that still holds, and returns their ids. Commit before calling the platform.
 
-        A claim whose post's maker has lost access begins nothing: it lapses, and the post is held."""
+        A post whose maker has lost access begins no attempt: its claim lapses, and the post is held.
+        """
         if not claims:
             return set()
         return set(self._connection.execute(_BEGIN, split(claims)).scalars())
 
-    def record(self, rows: Sequence[Recorded]) -> list[Post]:
-        """Writes outcomes; the posts they changed. A row whose fence is passed changes nothing.
+    def record(self, outcomes: Sequence[AttemptOutcome]) -> list[Post]:
+        """Stores outcomes and returns the changed posts. An outcome whose fence has passed changes nothing.
 
-        Raises RemoteIdTaken: nothing is written.
+        Raises RemoteIdTaken, and then stores nothing.
         """
-        if not rows:
+        if not outcomes:
             return []
         try:
-            return self._posts(_RECORD, {"rows": msgspec.json.encode([asdict(row) for row in rows]).decode()})
+            rows = [{name: getattr(outcome, name) for name in _STORED} for outcome in outcomes]
+            return self._posts(_RECORD, {"rows": msgspec.json.encode(rows).decode()})
         except IntegrityError as error:
             if isinstance(error.orig, UniqueViolation) and error.orig.diag.constraint_name == "posts_remote":
                 raise RemoteIdTaken from error
             raise
 
-    def standing(self, rows: Sequence[Recorded]) -> list[Post]:
-        """Posts whose outcomes are written already, under the same fence: by an earlier try of `record`."""
-        if not rows:
+    def standing(self, outcomes: Sequence[AttemptOutcome]) -> list[Post]:
+        """Returns posts whose outcomes an earlier try of `record` has stored, under the same fence."""
+        if not outcomes:
             return []
-        values = split([Claim(row.id, row.fence) for row in rows])
-        return self._posts(_STANDING, values | {"states": [row.state for row in rows]})
+        values = split([Claim(outcome.id, outcome.fence) for outcome in outcomes])
+        return self._posts(_STANDING, values | {"states": [outcome.state for outcome in outcomes]})
 
     def take_late(self, post_ids: Collection[str]) -> list[Post]:
-        """Those of these recorded posts that are to be told of now: nobody has, and their clients wait no longer."""
+        """Returns those of these posts whose outcome needs an event, because their clients no longer wait for it."""
         return self._posts(_TAKE_LATE, {"ids": list(post_ids)}) if post_ids else []
 
     def release(self, claims: Collection[Claim]) -> None:
-        """Gives claims back that were not called."""
+        """Returns claims that were not called to the queue."""
         if claims:
             self._connection.execute(_RELEASE, split(claims))
 
@@ -294,5 +315,5 @@ class Sending:
 
 
 def split(claims: Collection[Claim]) -> dict[str, list[Any]]:
-    """As two arrays of parameters."""
+    """Splits claims into two arrays for a statement."""
     return {"ids": [claim.id for claim in claims], "fences": [claim.fence for claim in claims]}

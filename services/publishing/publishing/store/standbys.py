@@ -1,4 +1,6 @@
-"""Whether a standby of the database could be promoted without the last attempts: they would be sent again."""
+"""Checks whether a standby of the database could be promoted without the last attempts: their posts would be sent
+again.
+"""
 
 from typing import NamedTuple
 
@@ -36,7 +38,7 @@ class Replication(NamedTuple):
 
 
 def warn_of_asynchronous(connection: Connection) -> None:
-    """Says in the log that a standby is there which a promotion would lose attempts with."""
+    """Logs a warning if promoting a standby could lose attempts."""
     replication = Replication(*connection.execute(_REPLICATION).one())
     if replication.may_lose_commits:
         log.warning("standby_is_asynchronous", advice=_ADVICE, **replication._asdict())

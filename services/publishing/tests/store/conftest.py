@@ -1,4 +1,4 @@
-"""A house over a real database, with a platform that does what the test says."""
+"""A app over a real database, with a platform that does what the test says."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -21,7 +21,6 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.events import CommentReceived, Event, PostMedia
 from publishing.comments import polls
 from publishing.config import Settings
-from publishing.context import House
 from publishing.pages import linked_pages
 from publishing.platforms.base import (
     CommentPage,
@@ -40,6 +39,7 @@ from publishing.platforms.base import (
 from publishing.platforms.registry import default_settings
 from publishing.posts import publish_now, schedule
 from publishing.sending import claim_recovery, due_posts, reconciliation
+from publishing.sending.context import SendingContext
 
 ACCOUNT, BRAND = "usr_a", "brd_a"
 #: When the first visitor wrote.
@@ -207,8 +207,8 @@ def settings() -> Settings:
         reconcile_settle_seconds=90,
         lease_seconds=30,
         renewal_lease_seconds=120,
-        lanes=8,
-        posts_per_lane=10,
+        page_queues=8,
+        posts_per_queue=10,
         live_calls=2,
         max_media_bytes=1_000_000,
         media_timeout_seconds=5,
@@ -223,34 +223,34 @@ def database(open_database: Callable[[str], Database]) -> Database:
 
 
 @pytest.fixture
-def make_house(
+def make_app(
     database: Database,
     settings: Settings,
     media: Any,
     platform: FakePlatform,
     monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[Callable[..., House]]:
-    """`make_house()` → another process's worth of worker over the same database and platform. Its lease is renewed when
+) -> Iterator[Callable[..., SendingContext]]:
+    """`make_app()` → another process's worth of worker over the same database and platform. Its lease is renewed when
     the test says so, and it reaps others at once."""
     monkeypatch.setattr("chassis.db.leases.GRACE_SECONDS", 0.0)
-    made: list[House] = []
+    made: list[SendingContext] = []
 
-    def make(**changed: Any) -> House:
+    def make(**changed: Any) -> SendingContext:
         values = {name: getattr(settings, name) for name in settings.__struct_fields__} | changed
-        made.append(House(database, Settings(**values), media, OneConnector(platform)))  # type: ignore[arg-type]
+        made.append(SendingContext(database, Settings(**values), media, OneConnector(platform)))  # type: ignore[arg-type]
         return made[-1]
 
     yield make
-    for house in made:
-        for pool in (house.brands, house.lanes, house.side, house.polling):
+    for app in made:
+        for pool in (app.brands, app.page_queues, app.side, app.polling):
             assert pool.wait_free(pool.size, 10)
             pool.close()
-        house.lease.end()
+        app.lease.end()
 
 
 @pytest.fixture
-def house(make_house: Callable[..., House]) -> House:
-    return make_house()
+def app(make_app: Callable[..., SendingContext]) -> SendingContext:
+    return make_app()
 
 
 @pytest.fixture
@@ -281,10 +281,10 @@ def before_it_stores(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], 
 class World:
     """Short ways to what tests do again and again."""
 
-    house: House
+    app: SendingContext
     database: Database
-    make_house: Callable[..., House]
-    other: House | None = None
+    make_app: Callable[..., SendingContext]
+    other: SendingContext | None = None
 
     def caller(self, operation_id: str | None = None, try_number: int = 1) -> Caller:
         operation_id = operation_id or new_id("op")
@@ -300,7 +300,7 @@ class World:
             access_token="token",
             name="Page",
         )
-        return linked_pages.link(self.house, operator(), request)
+        return linked_pages.link(self.app, operator(), request)
 
     def schedule(
         self,
@@ -312,7 +312,7 @@ class World:
         **fields: Any,
     ) -> api.ScheduledPost:
         request = api.SchedulePost(page_id=page.id, scheduled_at=at, message=message, **fields)
-        return schedule.schedule(self.house, caller or self.caller(operation_id), request)
+        return schedule.schedule(self.app, caller or self.caller(operation_id), request)
 
     def fill(self, page: api.Page, count: int) -> list[api.ScheduledPost]:
         """Posts a minute apart, the first in 11 minutes; each says its page and number."""
@@ -325,11 +325,11 @@ class World:
         self.shift(660)
         return post
 
-    def send(self, house: House | None = None) -> None:
+    def send(self, app: SendingContext | None = None) -> None:
         """Runs the due worker until it has nothing to do."""
-        house = house or self.house
-        while due_posts.publish_due_posts(house):
-            assert house.lanes.wait_free(house.lanes.size, 10)
+        app = app or self.app
+        while due_posts.publish_due_posts(app):
+            assert app.page_queues.wait_free(app.page_queues.size, 10)
 
     def lapse(self) -> None:
         """The leases of all workers have passed, and all look-up times have come."""
@@ -338,7 +338,7 @@ class World:
 
     def recover(self) -> int:
         """Another process finds what dead ones had claimed; how many posts."""
-        self.other = self.other or self.make_house()
+        self.other = self.other or self.make_app()
         self.other.lease.renew()
         return claim_recovery.recover_claims(self.other)
 
@@ -349,8 +349,8 @@ class World:
             " unknown_since = clock_timestamp() - make_interval(secs => :s) WHERE state = 'unknown'",
             s=after_seconds,
         )
-        reconciliation.look_up_posts(self.house)
-        assert self.house.side.wait_free(self.house.side.size, 5)
+        reconciliation.look_up_posts(self.app)
+        assert self.app.side.wait_free(self.app.side.size, 5)
 
     def now(self) -> datetime:
         with self.database.reading() as connection:
@@ -387,17 +387,17 @@ class World:
     def publish(self, page: api.Page, message: str, **fields: Any) -> api.PublishResult:
         """Publishes at once."""
         request = api.PublishPost(page_id=page.id, message=message, **fields)
-        return publish_now.publish(self.house, self.caller(), request)
+        return publish_now.publish(self.app, self.caller(), request)
 
-    def poll(self, house: House | None = None) -> None:
+    def poll(self, app: SendingContext | None = None) -> None:
         """Every poll for comments is due."""
         self.run("UPDATE comment_polls SET wake_at = clock_timestamp()")
-        self.poll_due(house)
+        self.poll_due(app)
 
-    def poll_due(self, house: House | None = None) -> None:
-        house = house or self.house
-        polls.poll_comments(house)
-        assert house.polling.wait_free(house.polling.size, 10)
+    def poll_due(self, app: SendingContext | None = None) -> None:
+        app = app or self.app
+        polls.poll_comments(app)
+        assert app.polling.wait_free(app.polling.size, 10)
 
     def words(self) -> list[PostMedia]:
         """What media has been told, or will be, in order."""
@@ -410,8 +410,8 @@ class World:
 
 
 @pytest.fixture
-def world(house: House, database: Database, make_house: Callable[..., House]) -> World:
-    return World(house, database, make_house)
+def world(app: SendingContext, database: Database, make_app: Callable[..., SendingContext]) -> World:
+    return World(app, database, make_app)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from publishing.store.lists import Lists
 from publishing.store.pages import Pages
 from publishing.store.polls import Polls
 from publishing.store.posts import Posts
-from publishing.store.reconciliation import Look, Looks
+from publishing.store.reconciliation import Reconciliation, UnknownOutcome
 
 #: Posts of the page with the long history, and of the account beside it.
 HISTORY = 20_000
@@ -128,10 +128,12 @@ CALLS: dict[str, Callable[[Any, Measured], Any]] = {
     "pages of a brand": lambda c, m: Pages(c).newest(
         "usr_a", brand_ids=("brd_old",), platform=None, after=None, limit=26
     ),
-    "what is known of a page": lambda c, m: Looks(c).remote_ids_of_others(
-        Look(m.post(c), 0.0, m.world.now())
+    "what is known of a page": lambda c, m: Reconciliation(c).remote_ids_of_others(
+        UnknownOutcome(m.post(c), 0.0, m.world.now())
     ),
-    "open posts of a page": lambda c, m: Looks(c).open_others(Look(m.post(c), 0.0, VISITED_AT)),
+    "open posts of a page": lambda c, m: Reconciliation(c).open_others(
+        UnknownOutcome(m.post(c), 0.0, VISITED_AT)
+    ),
     "posts that an unlink cancels": lambda c, m: Posts(c).pending_of_page(m.young.id),
     "posts that an unlink has cancelled": lambda c, m: Posts(c).cancel_queued_of_page(m.young.id),
     "polls that an unlink ends": lambda c, m: Polls(c).end_page(m.young.id),
@@ -157,6 +159,6 @@ def test_the_open_posts_of_a_page_are_those_that_are_not_told_yet(measured: Meas
     )
     world.run("UPDATE posts SET state = 'sending', remote_id = NULL WHERE id = 'pst_00000024'")
     with world.database.reading() as connection:
-        look = Look(measured.post(connection), 0.0, VISITED_AT)
-        found = {other.post.id for other in Looks(connection).open_others(look)}
+        look = UnknownOutcome(measured.post(connection), 0.0, VISITED_AT)
+        found = {other.post.id for other in Reconciliation(connection).open_others(look)}
     assert found == {"pst_00000012", "pst_00000018", "pst_00000024"}

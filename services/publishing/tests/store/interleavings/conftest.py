@@ -15,7 +15,6 @@ from contracts import publishing as api
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 from publishing.config import Settings
-from publishing.context import House
 from publishing.pages import linked_pages
 from publishing.platforms import permission
 from publishing.platforms.base import OutcomeUnknown
@@ -23,6 +22,7 @@ from publishing.platforms.registry import Registry, default_settings
 from publishing.posts import publish_now
 from publishing.posts.answers import Answer
 from publishing.sending import claim_recovery, due_posts, reconciliation
+from publishing.sending.context import SendingContext
 from publishing.store.operations import Left
 from testkit.interleaving import Ended, Interleaver, Process, Try
 
@@ -88,18 +88,18 @@ class Stage:
     media: Any
     platform: Any
     #: Reaps workers whose leases have passed; its own never does.
-    reaper: House
+    reaper: SendingContext
     #: Seconds for which all processes were paused.
     paused_seconds: float = 0.0
 
-    def house(self, process: Process) -> House:
+    def app(self, process: Process) -> SendingContext:
         """The context of a process that has just started. The statements of its lease stop like all others."""
         connector = self.connector_of(process)
-        house = House(process.database, self.settings, self.media, OneConnector(connector))  # type: ignore[arg-type]
-        house.lease = WorkerLease(process.database, self.settings.lease_seconds, now=self.elapsed)
-        house.lease._own = process.database
-        house.lease.renew()
-        return house
+        app = SendingContext(process.database, self.settings, self.media, OneConnector(connector))  # type: ignore[arg-type]
+        app.lease = WorkerLease(process.database, self.settings.lease_seconds, now=self.elapsed)
+        app.lease._own = process.database
+        app.lease.renew()
+        return app
 
     def elapsed(self) -> float:
         """What processes take for their own clock."""
@@ -123,7 +123,7 @@ class Stage:
             return made
 
         self.connector_of = connector_of  # type: ignore[method-assign]
-        self.world.house.registry = OneConnector(connector(graph))
+        self.world.app.registry = OneConnector(connector(graph))
 
     def meanwhile(self, name: str, happens: Callable[[], Any]) -> Try:
         """Something that happens at one moment, which the seed chooses."""
@@ -150,7 +150,7 @@ class Stage:
 
     def publish_picture(self, process: Process, page: api.Page, text: str, picture: str) -> api.PublishResult:
         request = api.PublishPost(page_id=page.id, message=text, media_ids=(picture,))
-        return publish_now.publish(self.house(process), self.world.caller(), request)
+        return publish_now.publish(self.app(process), self.world.caller(), request)
 
     def brand_page(self, **fields: Any) -> api.Page:
         """A page of a brand of its own: no example meets another's caps."""
@@ -167,7 +167,7 @@ class Stage:
             access_token="token",
             name="Page",
         )
-        return linked_pages.link(self.world.house, operator(), request)
+        return linked_pages.link(self.world.app, operator(), request)
 
     def make_due(
         self, page: api.Page, message: str, number: int | None = None, **fields: Any
@@ -181,18 +181,18 @@ class Stage:
     def expire(self, page: api.Page) -> None:
         self.world.run("UPDATE pages SET expired = true WHERE id = :id", id=page.id)
 
-    def send_due(self, process: Process, house: House | None = None) -> None:
+    def send_due(self, process: Process, app: SendingContext | None = None) -> None:
         """One tick of a process's due worker, page after page."""
-        house = house or self.house(process)
-        claimed, _ = due_posts.claim_lanes(house, 8)
+        app = app or self.app(process)
+        claimed, _ = due_posts.claim_queues(app, 8)
         for page, posts in claimed:
-            due_posts.run_lane(house, page, posts)
+            due_posts.send_queue(app, page, posts)
 
     def recover(self, process: Process) -> None:
         """One tick of each loop that takes up what another process left, looks included."""
-        house = self.house(process)
-        claim_recovery.recover_claims(house)
-        for look in reconciliation._claim(house, 8):
+        app = self.app(process)
+        claim_recovery.recover_claims(app)
+        for look in reconciliation._claim(app, 8):
             look()
 
     def recover_all(self) -> None:
@@ -255,9 +255,9 @@ class Stage:
         )
 
     def publishing(
-        self, house: House, page: api.Page, caller: Caller, message: str, answer: Answer
+        self, app: SendingContext, page: api.Page, caller: Caller, message: str, answer: Answer
     ) -> api.PublishResult:
-        return publish_now.publish(house, caller, api.PublishPost(page_id=page.id, message=message), answer)
+        return publish_now.publish(app, caller, api.PublishPost(page_id=page.id, message=message), answer)
 
 
 class Client:
@@ -319,7 +319,7 @@ def stage(
     settings: Settings,
     media: Any,
     platform: Any,
-    make_house: Callable[..., House],
+    make_app: Callable[..., SendingContext],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Stage:
     monkeypatch.setattr("publishing.sending.outcome_writer._PAUSE_SECONDS", 0.0)
@@ -336,6 +336,6 @@ def stage(
 
     monkeypatch.setattr(platform, "search", search_page)
     platform.sending = nullcontext()
-    made = Stage(world, interleaver, settings, media, platform, make_house())
+    made = Stage(world, interleaver, settings, media, platform, make_app())
     monkeypatch.setattr(leases, "elapsed", made.elapsed)
     return made

@@ -27,9 +27,9 @@ def test_a_first_comment_is_written_once(stage: Any, seeds: range) -> None:
     first, second = stage.interleaver.process("first"), stage.interleaver.process("second")
 
     def tick(process: Process, times: int = 1) -> None:
-        house = stage.house(process)
+        app = stage.app(process)
         for _ in range(times):
-            for task in first_comments._claim(house, 4):
+            for task in first_comments._claim(app, 4):
                 task()
             if times > 1:
                 pass_time()
@@ -55,7 +55,7 @@ def test_a_first_comment_is_written_once(stage: Any, seeds: range) -> None:
         stage.platform.comment_script = []
         for _ in range(6):
             pass_time()
-            for task in first_comments._claim(stage.world.house, 4):
+            for task in first_comments._claim(stage.world.app, 4):
                 task()
         [row] = stage.posts(page)
         written = [one for _, one in stage.platform.comments].count(text)
@@ -78,7 +78,7 @@ def test_a_reply_is_written_once(stage: Any, seeds: range) -> None:
         )
 
     def look(process: Process) -> None:
-        for task in replies._claim_replies(stage.house(process), 4):
+        for task in replies._claim_replies(stage.app(process), 4):
             task()
 
     def example(seed: int) -> None:
@@ -92,16 +92,16 @@ def test_a_reply_is_written_once(stage: Any, seeds: range) -> None:
         script(stage, random.Random(seed))
         run = stage.interleaver.run(
             seed,
-            Try("first", first, partial(replies.reply, stage.house(first), caller, request)),
+            Try("first", first, partial(replies.reply, stage.app(first), caller, request)),
             stage.meanwhile("time passes", pass_time),
             Try("third looks", third, partial(look, third)),
-            Try("second", second, partial(replies.reply, stage.house(second), again, request)),
+            Try("second", second, partial(replies.reply, stage.app(second), again, request)),
             most_cuts=2,
         )
         stage.platform.comment_script = []
         for _ in range(3):
             pass_time()
-            for task in replies._claim_replies(stage.world.house, 4):
+            for task in replies._claim_replies(stage.world.app, 4):
                 task()
         rows = stage.world.ask("SELECT * FROM replies WHERE post_id = :id", id=post.post_id)
         written = [one for _, one in stage.platform.comments].count(text)

@@ -27,12 +27,12 @@ def test_a_due_post_goes_out_once_and_as_its_client_was_told(stage: Any, seeds: 
             draw.choice((no(), not_now(), OutcomeUnknown("lost"), platform.keep(OutcomeUnknown("lost"))))
             for _ in range(draw.randrange(3))
         ]
-        worker, caller = stage.house(first), stage.world.caller()
+        worker, caller = stage.app(first), stage.world.caller()
         change = draw.choice(
             (
-                partial(cancellation.cancel, stage.house(client), caller, api.PostId(id=post.id)),
-                partial(edits.edit, stage.house(client), caller, api.EditPost(id=post.id, message=NEW)),
-                partial(retry.retry, stage.house(client), caller, api.PostId(id=post.id)),
+                partial(cancellation.cancel, stage.app(client), caller, api.PostId(id=post.id)),
+                partial(edits.edit, stage.app(client), caller, api.EditPost(id=post.id, message=NEW)),
+                partial(retry.retry, stage.app(client), caller, api.PostId(id=post.id)),
             )
         )
         run = stage.interleaver.run(

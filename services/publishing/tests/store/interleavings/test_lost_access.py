@@ -24,7 +24,7 @@ class Removal:
     """accounts' event arrives, and the loop looks until it has found the page's post; the attempts begun by then."""
 
     def __init__(self, stage: Any, process: Process, page: api.Page, token_id: str) -> None:
-        self._stage, self._house, self._page = stage, stage.house(process), page
+        self._stage, self._house, self._page = stage, stage.app(process), page
         data = AccessRevoked(reason="token_revoked", token_ids=(token_id,))
         self._event = Event(
             id=new_id("evt"),
@@ -41,22 +41,22 @@ class Removal:
             self._look(self._house)
         self.attempts = self.count_attempts()
 
-    def arrive(self, house: Any) -> None:
+    def arrive(self, app: Any) -> None:
         """Comes again until it has been acknowledged."""
-        with house.database.transaction() as connection:
+        with app.database.transaction() as connection:
             if inbox.record(connection, self._event.id):
                 access_loss.on_access_revoked(connection, self._event)
 
     def arrive_again(self) -> None:
-        self.arrive(self._stage.world.house)
-        self._look(self._stage.world.house)
+        self.arrive(self._stage.world.app)
+        self._look(self._stage.world.app)
 
-    def _look(self, house: Any) -> None:
+    def _look(self, app: Any) -> None:
         """At this event's posts, and at what is due of other examples' events."""
         self._stage.world.run(
             "UPDATE post_holds SET wake_at = clock_timestamp() WHERE id = :id", id=self._event.id
         )
-        while access_loss.hold_posts(house):
+        while access_loss.hold_posts(app):
             pass
 
     def _has_found(self) -> bool:
@@ -92,7 +92,7 @@ def test_a_due_post_goes_out_once_or_is_held_and_begins_no_attempt_afterwards(
         not_now = PlatformRefusal(Refusal.TRANSIENT, "1", "later")
         problems = (not_now, OutcomeUnknown("lost"), platform.keep(OutcomeUnknown("lost")))
         platform.script = [draw.choice(problems) for _ in range(draw.randrange(3))]
-        removal, worker = Removal(stage, remover, page, token), stage.house(first)
+        removal, worker = Removal(stage, remover, page, token), stage.app(first)
         stage.interleaver.run(
             seed,
             Try("first", first, partial(stage.send_due, first, worker)),
@@ -130,10 +130,10 @@ def test_a_post_that_is_queued_beside_the_removal_is_held(stage: Any, seeds: ran
         request = api.SchedulePost(page_id=page.id, scheduled_at=stage.world.in_minutes(60), message="new")
         removal = Removal(stage, remover, page, token)
         new, again = (replace(guest, operation_id=new_id("op")) for _ in range(2))
-        late_retry = partial(retry.retry, stage.house(other), again, api.PostId(id=failed.id))
+        late_retry = partial(retry.retry, stage.app(other), again, api.PostId(id=failed.id))
         run = stage.interleaver.run(
             seed,
-            Try("schedule", client, partial(schedule.schedule, stage.house(client), new, request)),
+            Try("schedule", client, partial(schedule.schedule, stage.app(client), new, request)),
             Try("retry", other, late_retry),
             Try("removal", remover, removal),
             most_cuts=1,
@@ -166,11 +166,9 @@ def test_a_released_post_of_a_page_that_is_unlinked_meanwhile_does_not_stay_queu
             Try(
                 "release",
                 first,
-                partial(held_posts.release, stage.house(first), stage.world.caller(), release),
+                partial(held_posts.release, stage.app(first), stage.world.caller(), release),
             ),
-            Try(
-                "unlink", second, partial(unlinking.unlink, stage.house(second), stage.world.caller(), unlink)
-            ),
+            Try("unlink", second, partial(unlinking.unlink, stage.app(second), stage.world.caller(), unlink)),
         )
         states = {row.state for row in stage.posts(page)}
         if run["unlink"].error is None:

@@ -34,8 +34,8 @@ def test_a_schedule_that_was_refused_stores_nothing_later(stage: Any, seeds: ran
         request = api.SchedulePost(page_id=page.id, scheduled_at=at, message="hello")
         run = stage.interleaver.run(
             seed,
-            Try("first", first, partial(schedule.schedule, stage.house(first), caller, request)),
-            Try("second", second, partial(schedule.schedule, stage.house(second), again, request)),
+            Try("first", first, partial(schedule.schedule, stage.app(first), caller, request)),
+            Try("second", second, partial(schedule.schedule, stage.app(second), again, request)),
             stage.meanwhile("time passes", partial(stage.world.shift, 120)),
         )
         stored = [row.id for row in stage.posts(page)]
@@ -47,7 +47,7 @@ def test_a_schedule_that_was_refused_stores_nothing_later(stage: Any, seeds: ran
             assert ended.value is None or [ended.value.id] == stored, f"a false answer: {found}"
         if refusal:
             later = msgspec.structs.replace(request, scheduled_at=at + timedelta(hours=1))
-            schedule.schedule(stage.world.house, stage.world.caller(), later)
+            schedule.schedule(stage.world.app, stage.world.caller(), later)
             assert len(stage.posts(page)) == 1
 
     explore(stage.interleaver, seeds, example)
@@ -61,13 +61,11 @@ def test_a_publish_at_once_that_was_refused_never_goes_out(stage: Any, seeds: ra
         again = msgspec.structs.replace(caller, try_number=2)
         run = stage.interleaver.run(
             seed,
-            Try(
-                "first", first, partial(stage.publishing, stage.house(first), page, caller, "hello", Answer())
-            ),
+            Try("first", first, partial(stage.publishing, stage.app(first), page, caller, "hello", Answer())),
             Try(
                 "second",
                 second,
-                partial(stage.publishing, stage.house(second), page, again, "hello", Answer()),
+                partial(stage.publishing, stage.app(second), page, again, "hello", Answer()),
             ),
             stage.meanwhile("the page expires", partial(stage.expire, page)),
         )

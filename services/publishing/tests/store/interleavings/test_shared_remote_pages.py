@@ -44,12 +44,12 @@ def test_two_brands_posts_on_one_page_count_against_one_cap(stage: Any, seeds: r
         page = stage.brand_page(platform="LN")
         other = stage.connect_again(page)
         for number in range(cap - 1):
-            stage.publishing(stage.world.house, page, stage.world.caller(), f"early {number}", Answer())
-        part = partial(stage.publishing, stage.house(first), page, stage.world.caller(), "one", Answer())
+            stage.publishing(stage.world.app, page, stage.world.caller(), f"early {number}", Answer())
+        part = partial(stage.publishing, stage.app(first), page, stage.world.caller(), "one", Answer())
         due = random.Random(seed).random() < 0.5
         if due:
             stage.make_due(other, "two")
-        again = partial(stage.publishing, stage.house(second), other, stage.world.caller(), "two", Answer())
+        again = partial(stage.publishing, stage.app(second), other, stage.world.caller(), "two", Answer())
         stage.interleaver.run(
             seed,
             Try("first", first, part),

@@ -49,11 +49,11 @@ def test_a_unit_is_used_if_and_only_if_there_is_a_post(stage: Any, seeds: range,
         caller = stage.world.caller(new_id("op"))
 
         def call(process: Process, number: int) -> Any:
-            house, one = stage.house(process), msgspec.structs.replace(caller, try_number=number)
+            app, one = stage.app(process), msgspec.structs.replace(caller, try_number=number)
             if kind == "publish":
-                return stage.publishing(house, page, one, "hello", Answer())
+                return stage.publishing(app, page, one, "hello", Answer())
             request = api.SchedulePost(page_id=page.id, scheduled_at=at, message="hello")
-            return schedule.schedule(house, one, request)
+            return schedule.schedule(app, one, request)
 
         def questions() -> None:
             for number in (1, 2):

@@ -14,7 +14,7 @@ class Unlinking:
     """DELETE /pages/{id}; what the platform held of the page when it was answered with success."""
 
     def __init__(self, stage: Any, process: Process, page: api.Page) -> None:
-        self._stage, self._house, self._page = stage, stage.house(process), page
+        self._stage, self._house, self._page = stage, stage.app(process), page
         self.posted_before: int | None = None
 
     def __call__(self) -> None:
@@ -34,7 +34,7 @@ def test_nothing_is_published_at_once_after_a_page_was_unlinked(stage: Any, seed
     def example(seed: int) -> None:
         page = stage.brand_page()
         unlink = Unlinking(stage, second, page)
-        part = partial(stage.publishing, stage.house(first), page, stage.world.caller(), "hello", Answer())
+        part = partial(stage.publishing, stage.app(first), page, stage.world.caller(), "hello", Answer())
         stage.interleaver.run(seed, Try("publish", first, part), Try("unlink", second, unlink))
         unlink.check()
 

@@ -21,7 +21,7 @@ def test_an_outcome_is_told_once_whenever_the_client_stops_waiting_and_the_proce
         client = Client(partial(answers.leave, process.database, caller))
         refuses = random.Random(seed).random() < 0.5
         stage.platform.script = [PlatformRefusal(Refusal.REJECTED, "100", "no")] if refuses else []
-        part = partial(stage.publishing, stage.house(process), page, caller, "hello", client.answer)
+        part = partial(stage.publishing, stage.app(process), page, caller, "hello", client.answer)
         run = stage.interleaver.run(
             seed,
             Try("publish", process, client.waits_for(part)),

@@ -1,0 +1,55 @@
+"""Stored credentials under a new key."""
+
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+
+from contracts.caller import operator
+from contracts.errors import ApiError
+from contracts.keys import KeysRotated, RotateKeys
+from publishing.credentials import Vault
+from publishing.pages import key_rotation
+from publishing.store.pages import Pages
+
+
+def stored(world: Any, page_id: str) -> str:
+    with world.database.reading() as connection:
+        return Pages(connection).get(page_id).access_token
+
+
+def test_credentials_go_under_the_newest_key_a_few_at_a_time(
+    world: Any, make_app: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_rotation, "_BATCH", 2)
+    made = sorted(world.page(platform).id for platform in ("FB", "IG", "TW"))
+    new = Fernet.generate_key().decode()
+    app = make_app(credential_keys=(new, *settings.credential_keys))
+    first = key_rotation.rotate_keys(app, operator(), RotateKeys())
+    assert first == KeysRotated(rotated=2, next=made[1])
+    assert key_rotation.rotate_keys(app, operator(), RotateKeys(after=made[1])) == KeysRotated(rotated=1)
+    for page_id in made:
+        assert Vault([new]).credentials(stored(world, page_id)).access_token == "token"
+    assert key_rotation.rotate_keys(app, operator(), RotateKeys()).rotated == 0
+
+
+def test_what_no_key_reads_is_named_and_left_alone(world: Any, make_app: Any) -> None:
+    page = world.page()
+    before = stored(world, page.id)
+    app = make_app(credential_keys=(Fernet.generate_key().decode(),))
+    answer = key_rotation.rotate_keys(app, operator(), RotateKeys())
+    assert answer == KeysRotated(rotated=0, unreadable=(page.id,))
+    assert stored(world, page.id) == before
+
+
+def test_a_renewal_that_comes_between_wins(world: Any) -> None:
+    page = world.page()
+    with world.database.transaction() as connection:
+        assert not Pages(connection).exchange_credentials(page.id, "what it was before", "older")
+    assert stored(world, page.id) != "older"
+
+
+def test_only_the_operator_rotates_keys(world: Any) -> None:
+    with pytest.raises(ApiError) as refused:
+        key_rotation.rotate_keys(world.app, world.caller(), RotateKeys())
+    assert refused.value.code == "MISSING_SCOPE"

@@ -1,0 +1,92 @@
+"""What operations of posts and replies have made, for those who ask about many of them at once."""
+
+from typing import Any
+
+import pytest
+
+from contracts import publishing as api
+from contracts.errors import ApiError
+from publishing.posts import publish_now, schedule
+from publishing.store.operations import PostOperations, Voided
+from publishing.store.posts import Posts
+
+
+def void(world: Any, *tries: tuple[str, int]) -> Voided:
+    with world.database.transaction() as connection:
+        return PostOperations(connection).void(tries)
+
+
+@pytest.mark.parametrize(
+    ("origin", "state", "standing"),
+    [
+        ("immediate", "published", "made"),
+        ("immediate", "unknown", "undecided"),
+        ("immediate", "sending", "undecided"),
+        ("immediate", "failed", "nothing"),
+        ("scheduled", "queued", "made"),
+        ("scheduled", "failed", "made"),
+        ("scheduled", "cancelled", "made"),
+    ],
+)
+def test_a_post_counts_unless_it_was_published_at_once_and_refused(
+    world: Any, origin: str, state: str, standing: str
+) -> None:
+    world.schedule(world.page(), world.in_minutes(11), operation_id="op_post")
+    is_out = state in ("sending", "unknown", "published", "queued")
+    world.run(
+        "UPDATE posts SET origin = :origin, state = :state, out_at = CASE WHEN :is_out THEN out_at END",
+        origin=origin, state=state, is_out=is_out,
+    )  # fmt: skip
+    voided = void(world, ("op_post", 3), ("op_none", 1))
+    assert voided.nothing == ({"op_none", "op_post"} if standing == "nothing" else {"op_none"})
+    assert voided.undecided == ({"op_post"} if standing == "undecided" else set())
+
+
+def test_a_post_of_the_release_before_counts_without_a_row_of_its_operation(world: Any) -> None:
+    world.schedule(world.page(), world.in_minutes(11), operation_id="op_post")
+    world.run("DELETE FROM operations")
+    assert void(world, ("op_post", 1)) == Voided(nothing=set(), undecided=set())
+
+
+def test_nothing_is_written_of_operations_that_have_made_something(world: Any) -> None:
+    world.schedule(world.page(), world.in_minutes(11), operation_id="op_post")
+    assert void(world) == void(world, ("op_post", 1)) == Voided(nothing=set(), undecided=set())
+    assert world.ask("SELECT voided_to_try FROM operations")[0].voided_to_try == 0
+
+
+_OLD_POST = """
+    INSERT INTO posts (id, operation_id, account_id, brand_id, page_id, platform, origin, message, media_ids,
+        media_urls, created_at, scheduled_at, state, out_at)
+    VALUES ('pst_old', 'op_post', 'usr_a', 'brd_a', :page, 'FB', 'scheduled', 'hello', '{}', '{}', clock_now(),
+        clock_now() + interval '20 minutes', 'queued', clock_now() + interval '20 minutes')
+"""
+
+
+@pytest.mark.parametrize("write", ["schedule", "schedule with media", "publish"])
+def test_an_operation_that_the_release_before_overtakes_leaves_no_result_without_a_post(
+    world: Any, media: Any, monkeypatch: pytest.MonkeyPatch, write: str
+) -> None:
+    """The release before locks no operation: it may store its post between this one's look and its own."""
+    page, caller = world.page(), world.caller("op_post")
+    files = (media.add(size_bytes=10),) if write == "schedule with media" else ()
+    at = world.in_minutes(20)
+
+    def run() -> Any:
+        if write == "publish":
+            return publish_now.publish(world.app, caller, api.PublishPost(page_id=page.id, message="hello"))
+        request = api.SchedulePost(page_id=page.id, scheduled_at=at, message="hello", media_ids=files)
+        return schedule.schedule(world.app, caller, request)
+
+    with monkeypatch.context() as patch:
+        for name in ("add", "add_last"):
+            real = getattr(Posts, name)
+
+            def overtaken(store: Posts, values: dict[str, Any], real: Any = real) -> Any:
+                world.run(_OLD_POST, page=page.id)
+                return real(store, values)
+
+            patch.setattr(Posts, name, overtaken)
+        with pytest.raises(ApiError) as error:
+            run()
+    assert error.value.code == "POST_IN_PROGRESS"
+    assert [row.result for row in world.ask("SELECT result FROM operations")] == [None]

@@ -1,0 +1,104 @@
+"""What loops do about a post, a reply or a comment goes on with the trace of what caused it, by way of its row."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from chassis import telemetry
+from chassis.telemetry import tracing
+from contracts import publishing as api
+from contracts.errors import ApiError
+from publishing.comments import comment_list, hooks, replies
+from publishing.platforms.base import OutcomeUnknown, RemoteComment
+from publishing.posts import publish_now
+from publishing.sending import first_comments
+from publishing.store.received import Received
+from testkit.collector import Collector, Seen
+
+TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+
+
+@contextmanager
+def request() -> Iterator[None]:
+    with tracing.request("POST", "/api/v1/anything", f"00-{TRACE}-{SPAN}-01", "req_1"):
+        yield
+
+
+def due(world: Any) -> None:
+    """Whatever loops wait for has come."""
+    for table, column in (("posts", "comment_wake_at"), ("replies", "lease_until"), ("comments", "wake_at")):
+        world.run(f"UPDATE {table} SET {column} = clock_timestamp() WHERE {column} IS NOT NULL")
+
+
+def step_of(recording: Collector, name: str) -> Seen:
+    """The one step, which is in the request's trace and linked to what it goes on with."""
+    telemetry.stop()
+    [step] = recording.spans(name=name)
+    assert step.trace_id == TRACE
+    assert step.links == ((TRACE, step.parent_id),)
+    return step
+
+
+def told_by(world: Any) -> list[str]:
+    return [row.traceparent for row in world.ask("SELECT traceparent FROM outbox ORDER BY position")]
+
+
+def test_a_look_for_a_post_and_the_event_that_comes_of_it(
+    world: Any, platform: Any, recording: Collector
+) -> None:
+    page = world.page()
+    platform.script = [platform.keep(OutcomeUnknown("dropped"))]
+    with request(), pytest.raises(ApiError):
+        publish_now.publish(world.app, world.caller(), api.PublishPost(page_id=page.id, message="hello"))
+    world.look()
+    look = step_of(recording, "look up post")
+    assert world.events() == ["post.published"]
+    assert told_by(world) == [f"00-{TRACE}-{look.span_id}-01"]
+
+
+def test_a_first_comment(world: Any, recording: Collector) -> None:
+    page = world.page()
+    with request():
+        asked = api.PublishPost(page_id=page.id, message="hello", first_comment="first!")
+        publish_now.publish(world.app, world.caller(), asked)
+    due(world)
+    first_comments.send_first_comments(world.app)
+    assert world.app.side.wait_free(world.app.side.size, 5)
+    assert step_of(recording, "first comment").attributes["posthaste.platform"] == "FB"
+
+
+def test_a_look_for_a_reply_and_the_event_that_comes_of_it(
+    world: Any, platform: Any, wall: Any, recording: Collector
+) -> None:
+    page = world.page()
+    post = world.published(page)
+    wall.write()
+    [seen] = comment_list.show_list(
+        world.app, world.caller(), api.ListComments(post_id=post.post_id, limit=1)
+    ).comments
+    world.run("DELETE FROM outbox")
+    platform.comment_script = [platform.keep(OutcomeUnknown("dropped"))]
+    with request(), pytest.raises(ApiError):
+        asked = api.ReplyToComment(page_id=page.id, comment_id=seen.id, message="thanks")
+        replies.reply(world.app, world.caller(), asked)
+    due(world)
+    replies.look_up_replies(world.app)
+    assert world.app.side.wait_free(world.app.side.size, 5)
+    look = step_of(recording, "look up reply")
+    assert world.events() == ["comment.replied"]
+    assert told_by(world) == [f"00-{TRACE}-{look.span_id}-01"]
+
+
+def test_a_comment_that_its_platform_told_of_in_part(world: Any, wall: Any, recording: Collector) -> None:
+    post = world.published()
+    told: RemoteComment = wall.write()
+    with request(), world.database.transaction() as connection:
+        Received(connection).wait(post.post_id, [told])
+    due(world)
+    hooks.finish_comments(world.app)
+    assert world.app.polling.wait_free(world.app.polling.size, 5)
+    finish = step_of(recording, "finish comment")
+    assert world.events() == ["comment.received"]
+    assert told_by(world) == [f"00-{TRACE}-{finish.span_id}-01"]

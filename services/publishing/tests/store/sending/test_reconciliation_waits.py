@@ -1,0 +1,136 @@
+"""How often a platform is asked for an outcome that stays unknown, and what its refusals mean for that."""
+
+from typing import Any
+
+import pytest
+
+from contracts import publishing as api
+from contracts.errors import ApiError
+from publishing.comments import replies
+from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal, StillUnknown
+from publishing.sending import first_comments
+
+LIMITED = PlatformRefusal(Refusal.RATE_LIMITED, "32", "too many", 900)
+
+
+def refuse(platform: Any, monkeypatch: pytest.MonkeyPatch, problem: Exception) -> None:
+    """Every look is refused."""
+
+    def look(*args: Any, **options: Any) -> Any:
+        raise problem
+
+    for name in ("look_up", "find_comment", "find_reply"):
+        monkeypatch.setattr(platform, name, look)
+
+
+def wait(world: Any, table: str, column: str = "lease_until") -> float:
+    [row] = world.ask(f"SELECT extract(epoch FROM {column} - clock_timestamp())::float8 AS wait FROM {table}")
+    return float(row.wait)
+
+
+def unknown_post(world: Any, platform: Any, after_seconds: float) -> float:
+    """Seconds until the next look at a post after one at that age."""
+    world.due_post()
+    platform.script = [OutcomeUnknown("dropped")]
+    world.send()
+    world.look(after_seconds=after_seconds)
+    assert world.ask("SELECT state FROM posts")[0].state == "unknown"
+    return wait(world, "posts")
+
+
+@pytest.mark.parametrize(
+    ("problem", "age", "seconds"),
+    [
+        (PlatformRefusal(Refusal.TRANSIENT, "2", "busy"), 100, 30),
+        (PlatformRefusal(Refusal.TRANSIENT, "2", "busy"), 7_200, 1_800),
+        (LIMITED, 100, 900),
+        (LIMITED, 10, 900),
+        (PlatformRefusal(Refusal.RATE_LIMITED, "32", "too many"), 100, 300),
+        (PlatformRefusal(Refusal.PERMISSION, "10", "no"), 10, 10),
+        (PlatformRefusal(Refusal.PERMISSION, "10", "no"), 100, 3_600),
+        (PlatformRefusal(Refusal.EXPIRED, "190", "over"), 100, 3_600),
+        (KeyError("id"), 7_200, 1_800),
+    ],
+)
+def test_after_a_refused_look_the_next_comes_when_that_makes_sense(
+    world: Any, platform: Any, monkeypatch: Any, problem: Exception, age: float, seconds: float
+) -> None:
+    refuse(platform, monkeypatch, problem)
+    assert unknown_post(world, platform, age) == pytest.approx(seconds, abs=5)
+
+
+def test_what_a_platform_is_still_working_on_is_looked_at_ever_rarer(
+    world: Any, platform: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(platform, "look_up", lambda *args, **options: StillUnknown())
+    assert unknown_post(world, platform, 7_200) == pytest.approx(1_800, abs=5)
+
+
+def test_a_look_after_a_late_retry_knows_all_that_went_out_since_the_first_attempt(
+    world: Any, platform: Any, monkeypatch: Any
+) -> None:
+    """LinkedIn and X are searched from the first call on."""
+    page = world.page()
+    platform.script = [OutcomeUnknown("dropped")]
+    with pytest.raises(ApiError):
+        world.published(page)
+    world.run(
+        "UPDATE attempts SET began_at = began_at - interval '7 days', ended_at = now(), outcome = 'given_up'"
+    )
+    world.run("INSERT INTO attempts (post_id, number, fence, began_at) SELECT id, 2, fence, now() FROM posts")
+    other = world.published(page)
+    world.run("UPDATE posts SET out_at = out_at - interval '6 days' WHERE state = 'published'")
+    known: list[str] = []
+
+    def look(*args: Any, known_remote_ids: Any, **options: Any) -> Any:
+        known.extend(known_remote_ids)
+        return StillUnknown()
+
+    monkeypatch.setattr(platform, "look_up", look)
+    world.look(after_seconds=100)
+    assert known == [other.platform_post_id]
+
+
+def test_a_look_tells_of_a_limited_page_and_of_an_expired_one(
+    world: Any, platform: Any, monkeypatch: Any
+) -> None:
+    refuse(platform, monkeypatch, LIMITED)
+    unknown_post(world, platform, 100)
+    assert wait(world, "pages", "rest_until") == pytest.approx(900, abs=5)
+    refuse(platform, monkeypatch, PlatformRefusal(Refusal.EXPIRED, "190", "over"))
+    world.look(after_seconds=100)
+    assert world.ask("SELECT expired FROM pages")[0].expired
+    assert world.events() == ["page.expired"]
+
+
+def test_a_first_comment_is_looked_for_as_the_platform_says(
+    world: Any, platform: Any, monkeypatch: Any
+) -> None:
+    refuse(platform, monkeypatch, LIMITED)
+    platform.comment_script = [OutcomeUnknown("dropped")]
+    world.published(first_comment="first!")
+    for _ in range(2):
+        first_comments.send_first_comments(world.app)
+        assert world.app.side.wait_free(world.app.side.size, 5)
+        left = wait(world, "posts", "comment_wake_at")
+        world.run("UPDATE posts SET comment_wake_at = clock_timestamp()")
+    assert left == pytest.approx(900, abs=5)
+
+
+def test_a_reply_is_looked_for_as_the_platform_says(
+    world: Any, platform: Any, wall: Any, monkeypatch: Any
+) -> None:
+    page = world.page()
+    world.published(page)
+    wall.write()
+    world.poll()
+    refuse(platform, monkeypatch, LIMITED)
+    platform.comment_script = [OutcomeUnknown("dropped")]
+    [comment_id] = [row.id for row in world.ask("SELECT id FROM comments")]
+    request = api.ReplyToComment(page_id=page.id, comment_id=comment_id, message="thanks")
+    with pytest.raises(ApiError):
+        replies.reply(world.app, world.caller(), request)
+    world.run("UPDATE replies SET lease_until = clock_timestamp()")
+    replies.look_up_replies(world.app)
+    assert world.app.side.wait_free(world.app.side.size, 5)
+    assert wait(world, "replies") == pytest.approx(900, abs=5)
