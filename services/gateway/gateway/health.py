@@ -9,11 +9,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 import structlog
 
-from chassis.bus.pending import reason_of
+from chassis.bus.pending import PendingCall, reason_of
+from chassis.bus.rpc import Bus
 from contracts.errors import ApiError
 
 log = structlog.get_logger()
@@ -28,7 +28,7 @@ _SILENT = f"did not answer within {READY_SECONDS:g} s"
 class _Check:
     """One ping of each service. Answers arrive in the bus's I/O thread."""
 
-    def __init__(self, bus: Any, services: tuple[str, ...], began_at: float) -> None:
+    def __init__(self, bus: Bus, services: tuple[str, ...], began_at: float) -> None:
         self.began_at = began_at
         self._away: dict[str, str] = dict.fromkeys(services, _SILENT)
         self._waiting = set(services)
@@ -49,7 +49,7 @@ class _Check:
         with self._lock:
             return dict(self._away)
 
-    def _answered(self, service: str, pending: Any) -> None:
+    def _answered(self, service: str, pending: PendingCall) -> None:
         try:
             pending.result()
             reason = None
@@ -69,7 +69,7 @@ class Readiness:
     """Whether every service answers. One per process; thread safe."""
 
     def __init__(
-        self, bus: Any, services: tuple[str, ...], monotonic: Callable[[], float] = time.monotonic
+        self, bus: Bus, services: tuple[str, ...], monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._bus = bus
         self._services = services

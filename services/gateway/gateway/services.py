@@ -48,7 +48,7 @@ UPLOAD_WAIT_SECONDS, DOWNLOAD_WAIT_SECONDS = 10.0, 2.0
 class Services:
     """One per process. Tests give their own `bus`."""
 
-    def __init__(self, config: Config, bus: Any = None, database: Database | None = None) -> None:
+    def __init__(self, config: Config, bus: rpc.Bus | None = None, database: Database | None = None) -> None:
         self.config = config
         self.bus = bus if bus is not None else rpc.connect(config.amqp_url, config.signatures)
         self.database = database or Database(config.database_url, pool_size=config.database_pool_size)
