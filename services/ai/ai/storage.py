@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from urllib3.exceptions import HTTPError
 
-from chassis.http.outbound import Limits, Outbound
+from chassis.http.outbound import Limits, Outbound, with_system_authorities
 
 #: How many connections are kept open. Our choice.
 _POOL_SIZE = 32
@@ -24,7 +24,7 @@ class Storage:
 
     def __init__(self, limits: Limits = _LIMITS) -> None:
         self._limits = limits
-        self._pool = Outbound(limits, connections=_POOL_SIZE)
+        self._pool = Outbound(limits, connections=_POOL_SIZE, ssl_context=with_system_authorities())
 
     def put(
         self,

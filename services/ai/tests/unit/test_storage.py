@@ -1,10 +1,12 @@
 """Files to and from object storage that is slow, or never ends."""
 
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -60,6 +62,27 @@ def test_a_write_may_take_longer_than_connecting() -> None:
     """As a write of 20 s, with 5 s to connect and 30 s of silence."""
     with storage(taking(10**9, answer_after_seconds=0.5)) as url:
         assert put(url) > 0.4
+
+
+def test_a_storage_with_the_operators_certificate_is_trusted(
+    certificate_for: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = certificate_for("localhost")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    stored: list[bytes] = []
+
+    def work(connection: socket.socket) -> None:
+        with context.wrap_socket(connection, server_side=True) as secure:
+            while len(b"".join(stored).partition(b"\r\n\r\n")[2]) < 4:
+                stored.append(secure.recv(4_000))
+            secure.sendall(TAKEN)
+
+    with storage(work) as url:
+        secure_url = url.replace("http://127.0.0.1", "https://localhost")
+        Storage().put(secure_url, {}, 4, [b"file"], deadline=time.monotonic() + 5)
+    assert b"".join(stored).endswith(b"file")
 
 
 def test_a_write_at_200_kilobytes_a_second_succeeds() -> None:
