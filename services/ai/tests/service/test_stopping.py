@@ -40,7 +40,7 @@ def test_images_that_outlast_a_claim_after_sigterm_are_stored_and_charged_once(
             return list(connection.execute(text("SELECT state FROM jobs")).scalars())
 
     simulator.fault("image", "slow", times=4)
-    simulator.fault("caption", "slow", times=1, platform="openai")
+    simulator.fault("caption", "slow", times=1, provider="openai")
     with ThreadPoolExecutor(5) as threads:
         pictures = [threads.submit(ai.image) for _ in range(4)]
         wait_for(lambda: states() == ["processing"] * 4)
