@@ -1,10 +1,10 @@
 #!/bin/sh
-# Every service's database as a file, while everything runs: dump.sh INTO
-# Told DATABASE_URL_<SERVICE>; needs pg_dump and psql of the server's version or newer. The bucket is copied apart:
+# Dumps every service's database into a file, while everything runs: dump.sh FOLDER
+# Needs DATABASE_URL_<SERVICE>, and pg_dump and psql of the server's version or newer. Copy the bucket separately:
 # docs/operations.md, "Backup and restore".
 set -eu
 into=$1
-# In this order: who tells of an event before who hears of it. What is on its way meanwhile is sent again, and taken once.
+# In this order: senders of events before their receivers. Events in transit are sent again and take effect once.
 services="ACCOUNTS PUBLISHING AI QUOTA MEDIA WEBHOOKS GATEWAY"
 url() { eval "printf %s \"\$DATABASE_URL_$1\"" | sed 's/^postgresql+psycopg2:/postgresql:/'; }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# What dump.sh wrote, into databases that are there and may hold anything: restore.sh FROM
-# Nothing of ours may run meanwhile. All dumps are read to their end first; then each database becomes what it was, in one
-# transaction, or stays what it is. It may be run again. Told DATABASE_URL_<SERVICE>; needs pg_restore and psql.
+# Restores what dump.sh wrote into existing databases, replacing their contents: restore.sh FOLDER
+# Stop all our processes first. Reads all dumps completely, then restores each database in one transaction: it succeeds or
+# leaves the database unchanged. Can be run again. Needs DATABASE_URL_<SERVICE>, pg_restore and psql.
 set -eu
 from=$1
 here=$(dirname "$0")
@@ -28,7 +28,7 @@ SQL
   test "$others" = 0 || end "$service: its database is in use. Stop all of ours first. No database was touched."
 done
 
-# Whoever does not come to the last line has changed nothing: without COMMIT all of it is rolled back.
+# If anything fails before the COMMIT in the last line, all of it is rolled back.
 script() {
   echo "BEGIN; SET client_min_messages = warning; DROP SCHEMA IF EXISTS public CASCADE; CREATE SCHEMA public;"
   pg_restore --no-owner --file=- "$from/$1.dump" || return

@@ -1,12 +1,12 @@
 #!/bin/sh
-# The bucket of media, and the user that media signs in as: /policy.json (deploy/storage) lets it use this bucket's objects
-# and nothing else. For MinIO's own client; it may wait for a server that is about to be ready, and may run again.
+# Creates media's bucket and user with MinIO's client: /policy.json (deploy/storage) allows only this bucket's objects. Waits
+# for a server that is starting. Can be run again.
 set -eu
 export MC_CONFIG_DIR=/tmp/mc
 policy=posthaste-media
 mc --quiet alias set storage "$S3_URL" "$MINIO_ROOT_USER" "$MINIO_ROOT_PASSWORD"
 mc --quiet mb --ignore-existing "storage/$S3_BUCKET"
-# The image has no sed: the shell puts the bucket's name in.
+# The image has no sed, so the shell inserts the bucket's name.
 eval "cat <<END
 $(cat /policy.json)
 END" >/tmp/policy.json

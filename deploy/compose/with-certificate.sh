@@ -1,13 +1,13 @@
 #!/bin/sh
-# For servers whose images give up root before they start: with-certificate.sh USER -- COMMAND…
+# For servers whose images drop root before they start: with-certificate.sh USER -- COMMAND…
 # Copies the server's certificate and key, which TLS_CERTIFICATE_FILE and TLS_KEY_FILE name, to /run/tls (TLS_FOLDER), where
-# USER alone may read the key. Empty files: the server has no TLS.
+# only USER may read the key. Empty files: the server has no TLS.
 set -eu
 user=$1 folder=${TLS_FOLDER:-/run/tls}
 shift 2
 if [ -s "$TLS_KEY_FILE" ]; then
   if [ ! -s "$TLS_CERTIFICATE_FILE" ]; then
-    echo "there is a key for TLS, but no certificate in $TLS_CERTIFICATE_FILE" >&2
+    echo "TLS_KEY_FILE has a key, but $TLS_CERTIFICATE_FILE has no certificate: set both or neither" >&2
     exit 1
   fi
   umask 077

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Certificates for servers of ours, signed by an authority of ours: make-certificates.sh FOLDER NAME[,ADDRESS…]…
-# Each NAME becomes FOLDER/NAME.crt and FOLDER/NAME.key, valid for the host NAME and the further host names or IP addresses
-# behind it. FOLDER/ca.crt is what clients are given to trust; FOLDER/ca.key signs, and is needed for the next certificates
-# only: keep it elsewhere. Run again, the authority stays and every NAME gets a new certificate. Needs OpenSSL 3.
+# Creates server certificates and the authority that signs them: make-certificates.sh FOLDER NAME[,ADDRESS…]…
+# Each NAME gets FOLDER/NAME.crt and FOLDER/NAME.key, valid for the host NAME and the listed host names or IP addresses.
+# Clients trust FOLDER/ca.crt. FOLDER/ca.key is needed only to sign new certificates: keep it elsewhere. Run again, it
+# keeps the authority and creates new certificates. Needs OpenSSL 3.
 set -eu
-# Of a server's certificate: more than a year, so that a renewal each year is early enough. Of the authority: ten years.
+# Validity in days. Server certificate: more than a year, so that a yearly renewal is early enough. Authority: ten years.
 days=397 authority_days=3650
 usage="usage: make-certificates.sh FOLDER NAME[,ADDRESS...]..."
 folder=${1:?$usage}
