@@ -1,6 +1,6 @@
 #!/bin/sh
-# Our packages as wheels: build.sh WHEELS PACKAGE…   e.g. build.sh /wheels services/quota
-# From the root of the repository; with contracts and chassis. Works on a copy: setuptools leaves its work beside sources.
+# Builds our packages as wheels: build.sh WHEELS PACKAGE…   e.g. build.sh /wheels services/quota
+# Run it in the root of the repository. Includes contracts and chassis. Works on a copy, because setuptools writes beside sources.
 set -eu
 wheels=$1
 shift

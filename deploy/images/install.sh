@@ -1,7 +1,7 @@
 #!/bin/sh
-# An environment that holds what the packages' locks say, the packages, and nothing else:
+# Creates an environment with the packages and their locked dependencies, and nothing else:
 #   install.sh INTO WHEELS PACKAGE…   e.g. install.sh /opt/posthaste /wheels services/quota
-# Several packages share it: their locks are cut from one and never differ. Not even pip is in it; pip works from outside.
+# Several packages may share it: their locks are parts of one lock. It does not contain pip, which runs from outside.
 set -eu
 into=$1 wheels=$2
 shift 2
@@ -14,7 +14,7 @@ for package in "$@"; do
   shift
   set -- "$@" -r "$package/requirements.lock"
 done
-# Foreign files only with a hash that stands in the lock, and nothing is built here: the tools of a build have no lock.
+# Third-party files need a hash in the lock, and nothing is built: the tools of a build have no lock.
 "$python" -m pip --python "$into/bin/python" install --quiet --no-deps --require-hashes --only-binary :all: "$@"
 
 case "$own " in
@@ -25,5 +25,5 @@ set --
 for name in $own; do
   set -- "$@" "$wheels/posthaste_$name"-*.whl
 done
-# Our own by their files: no registry is asked for their names.
+# Our own packages are installed from files: no registry is asked for their names.
 "$python" -m pip --python "$into/bin/python" install --quiet --no-deps --no-index "$@"
