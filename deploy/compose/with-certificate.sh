@@ -7,7 +7,7 @@ user=$1 folder=${TLS_FOLDER:-/run/tls}
 shift 2
 if [ -s "$TLS_KEY_FILE" ]; then
   if [ ! -s "$TLS_CERTIFICATE_FILE" ]; then
-    echo "TLS_KEY_FILE has a key, but $TLS_CERTIFICATE_FILE has no certificate: set both or neither" >&2
+    echo "TLS_KEY_FILE has a key, but there is no certificate in $TLS_CERTIFICATE_FILE: set both or neither" >&2
     exit 1
   fi
   umask 077
