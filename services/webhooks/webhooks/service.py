@@ -12,7 +12,6 @@ from contracts import webhooks as contract
 from contracts.caller import Caller
 from contracts.events import Event
 from contracts.keys import KeysRotated, RotateKeys
-from contracts.quota import QuotaApi
 from webhooks import arriving, chores, deliveries, lost_access, rotating, subscriptions
 from webhooks.config import Settings
 from webhooks.house import House
@@ -33,7 +32,7 @@ class HouseKeeper(DependencyProvider):
 
     def house(self, database: Database, bus: Bus) -> House:
         if self._house is None:
-            self._house = House(database, self._settings, self._vault, bus.service("quota", QuotaApi))
+            self._house = House(database, self._settings, self._vault, bus.service("quota"))
         return self._house
 
     def stop(self) -> None:

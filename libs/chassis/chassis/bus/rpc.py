@@ -19,7 +19,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, TypeVar, overload
 
 import msgspec
 import pika
@@ -45,12 +45,19 @@ from chassis.bus.pending import PendingCall, failed, unavailable
 from chassis.bus.refusals import note_refused
 from chassis.signatures import Refused, Signatures
 from chassis.telemetry import tracing
+from contracts.accounts import AccountsApi
+from contracts.ai import AiApi
 from contracts.caller import Caller
 from contracts.events import Event
+from contracts.media import MediaApi
+from contracts.publishing import PublishingApi
+from contracts.quota import QuotaApi
 from contracts.record import Nothing
 from contracts.services import SERVICES
+from contracts.webhooks import WebhooksApi
 
 log = structlog.get_logger()
+Api = TypeVar("Api")
 
 #: Frames to one service that may be unanswered before calls wait for a batch. Architecture "Speed" allows one or two:
 #: with two, a read at 64 connections cost a fifth more CPU.
@@ -99,7 +106,22 @@ class Bus:
         self.link = Link(amqp_url, name, self._on_open, self._lost, self._tick)
         self.link.start()
 
-    def service(self, name: str, api: type | None = None) -> Any:
+    @overload
+    def service(self, name: Literal["accounts"]) -> AccountsApi: ...
+    @overload
+    def service(self, name: Literal["ai"]) -> AiApi: ...
+    @overload
+    def service(self, name: Literal["media"]) -> MediaApi: ...
+    @overload
+    def service(self, name: Literal["publishing"]) -> PublishingApi: ...
+    @overload
+    def service(self, name: Literal["quota"]) -> QuotaApi: ...
+    @overload
+    def service(self, name: Literal["webhooks"]) -> WebhooksApi: ...
+    @overload
+    def service(self, name: str, api: type[Api]) -> Api: ...
+
+    def service(self, name: str, api: type[Any] | None = None) -> Any:
         """Returns a client with the methods of the service's Protocol (by default the one in contracts.services)."""
         return Proxy(self, name, methods_of(api or SERVICES[name]))
 
