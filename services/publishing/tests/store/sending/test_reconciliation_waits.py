@@ -82,8 +82,8 @@ def test_a_look_after_a_late_retry_knows_all_that_went_out_since_the_first_attem
     world.run("UPDATE posts SET out_at = out_at - interval '6 days' WHERE state = 'published'")
     known: list[str] = []
 
-    def look(*args: Any, known_remote_ids: Any, **options: Any) -> Any:
-        known.extend(known_remote_ids)
+    def look(attempt: Any) -> Any:
+        known.extend(attempt.known_remote_ids)
         return StillUnknown()
 
     monkeypatch.setattr(platform, "look_up", look)
