@@ -93,7 +93,7 @@ def ctl(arguments: Sequence[str]) -> int:
 
 
 def lint(arguments: Sequence[str]) -> int:
-    """[--audit [database]]: check style, types, import rules and image digests; with --audit known vulnerabilities"""
+    """[--audit [database]]: check style, types, imports, replaced words, digests; with --audit vulnerabilities"""
     parser = argparse.ArgumentParser(prog="./dev lint")
     parser.add_argument(
         "--audit", nargs="?", const="", metavar="database", help="a folder or zip file in the OSV format"
