@@ -107,7 +107,7 @@ links = Table(
     Column("return_url", Text),
     #: When the event page.connect.refused was staged, because another browser came back.
     Column("refused_at", _TIME),
-    #: The accounts found, with their credentials (`link_sessions.Finds`); encrypted.
+    #: The accounts found, with their credentials (`found_accounts.FoundAccounts`); encrypted.
     Column("found", Text),
     Column("error_code", Text),
     Column("error_message", Text),

@@ -11,7 +11,7 @@ from contracts.errors import (
     invalid,
 )
 from contracts.platforms import PLATFORMS
-from publishing.comments.received import take_in, view
+from publishing.comments.received import store_comments, view
 from publishing.context import AppContext
 from publishing.pages.connection import connection_to
 from publishing.platforms.base import CommentPage, CommentQuery, NotConnected, PlatformRefusal, Refusal
@@ -37,7 +37,7 @@ def show_list(app: AppContext, caller: Caller, request: api.ListComments) -> api
     found = _fetch(app, caller, page, post, request)
     with app.database.transaction() as connection:
         # A read with a sandbox token triggers no webhooks (spec "Authentication" 7): the next poll does.
-        ids = take_in(connection, page, post, found.comments, tells=not caller.sandbox).ids
+        ids = store_comments(connection, page, post, found.comments, tells=not caller.sandbox).ids
     comments = tuple(view(post, comment, ids) for comment in found.comments)
     cursor = encode_cursor(post.id, found.next_cursor) if found.next_cursor is not None else None
     return api.CommentList(comments=comments, next_cursor=cursor)

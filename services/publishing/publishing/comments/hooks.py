@@ -19,7 +19,7 @@ from chassis.telemetry import tracing
 from contracts import publishing as api
 from contracts.errors import HOOK_REFUSED, INVALID_JSON, NOT_FOUND, PAYLOAD_TOO_LARGE, ApiError
 from contracts.record import Nothing
-from publishing.comments.received import take_in
+from publishing.comments.received import store_comments
 from publishing.context import AppContext
 from publishing.pages.connection import connection_to
 from publishing.pages.refusals import note_refusal
@@ -87,7 +87,7 @@ def finish(app: AppContext, page: PageRow, post: Post, row: WaitingComment) -> N
         comment, wait_seconds = _look(app, page, row)
         with app.database.transaction() as connection:
             if wait_seconds is None:
-                take_in(connection, page, post, [comment])
+                store_comments(connection, page, post, [comment])
             else:
                 Received(connection).put_off(row.id, wait_seconds)
     wake("finish_comments")  # more may wait than could be claimed
@@ -141,7 +141,7 @@ def _take(connection: Connection, page: PageRow, post: Post, told: Iterable[Hook
         is_enough = one.is_whole or one.comment.author_id == page.remote_account_id
         (whole if is_enough else partly).append(one.comment)
     Received(connection).wait(post.id, partly)
-    take_in(connection, page, post, whole)
+    store_comments(connection, page, post, whole)
 
 
 def _look(app: AppContext, page: PageRow, row: WaitingComment) -> tuple[RemoteComment, float | None]:

@@ -11,7 +11,7 @@ import structlog
 from msgspec.structs import replace
 
 from contracts.platforms import DAY_SECONDS
-from publishing.comments.received import take_in
+from publishing.comments.received import store_comments
 from publishing.config import LONGEST_CALL_SECONDS
 from publishing.context import AppContext
 from publishing.pages.connection import connection_to
@@ -83,7 +83,7 @@ def run_poll(app: AppContext, page: PageRow, post: Post, poll: Poll) -> None:
             _put_off(app, replace(poll, cursor=None), _wait_after_refusal(app, poll, is_put_off=not goes_on))
             return
         with app.database.transaction() as connection:
-            taken = take_in(connection, page, post, found.comments)
+            taken = store_comments(connection, page, post, found.comments)
             poll, is_done = advance(poll, found, has_news=taken.has_news)
             wait = _interval(app, poll) if is_done else _LEASE_SECONDS if left else 0.0
             holds = _save(connection, poll, wait, ended_full=is_done and poll.is_full)

@@ -15,13 +15,13 @@ from publishing.platforms.base import RemoteComment
 from publishing.platforms.registry import PLUGINS
 from publishing.records import PageRow, Post
 from publishing.store import Connection
-from publishing.store.received import OurWords, Received
+from publishing.store.received import OurReplies, Received
 
 #: Events staged at a time: other green threads run in between.
 _STAGED_AT_ONCE = 100
 
 
-class TakenIn(NamedTuple):
+class StoredComments(NamedTuple):
     """Our ids by the platform's, including those of the comments that were replied to."""
 
     ids: dict[str, str]
@@ -29,9 +29,9 @@ class TakenIn(NamedTuple):
     has_news: bool
 
 
-def take_in(
+def store_comments(
     connection: Connection, page: PageRow, post: Post, found: Sequence[RemoteComment], *, tells: bool = True
-) -> TakenIn:
+) -> StoredComments:
     """Gives these comments ids of ours, and stages comment.received for each new one, once.
 
     Without `tells` they only get ids: the next reader stages the events.
@@ -45,17 +45,17 @@ def take_in(
     ids = {remote_id: row.id for remote_id, row in known.items()}
     new = {comment.id: comment for comment in found if not known[comment.id].is_settled}
     if new and tells:
-        ours = store.our_words(post.id, new)
+        ours = store.our_replies(post.id, new)
         states = {
             one.id: "own" if is_own(one, page, post.first_comment, ours) else "told" for one in new.values()
         }
         moved = store.end(post.id, states)
         told = (one for one in new.values() if one.id in moved and states[one.id] == "told")
         _tell(connection, page, post, sorted(told, key=lambda one: (one.created_at, one.id)), ids)
-    return TakenIn(ids, bool(new))
+    return StoredComments(ids, bool(new))
 
 
-def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, ours: OurWords) -> bool:
+def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, ours: OurReplies) -> bool:
     """Whether the page itself wrote the comment. Where the platform names no author, our own texts decide."""
     if comment.author_id == page.remote_account_id or comment.id in ours.remote_ids:
         return True

@@ -11,7 +11,7 @@ import structlog
 from contracts import publishing as api
 from contracts.errors import NOT_FOUND, ApiError
 from publishing.context import AppContext
-from publishing.pages import link_sessions, linked_pages
+from publishing.pages import found_accounts, link_sessions, linked_pages
 from publishing.rules import return_urls
 from publishing.store.links import LinkRow, Links
 from publishing.store.pages import Pages
@@ -58,8 +58,8 @@ def decide(app: AppContext, request: api.DecideLink) -> api.LinkPageView:
             log.info("link_decided", link_id=link.id, platform=link.platform, is_given=request.is_given)
         if decided is not None and request.is_given:
             again = Pages(connection).linked_accounts(decided.brand_id, decided.platform)
-            finds = link_sessions.finds_in(app, decided.found)
-            link_sessions.link_chosen(app, connection, decided, finds, again)
+            accounts = found_accounts.accounts_in(app, decided.found)
+            found_accounts.link_chosen(app, connection, decided, accounts, again)
         link = _owned(links.get(request.session_id), request.browser)
     if request.is_given:
         linked_pages.wake_linked()
@@ -75,8 +75,8 @@ def _owned(link: LinkRow | None, browser: str) -> LinkRow:
 
 
 def _shown(app: AppContext, link: LinkRow, authorize_url: str | None = None) -> api.LinkPageView:
-    finds = link_sessions.finds_in(app, link.unconfirmed or link.found)
-    status = link_sessions.status_of(link, finds)
+    accounts = found_accounts.accounts_in(app, link.unconfirmed or link.found)
+    status = link_sessions.status_of(link, accounts)
     if status == "pending":
         status = "start" if authorize_url else "confirm" if link.unconfirmed else "wait"
     return api.LinkPageView(
@@ -85,7 +85,7 @@ def _shown(app: AppContext, link: LinkRow, authorize_url: str | None = None) -> 
         brand_name=link.brand_name,
         account_name=link.account_name or "",
         status=status,
-        accounts=tuple(link_sessions.shown(find) for find in finds),
+        accounts=tuple(found_accounts.shown(account) for account in accounts),
         error=link_sessions.error_of(link),
         authorize_url=authorize_url,
         return_url=_return_url(link, status),

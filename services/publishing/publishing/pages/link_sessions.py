@@ -22,13 +22,19 @@ from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, POST_IN_PROGRESS, UNSUPPORTED_PLATFORM, ApiError, invalid
 from contracts.events import ConnectRefused
 from contracts.platforms import PLATFORMS, parse_platform
-from contracts.record import Record
 from publishing.context import AppContext
 from publishing.credentials import UnreadableCredential
 from publishing.pages import linked_pages
-from publishing.pages.renewal import Grant
+from publishing.pages.found_accounts import (
+    FoundAccount,
+    FoundAccounts,
+    accounts_in,
+    found_account,
+    link_chosen,
+    shown,
+)
 from publishing.platforms.base import PlatformRefusal
-from publishing.platforms.oauth.base import Found, Login
+from publishing.platforms.oauth.base import Login
 from publishing.rules import content, return_urls
 from publishing.store import Connection
 from publishing.store.links import LinkRow, Links
@@ -48,23 +54,6 @@ _EXCHANGE_SECONDS = 120.0
 _FORGET_AT_ONCE = 200
 #: A link's status by its state; for `found` it is choose or linked.
 _STATUS = {"pending": "pending", "exchanging": "pending", "refused": "refused", "failed": "failed"}
-
-
-class Find(Record):
-    """An account found, with its credentials."""
-
-    account_id: str
-    name: str
-    username: str | None
-    followers: int
-    picture: str | None
-    grant: Grant
-    #: Set once it is linked from this session; its credentials may have been renewed since.
-    page_id: str | None = None
-
-
-class Finds(Record):
-    accounts: tuple[Find, ...]
 
 
 def begin(app: AppContext, caller: Caller, request: api.BeginLink) -> api.LinkBegun:
@@ -188,12 +177,12 @@ def _choose(app: AppContext, caller: Caller, request: api.ChooseAccounts) -> api
                 POST_IN_PROGRESS,
                 "There is nothing to choose from before the person has agreed on the page of this session.",
             )
-        finds = finds_in(app, link.found)
-        known = {find.account_id for find in finds}
+        accounts = accounts_in(app, link.found)
+        known = {account.account_id for account in accounts}
         if any(account_id not in known for account_id in request.account_ids):
             raise ApiError(NOT_FOUND, "There is no such account in this session.", field="account_ids")
-        linked = link_chosen(app, connection, link, finds, set(request.account_ids))
-        found = [find.page_id for find in linked if find.account_id in request.account_ids]
+        linked = link_chosen(app, connection, link, accounts, set(request.account_ids))
+        found = [account.page_id for account in linked if account.account_id in request.account_ids]
         result = msgspec.json.encode([page_id for page_id in found if page_id]).decode()
         operations.end(caller, result)
     linked_pages.wake_linked()
@@ -208,7 +197,7 @@ def forget_links(app: AppContext) -> int:
 
 def _settle(app: AppContext, link: LinkRow, request: api.FinishLink) -> LinkRow:
     """Exchanges the code of a claimed return and stores the result, also if it fails."""
-    state, values, finds = (
+    state, values, accounts = (
         "failed",
         {"error_code": "UNFORESEEN", "error_message": "Something went wrong."},
         [],
@@ -218,8 +207,11 @@ def _settle(app: AppContext, link: LinkRow, request: api.FinishLink) -> LinkRow:
             state, values = _unhappy(request)
         else:
             with app.live_call(link.account_id):
-                finds = _find(app, link, request.code)
-            state, values = "exchanging", {"unconfirmed": app.vault.seal(Finds(accounts=tuple(finds)))}
+                accounts = _find(app, link, request.code)
+            state, values = (
+                "exchanging",
+                {"unconfirmed": app.vault.seal(FoundAccounts(accounts=tuple(accounts)))},
+            )
     except PlatformRefusal as refusal:
         values = {"error_code": refusal.code, "error_message": refusal.message}
     except ApiError as error:
@@ -227,9 +219,9 @@ def _settle(app: AppContext, link: LinkRow, request: api.FinishLink) -> LinkRow:
     except Exception:
         log.exception("linking_failed_unforeseen", link_id=link.id)
     with app.database.transaction() as connection:
-        life_seconds = _CONSENT_SECONDS if finds else CHOICE_SECONDS
+        life_seconds = _CONSENT_SECONDS if accounts else CHOICE_SECONDS
         ended = Links(connection).end(link.id, state, _storable(values), life_seconds)
-    log.info("link_came_back", link_id=link.id, platform=link.platform, state=state, accounts=len(finds))
+    log.info("link_came_back", link_id=link.id, platform=link.platform, state=state, accounts=len(accounts))
     if ended is None:  # the session expired meanwhile
         raise ApiError(NOT_FOUND)
     return ended
@@ -256,17 +248,17 @@ def _unhappy(request: api.FinishLink) -> tuple[str, dict[str, str]]:
     return ("refused" if code in _DECLINED else "failed"), {"error_code": code, "error_message": message}
 
 
-def _find(app: AppContext, link: LinkRow, code: str) -> list[Find]:
+def _find(app: AppContext, link: LinkRow, code: str) -> list[FoundAccount]:
     """Exchanges the code and returns the accounts found. Raises PlatformRefusal, ApiError."""
     login = login_of(app, link.platform)
     tokens = login.exchange(code, redirect_uri(app, link.platform), _verifier(app, link))
     with app.database.reading() as connection:
-        finds = [_find_of(found, connection) for found in login.accounts(tokens)]
-    if not finds:
+        accounts = [found_account(found, connection) for found in login.accounts(tokens)]
+    if not accounts:
         raise ApiError(
             NOT_FOUND, "The login gives access to no page, profile or channel that could be linked."
         )
-    return finds
+    return accounts
 
 
 def _verifier(app: AppContext, link: LinkRow) -> str:
@@ -277,87 +269,29 @@ def _verifier(app: AppContext, link: LinkRow) -> str:
         raise ApiError(NOT_FOUND) from error
 
 
-def _find_of(found: Found, connection: Connection) -> Find:
-    profile = found.profile
-    return Find(
-        account_id=found.account_id,
-        name=content.storable(profile.name),
-        username=profile.username and content.storable(profile.username),
-        followers=profile.followers,
-        picture=profile.picture and content.storable(profile.picture),
-        grant=Grant.of(found.tokens, found.grant_id, connection),
-    )
-
-
-def link_chosen(
-    app: AppContext, connection: Connection, link: LinkRow, finds: Sequence[Find], chosen: set[str]
-) -> list[Find]:
-    """Links the chosen accounts, stores all accounts with the session and returns them."""
-    linked = [
-        _link(app, connection, link, find) if find.account_id in chosen and not find.page_id else find
-        for find in finds
-    ]
-    Links(connection).save_found(link.id, app.vault.seal(Finds(accounts=tuple(linked))))
-    return linked
-
-
-def _link(app: AppContext, connection: Connection, link: LinkRow, find: Find) -> Find:
-    values = {
-        "id": new_id("pag"),
-        "account_id": link.account_id,
-        "brand_id": link.brand_id,
-        "brand_name": link.brand_name,
-        "platform": link.platform,
-        "remote_account_id": find.account_id,
-        "access_token": app.vault.seal(find.grant.credentials),
-        "name": find.name,
-        "username": find.username,
-        "followers": find.followers,
-        "picture": find.picture,
-        "grant_id": find.grant.grant_id,
-        "renew_at": find.grant.renew_at,
-    }
-    return msgspec.structs.replace(find, page_id=linked_pages.store_link(connection, values).id)
-
-
 def _view(app: AppContext, link: LinkRow) -> api.LinkSession:
-    finds = finds_in(app, link.found)
+    accounts = accounts_in(app, link.found)
     return api.LinkSession(
         session_id=link.id,
         platform=link.platform,
         brand_id=link.brand_id,
-        status=status_of(link, finds),
-        accounts=tuple(shown(find) for find in finds),
+        status=status_of(link, accounts),
+        accounts=tuple(shown(account) for account in accounts),
         error=error_of(link),
         expires_at=link.expires_at,
         brand_name=link.brand_name,
     )
 
 
-def status_of(link: LinkRow, finds: Sequence[Find]) -> str:
+def status_of(link: LinkRow, accounts: Sequence[FoundAccount]) -> str:
     """Returns the status that `LinkSession` documents. Until the person agrees the accounts found are hidden."""
-    return _STATUS.get(link.state) or ("linked" if all(find.page_id for find in finds) else "choose")
+    return _STATUS.get(link.state) or ("linked" if all(account.page_id for account in accounts) else "choose")
 
 
 def error_of(link: LinkRow) -> api.PostError | None:
     if link.error_code is None:
         return None
     return api.PostError(code=link.error_code, message=link.error_message or "")
-
-
-def shown(find: Find) -> api.LinkableAccount:
-    names = api.LinkableAccount.__struct_fields__
-    return api.LinkableAccount(**{name: getattr(find, name) for name in names})
-
-
-def finds_in(app: AppContext, sealed: str | None) -> list[Find]:
-    """Decrypts the accounts found. Raises NOT_FOUND when no configured key reads them."""
-    if sealed is None:
-        return []
-    try:
-        return list(app.vault.unseal(sealed, Finds).accounts)
-    except UnreadableCredential as error:
-        raise ApiError(NOT_FOUND) from error
 
 
 def _reached(caller: Caller, link: LinkRow | None) -> LinkRow:

@@ -89,7 +89,7 @@ class Hold(NamedTuple):
         return self.age_seconds > _WINDOW_SECONDS
 
 
-class Meant(NamedTuple):
+class HeldSelection(NamedTuple):
     """The held posts of one call, locked until the transaction ends."""
 
     posts: list[Post]
@@ -137,7 +137,7 @@ class Holds:
         if self._connection.execute(_IS_REVOKED, values).first() is not None:
             raise ApiError(TOKEN_REVOKED)
 
-    def lock(self, caller: Caller, request: HeldPosts, *, is_late_fine: bool, limit: int) -> Meant:
+    def lock(self, caller: Caller, request: HeldPosts, *, is_late_fine: bool, limit: int) -> HeldSelection:
         """Locks up to `limit` of the requested held posts that the caller may access: those that can go first, then by
         time.
 
@@ -154,7 +154,7 @@ class Holds:
         rows = self._connection.execute(_MEANT, values).all()
         found = self._posts(_LOCK, {"ids": [row.id for row in rows]})
         able, count = (rows[0].able, rows[0].total) if rows else (0, 0)
-        return Meant(sorted(found, key=lambda post: (post.scheduled_at, post.id)), able, count)
+        return HeldSelection(sorted(found, key=lambda post: (post.scheduled_at, post.id)), able, count)
 
     def release(self, post_ids: Collection[str], caller: Caller) -> None:
         """Queues held posts, which are the caller's from now on: each goes out at its time, or now if it has passed."""

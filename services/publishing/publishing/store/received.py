@@ -91,7 +91,7 @@ class KnownComment(NamedTuple):
         return self.state in ("told", "own")
 
 
-class OurWords(NamedTuple):
+class OurReplies(NamedTuple):
     """Our replies under a post: the known remote ids, and the texts of those that are being sent."""
 
     remote_ids: frozenset[str]
@@ -162,10 +162,10 @@ class Received:
     def put_off(self, comment_id: str, wait_seconds: float) -> None:
         self._connection.execute(_PUT_OFF, {"id": comment_id, "wait": wait_seconds})
 
-    def our_words(self, post_id: str, remote_ids: Collection[str]) -> OurWords:
+    def our_replies(self, post_id: str, remote_ids: Collection[str]) -> OurReplies:
         """Returns our replies among these remote ids, and those whose ids are not known yet."""
         rows = self._connection.execute(_REPLIES, {"post_id": post_id, "remote_ids": list(remote_ids)}).all()
-        return OurWords(
+        return OurReplies(
             frozenset(row.remote_id for row in rows if row.remote_id is not None),
             frozenset(row.message for row in rows if row.remote_id is None),
         )

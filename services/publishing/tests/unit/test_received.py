@@ -8,10 +8,10 @@ import pytest
 from publishing.comments.received import is_own
 from publishing.platforms.base import RemoteComment
 from publishing.records import PageRow
-from publishing.store.received import OurWords
+from publishing.store.received import OurReplies
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
-NO_WORDS = OurWords(frozenset(), frozenset())
+NO_WORDS = OurReplies(frozenset(), frozenset())
 
 
 def page(platform: str = "FB") -> PageRow:
@@ -32,13 +32,13 @@ def test_the_pages_own_words_are_known_by_its_id() -> None:
 
 
 def test_a_reply_of_ours_is_known_by_its_own_id_whoever_is_named() -> None:
-    assert is_own(comment(), page(), None, OurWords(frozenset(["c1"]), frozenset()))
+    assert is_own(comment(), page(), None, OurReplies(frozenset(["c1"]), frozenset()))
 
 
 @pytest.mark.parametrize(
-    ("first_comment", "ours"), [("hi ", NO_WORDS), (None, OurWords(frozenset(), frozenset(["hi"])))]
+    ("first_comment", "ours"), [("hi ", NO_WORDS), (None, OurReplies(frozenset(), frozenset(["hi"])))]
 )
-def test_where_nobody_is_named_our_words_on_their_way_are_ours(first_comment: Any, ours: OurWords) -> None:
+def test_where_nobody_is_named_our_words_on_their_way_are_ours(first_comment: Any, ours: OurReplies) -> None:
     assert is_own(comment(author_id=""), page(), first_comment, ours)
     assert not is_own(comment(author_id="77"), page(), first_comment, ours)
     assert not is_own(comment("hello", author_id=""), page(), first_comment, ours)

@@ -138,8 +138,8 @@ def test_a_reading_that_died_in_the_middle_goes_on_there(world: Any, wall: Any, 
         taken.append(1)
         return die() if len(taken) == 2 else original(*args, **options)
 
-    original = polls.take_in
-    monkeypatch.setattr(polls, "take_in", twice)
+    original = polls.store_comments
+    monkeypatch.setattr(polls, "store_comments", twice)
     world.run("UPDATE comment_polls SET wake_at = clock_timestamp()")
     with world.database.transaction() as connection:
         from publishing.store.pages import Pages

@@ -16,7 +16,7 @@ import pytest
 from contracts import publishing as api
 from contracts.errors import ApiError
 from publishing.comments import comment_list, hooks, polls, replies
-from publishing.comments.received import take_in
+from publishing.comments.received import store_comments
 from publishing.platforms.base import PlatformRefusal, Refusal, RemoteComment
 from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.registry import default_settings
@@ -216,7 +216,7 @@ def test_what_was_taken_in_and_not_committed_is_told_by_the_next(
 
     page, row = rows_of(world, post)
     with pytest.raises(Killed), app.database.transaction() as connection:
-        assert take_in(connection, page, row, [made]).has_news
+        assert store_comments(connection, page, row, [made]).has_news
         raise Killed
     assert texts(world) == []
     world.poll()

@@ -1,0 +1,97 @@
+"""The accounts that a login gives access to: kept encrypted with the link session, and linked once they are chosen."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from chassis.ids import new_id
+from contracts import publishing as api
+from contracts.errors import NOT_FOUND, ApiError
+from contracts.record import Record
+from publishing.context import AppContext
+from publishing.credentials import UnreadableCredential
+from publishing.pages import linked_pages
+from publishing.pages.renewal import Grant
+from publishing.platforms.oauth.base import Found
+from publishing.rules import content
+from publishing.store import Connection
+from publishing.store.links import LinkRow, Links
+
+
+class FoundAccount(Record):
+    """An account found, with its credentials."""
+
+    account_id: str
+    name: str
+    username: str | None
+    followers: int
+    picture: str | None
+    grant: Grant
+    #: Set once it is linked from this session; its credentials may have been renewed since.
+    page_id: str | None = None
+
+
+class FoundAccounts(Record):
+    accounts: tuple[FoundAccount, ...]
+
+
+def found_account(found: Found, connection: Connection) -> FoundAccount:
+    profile = found.profile
+    return FoundAccount(
+        account_id=found.account_id,
+        name=content.storable(profile.name),
+        username=profile.username and content.storable(profile.username),
+        followers=profile.followers,
+        picture=profile.picture and content.storable(profile.picture),
+        grant=Grant.of(found.tokens, found.grant_id, connection),
+    )
+
+
+def link_chosen(
+    app: AppContext, connection: Connection, link: LinkRow, accounts: Sequence[FoundAccount], chosen: set[str]
+) -> list[FoundAccount]:
+    """Links the chosen accounts, stores all accounts with the session and returns them."""
+    linked = [
+        _link_account(app, connection, link, account)
+        if account.account_id in chosen and not account.page_id
+        else account
+        for account in accounts
+    ]
+    Links(connection).save_found(link.id, app.vault.seal(FoundAccounts(accounts=tuple(linked))))
+    return linked
+
+
+def _link_account(
+    app: AppContext, connection: Connection, link: LinkRow, account: FoundAccount
+) -> FoundAccount:
+    values = {
+        "id": new_id("pag"),
+        "account_id": link.account_id,
+        "brand_id": link.brand_id,
+        "brand_name": link.brand_name,
+        "platform": link.platform,
+        "remote_account_id": account.account_id,
+        "access_token": app.vault.seal(account.grant.credentials),
+        "name": account.name,
+        "username": account.username,
+        "followers": account.followers,
+        "picture": account.picture,
+        "grant_id": account.grant.grant_id,
+        "renew_at": account.grant.renew_at,
+    }
+    return msgspec.structs.replace(account, page_id=linked_pages.store_link(connection, values).id)
+
+
+def shown(account: FoundAccount) -> api.LinkableAccount:
+    names = api.LinkableAccount.__struct_fields__
+    return api.LinkableAccount(**{name: getattr(account, name) for name in names})
+
+
+def accounts_in(app: AppContext, sealed: str | None) -> list[FoundAccount]:
+    """Decrypts the accounts found. Raises NOT_FOUND when no configured key reads them."""
+    if sealed is None:
+        return []
+    try:
+        return list(app.vault.unseal(sealed, FoundAccounts).accounts)
+    except UnreadableCredential as error:
+        raise ApiError(NOT_FOUND) from error
