@@ -1,1 +1,1 @@
-"""Pages, posts, comments and engagement: everything that talks to the social platforms."""
+"""Pages, posts, comments and engagement: the service that calls the social platforms."""

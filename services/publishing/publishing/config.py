@@ -31,7 +31,7 @@ class Settings(Record):
     reconnect_url: str
     #: A post found due later than this is not sent (decisions).
     publish_window_seconds: float
-    #: First look at an unknown outcome (local-stack.md: 5 in the local stack), and when "not there" is believed.
+    #: The first look-up of an unknown outcome (5 in the local stack), and the age from which "not there" is believed.
     reconcile_first_seconds: float
     reconcile_settle_seconds: float
     #: A claim lapses this long after its process stopped renewing its lease.

@@ -60,12 +60,14 @@ class AppContext:
 
     @cached_property
     def side(self) -> Pool:
-        """Background calls other than posts and comments: reconciliation, first comments, renewals, subscriptions."""
+        """The pool for background calls other than posts and polls: reconciliation, first comments, renewals,
+        subscriptions.
+        """
         return Pool("side", _SIDE_POOL)
 
     @cached_property
     def polling(self) -> Pool:
-        """Background calls about comments: a platform that hangs delays no reconciliation."""
+        """The pool for polls and details of comments: a platform that hangs there delays no reconciliation."""
         return Pool("polling", self.settings.poll_calls)
 
     def finish(self) -> None:

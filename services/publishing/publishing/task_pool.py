@@ -42,7 +42,7 @@ class InTurn:
 
 
 class Pool:
-    """At most `size` tasks at once (green threads in the service, real ones in tests)."""
+    """Runs at most `size` tasks at once (green threads in the service, real ones in tests)."""
 
     def __init__(self, name: str, size: int) -> None:
         self.size = size

@@ -21,7 +21,7 @@ from publishing.store.polls import Polls
 
 
 def link(app: AppContext, caller: Caller, request: api.LinkPage) -> api.Page:
-    """Operator: links a platform's account to a brand.
+    """Links a platform's account to a brand, for the operator.
 
     Linked again, the same page gets the new token and works again.
     """
@@ -66,7 +66,7 @@ def wake_linked() -> None:
 
 
 def expire(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:
-    """Operator: marks a page as if the platform had ended the connection.
+    """Marks a page, for the operator, as if the platform had ended the connection.
 
     Links that its account began before are void.
     """

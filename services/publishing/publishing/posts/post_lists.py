@@ -14,7 +14,7 @@ from publishing.store.pages import Pages
 
 
 def scheduled(app: AppContext, caller: Caller, request: api.ListScheduledPosts) -> api.ScheduledPostList:
-    """Soonest first."""
+    """Lists scheduled posts, soonest first."""
     statuses = statuses_in(request.status)
     with app.database.reading() as connection:
         _check_page(connection, caller, request.page_id)
@@ -34,7 +34,7 @@ def scheduled(app: AppContext, caller: Caller, request: api.ListScheduledPosts) 
 
 
 def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) -> api.PublishedPostList:
-    """Newest first."""
+    """Lists published posts, newest first."""
     platform = platform_code(request.platform)
     if request.since is not None and request.since.tzinfo is None:
         raise ApiError(INVALID_DATE, field="since")

@@ -51,7 +51,10 @@ def _retry(app: AppContext, caller: Caller, request: api.PostId) -> api.Schedule
 
 
 def bring_due(app: AppContext, caller: Caller, request: api.PostId) -> api.ScheduledPost:
-    """Operator: makes a queued post due now. A repeat of the operation gets the post, also once it is published."""
+    """Makes a queued post due now, for the operator.
+
+    A repeat of the operation gets the post, also once it is published.
+    """
     caller.check_operator()
     work = partial(_bring_due, app, caller, request)
     return once(app.database, caller, work, partial(shown, app, caller))

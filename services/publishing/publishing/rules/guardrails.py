@@ -47,7 +47,7 @@ def page_windows(platform: str) -> tuple[Window, ...]:
 
 
 def full(times: Iterable[datetime], window: Window) -> list[Stretch]:
-    """Where one more post would make more than the cap in some window of that length."""
+    """Returns where one more post would exceed the cap in some window of that length."""
     ordered, span = sorted(times), timedelta(seconds=window.seconds)
     runs = zip(ordered, ordered[window.cap - 1 :], strict=False)
     return [Stretch(last - span, first + span) for first, last in runs if last - first < span]

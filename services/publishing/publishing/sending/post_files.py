@@ -191,6 +191,6 @@ def _kind_of(content_type: str) -> str:
 
 
 def _same_kind(declared: str, content_type: str) -> bool:
-    """Many servers say image/jpg for image/jpeg, and few tell MP4 and QuickTime apart."""
+    """Whether a declared type may mean the file's: many servers say image/jpg, and few tell MP4 and QuickTime apart."""
     aliases = {"image/jpg": "image/jpeg", "video/quicktime": "video/mp4", "video/x-m4v": "video/mp4"}
     return aliases.get(declared, declared) == aliases.get(content_type, content_type)

@@ -99,7 +99,7 @@ class HeldSelection(NamedTuple):
 
 
 class Holds:
-    """Over an open connection."""
+    """Holds of posts, over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
