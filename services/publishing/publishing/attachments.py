@@ -37,7 +37,7 @@ class Attachment:
     def __init__(
         self, app: AppContext, caller: Caller, post_id: str, *, revision: int = 1, is_new: bool = True
     ) -> None:
-        self._house, self._caller = app, caller
+        self._app, self._caller = app, caller
         self.post_id = post_id
         #: The post's `media_revision` once it is stored with these files.
         self._revision = revision
@@ -47,7 +47,7 @@ class Attachment:
 
     def attach(self, media_ids: Sequence[str]) -> tuple[Attached, ...]:
         """Attaches the files to the post and returns them. Raises NOT_FOUND, SERVICE_UNAVAILABLE."""
-        self.files = attach(self._house, self._caller, self.post_id, media_ids, self._revision)
+        self.files = attach(self._app, self._caller, self.post_id, media_ids, self._revision)
         return self.files
 
     def __enter__(self) -> "Attachment":
@@ -63,7 +63,7 @@ class Attachment:
 
     def _give_back(self) -> None:
         if self.files and self.is_new:
-            _detach(self._house, self._caller, self.post_id)
+            _detach(self._app, self._caller, self.post_id)
 
 
 def attach(

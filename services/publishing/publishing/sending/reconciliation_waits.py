@@ -25,11 +25,11 @@ def wait_after_failure(
     """Notes what a failed look-up says about the page, and returns the seconds until the next look-up."""
     wait = wait_before_next_look_up(app, unknown_seconds)
     if isinstance(problem, PlatformRefusal):
-        log.warning("wait_after_failure", page_id=page.id, reason=str(problem), **named)
+        log.warning("look_failed", page_id=page.id, reason=str(problem), **named)
         refusal = note_refusal(app, page, problem)
         return max(wait, _least(refusal, is_late=unknown_seconds >= app.settings.reconcile_settle_seconds))
     if isinstance(problem, NotConnected):
-        log.warning("wait_after_failure", page_id=page.id, reason=str(problem), **named)
+        log.warning("look_failed", page_id=page.id, reason=str(problem), **named)
     else:
         log.error("look_failed_unforeseen", page_id=page.id, exc_info=problem, **named)
     return wait

@@ -24,7 +24,7 @@ class Removal:
     """accounts' event arrives, and the loop looks until it has found the page's post; the attempts begun by then."""
 
     def __init__(self, stage: Any, process: Process, page: api.Page, token_id: str) -> None:
-        self._stage, self._house, self._page = stage, stage.app(process), page
+        self._stage, self._app, self._page = stage, stage.app(process), page
         data = AccessRevoked(reason="token_revoked", token_ids=(token_id,))
         self._event = Event(
             id=new_id("evt"),
@@ -36,9 +36,9 @@ class Removal:
         self.attempts: int | None = None
 
     def __call__(self) -> None:
-        self.arrive(self._house)
+        self.arrive(self._app)
         while not self._has_found():
-            self._look(self._house)
+            self._look(self._app)
         self.attempts = self.count_attempts()
 
     def arrive(self, app: Any) -> None:

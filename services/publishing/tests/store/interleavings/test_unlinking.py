@@ -14,12 +14,12 @@ class Unlinking:
     """DELETE /pages/{id}; what the platform held of the page when it was answered with success."""
 
     def __init__(self, stage: Any, process: Process, page: api.Page) -> None:
-        self._stage, self._house, self._page = stage, stage.app(process), page
+        self._stage, self._app, self._page = stage, stage.app(process), page
         self.posted_before: int | None = None
 
     def __call__(self) -> None:
         request = api.UnlinkPage(id=self._page.id, cancel_queued=True)
-        unlinking.unlink(self._house, self._stage.world.caller(), request)
+        unlinking.unlink(self._app, self._stage.world.caller(), request)
         self.posted_before = len(self._stage.posted(self._page))
 
     def check(self) -> None:
