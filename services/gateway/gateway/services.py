@@ -10,15 +10,11 @@ import structlog
 from chassis.bus import rpc
 from chassis.db.clock import refuse_shifted
 from chassis.db.database import Database
-from contracts.accounts import AccountsApi, Authenticate, Authenticated, RecordUse
-from contracts.ai import AiApi
+from contracts.accounts import Authenticate, Authenticated, RecordUse
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.events import CallerChanged, Event
-from contracts.media import LocatedFile, LocateFile, MediaApi
-from contracts.publishing import PublishingApi
-from contracts.quota import QuotaApi
-from contracts.webhooks import WebhooksApi
+from contracts.media import LocatedFile, LocateFile
 from gateway.admission.batcher import AdmissionBatcher
 from gateway.admission.limited_tokens import LimitedTokens
 from gateway.admission.refunds import Refunds
@@ -52,12 +48,12 @@ class Services:
         self.config = config
         self.bus = bus if bus is not None else rpc.connect(config.amqp_url, config.signatures)
         self.database = database or Database(config.database_url, pool_size=config.database_pool_size)
-        self.accounts: AccountsApi = self.bus.service("accounts")
-        self.quota: QuotaApi = self.bus.service("quota")
-        self.publishing: PublishingApi = self.bus.service("publishing")
-        self.media: MediaApi = self.bus.service("media", MediaApi)
-        self.ai: AiApi = self.bus.service("ai", AiApi)
-        self.webhooks: WebhooksApi = self.bus.service("webhooks", WebhooksApi)
+        self.accounts = self.bus.service("accounts")
+        self.quota = self.bus.service("quota")
+        self.publishing = self.bus.service("publishing")
+        self.media = self.bus.service("media")
+        self.ai = self.bus.service("ai")
+        self.webhooks = self.bus.service("webhooks")
         self.storage = Storage(config.uploads_at_once + config.downloads_at_once)
         self.upload_slots = FairLimiter(
             "uploads", config.uploads_at_once, wait_seconds=UPLOAD_WAIT_SECONDS, max_share=Fraction(2, 3)
