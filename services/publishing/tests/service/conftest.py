@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import Caller, operator
+from contracts.errors import ApiError
 
 ACCOUNT = "usr_a"
 
@@ -106,6 +108,17 @@ class Publishing:
         end = time.monotonic() + seconds
         while (post := self.show(post_id)).status != status:
             assert time.monotonic() < end, post
+            time.sleep(0.1)
+        return post
+
+    def until_published(self, post_id: str, seconds: float = 30.0) -> api.ScheduledPost:
+        """The same, but a post that waits for its next attempt, usually a minute, is made due at once."""
+        end = time.monotonic() + seconds
+        while (post := self.show(post_id)).status != "published":
+            assert time.monotonic() < end, post
+            if post.next_attempt_at is not None:
+                with suppress(ApiError):  # it has just been claimed
+                    self.service.bring_post_due(operator(), api.PostId(id=post_id))
             time.sleep(0.1)
         return post
 

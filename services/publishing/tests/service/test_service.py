@@ -87,8 +87,8 @@ def test_a_killed_service_sends_every_due_post_once(publishing: Any, simulator: 
         )
     publishing.service.kill()
     publishing.service.restart()
-    for post in posts:  # what was to be sent when the process died is tried again a minute later
-        publishing.until(post.id, "published", seconds=100)
+    for post in posts:
+        publishing.until_published(post.id, seconds=100)
     for page in pages:
         assert sorted(post["text"] for post in simulator.posts(page.account_id)) == [
             f"post {n}" for n in range(5)

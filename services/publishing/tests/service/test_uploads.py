@@ -116,7 +116,7 @@ def test_a_due_post_is_sent_with_its_upload_although_media_was_killed(
     assert refusal.value.code == "SERVICE_UNAVAILABLE"
     uploads.service.restart()
     publishing.service.bring_post_due(operator(), api.PostId(id=post.id))
-    publishing.until(post.id, "published", seconds=100)  # a minute later if media was not back yet
+    publishing.until_published(post.id, seconds=100)  # at its second attempt if media was not back yet
     assert simulator.posts(page.account_id)[0]["media"][0]["bytes"] == len(data)
     uploads.until_used(0)
 
