@@ -13,11 +13,13 @@ from chassis.ids import new_id
 from contracts import webhooks as api
 from contracts.caller import Caller
 from contracts.events import Event
-from webhooks import arriving, chores, deliveries, subscriptions
+from webhooks import maintenance
 from webhooks.config import Settings
-from webhooks.house import House
-from webhooks.store.lanes import Lanes
-from webhooks.vault import Vault
+from webhooks.context import House
+from webhooks.events import intake
+from webhooks.management import deliveries, subscriptions
+from webhooks.security.vault import Vault
+from webhooks.store.endpoint_queues import Lanes
 
 TABLES = ("accounts", "subscriptions", "secrets", "lanes", "events", "deliveries", "attempts", "asks")
 _SUBSCRIPTION = ("id", "account_id", "name", "url", "events", "brand_ids", "created_at")
@@ -153,7 +155,7 @@ def _arrive(world: Webhooks, number: int) -> None:
 
 def _commit(database: Database, event: Event) -> None:
     with database.transaction() as connection:
-        arriving.on_events(connection, [event])
+        intake.on_events(connection, [event])
 
 
 def _list_deliveries(world: Webhooks, number: int) -> object:
@@ -166,5 +168,5 @@ def _list_subscriptions(world: Webhooks, number: int) -> object:
 
 
 def _chores(world: Webhooks, number: int) -> object:
-    chores.end_deliveries(world.house)
-    return chores.remove_old(world.house)
+    maintenance.end_deliveries(world.house)
+    return maintenance.remove_old(world.house)

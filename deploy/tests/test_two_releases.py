@@ -87,7 +87,7 @@ class Installation:
         """Of the release in `sources`, by this Python and its libraries."""
         folders = [*(sources / "libs").glob("*"), *(sources / "services").glob("*")]
         env = {**self.env[name], "PYTHONPATH": os.pathsep.join(map(str, folders)), "MAX_WORKERS": "32"}
-        if not (sources / "services/webhooks/webhooks/private_receivers.py").exists():
+        if not list((sources / "services/webhooks/webhooks").rglob("private_receivers.py")):
             env["WEBHOOK_ALLOWED_CIDRS"] = "127.0.0.1/32"  # an upgrade changes it together with the image
         start = ["gateway"] if name == "gateway" else ["chassis.run", name]
         python = Environment(name, Path(sys.executable))

@@ -2,8 +2,8 @@
 
 from chassis import config
 from contracts.record import Record
-from webhooks import private_receivers
-from webhooks.private_receivers import PrivateReceivers
+from webhooks.security import private_receivers
+from webhooks.security.private_receivers import PrivateReceivers
 
 #: Spec "Events", Delivery rules 2.
 _RETRIES = "30,120,600,1800,7200"

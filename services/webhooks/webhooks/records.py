@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from contracts import webhooks as api
-from webhooks.rules import Standing, Verdict
+from webhooks.dispatch.rules import Standing, Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,13 @@ from contracts import webhooks as contract
 from contracts.caller import Caller
 from contracts.events import Event
 from contracts.keys import KeysRotated, RotateKeys
-from webhooks import arriving, chores, deliveries, lost_access, rotating, subscriptions
+from webhooks import maintenance
 from webhooks.config import Settings
-from webhooks.house import House
+from webhooks.context import House
+from webhooks.events import intake, lost_access
+from webhooks.management import deliveries, key_rotation, subscriptions
+from webhooks.security.vault import Vault
 from webhooks.store import Connection
-from webhooks.vault import Vault
 
 
 class HouseKeeper(DependencyProvider):
@@ -99,15 +101,15 @@ class WebhooksService:
 
     @rpc
     def rotate_keys(self, caller: Caller, request: RotateKeys) -> KeysRotated:
-        return rotating.rotate_keys(self.house, caller, request)
+        return key_rotation.rotate_keys(self.house, caller, request)
 
     @on_events(*get_args(contract.EventName))
     def on_events(self, connection: Connection, events: list[Event]) -> None:
-        arriving.on_events(connection, events)
+        intake.on_events(connection, events)
 
     @on_event("account.changed")
     def on_account_changed(self, connection: Connection, event: Event) -> None:
-        arriving.on_account_changed(connection, event)
+        intake.on_account_changed(connection, event)
 
     @on_event("access.revoked")
     def on_access_revoked(self, connection: Connection, event: Event) -> None:
@@ -124,7 +126,7 @@ class WebhooksService:
 
     @loop(interval_seconds=5.0)
     def end_deliveries(self) -> int:
-        return chores.end_deliveries(self.house)
+        return maintenance.end_deliveries(self.house)
 
     @loop(interval_seconds=60.0)
     def forget_operations(self) -> int:
@@ -132,4 +134,4 @@ class WebhooksService:
 
     @loop(interval_seconds=30.0)
     def remove_old(self) -> int:
-        return chores.remove_old(self.house)
+        return maintenance.remove_old(self.house)

@@ -18,10 +18,13 @@ from contracts.caller import Caller
 from contracts.errors import SERVER_ERROR, SERVICE_UNAVAILABLE, ApiError
 from contracts.events import Event
 from contracts.quota import ChargedUnits, ChargeUnits
-from webhooks import arriving, chores, deliveries, private_receivers, subscriptions
+from webhooks import maintenance
 from webhooks.config import Settings
-from webhooks.house import House
-from webhooks.vault import Vault
+from webhooks.context import House
+from webhooks.events import intake
+from webhooks.management import deliveries, subscriptions
+from webhooks.security import private_receivers
+from webhooks.security.vault import Vault
 
 ACCOUNT = "usr_a"
 KEY = Fernet.generate_key().decode()
@@ -96,7 +99,7 @@ class Desk:
             for number in range(count)
         ]  # fmt: skip
         with self.database.transaction() as connection:
-            arriving.on_events(connection, events)
+            intake.on_events(connection, events)
         return events
 
     def work(self, until: Callable[[], Any], what: str = "what was awaited") -> None:
@@ -105,7 +108,7 @@ class Desk:
         while not until():
             assert time.monotonic() < deadline, f"{what} did not happen"
             self.house.office.tick()
-            chores.end_deliveries(self.house)
+            maintenance.end_deliveries(self.house)
 
     def settle(self) -> None:
         """Ticks until nothing is due and nothing is on its way."""

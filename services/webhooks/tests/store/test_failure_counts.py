@@ -9,8 +9,9 @@ import pytest
 
 from contracts import webhooks as api
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from webhooks import scribe, subscriptions
-from webhooks.store.lanes import Lanes
+from webhooks.dispatch import outcome_writer
+from webhooks.management import subscriptions
+from webhooks.store.endpoint_queues import Lanes
 
 
 class Blip:
@@ -22,7 +23,7 @@ class Blip:
         self.lets_through: set[str] = set()
         self.refused: set[str] = set()
         self.over = threading.Event()
-        monkeypatch.setattr(scribe, "_PAUSE_SECONDS", 0.005)
+        monkeypatch.setattr(outcome_writer, "_PAUSE_SECONDS", 0.005)
         monkeypatch.setattr(Lanes, "record", lambda store, *arguments: self.record(store, *arguments))
 
     def record(self, store: Lanes, settled: Any, *rest: Any) -> Any:

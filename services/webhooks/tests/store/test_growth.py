@@ -8,8 +8,8 @@ import pytest
 
 from chassis.bus import inbox
 from chassis.db.database import Compiled
-from webhooks import chores
-from webhooks.store import lanes, log
+from webhooks import maintenance
+from webhooks.store import endpoint_queues, retention
 
 #: Endpoints, each with deliveries that wait for a retry, and as many that were disabled long ago.
 FEW, MANY, EACH = 4, 2_000, 10
@@ -69,20 +69,20 @@ def cost(desk: Any) -> Cost:
 
 #: What each tick asks, and what the chores do every few seconds.
 TICKS: dict[str, tuple[Compiled, dict[str, Any]]] = {
-    "look": (lanes._LOOK, {"mine": []}),
-    "make ready": (lanes._MAKE_READY, {"limit": 1_000}),
-    "backlog": (Compiled(lanes._BACKLOG), {}),
+    "look": (endpoint_queues._LOOK, {"mine": []}),
+    "make ready": (endpoint_queues._MAKE_READY, {"limit": 1_000}),
+    "backlog": (Compiled(endpoint_queues._BACKLOG), {}),
 }
 AGE = {"age": timedelta(days=30), "limit": 500}
 CHORES: dict[str, tuple[Compiled, dict[str, Any]]] = {
-    "fail of disabled": (Compiled(log._FAIL_OF_DISABLED), {"limit": 5_000}),
-    "end": (Compiled(log._END), {}),
-    "remove of deleted": (Compiled(log._REMOVE_OF_DELETED), {"limit": 500}),
-    "remove deliveries": (Compiled(log._REMOVE_DELIVERIES), AGE),
-    "remove events": (Compiled(log._REMOVE_EVENTS), AGE),
-    "remove asks": (Compiled(log._REMOVE_ASKS), AGE),
-    "remove secrets": (Compiled(log._REMOVE_SECRETS), AGE),
-    "remove subscriptions": (Compiled(log._REMOVE_SUBSCRIPTIONS), AGE),
+    "fail of disabled": (Compiled(retention._FAIL_OF_DISABLED), {"limit": 5_000}),
+    "end": (Compiled(retention._END), {}),
+    "remove of deleted": (Compiled(retention._REMOVE_OF_DELETED), {"limit": 500}),
+    "remove deliveries": (Compiled(retention._REMOVE_DELIVERIES), AGE),
+    "remove events": (Compiled(retention._REMOVE_EVENTS), AGE),
+    "remove asks": (Compiled(retention._REMOVE_ASKS), AGE),
+    "remove secrets": (Compiled(retention._REMOVE_SECRETS), AGE),
+    "remove subscriptions": (Compiled(retention._REMOVE_SUBSCRIPTIONS), AGE),
     "forget the inbox": (Compiled(inbox._FORGET), {}),
 }
 
@@ -146,7 +146,7 @@ def test_what_arrives_for_a_subscription_after_its_end_fails_as_well(desk: Any, 
     made = desk.subscribe(receiver.url)
     desk.arrive()
     desk.settle()
-    chores.end_deliveries(desk.house)
+    maintenance.end_deliveries(desk.house)
     desk.execute(
         "UPDATE subscriptions SET status = 'active'"
     )  # as a transaction saw it that began before the end

@@ -14,8 +14,10 @@ from contracts.caller import operator
 from contracts.errors import ApiError
 from contracts.events import AccessRevoked, Event
 from testkit.interleaving import Interleaver, Try, explore
-from webhooks import chores, deliveries, lost_access, subscriptions
-from webhooks.house import House
+from webhooks import maintenance
+from webhooks.context import House
+from webhooks.events import lost_access
+from webhooks.management import deliveries, subscriptions
 
 ACCOUNT, URL = "usr_a", "https://shop.example.com/hooks"
 
@@ -84,7 +86,7 @@ def test_nothing_that_waits_goes_out_a_replay_that_was_asked_for_included(desk: 
     deliveries.replay(desk.house, desk.caller(), api.ReplayDelivery(id=made.id, delivery_id=delivery.id))
     desk.arrive()
     remove(desk)
-    chores.end_deliveries(desk.house)
+    maintenance.end_deliveries(desk.house)
     desk.settle()
     assert len(receiver.got) == 1
     assert [one.status for one in desk.log(made.id)] == ["failed", "failed"]
@@ -157,7 +159,7 @@ def test_revoked_tokens_are_forgotten_after_a_day(desk: Any) -> None:
     desk.execute(
         "UPDATE revoked_tokens SET revoked_at = now() - interval '25 hours' WHERE token_id = 'tok_1'"
     )
-    chores.remove_old(desk.house)
+    maintenance.remove_old(desk.house)
     assert desk.query("SELECT token_id FROM revoked_tokens") == [("tok_2",)]
 
 

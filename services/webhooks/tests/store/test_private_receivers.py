@@ -9,9 +9,10 @@ import pytest
 from chassis.http.guarded_client import resolve as ask_resolver
 from contracts import webhooks as api
 from contracts.errors import ApiError
-from webhooks import deliveries, private_receivers, subscriptions
-from webhooks.house import House
-from webhooks.vault import Vault
+from webhooks.context import House
+from webhooks.management import deliveries, subscriptions
+from webhooks.security import private_receivers
+from webhooks.security.vault import Vault
 
 STRANGER = "usr_b"
 #: What an object store answers to a POST that it does not understand.

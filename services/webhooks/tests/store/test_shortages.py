@@ -12,10 +12,10 @@ from structlog.testing import capture_logs
 
 from chassis.http.resolver import resolver
 from contracts import webhooks as api
-from webhooks import deliveries, subscriptions
-from webhooks.house import House
-from webhooks.rules import OUR_PATIENCE_SECONDS
-from webhooks.vault import Vault
+from webhooks.context import House
+from webhooks.dispatch.rules import OUR_PATIENCE_SECONDS
+from webhooks.management import deliveries, subscriptions
+from webhooks.security.vault import Vault
 
 
 def without_names(desk: Any, receiver: Any, until: Callable[[], bool]) -> str:

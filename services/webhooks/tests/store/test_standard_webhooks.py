@@ -7,7 +7,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from contracts import webhooks as api
-from webhooks import deliveries, subscriptions
+from webhooks.management import deliveries, subscriptions
 
 
 def test_a_delivery_is_verified_by_the_foreign_library_with_the_secret_as_it_was_shown(

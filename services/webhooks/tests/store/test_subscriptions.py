@@ -12,8 +12,8 @@ from contracts import webhooks as api
 from contracts.caller import operator
 from contracts.errors import ApiError
 from contracts.keys import KeysRotated, RotateKeys
-from webhooks import rotating, subscriptions
-from webhooks.vault import Vault
+from webhooks.management import key_rotation, subscriptions
+from webhooks.security.vault import Vault
 
 URL = "https://shop.example.com/hooks?key=1"
 
@@ -243,15 +243,15 @@ def test_secrets_go_under_the_newest_key_and_stay_what_they_are(desk: Any) -> No
     old, new = desk.house.vault, Fernet.generate_key().decode()
     settings = desk.house.settings
     desk.house.vault = Vault([new, *settings.secret_keys])
-    assert rotating.rotate_keys(desk.house, operator(), RotateKeys()) == KeysRotated(rotated=3)
+    assert key_rotation.rotate_keys(desk.house, operator(), RotateKeys()) == KeysRotated(rotated=3)
     stored = [secret for (secret,) in desk.query("SELECT secret FROM secrets ORDER BY id")]
     assert [Vault([new]).decrypt(secret) for secret in stored] == made
-    assert rotating.rotate_keys(desk.house, operator(), RotateKeys()) == KeysRotated(rotated=0)
+    assert key_rotation.rotate_keys(desk.house, operator(), RotateKeys()) == KeysRotated(rotated=0)
     desk.house.vault = old
-    assert len(rotating.rotate_keys(desk.house, operator(), RotateKeys()).unreadable) == 3
+    assert len(key_rotation.rotate_keys(desk.house, operator(), RotateKeys()).unreadable) == 3
 
 
 def test_only_the_operator_rotates_keys(desk: Any) -> None:
     with pytest.raises(ApiError) as refused:
-        rotating.rotate_keys(desk.house, desk.caller(), RotateKeys())
+        key_rotation.rotate_keys(desk.house, desk.caller(), RotateKeys())
     assert code_of(refused) == "MISSING_SCOPE"

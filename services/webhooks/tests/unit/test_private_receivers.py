@@ -6,7 +6,7 @@ from cryptography.fernet import Fernet
 from chassis.config import ConfigError
 from chassis.http.addresses import is_allowed
 from webhooks.config import Settings
-from webhooks.private_receivers import PrivateReceivers, parse
+from webhooks.security.private_receivers import PrivateReceivers, parse
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhooks import rules
-from webhooks.rules import Standing, judge
+from webhooks.dispatch import rules
+from webhooks.dispatch.rules import Standing, judge
 
 WAITS = (30.0, 120.0, 600.0, 1_800.0, 7_200.0)
 ACTIVE = Standing(is_active=True, consecutive_failures=0)

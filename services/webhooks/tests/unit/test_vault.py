@@ -4,7 +4,7 @@ import pytest
 from cryptography.fernet import Fernet
 
 from chassis.config import ConfigError
-from webhooks.vault import UnreadableSecret, Vault
+from webhooks.security.vault import UnreadableSecret, Vault
 
 OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 

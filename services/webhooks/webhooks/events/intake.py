@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from contracts.events import AccountChanged, Event
-from webhooks.envelope import body_of
+from webhooks.events.envelope import body_of
 from webhooks.store import Connection
 from webhooks.store.deliveries import Deliveries
 from webhooks.store.subscriptions import Subscriptions

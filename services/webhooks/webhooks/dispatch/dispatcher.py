@@ -18,13 +18,14 @@ from chassis.http.webhook_connection import WebhookConnection
 from chassis.runtime.loops import wake
 from chassis.runtime.pool import Pool
 from contracts.errors import ApiError
-from webhooks import charging, measures, rules, sending
+from webhooks import metrics
 from webhooks.config import Settings
-from webhooks.lanes import Lane
+from webhooks.dispatch import attempt, charges, rules
+from webhooks.dispatch.endpoint_queue import Lane
+from webhooks.dispatch.outcome_writer import Scribe
 from webhooks.records import Due, Opened, Tried
-from webhooks.scribe import Scribe
-from webhooks.store.lanes import Lanes, Looked
-from webhooks.vault import UnreadableSecret, Vault
+from webhooks.security.vault import UnreadableSecret, Vault
+from webhooks.store.endpoint_queues import Lanes, Looked
 
 log = structlog.get_logger()
 
@@ -230,7 +231,7 @@ class Office:
         has_unit: dict[str, bool] = {}
         due = [one for load in loads for one in load.due]
         try:
-            has_unit = charging.charge(self._quota, due)
+            has_unit = charges.charge(self._quota, due)
             refused = [(one.subscription_id, one.id) for one in due if has_unit.get(one.id) is False]
             if refused:
                 with self._database.transaction() as connection:
@@ -278,7 +279,7 @@ class Office:
         following: Due | None = due
         try:
             while following is not None:
-                with measures.delivering(following):
+                with metrics.delivering(following):
                     following = self._attempt_one(lane, line, following)
         finally:
             with self._lock:
@@ -292,7 +293,7 @@ class Office:
         return WebhookConnection(self._settings.private_receivers.of(account_id), self._resolve)
 
     def _attempt_one(self, lane: Lane, line: WebhookConnection, due: Due) -> Due | None:
-        tried = sending.send(lane, line, due, self._settings.timeout_seconds)
+        tried = attempt.send(lane, line, due, self._settings.timeout_seconds)
         with self._lock:
             tried = lane.weigh(tried)
         if tried.is_ours and due.overdue_seconds < rules.OUR_PATIENCE_SECONDS:
@@ -314,7 +315,7 @@ class Office:
                 if not is_written:
                     self._lose(lane)
         if is_written:
-            measures.note_attempt(due, tried, verdict.state, time.monotonic() - lane.loaded_at)
+            metrics.note_attempt(due, tried, verdict.state, time.monotonic() - lane.loaded_at)
         if is_written and verdict.standing.disabled_reason is not None:
             self._note_charged(unbegun)
             wake("end_deliveries")
@@ -325,7 +326,7 @@ class Office:
 
     def _put_off(self, lane: Lane, due: Due, tried: Tried) -> None:
         """Nothing was wrong with the receiver: all of its lane stays due, and is taken up again soon."""
-        measures.note_attempt(due, tried, "put_off", 0.0)
+        metrics.note_attempt(due, tried, "put_off", 0.0)
         with self._lock:
             is_first = lane.held_until < lane.wanting_since
             lane.put_off()

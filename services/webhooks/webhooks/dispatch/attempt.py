@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 
 from chassis.http.webhook_connection import PostFailed, WebhookConnection
 from chassis.telemetry import tracing
-from webhooks.lanes import Lane
+from webhooks.dispatch.endpoint_queue import Lane
+from webhooks.dispatch.rules import is_acknowledged
 from webhooks.records import Due, Tried
-from webhooks.rules import is_acknowledged
-from webhooks.signing import signature, standard_headers
+from webhooks.security.signing import signature, standard_headers
 
 #: Of an answer: read at most (our choice), and kept in the log (decisions "Delivery row").
 _MAX_ANSWER_BYTES, _KEPT_ANSWER_BYTES = 16 * 1024, 1024

@@ -11,8 +11,8 @@ import msgspec
 from sqlalchemy import Connection, text
 
 from chassis.db.database import Compiled
+from webhooks.dispatch.rules import Standing
 from webhooks.records import Due, Opened
-from webhooks.rules import Standing
 
 #: How many secrets sign at most, however often they are rotated within a day. Our choice.
 _SIGNATURES = 8

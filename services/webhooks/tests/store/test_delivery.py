@@ -11,7 +11,9 @@ import pytest
 
 from contracts import webhooks as api
 from contracts.errors import ApiError
-from webhooks import arriving, chores, deliveries, subscriptions
+from webhooks import maintenance
+from webhooks.events import intake
+from webhooks.management import deliveries, subscriptions
 
 WAITS = (30, 120, 600, 1_800, 7_200)
 
@@ -92,7 +94,7 @@ def test_an_event_that_comes_twice_is_delivered_once(desk: Any, receiver: Any) -
     made = desk.subscribe(receiver.url)
     events = desk.arrive(3)
     with desk.database.transaction() as connection:
-        arriving.on_events(connection, events)
+        intake.on_events(connection, events)
     desk.settle()
     assert len(receiver.got) == len(desk.log(made.id)) == 3
 
@@ -396,13 +398,13 @@ def test_the_log_is_kept_thirty_days_and_goes_in_batches(desk: Any, receiver: An
     desk.shift(29 * 86_400)
     desk.arrive(1)
     desk.settle()
-    assert chores.remove_old(desk.house) == 0
+    assert maintenance.remove_old(desk.house) == 0
     desk.shift(1.5 * 86_400)
-    assert chores.remove_old(desk.house) == 3
+    assert maintenance.remove_old(desk.house) == 3
     assert len(desk.log(made.id)) == 1
     assert desk.query("SELECT count(*) FROM attempts")[0][0] == 1
     desk.shift(86_400)
-    chores.remove_old(desk.house)
+    maintenance.remove_old(desk.house)
     assert desk.query("SELECT count(*) FROM events")[0][0] == 1
 
 
@@ -411,10 +413,10 @@ def test_a_deleted_subscription_takes_its_log_and_waiting_deliveries_along(desk:
     desk.arrive(3)
     subscriptions.delete(desk.house, desk.caller(), api.SubscriptionId(id=made.id))
     desk.house.office.tick()
-    assert chores.remove_old(desk.house) == 3
+    assert maintenance.remove_old(desk.house) == 3
     assert receiver.got == []
     desk.shift(32 * 86_400)
-    chores.remove_old(desk.house)
+    maintenance.remove_old(desk.house)
     assert (
         desk.query(
             "SELECT 1 FROM subscriptions UNION ALL SELECT 1 FROM secrets UNION ALL SELECT 1 FROM lanes"

@@ -8,12 +8,12 @@ from chassis.http.guarded_client import resolve
 from chassis.http.resolver import Resolve
 from chassis.runtime.gauges import watch_pool
 from chassis.runtime.loops import wake
-from webhooks import measures
-from webhooks.arriving import ARRIVED
+from webhooks import metrics
 from webhooks.config import Settings
-from webhooks.office import Office
-from webhooks.scribe import Scribe
-from webhooks.vault import Vault
+from webhooks.dispatch.dispatcher import Office
+from webhooks.dispatch.outcome_writer import Scribe
+from webhooks.events.intake import ARRIVED
+from webhooks.security.vault import Vault
 
 
 class House:
@@ -33,6 +33,6 @@ class House:
         self.vault = vault
         self.scribe = Scribe(database, settings.lease_seconds)
         self.office = Office(database, settings, vault, self.scribe, quota, resolve)
-        measures.watch_backlog(database)
+        metrics.watch_backlog(database)
         watch_pool("attempts", "webhooks", lambda: self.office.running, lambda: settings.attempts_at_once)
         database.on_commit(ARRIVED, partial(wake, "deliver_events"))

@@ -11,10 +11,11 @@ from cryptography.fernet import Fernet
 from structlog.testing import capture_logs
 
 from contracts import webhooks as api
-from webhooks import chores, subscriptions
-from webhooks.house import House
-from webhooks.private_receivers import PrivateReceivers
-from webhooks.vault import Vault
+from webhooks import maintenance
+from webhooks.context import House
+from webhooks.management import subscriptions
+from webhooks.security.private_receivers import PrivateReceivers
+from webhooks.security.vault import Vault
 
 
 def test_an_endpoint_has_at_most_eight_attempts_at_once(desk: Any, receiver: Any) -> None:
@@ -218,7 +219,7 @@ def test_what_is_still_being_charged_for_when_a_lane_ends_does_not_go_out_of_it(
     desk.work(lambda: lane.is_loading)
     if end == "deleted":
         subscriptions.delete(desk.house, desk.caller(), api.SubscriptionId(id=made.id))
-        chores.remove_old(desk.house)
+        maintenance.remove_old(desk.house)
     elif end == "lost":
         desk.execute("UPDATE lanes SET lease_until = NULL, fence = fence + 1")
         desk.house.office.renew()

@@ -8,7 +8,7 @@ from chassis.db.database import Database
 from chassis.telemetry import tracing
 from chassis.telemetry.metrics import WAIT_SECONDS, Counter, Gauge, Histogram, Reading
 from webhooks.records import Due, Tried
-from webhooks.store.lanes import Lanes
+from webhooks.store.endpoint_queues import Lanes
 
 ATTEMPTS = Counter(
     "posthaste.webhook.attempts",

@@ -18,9 +18,10 @@ from contracts.errors import (
     invalid,
 )
 from contracts.maker import maker_columns
-from webhooks import reach, signing
-from webhooks.house import House
+from webhooks.context import House
+from webhooks.management import access
 from webhooks.records import SubscriptionRow
+from webhooks.security import signing
 from webhooks.store.subscriptions import Subscriptions
 
 #: Spec "Events", Signature 4.
@@ -88,7 +89,7 @@ def show_list(house: House, caller: Caller, request: api.ListSubscriptions) -> a
 def show(house: House, caller: Caller, request: api.SubscriptionId) -> api.Subscription:
     """Raises NOT_FOUND."""
     with house.database.reading() as connection:
-        return reach.subscription(connection, caller, request.id).view()
+        return access.subscription(connection, caller, request.id).view()
 
 
 def edit(house: House, caller: Caller, request: api.EditSubscription) -> api.Subscription:
@@ -108,7 +109,7 @@ def edit(house: House, caller: Caller, request: api.EditSubscription) -> api.Sub
     with house.database.transaction() as connection:
         store = Subscriptions(connection)
         _lock_account(store, caller)
-        reach.lock_subscription(connection, caller, request.id)
+        access.lock_subscription(connection, caller, request.id)
         if changes:
             store.change(request.id, **changes, **maker_columns(caller))
         return _there(store.get(request.id)).view()
@@ -119,7 +120,7 @@ def delete(house: House, caller: Caller, request: api.SubscriptionId) -> api.Sub
     with house.database.transaction() as connection:
         store = Subscriptions(connection)
         try:
-            reach.lock_subscription(connection, caller, request.id)
+            access.lock_subscription(connection, caller, request.id)
             store.delete(request.id, caller.operation_id)
         except ApiError:
             if store.deleted_by(caller.account_id, caller.operation_id) != request.id:
@@ -136,7 +137,7 @@ def enable(house: House, caller: Caller, request: api.SubscriptionId) -> api.Sub
         store = Subscriptions(connection)
         if not caller.is_operator:
             _lock_account(store, caller)
-        reach.lock_subscription(connection, caller, request.id, by_operator=True)
+        access.lock_subscription(connection, caller, request.id, by_operator=True)
         store.enable(request.id, **maker_columns(caller))
         return _there(store.get(request.id)).view()
 
@@ -144,7 +145,7 @@ def enable(house: House, caller: Caller, request: api.SubscriptionId) -> api.Sub
 def rotate_secret(house: House, caller: Caller, request: api.SubscriptionId) -> api.RotatedSecret:
     """A new secret; what was signed with stays valid for 24 hours. Raises NOT_FOUND."""
     with house.database.transaction() as connection:
-        reach.lock_subscription(connection, caller, request.id)
+        access.lock_subscription(connection, caller, request.id)
         store = Subscriptions(connection)
         made = store.secret_of_operation(request.id, caller.operation_id)
         if made is None:
@@ -194,7 +195,7 @@ def _url(house: House, caller: Caller, url: str) -> str:
 
 def _brands(caller: Caller, brand_ids: tuple[str, ...]) -> list[str]:
     """That the brands are the account's, the gateway has asked accounts. Raises BRAND_NOT_AUTHORIZED, NOT_FOUND."""
-    if not all(map(reach.is_id, brand_ids)):
+    if not all(map(access.is_id, brand_ids)):
         raise ApiError(NOT_FOUND, field="brand_ids")
     if not all(map(caller.reaches, brand_ids)):
         raise ApiError(BRAND_NOT_AUTHORIZED)

@@ -8,9 +8,9 @@ from contracts import webhooks as api
 from contracts.caller import Caller
 from contracts.errors import IDEMPOTENCY_KEY_MISMATCH, NOT_FOUND, ApiError, invalid
 from contracts.events import Event
-from webhooks import reach
-from webhooks.envelope import body_of
-from webhooks.house import House
+from webhooks.context import House
+from webhooks.events.envelope import body_of
+from webhooks.management import access
 from webhooks.store import Connection
 from webhooks.store.deliveries import Deliveries
 
@@ -19,7 +19,7 @@ def show_list(house: House, caller: Caller, request: api.ListDeliveries) -> api.
     """Newest first. Raises NOT_FOUND."""
     before = None if request.cursor is None else _position(request.cursor)
     with house.database.reading() as connection:
-        reach.subscription(connection, caller, request.id)
+        access.subscription(connection, caller, request.id)
         store = Deliveries(connection)
         found = store.newest(request.id, state=request.status, before=before, limit=request.limit + 1)
         shown = found[: request.limit]
@@ -33,7 +33,7 @@ def show_list(house: House, caller: Caller, request: api.ListDeliveries) -> api.
 def send_test(house: House, caller: Caller, request: api.SubscriptionId) -> api.Delivery:
     """An event of its own to this subscription, disabled or not (decisions "Test event"). Raises NOT_FOUND."""
     with house.database.transaction() as connection:
-        row = reach.lock_subscription(connection, caller, request.id)
+        row = access.lock_subscription(connection, caller, request.id)
         store, delivery_id = Deliveries(connection), new_id("dlv")
         repeated_id = _repeated(store, caller, row.id, delivery_id)
         if repeated_id is None:
@@ -52,10 +52,10 @@ def send_test(house: House, caller: Caller, request: api.SubscriptionId) -> api.
 
 def replay(house: House, caller: Caller, request: api.ReplayDelivery) -> api.Delivery:
     """The same event again, by the whole schedule; attempts are numbered on. Raises NOT_FOUND."""
-    if not reach.is_id(request.delivery_id):
+    if not access.is_id(request.delivery_id):
         raise ApiError(NOT_FOUND)
     with house.database.transaction() as connection:
-        row = reach.lock_subscription(connection, caller, request.id)
+        row = access.lock_subscription(connection, caller, request.id)
         store = Deliveries(connection)
         repeated_id = _repeated(store, caller, row.id, request.delivery_id)
         if repeated_id not in (None, request.delivery_id):
@@ -87,6 +87,6 @@ def _view(connection: Connection, subscription_id: str, delivery_id: str) -> api
 
 def _position(cursor: str) -> str:
     (delivery_id,) = decode_cursor(cursor, 1)
-    if not reach.is_id(delivery_id):
+    if not access.is_id(delivery_id):
         raise invalid("cursor", "is not a cursor of this list")
     return delivery_id

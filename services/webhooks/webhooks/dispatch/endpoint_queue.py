@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Collection, Sequence
 
 from chassis.http.webhook_connection import WebhookConnection
-from webhooks import rules
+from webhooks.dispatch import rules
 from webhooks.records import Due, Entry, Opened, Tried
 
 

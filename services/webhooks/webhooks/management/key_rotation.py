@@ -2,9 +2,9 @@
 
 from contracts.caller import Caller
 from contracts.keys import KeysRotated, RotateKeys
-from webhooks.house import House
+from webhooks.context import House
+from webhooks.security.vault import UnreadableSecret
 from webhooks.store.subscriptions import Subscriptions
-from webhooks.vault import UnreadableSecret
 
 #: Below 5 ms of encryption for each call. Our choice.
 _BATCH = 25

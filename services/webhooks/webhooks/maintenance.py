@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-from webhooks.house import House
-from webhooks.store.log import Log
+from webhooks.context import House
+from webhooks.store.retention import Log
 
 #: Rows in one transaction. Our choice.
 _ENDED_AT_ONCE, _REMOVED_AT_ONCE = 5_000, 500

@@ -11,7 +11,7 @@ from chassis.db.batches import Batches
 from chassis.db.database import Database
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from webhooks.records import Entry
-from webhooks.store.lanes import Lanes, Settled, Stood
+from webhooks.store.endpoint_queues import Lanes, Settled, Stood
 
 log = structlog.get_logger()
 

@@ -1,0 +1,1 @@
+"""Sends due deliveries to their endpoints and records the outcomes."""
