@@ -15,11 +15,11 @@ from contracts.caller import Caller
 from contracts.events import Event
 from webhooks import maintenance
 from webhooks.config import Settings
-from webhooks.context import House
+from webhooks.context import AppContext
 from webhooks.events import intake
 from webhooks.management import deliveries, subscriptions
 from webhooks.security.vault import Vault
-from webhooks.store.endpoint_queues import Lanes
+from webhooks.store.endpoint_queues import EndpointQueues
 
 TABLES = ("accounts", "subscriptions", "secrets", "lanes", "events", "deliveries", "attempts", "asks")
 _SUBSCRIPTION = ("id", "account_id", "name", "url", "events", "brand_ids", "created_at")
@@ -42,15 +42,15 @@ class Webhooks(Opened):
         super().__init__(run, "webhooks", each)
         self.sizes = sizes
         settings = Settings.from_env()
-        self.house = House(self.database, settings, Vault(settings.secret_keys), None)
+        self.app = AppContext(self.database, settings, Vault(settings.secret_keys), None)
 
     def close(self) -> None:
-        self.house.office.close()
+        self.app.dispatcher.close()
         super().close()
 
     def seed(self) -> None:
         now, sizes = datetime.now(UTC), self.sizes
-        made_at, secret = stamp(ago(now, days=100)), self.house.vault.encrypt("whsec_secret")
+        made_at, secret = stamp(ago(now, days=100)), self.app.vault.encrypt("whsec_secret")
         endpoints = range(sizes.endpoints)
         with copying(self.url, TABLES) as copier:
             accounts = range(0, sizes.endpoints, _EACH)
@@ -133,8 +133,8 @@ def operations() -> list[Operation[Webhooks]]:
 
 def _look(world: Webhooks, number: int) -> object:
     with world.database.reading() as connection:
-        Lanes(connection).make_ready(_READY_AT_ONCE)
-        found = Lanes(connection).look(())
+        EndpointQueues(connection).make_ready(_READY_AT_ONCE)
+        found = EndpointQueues(connection).look(())
     assert len(found) >= _DUE
     return found
 
@@ -160,13 +160,13 @@ def _commit(database: Database, event: Event) -> None:
 
 def _list_deliveries(world: Webhooks, number: int) -> object:
     request = api.ListDeliveries(id=_endpoint(2), limit=25)
-    return deliveries.show_list(world.house, _caller(2), request)
+    return deliveries.show_list(world.app, _caller(2), request)
 
 
 def _list_subscriptions(world: Webhooks, number: int) -> object:
-    return subscriptions.show_list(world.house, _caller(2), api.ListSubscriptions(limit=25))
+    return subscriptions.show_list(world.app, _caller(2), api.ListSubscriptions(limit=25))
 
 
 def _chores(world: Webhooks, number: int) -> object:
-    maintenance.end_deliveries(world.house)
-    return maintenance.remove_old(world.house)
+    maintenance.end_deliveries(world.app)
+    return maintenance.remove_old(world.app)

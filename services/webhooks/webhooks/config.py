@@ -13,17 +13,17 @@ class Settings(Record):
     """Times in seconds, sizes in bytes. README.md has the table of variables."""
 
     secret_keys: tuple[str, ...]
-    #: Private networks that webhook URLs may lead to, by account; none unless a deployment says so.
+    #: Private networks that webhook URLs may lead to, by account; none by default.
     private_receivers: PrivateReceivers
-    #: Between one failed attempt and the next; one try more than there are of these.
+    #: Waits between attempts; there is one attempt more than waits.
     retry_seconds: tuple[float, ...]
-    #: For all of an attempt (spec "Request field limits").
+    #: For a whole attempt (spec "Request field limits").
     timeout_seconds: float
-    #: Attempts at once in this process. Our choice.
+    #: Concurrent attempts in this process. Our choice.
     attempts_at_once: int
-    #: Deliveries taken up for one endpoint at a time. Our choice.
+    #: Deliveries loaded for one endpoint at a time. Our choice.
     taken_ahead: int
-    #: A lane lapses this long after its process stopped renewing it. Our choice.
+    #: An endpoint queue is free this long after its process stopped renewing it. Our choice.
     lease_seconds: float
     #: Spec "Events", Delivery rules 4.
     log_kept_days: int

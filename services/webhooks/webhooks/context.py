@@ -1,4 +1,4 @@
-"""What the use cases share, made once per process: settings, vault, scribe, the post office, quota's client."""
+"""What the use cases share, made once per process: settings, the vault, the dispatcher."""
 
 from functools import partial
 from typing import Any
@@ -10,14 +10,14 @@ from chassis.runtime.gauges import watch_pool
 from chassis.runtime.loops import wake
 from webhooks import metrics
 from webhooks.config import Settings
-from webhooks.dispatch.dispatcher import Office
-from webhooks.dispatch.outcome_writer import Scribe
+from webhooks.dispatch.dispatcher import DeliveryDispatcher
+from webhooks.dispatch.outcome_writer import OutcomeWriter
 from webhooks.events.intake import ARRIVED
 from webhooks.security.vault import Vault
 
 
-class House:
-    """One process's working parts over one database."""
+class AppContext:
+    """One process's parts over one database."""
 
     def __init__(
         self,
@@ -31,8 +31,10 @@ class House:
         self.database = database
         self.settings = settings
         self.vault = vault
-        self.scribe = Scribe(database, settings.lease_seconds)
-        self.office = Office(database, settings, vault, self.scribe, quota, resolve)
+        outcomes = OutcomeWriter(database, settings.lease_seconds)
+        self.dispatcher = DeliveryDispatcher(database, settings, vault, outcomes, quota, resolve)
         metrics.watch_backlog(database)
-        watch_pool("attempts", "webhooks", lambda: self.office.running, lambda: settings.attempts_at_once)
+        watch_pool(
+            "attempts", "webhooks", lambda: self.dispatcher.in_flight, lambda: settings.attempts_at_once
+        )
         database.on_commit(ARRIVED, partial(wake, "deliver_events"))

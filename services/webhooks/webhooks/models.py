@@ -1,4 +1,4 @@
-"""The service's tables; `migrations/` makes them, a test holds the two together. No statements here."""
+"""The service's tables. `migrations/` makes them; a test compares the two."""
 
 from sqlalchemy import (
     BigInteger,
@@ -23,13 +23,13 @@ from chassis.db import operations as chassis_operations
 metadata = MetaData()
 _TIME = DateTime(timezone=True)
 
-#: The tier an account's deliveries are counted by, as callers and accounts' events say.
+#: The tier that quota counts an account's deliveries by, from callers and accounts' events.
 accounts = Table(
     "accounts",
     metadata,
     Column("id", Text, primary_key=True),
     Column("tier", Text, nullable=False),
-    #: The newest event `account.changed` that was taken, or nothing; ids are in order of time.
+    #: The newest `account.changed` event taken, or empty; ids are in order of time.
     Column("told_by", Text, nullable=False, server_default=""),
     #: Real time.
     Column("told_at", _TIME, nullable=False, server_default=text("clock_timestamp()")),
@@ -44,21 +44,21 @@ subscriptions = Table(
     Column("name", Text, nullable=False),
     Column("url", Text, nullable=False),
     Column("events", ARRAY(Text), nullable=False),
-    #: None: all.
+    #: Empty: all.
     Column("brand_ids", ARRAY(Text), nullable=False),
-    #: The brands of the token that made it, none if it reached all; null: that was not noted.
+    #: The brands of the token that made it, empty if it reached all; null: not noted.
     Column("made_within", ARRAY(Text)),
-    #: The user and the token that made it, or changed or enabled it last; null: not noted, or not a token's.
+    #: The user and the token that created, changed or enabled it last; null: not noted, or no token.
     Column("maker_user_id", Text),
     Column("maker_token_id", Text),
     Column("status", Text, nullable=False, server_default="active"),
     Column("disabled_reason", Text),
-    #: It is disabled, and what waits for it is to fail: the chore does that, and takes the mark away.
+    #: It is disabled, and maintenance has yet to fail its waiting deliveries.
     Column("ending", Boolean, nullable=False, server_default="false"),
-    #: Grows with whatever the sending side has to know.
+    #: Grows with each change. Only the release before this one reads it; to be dropped once none of it runs.
     Column("revision", BigInteger, nullable=False, server_default="1"),
     Column("created_at", _TIME, nullable=False),
-    #: Its log goes in batches, the row after it.
+    #: Its log is removed in batches, then the row.
     Column("deleted_at", _TIME),
     Column("delete_operation_id", Text),
     CheckConstraint("status IN ('active', 'disabled')"),
@@ -79,7 +79,7 @@ subscriptions = Table(
     Index("subscriptions_deleted", "deleted_at", postgresql_where=text("deleted_at IS NOT NULL")),
 )
 
-#: Tokens that lost access, kept for as long as a call may still be on its way with one of them.
+#: Tokens that lost access, kept for as long as a call with one of them may still run.
 revoked_tokens = Table(
     "revoked_tokens",
     metadata,
@@ -89,7 +89,7 @@ revoked_tokens = Table(
     Index("revoked_tokens_oldest", "revoked_at"),
 )
 
-#: Encrypted. The newest signs; those it replaced sign as well until they expire.
+#: Encrypted. The newest signs; replaced ones sign as well until they expire.
 secrets = Table(
     "secrets",
     metadata,
@@ -103,24 +103,25 @@ secrets = Table(
     Index("secrets_expiring", "expires_at", postgresql_where=text("expires_at IS NOT NULL")),
 )
 
-#: One per subscription: who may call its endpoint now, and how that goes.
+#: The endpoint queues, one per subscription: which process holds it, and how the endpoint answers.
 lanes = Table(
     "lanes",
     metadata,
     Column("subscription_id", Text, ForeignKey("subscriptions.id", ondelete="CASCADE"), primary_key=True),
+    #: Grows each time that a process takes the queue: an earlier holder can record nothing any more.
     Column("fence", BigInteger, nullable=False, server_default="0"),
     #: Real time.
     Column("lease_until", _TIME),
     Column("consecutive_failures", Integer, nullable=False, server_default="0"),
-    #: The newest outcome in that count. The holder of the fence numbers its outcomes in the order of the answers.
+    #: Only the release before this one uses it; to be dropped once none of it runs.
     Column("outcome_number", BigInteger, nullable=False, server_default="0"),
-    #: How often the subscription was enabled: outcomes of answers from before the last time do not count.
+    #: How often the subscription was enabled: attempts that began before the last time do not count.
     Column("enabled_count", Integer, nullable=False, server_default="0"),
-    #: When the receiver last acknowledged one.
+    #: When the receiver last acknowledged a delivery.
     Column("last_delivery_at", _TIME),
 )
 
-#: What is delivered, once for all subscriptions it goes to. `body`: the envelope's bytes, as signed and sent.
+#: Events, once for all subscriptions. `body`: the envelope's bytes, as signed and sent.
 events = Table(
     "events",
     metadata,
@@ -128,7 +129,7 @@ events = Table(
     Column("event", Text, nullable=False),
     Column("body", LargeBinary, nullable=False),
     Column("received_at", _TIME, nullable=False),
-    #: W3C's, of what told us; null where nothing was traced.
+    #: W3C's trace context of the sender; null if it was not traced.
     Column("traceparent", Text),
     Index("events_received", "received_at"),
 )
@@ -144,15 +145,15 @@ deliveries = Table(
     Column("state", Text, nullable=False),
     #: Of the next attempt, while pending.
     Column("due_at", _TIME, nullable=False),
-    #: Of a pending one: its time has come. What waits for a retry is not ready, and no look comes across it.
+    #: Of a pending one: its time has come. Deliveries that wait for a retry are in another index.
     Column("ready", Boolean, nullable=False, server_default="false"),
-    #: Made in all; the number of the last one.
+    #: Attempts made in all.
     Column("attempts", Integer, nullable=False, server_default="0"),
-    #: Failed ones since it was written or replayed: the place in the retry schedule.
+    #: Failed attempts since it was written or replayed: the place in the retry schedule.
     Column("failures", Integer, nullable=False, server_default="0"),
-    #: A test or a replay: goes out of a disabled subscription, too.
+    #: A test or a replay: sent also while the subscription is disabled.
     Column("asked", Boolean, nullable=False, server_default="false"),
-    #: Was taken up and has its unit of the month, but has not been tried; null: nobody has noted that.
+    #: It has its unit of the month; null: not noted.
     Column("charged", Boolean),
     Column("created_at", _TIME, nullable=False),
     CheckConstraint("state IN ('pending', 'delivered', 'failed', 'skipped')"),
@@ -179,7 +180,7 @@ attempts = Table(
     Column("answer", Text),
 )
 
-#: Tests and replays by their operation: a repetition gets the same delivery.
+#: Tests and replays by operation: a repeated call gets the same delivery.
 asks = Table(
     "asks",
     metadata,
@@ -190,5 +191,5 @@ asks = Table(
     Index("asks_created", "created_at"),
 )
 
-#: The subscription that each operation has made.
+#: The subscription that each operation created.
 operations = chassis_operations.operations.to_metadata(metadata)

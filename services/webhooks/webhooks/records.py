@@ -1,18 +1,21 @@
-"""Rows of the database as the code has them, and their views for clients."""
+"""Rows of the database, and their views for clients."""
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from contracts import webhooks as api
-from webhooks.dispatch.rules import Standing, Verdict
+
+#: The answer of an endpoint that wants no further events: its subscription is disabled.
+_GONE_STATUS = 410
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionRow:
-    """A subscription with what its lane knows."""
+    """A subscription with the state of its queue."""
 
     id: str
     account_id: str
@@ -29,7 +32,7 @@ class SubscriptionRow:
     last_delivery_at: datetime | None
 
     def fields(self) -> dict[str, Any]:
-        """Of the view."""
+        """Returns the fields of the view."""
         last = self.last_delivery_at
         return {
             "id": self.id,
@@ -86,80 +89,116 @@ class SecretRow(NamedTuple):
     expires_at: datetime | None
 
 
-class Due(NamedTuple):
-    """A delivery that is to be tried now."""
+class DueDelivery(NamedTuple):
+    """A delivery whose next attempt is due, as it was when it was loaded."""
 
     subscription_id: str
     id: str
     event_id: str
     event: str
-    #: Attempts made so far, and the place in the schedule.
+    #: Attempts made so far, and failures since it was written or replayed.
     attempts: int
     failures: int
     body: bytes
     account_id: str
     tier: str
-    #: Another one in the database says that it was replayed since it was taken up.
+    #: A replay changes it.
     due_at: datetime
-    #: W3C's, of what told us of the event.
+    #: W3C's trace context of the event.
     traceparent: str | None = None
-    #: When it was taken up: since its event arrived, and since it has been due.
+    #: Since its event arrived, and since it has been due.
     age_seconds: float = 0.0
     overdue_seconds: float = 0.0
-    #: Noted when it was taken up before, and not tried.
+    #: It has its unit of the month.
     is_charged: bool = False
 
     @property
     def cause(self) -> str:
-        """For what is done once for several."""
+        """The trace context, for work that is done once for several."""
         return self.traceparent or ""
 
     @property
-    def is_counted(self) -> bool:
-        """Whether it has yet to take its unit of the month: once, and tests not at all."""
+    def needs_unit(self) -> bool:
+        """Whether a unit of the month is to be taken for it: once, and never for a test."""
         return self.attempts == 0 and not self.is_charged and self.event != api.TEST_EVENT
 
 
-class Opened(NamedTuple):
-    """What the sending side knows of a subscription, as of one version of it."""
+class Endpoint(NamedTuple):
+    """The state of a subscription that the dispatcher needs."""
 
     id: str
+    is_due: bool
+    #: Whether a process has its queue, this one or another.
+    is_held: bool
+    is_deleted: bool
+    is_active: bool
+    #: Whether it is disabled, and a delivery arrived after the waiting ones had been failed.
+    has_late: bool
     url: str
-    #: Encrypted, newest first.
-    secrets: list[str]
-    standing: Standing
-    version: tuple[int, int]
     #: How often it was enabled.
     enabled_count: int
+    #: Encrypted, newest first.
+    secrets: tuple[str, ...]
 
 
-class Tried(NamedTuple):
-    """One attempt, as it is written down."""
+class Outcome(NamedTuple):
+    """The outcome of one attempt."""
 
     subscription_id: str
     delivery_id: str
     fence: int
+    #: How often the subscription had been enabled when the attempt began.
+    enabled_count: int
     number: int
-    #: Of the delivery, as it was taken up.
+    #: Of the delivery, as it was loaded.
     due_at: datetime
-    #: When it began (monotonic): its time of day follows from how long ago that is.
-    began: float
-    duration_ms: int
+    #: Monotonic.
+    began_at: float
+    answered_at: float
     status_code: int | None
     error: str | None
     answer: str | None
-    #: It failed for want of something of ours, as far as one attempt can tell: others got theirs last at `others_at`
-    #: (monotonic).
-    is_ours: bool = False
+    #: Until the next attempt, if this one failed; None: there is none.
+    retry_wait: float | None
+    #: Whether it failed for lack of a local resource, as far as one attempt can tell: other endpoints last succeeded at
+    #: `others_at` (monotonic).
+    is_local: bool = False
     others_at: float = -math.inf
 
+    @property
+    def duration_ms(self) -> int:
+        return round((self.answered_at - self.began_at) * 1000)
 
-class Entry(NamedTuple):
-    """An attempt and what it leads to."""
+    def row(self, position: int) -> dict[str, Any]:
+        """Returns what the database records; `position`: its place among the outcomes recorded together."""
+        is_delivered = self.error is None
+        return {
+            "position": position,
+            "subscription_id": self.subscription_id,
+            "fence": self.fence,
+            "enabled_count": self.enabled_count,
+            "id": self.delivery_id,
+            "number": self.number,
+            "due_at": self.due_at,
+            "is_delivered": is_delivered,
+            "is_counted": not is_delivered and not self.is_local,
+            "is_gone": self.status_code == _GONE_STATUS,
+            "wait": self.retry_wait,
+            "ago": time.monotonic() - self.began_at,
+            "duration_ms": self.duration_ms,
+            "status_code": self.status_code,
+            "error": self.error,
+            "answer": self.answer,
+        }
 
-    tried: Tried
-    verdict: Verdict
-    #: Its place among the answers that the lane's holder has judged.
-    outcome_number: int
-    #: How often the subscription had been enabled, as far as its holder knew.
-    enabled_count: int
+
+class Recorded(NamedTuple):
+    """What a recorded outcome has changed."""
+
+    subscription_id: str
+    #: Of the delivery; None when the outcome had been recorded before.
+    state: str | None
+    #: Consecutive failures of the subscription.
+    failures: int
+    #: Why it was disabled just now.
+    disabled_reason: str | None

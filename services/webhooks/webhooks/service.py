@@ -14,32 +14,32 @@ from contracts.events import Event
 from contracts.keys import KeysRotated, RotateKeys
 from webhooks import maintenance
 from webhooks.config import Settings
-from webhooks.context import House
+from webhooks.context import AppContext
 from webhooks.events import intake, lost_access
 from webhooks.management import deliveries, key_rotation, subscriptions
 from webhooks.security.vault import Vault
 from webhooks.store import Connection
 
 
-class HouseKeeper(DependencyProvider):
-    """Reads the settings, without which nothing starts; ends what is on its way before the process does."""
+class AppProvider(DependencyProvider):
+    """Reads the settings at the start, and waits for attempts in flight at the end."""
 
     def setup(self) -> None:
         self._settings = Settings.from_env()
         self._vault = Vault(self._settings.secret_keys)
-        self._house: House | None = None
+        self._app: AppContext | None = None
 
-    def get_dependency(self, _context: Any) -> "HouseKeeper":
+    def get_dependency(self, _context: Any) -> "AppProvider":
         return self
 
-    def house(self, database: Database, bus: Bus) -> House:
-        if self._house is None:
-            self._house = House(database, self._settings, self._vault, bus.service("quota"))
-        return self._house
+    def app(self, database: Database, bus: Bus) -> AppContext:
+        if self._app is None:
+            self._app = AppContext(database, self._settings, self._vault, bus.service("quota"))
+        return self._app
 
     def stop(self) -> None:
-        if self._house is not None:
-            self._house.office.close()
+        if self._app is not None:
+            self._app.dispatcher.close()
 
 
 class WebhooksService:
@@ -47,61 +47,61 @@ class WebhooksService:
     api = contract.WebhooksApi
     database = DatabaseProvider()
     bus = BusProvider()
-    keeper = HouseKeeper()
+    provider = AppProvider()
 
     @property
-    def house(self) -> House:
-        return self.keeper.house(self.database, self.bus)
+    def app(self) -> AppContext:
+        return self.provider.app(self.database, self.bus)
 
     @rpc
     def create_subscription(
         self, caller: Caller, request: contract.CreateSubscription
     ) -> contract.CreatedSubscription:
-        return subscriptions.create(self.house, caller, request)
+        return subscriptions.create(self.app, caller, request)
 
     @rpc
     def list_subscriptions(
         self, caller: Caller, request: contract.ListSubscriptions
     ) -> contract.SubscriptionList:
-        return subscriptions.show_list(self.house, caller, request)
+        return subscriptions.show_list(self.app, caller, request)
 
     @rpc
     def get_subscription(self, caller: Caller, request: contract.SubscriptionId) -> contract.Subscription:
-        return subscriptions.show(self.house, caller, request)
+        return subscriptions.show(self.app, caller, request)
 
     @rpc
     def edit_subscription(self, caller: Caller, request: contract.EditSubscription) -> contract.Subscription:
-        return subscriptions.edit(self.house, caller, request)
+        return subscriptions.edit(self.app, caller, request)
 
     @rpc
     def delete_subscription(
         self, caller: Caller, request: contract.SubscriptionId
     ) -> contract.SubscriptionDeleted:
-        return subscriptions.delete(self.house, caller, request)
+        return subscriptions.delete(self.app, caller, request)
 
     @rpc
     def enable_subscription(self, caller: Caller, request: contract.SubscriptionId) -> contract.Subscription:
-        return subscriptions.enable(self.house, caller, request)
+        return subscriptions.enable(self.app, caller, request)
 
     @rpc
     def rotate_secret(self, caller: Caller, request: contract.SubscriptionId) -> contract.RotatedSecret:
-        return subscriptions.rotate_secret(self.house, caller, request)
+        return subscriptions.rotate_secret(self.app, caller, request)
 
     @rpc
     def send_test(self, caller: Caller, request: contract.SubscriptionId) -> contract.Delivery:
-        return deliveries.send_test(self.house, caller, request)
+        return deliveries.send_test(self.app, caller, request)
 
     @rpc
     def list_deliveries(self, caller: Caller, request: contract.ListDeliveries) -> contract.DeliveryList:
-        return deliveries.show_list(self.house, caller, request)
+        return deliveries.show_list(self.app, caller, request)
 
     @rpc
     def replay_delivery(self, caller: Caller, request: contract.ReplayDelivery) -> contract.Delivery:
-        return deliveries.replay(self.house, caller, request)
+        return deliveries.replay(self.app, caller, request)
 
     @rpc
     def rotate_keys(self, caller: Caller, request: RotateKeys) -> KeysRotated:
-        return key_rotation.rotate_keys(self.house, caller, request)
+        return key_rotation.rotate_keys(self.app, caller, request)
 
     @on_events(*get_args(contract.EventName))
     def on_events(self, connection: Connection, events: list[Event]) -> None:
@@ -117,16 +117,16 @@ class WebhooksService:
 
     @loop(interval_seconds=0.2)
     def deliver_events(self) -> int:
-        return self.house.office.tick()
+        return self.app.dispatcher.tick()
 
     @loop(interval_seconds=2.0)
-    def renew_lanes(self) -> int:
-        self.house.office.renew()
+    def renew_queues(self) -> int:
+        self.app.dispatcher.renew()
         return 0
 
     @loop(interval_seconds=5.0)
     def end_deliveries(self) -> int:
-        return maintenance.end_deliveries(self.house)
+        return maintenance.end_deliveries(self.app)
 
     @loop(interval_seconds=60.0)
     def forget_operations(self) -> int:
@@ -134,4 +134,4 @@ class WebhooksService:
 
     @loop(interval_seconds=30.0)
     def remove_old(self) -> int:
-        return maintenance.remove_old(self.house)
+        return maintenance.remove_old(self.app)

@@ -62,7 +62,7 @@ def publish(url: str, *published: Event) -> None:
 
 
 @pytest.fixture
-def house(running_service: Any) -> tuple[Any, Any]:
+def services(running_service: Any) -> tuple[Any, Any]:
     """Quota and webhooks, both running."""
     keys = {
         "WEBHOOK_SECRET_KEYS": Fernet.generate_key().decode(),
@@ -77,8 +77,8 @@ def subscribe(webhooks: Any, url: str) -> Any:
     )
 
 
-def test_events_of_the_bus_arrive_are_counted_and_logged(house: tuple[Any, Any], receiver: Any) -> None:
-    quota, webhooks = house
+def test_events_of_the_bus_arrive_are_counted_and_logged(services: tuple[Any, Any], receiver: Any) -> None:
+    quota, webhooks = services
     made = subscribe(webhooks, receiver.url)
     published = events(30)
     publish(webhooks.env["AMQP_URL"], *published, *published[:5])
@@ -94,8 +94,8 @@ def test_events_of_the_bus_arrive_are_counted_and_logged(house: tuple[Any, Any],
     assert quota.get_usage(CALLER, Nothing()).webhooks.used == 30
 
 
-def test_a_service_killed_again_and_again_loses_nothing(house: tuple[Any, Any], receiver: Any) -> None:
-    _, webhooks = house
+def test_a_service_killed_again_and_again_loses_nothing(services: tuple[Any, Any], receiver: Any) -> None:
+    _, webhooks = services
     subscribe(webhooks, receiver.url)
     published = events(400)
     kills = 3
@@ -115,8 +115,10 @@ def test_a_service_killed_again_and_again_loses_nothing(house: tuple[Any, Any], 
     assert ids().total() - len(wanted) <= 8 * kills
 
 
-def test_while_quota_is_down_deliveries_wait_and_then_go_out(house: tuple[Any, Any], receiver: Any) -> None:
-    quota, webhooks = house
+def test_while_quota_is_down_deliveries_wait_and_then_go_out(
+    services: tuple[Any, Any], receiver: Any
+) -> None:
+    quota, webhooks = services
     made = subscribe(webhooks, receiver.url)
     quota.kill()
     publish(webhooks.env["AMQP_URL"], *events(5))
@@ -128,9 +130,9 @@ def test_while_quota_is_down_deliveries_wait_and_then_go_out(house: tuple[Any, A
 
 
 def test_a_process_that_is_told_to_end_writes_down_what_is_on_its_way(
-    house: tuple[Any, Any], receiver: Any
+    services: tuple[Any, Any], receiver: Any
 ) -> None:
-    _, webhooks = house
+    _, webhooks = services
     made = subscribe(webhooks, receiver.url)
     receiver.respond = lambda handler, got: (receiver.over.wait(1.0), handler.send(200))
     publish(webhooks.env["AMQP_URL"], *events(8))
@@ -142,8 +144,8 @@ def test_a_process_that_is_told_to_end_writes_down_what_is_on_its_way(
     assert len(receiver.got) == 8
 
 
-def test_refusals_come_over_the_bus(house: tuple[Any, Any]) -> None:
-    _, webhooks = house
+def test_refusals_come_over_the_bus(services: tuple[Any, Any]) -> None:
+    _, webhooks = services
     with pytest.raises(ApiError) as refused:
         subscribe(webhooks, "http://169.254.169.254/latest")
     assert refused.value.code == "VALIDATION_ERROR"

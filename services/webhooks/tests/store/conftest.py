@@ -1,4 +1,4 @@
-"""A house over a real database, with a quota that answers as the test says."""
+"""The service's parts over a real database, with a scripted quota."""
 
 import threading
 import time
@@ -20,7 +20,7 @@ from contracts.events import Event
 from contracts.quota import ChargedUnits, ChargeUnits
 from webhooks import maintenance
 from webhooks.config import Settings
-from webhooks.context import House
+from webhooks.context import AppContext
 from webhooks.events import intake
 from webhooks.management import deliveries, subscriptions
 from webhooks.security import private_receivers
@@ -56,16 +56,16 @@ class FakeQuota:
 
 
 class Desk:
-    """The use cases as one account's owner, and the office driven by hand."""
+    """Calls as one account's owner, and a dispatcher driven by the test."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self.database = database
         self.quota = FakeQuota()
-        self.house = House(database, settings, Vault([KEY]), self.quota)
+        self.app = AppContext(database, settings, Vault([KEY]), self.quota)
 
     def another(self) -> "Desk":
         """A second process on the same database."""
-        return Desk(self.database, self.house.settings)
+        return Desk(self.database, self.app.settings)
 
     def caller(self, **fields: Any) -> Caller:
         return Caller(
@@ -79,7 +79,7 @@ class Desk:
         request = api.CreateSubscription(
             **({"name": "Shop", "url": url, "events": ("post.failed",)} | fields)
         )
-        return subscriptions.create(self.house, caller or self.caller(), request)
+        return subscriptions.create(self.app, caller or self.caller(), request)
 
     def arrive(
         self,
@@ -90,7 +90,7 @@ class Desk:
         brand: str | None = "brd_1",
         made_within: tuple[str, ...] | None = None,
     ) -> list[Event]:
-        """Events from the bus, in one transaction."""
+        """Takes events from the bus, in one transaction."""
         events = [
             Event(
                 id=new_id("evt"), event=event, created_at=datetime.now(UTC), account_id=account, brand_id=brand,
@@ -103,12 +103,12 @@ class Desk:
         return events
 
     def work(self, until: Callable[[], Any], what: str = "what was awaited") -> None:
-        """Ticks of the loops until it is so."""
+        """Runs the loops until the condition holds."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not until():
             assert time.monotonic() < deadline, f"{what} did not happen"
-            self.house.office.tick()
-            maintenance.end_deliveries(self.house)
+            self.app.dispatcher.tick()
+            maintenance.end_deliveries(self.app)
 
     def settle(self) -> None:
         """Ticks until nothing is due and nothing is on its way."""
@@ -116,14 +116,14 @@ class Desk:
 
     def busy(self) -> bool:
         due = "SELECT 1 FROM deliveries WHERE state = 'pending' AND due_at <= clock_now() LIMIT 1"
-        return bool(self.query(due)) or not self.house.office.is_quiet()
+        return bool(self.query(due)) or not self.app.dispatcher.is_quiet
 
     def log(self, subscription_id: str, **fields: Any) -> tuple[api.Delivery, ...]:
         request = api.ListDeliveries(**({"id": subscription_id, "limit": 100} | fields))
-        return deliveries.show_list(self.house, self.caller(), request).deliveries
+        return deliveries.show_list(self.app, self.caller(), request).deliveries
 
     def show(self, subscription_id: str) -> api.Subscription:
-        return subscriptions.show(self.house, self.caller(), api.SubscriptionId(id=subscription_id))
+        return subscriptions.show(self.app, self.caller(), api.SubscriptionId(id=subscription_id))
 
     def shift(self, seconds: float) -> None:
         with self.database.transaction() as connection:
@@ -156,4 +156,4 @@ def settings() -> Settings:
 def desk(open_database: Callable[[str], Database], settings: Settings) -> Iterator[Desk]:
     made = Desk(open_database("webhooks"), settings)
     yield made
-    made.house.office.close()
+    made.app.dispatcher.close()

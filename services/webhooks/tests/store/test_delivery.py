@@ -25,7 +25,7 @@ def test_an_event_goes_signed_to_whoever_asked_for_it_and_to_nobody_else(desk: A
     desk.subscribe(f"{receiver.url}/other-brand", brand_ids=("brd_2", "brd_3"))
     desk.subscribe(f"{receiver.url}/its-brand", brand_ids=("brd_2", "brd_1"))
     gone = desk.subscribe(f"{receiver.url}/deleted")
-    subscriptions.delete(desk.house, desk.caller(), api.SubscriptionId(id=gone.id))
+    subscriptions.delete(desk.app, desk.caller(), api.SubscriptionId(id=gone.id))
     desk.subscribe(f"{receiver.url}/disabled")
     desk.execute("UPDATE subscriptions SET status = 'disabled' WHERE url LIKE '%/disabled'")
     (event,) = desk.arrive()
@@ -131,7 +131,7 @@ def test_retries_come_after_their_waits_never_early_and_with_the_same_event(desk
         assert 0 <= late <= wait * 0.05
         now = desk.query("SELECT clock_now()")[0][0].timestamp()
         desk.shift(delivery.next_attempt_at.timestamp() - now - 2.0)
-        desk.house.office.tick()
+        desk.app.dispatcher.tick()
         assert len(receiver.got) == number
         desk.shift(2.0)
         desk.work(lambda expected=number + 1: len(desk.log(made.id)[0].attempts) == expected)
@@ -199,7 +199,7 @@ def test_an_enabled_subscription_gets_events_again_and_counts_anew(desk: Any, re
     desk.arrive()
     desk.settle()
     desk.arrive()  # while it is disabled: for nobody
-    subscriptions.enable(desk.house, desk.caller(), api.SubscriptionId(id=made.id))
+    subscriptions.enable(desk.app, desk.caller(), api.SubscriptionId(id=made.id))
     receiver.respond_with(200)
     desk.arrive()
     desk.settle()
@@ -213,9 +213,9 @@ def test_a_test_event_goes_out_of_a_disabled_subscription_too_and_is_not_counted
     made, caller = desk.subscribe(receiver.url), desk.caller()
     desk.execute("UPDATE subscriptions SET status = 'disabled', disabled_reason = 'gone'")
     request = api.SubscriptionId(id=made.id)
-    asked = deliveries.send_test(desk.house, caller, request)
+    asked = deliveries.send_test(desk.app, caller, request)
     assert (asked.event, asked.status) == ("webhook.test", "pending")
-    assert deliveries.send_test(desk.house, caller, request) == asked
+    assert deliveries.send_test(desk.app, caller, request) == asked
     desk.settle()
     assert [json.loads(got.body)["event"] for got in receiver.got] == ["webhook.test"]
     assert desk.quota.units == {}
@@ -227,7 +227,7 @@ def test_a_replay_is_the_same_event_again_and_its_attempts_are_numbered_on(desk:
     desk.settle()
     request = api.ReplayDelivery(id=made.id, delivery_id=desk.log(made.id)[0].id)
     for _ in range(2):  # the same operation
-        assert deliveries.replay(desk.house, caller, request).id == request.delivery_id
+        assert deliveries.replay(desk.app, caller, request).id == request.delivery_id
     desk.settle()
     assert [got.attempt for got in receiver.got] == [1, 2]
     assert receiver.got[0].body == receiver.got[1].body
@@ -254,7 +254,7 @@ def test_a_replay_of_what_is_on_its_way_goes_out_at_once_when_that_attempt_fails
         desk.shift(wait + 1)
     desk.work(lambda: len(receiver.got) == made_before + 1)
     request = api.ReplayDelivery(id=made.id, delivery_id=desk.log(made.id)[0].id)
-    deliveries.replay(desk.house, desk.caller(), request)
+    deliveries.replay(desk.app, desk.caller(), request)
     may_answer.set()
     desk.work(lambda: len(desk.log(made.id)[0].attempts) == made_before + 2)
     desk.settle()
@@ -278,7 +278,7 @@ def test_a_replay_of_what_is_on_its_way_is_done_when_that_attempt_is_acknowledge
     desk.arrive()
     desk.work(lambda: len(receiver.got) == 1)
     request = api.ReplayDelivery(id=made.id, delivery_id=desk.log(made.id)[0].id)
-    deliveries.replay(desk.house, desk.caller(), request)
+    deliveries.replay(desk.app, desk.caller(), request)
     may_answer.set()
     desk.settle()
     assert (desk.log(made.id)[0].status, len(receiver.got)) == ("delivered", 1)
@@ -297,7 +297,7 @@ def test_a_delivery_of_another_subscription_or_account_is_not_found(desk: Any, r
         (desk.caller(), made.id, "dlv_\x00"),
     ):
         with pytest.raises(ApiError) as refused:
-            deliveries.replay(desk.house, caller, api.ReplayDelivery(id=subscription_id, delivery_id=wanted))
+            deliveries.replay(desk.app, caller, api.ReplayDelivery(id=subscription_id, delivery_id=wanted))
         assert refused.value.code == "NOT_FOUND"
 
 
@@ -313,7 +313,7 @@ def test_a_used_up_month_skips_and_a_replay_takes_its_unit_once_there_is_one(
     skipped = desk.log(made.id, status="skipped")[0]
     assert (skipped.attempts, skipped.next_attempt_at) == ((), None)
     desk.quota.limit = 3
-    deliveries.replay(desk.house, desk.caller(), api.ReplayDelivery(id=made.id, delivery_id=skipped.id))
+    deliveries.replay(desk.app, desk.caller(), api.ReplayDelivery(id=made.id, delivery_id=skipped.id))
     desk.settle()
     assert [got.attempt for got in receiver.got] == [1, 1, 1]
     assert set(desk.quota.units) == {delivery.id for delivery in desk.log(made.id)}
@@ -349,7 +349,7 @@ def test_while_quota_is_away_deliveries_wait_and_retries_go_on(desk: Any, receiv
 
 def test_both_secrets_sign_for_a_day_after_a_rotation(desk: Any, receiver: Any) -> None:
     made = desk.subscribe(receiver.url)
-    rotated = subscriptions.rotate_secret(desk.house, desk.caller(), api.SubscriptionId(id=made.id))
+    rotated = subscriptions.rotate_secret(desk.app, desk.caller(), api.SubscriptionId(id=made.id))
     until = (
         rotated.previous_secret_expires_at.timestamp() - desk.query("SELECT clock_now()")[0][0].timestamp()
     )
@@ -384,9 +384,9 @@ def test_the_log_is_listed_newest_first_by_status_and_page(desk: Any, receiver: 
     assert everything == sorted(everything, reverse=True)
     assert [delivery.id for delivery in desk.log(made.id, status="failed")] == everything[3:]
     request = api.ListDeliveries(id=made.id, limit=2)
-    first = deliveries.show_list(desk.house, desk.caller(), request)
+    first = deliveries.show_list(desk.app, desk.caller(), request)
     request = api.ListDeliveries(id=made.id, limit=3, cursor=first.next_cursor)
-    second = deliveries.show_list(desk.house, desk.caller(), request)
+    second = deliveries.show_list(desk.app, desk.caller(), request)
     assert [one.id for page in (first, second) for one in page.deliveries] == everything
     assert second.next_cursor is None
 
@@ -398,25 +398,25 @@ def test_the_log_is_kept_thirty_days_and_goes_in_batches(desk: Any, receiver: An
     desk.shift(29 * 86_400)
     desk.arrive(1)
     desk.settle()
-    assert maintenance.remove_old(desk.house) == 0
+    assert maintenance.remove_old(desk.app) == 0
     desk.shift(1.5 * 86_400)
-    assert maintenance.remove_old(desk.house) == 3
+    assert maintenance.remove_old(desk.app) == 3
     assert len(desk.log(made.id)) == 1
     assert desk.query("SELECT count(*) FROM attempts")[0][0] == 1
     desk.shift(86_400)
-    maintenance.remove_old(desk.house)
+    maintenance.remove_old(desk.app)
     assert desk.query("SELECT count(*) FROM events")[0][0] == 1
 
 
 def test_a_deleted_subscription_takes_its_log_and_waiting_deliveries_along(desk: Any, receiver: Any) -> None:
     made = desk.subscribe(receiver.url)
     desk.arrive(3)
-    subscriptions.delete(desk.house, desk.caller(), api.SubscriptionId(id=made.id))
-    desk.house.office.tick()
-    assert maintenance.remove_old(desk.house) == 3
+    subscriptions.delete(desk.app, desk.caller(), api.SubscriptionId(id=made.id))
+    desk.app.dispatcher.tick()
+    assert maintenance.remove_old(desk.app) == 3
     assert receiver.got == []
     desk.shift(32 * 86_400)
-    maintenance.remove_old(desk.house)
+    maintenance.remove_old(desk.app)
     assert (
         desk.query(
             "SELECT 1 FROM subscriptions UNION ALL SELECT 1 FROM secrets UNION ALL SELECT 1 FROM lanes"

@@ -1,4 +1,4 @@
-"""Many endpoints and several processes: fair, bounded, and nothing lost with a process that dies."""
+"""Many endpoints and several processes: fairness, limits, and processes that die."""
 
 import hashlib
 import hmac
@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from contracts import webhooks as api
 from webhooks import maintenance
-from webhooks.context import House
+from webhooks.context import AppContext
 from webhooks.management import subscriptions
 from webhooks.security.private_receivers import PrivateReceivers
 from webhooks.security.vault import Vault
@@ -24,7 +24,7 @@ def test_an_endpoint_has_at_most_eight_attempts_at_once(desk: Any, receiver: Any
     desk.arrive(40)
     desk.work(lambda: len(receiver.got) == 8)
     for _ in range(20):
-        desk.house.office.tick()
+        desk.app.dispatcher.tick()
     assert receiver.most_at_once == 8
     receiver.over.set()
 
@@ -40,69 +40,69 @@ def test_an_endpoint_that_hangs_with_a_backlog_does_not_hold_up_the_others(desk:
     receiver.over.set()
 
 
-def test_two_processes_share_the_lanes_and_send_everything_once(desk: Any, receiver: Any) -> None:
+def test_two_processes_share_the_queues_and_send_everything_once(desk: Any, receiver: Any) -> None:
     other = desk.another()
     for number in range(10):
         desk.subscribe(f"{receiver.url}/{number}")
     desk.arrive(20)
-    desk.work(lambda: other.house.office.tick() >= 0 and not desk.busy() and not other.busy())
+    desk.work(lambda: other.app.dispatcher.tick() >= 0 and not desk.busy() and not other.busy())
     assert len(receiver.got) == len({(got.path, got.body) for got in receiver.got}) == 200
     assert receiver.most_at_once <= 80
-    other.house.office.close()
+    other.app.dispatcher.close()
 
 
-def test_a_lane_whose_process_is_gone_lapses_and_another_takes_it_up(desk: Any, receiver: Any) -> None:
+def test_a_queue_whose_process_is_gone_lapses_and_another_takes_it_up(desk: Any, receiver: Any) -> None:
     receiver.hang()
     desk.subscribe(receiver.url)
     desk.arrive(4)
     desk.work(lambda: len(receiver.got) == 4)
     other = desk.another()
-    assert other.house.office.tick() == 0
+    assert other.app.dispatcher.tick() == 0
     desk.execute("UPDATE lanes SET lease_until = clock_timestamp() - interval '1 second'")
     receiver.respond_with(200)
     other.settle()
     assert {delivery.status for delivery in other.log(receiver_of(desk))} == {"delivered"}
     # The first one's attempts end at last: they are nobody's any more.
     receiver.over.set()
-    desk.work(lambda: desk.house.office.is_quiet())
+    desk.work(lambda: desk.app.dispatcher.is_quiet)
     assert [len(delivery.attempts) for delivery in other.log(receiver_of(desk))] == [1] * 4
     assert {got.attempt for got in receiver.got} == {1}
-    other.house.office.close()
+    other.app.dispatcher.close()
 
 
 def receiver_of(desk: Any) -> str:
     return str(desk.query("SELECT id FROM subscriptions")[0].id)
 
 
-def test_lanes_are_renewed_while_used_and_given_back_when_idle(desk: Any, receiver: Any) -> None:
+def test_queues_are_renewed_while_used_and_given_back_when_idle(desk: Any, receiver: Any) -> None:
     receiver.hang()
     made = desk.subscribe(receiver.url)
     desk.arrive()
     desk.work(lambda: len(receiver.got) == 1)
     desk.execute("UPDATE lanes SET lease_until = clock_timestamp() + interval '1 second'")
-    desk.house.office.renew()
+    desk.app.dispatcher.renew()
     left = "SELECT extract(epoch FROM lease_until - clock_timestamp()) FROM lanes"
     assert desk.query(left)[0][0] > 5
     receiver.over.set()
     desk.work(lambda: desk.log(made.id)[0].status == "delivered")
-    for lane in desk.house.office._lanes.values():
-        lane.used_at -= 60
-    desk.house.office.renew()
+    for queue in desk.app.dispatcher.queues.values():
+        queue.used_at -= 60
+    desk.app.dispatcher.renew()
     assert desk.query("SELECT lease_until FROM lanes")[0][0] is None
-    assert desk.house.office._lanes == {}
+    assert desk.app.dispatcher.queues == {}
 
 
-def test_a_process_that_ends_gives_its_lanes_back_at_once(desk: Any, receiver: Any) -> None:
+def test_a_process_that_ends_gives_its_queues_back_at_once(desk: Any, receiver: Any) -> None:
     desk.subscribe(receiver.url)
     desk.arrive(3)
     desk.settle()
-    desk.house.office.close()
+    desk.app.dispatcher.close()
     assert desk.query("SELECT lease_until FROM lanes")[0][0] is None
     desk.arrive()
     other = desk.another()
     other.settle()
     assert len(receiver.got) == 4
-    other.house.office.close()
+    other.app.dispatcher.close()
 
 
 def test_a_changed_url_holds_for_what_waits_already(desk: Any, receiver: Any) -> None:
@@ -111,7 +111,7 @@ def test_a_changed_url_holds_for_what_waits_already(desk: Any, receiver: Any) ->
     desk.arrive()
     desk.settle()
     edit = api.EditSubscription(id=made.id, url=f"{receiver.url}/new")
-    subscriptions.edit(desk.house, desk.caller(), edit)
+    subscriptions.edit(desk.app, desk.caller(), edit)
     desk.shift(31)
     desk.settle()
     assert [got.path for got in receiver.got] == ["/old", "/new"]
@@ -124,9 +124,9 @@ def test_a_name_that_leads_to_a_private_address_is_not_called(desk: Any, receive
         asked.append(host)
         return ["93.184.216.34", "10.0.0.1"]
 
-    settings = msgspec.structs.replace(desk.house.settings, private_receivers=PrivateReceivers())
-    desk.house.office.close()
-    desk.house = House(desk.database, settings, Vault(settings.secret_keys), desk.quota, resolve)
+    settings = msgspec.structs.replace(desk.app.settings, private_receivers=PrivateReceivers())
+    desk.app.dispatcher.close()
+    desk.app = AppContext(desk.database, settings, Vault(settings.secret_keys), desk.quota, resolve)
     made = desk.subscribe(f"http://rebound.example.com:{receiver.server_port}/")
     desk.arrive()
     desk.settle()
@@ -139,18 +139,18 @@ def test_no_more_attempts_run_than_there_are_places_and_everybody_has_a_turn(
     desk: Any, receiver: Any
 ) -> None:
     receiver.hang("/hang")
-    settings = msgspec.structs.replace(desk.house.settings, attempts_at_once=3, timeout_seconds=0.3)
-    desk.house.office.close()
-    desk.house = House(desk.database, settings, Vault(settings.secret_keys), desk.quota)
+    settings = msgspec.structs.replace(desk.app.settings, attempts_at_once=3, timeout_seconds=0.3)
+    desk.app.dispatcher.close()
+    desk.app = AppContext(desk.database, settings, Vault(settings.secret_keys), desk.quota)
     for number in range(6):
         desk.subscribe(f"{receiver.url}/hang/{number}")
     desk.arrive(10)
     most: list[int] = []
-    desk.work(lambda: most.append(desk.house.office.running) or len(receiver.got) >= 3)
+    desk.work(lambda: most.append(desk.app.dispatcher.in_flight) or len(receiver.got) >= 3)
     made = desk.subscribe(f"{receiver.url}/good", events=("post.published",))
     desk.arrive(2, event="post.published")
     desk.work(
-        lambda: most.append(desk.house.office.running) or len(desk.log(made.id, status="delivered")) == 2
+        lambda: most.append(desk.app.dispatcher.in_flight) or len(desk.log(made.id, status="delivered")) == 2
     )
     assert max(most) == 3
     assert len(receiver.await_count(3, "/hang")) < 30  # three of them would be at it to the end
@@ -175,11 +175,11 @@ def test_a_secret_that_no_key_reads_is_logged_now_and_then_until_it_is_rotated(
     desk.arrive()
     with capture_logs() as logged:
         for _ in range(20):
-            desk.house.office.tick()
+            desk.app.dispatcher.tick()
     assert [line["event"] for line in logged] == ["webhook_secret_unreadable"]
     assert receiver.got == []
-    rotated = subscriptions.rotate_secret(desk.house, desk.caller(), api.SubscriptionId(id=made.id))
-    desk.house.office.tick()
+    rotated = subscriptions.rotate_secret(desk.app, desk.caller(), api.SubscriptionId(id=made.id))
+    desk.app.dispatcher.tick()
     (got,) = receiver.await_count(1)
     signature = hmac.new(rotated.secret.encode(), got.body, hashlib.sha256).hexdigest()
     assert got.headers["X-Svc-Signature"] == f"sha256={signature}"
@@ -200,7 +200,7 @@ def test_connections_are_kept_between_deliveries(desk: Any, receiver: Any) -> No
 
 
 @pytest.mark.parametrize("end", ["gone", "deleted", "lost"])
-def test_what_is_still_being_charged_for_when_a_lane_ends_does_not_go_out_of_it(
+def test_what_is_still_being_charged_for_when_a_queue_ends_does_not_go_out_of_it(
     end: str, desk: Any, receiver: Any
 ) -> None:
     may_answer = threading.Event()
@@ -215,21 +215,21 @@ def test_what_is_still_being_charged_for_when_a_lane_ends_does_not_go_out_of_it(
     desk.work(lambda: len(receiver.got) == 1)
     desk.quota.may_answer.clear()
     desk.arrive(10)
-    (lane,) = desk.house.office._lanes.values()
-    desk.work(lambda: lane.is_loading)
+    (queue,) = desk.app.dispatcher.queues.values()
+    desk.work(lambda: queue.is_loading)
     if end == "deleted":
-        subscriptions.delete(desk.house, desk.caller(), api.SubscriptionId(id=made.id))
-        maintenance.remove_old(desk.house)
+        subscriptions.delete(desk.app, desk.caller(), api.SubscriptionId(id=made.id))
+        maintenance.remove_old(desk.app)
     elif end == "lost":
         desk.execute("UPDATE lanes SET lease_until = NULL, fence = fence + 1")
-        desk.house.office.renew()
+        desk.app.dispatcher.renew()
     may_answer.set()
-    desk.work(lambda: not lane.known)
+    desk.work(lambda: not queue.loaded)
     if end == "gone":
         assert desk.show(made.id).disabled_reason == "gone"
-    desk.house.office.tick()
+    desk.app.dispatcher.tick()
     desk.quota.may_answer.set()
-    desk.work(lambda: not lane.is_loading)
+    desk.work(lambda: not queue.is_loading)
     desk.settle()
     bodies = [got.body for got in receiver.got[1:]]
     assert len(bodies) == len(set(bodies)) == (11 if end == "lost" else 0)

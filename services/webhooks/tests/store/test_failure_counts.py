@@ -1,7 +1,8 @@
-"""Consecutive failures follow the order of the answers, whatever the order in which they are recorded."""
+"""Failures in a row are counted in the order of the answers, once each, whatever the database does meanwhile."""
 
 import random
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,126 +12,185 @@ from contracts import webhooks as api
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from webhooks.dispatch import outcome_writer
 from webhooks.management import subscriptions
-from webhooks.store.endpoint_queues import Lanes
+from webhooks.records import DueDelivery, Outcome
+from webhooks.store.endpoint_queues import EndpointQueues
+
+LEASE_SECONDS = 8.0
 
 
-class Blip:
-    """A database that takes the outcome of some deliveries only once the blip is over."""
+class Outage:
+    """A database that records no outcome until the outage is over."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._record = Lanes.record
-        #: Deliveries whose outcomes wait; None: of every delivery that is not in `lets_through`.
-        self.lets_through: set[str] = set()
+        self._record = EndpointQueues.record
         self.refused: set[str] = set()
         self.over = threading.Event()
         monkeypatch.setattr(outcome_writer, "_PAUSE_SECONDS", 0.005)
-        monkeypatch.setattr(Lanes, "record", lambda store, *arguments: self.record(store, *arguments))
+        monkeypatch.setattr(
+            EndpointQueues, "record", lambda store, *arguments: self.record(store, *arguments)
+        )
 
-    def record(self, store: Lanes, settled: Any, *rest: Any) -> Any:
-        held = {one.id for one in settled} - self.lets_through
-        if held and not self.over.is_set():
-            self.refused |= held
+    def record(self, store: EndpointQueues, outcomes: Any, lease_seconds: float) -> Any:
+        if not self.over.is_set():
+            self.refused |= {one.delivery_id for one in outcomes}
             raise ApiError(SERVICE_UNAVAILABLE)
-        return self._record(store, settled, *rest)
+        return self._record(store, outcomes, lease_seconds)
 
 
 @pytest.fixture
-def blip(monkeypatch: pytest.MonkeyPatch) -> Blip:
-    return Blip(monkeypatch)
+def outage(monkeypatch: pytest.MonkeyPatch) -> Outage:
+    return Outage(monkeypatch)
 
 
-def attempt(desk: Any, receiver: Any, status: int, until: Callable[[str], bool]) -> str:
-    """Makes an attempt that is answered with `status`; its delivery's id, when that one is as it shall be."""
+def answer(desk: Any, receiver: Any, status: int) -> str:
+    """Makes an attempt that is answered with `status`; returns its delivery's id."""
     receiver.respond_with(status)
     known = {row.id for row in desk.query("SELECT id FROM deliveries")}
+    count = len(receiver.got)
     desk.arrive()
     (new,) = {str(row.id) for row in desk.query("SELECT id FROM deliveries")} - known
-    desk.work(lambda: until(new))
+    desk.work(lambda: len(receiver.got) == count + 1 and receiver.at_once == 0)
     return new
 
 
-def logged(desk: Any) -> Callable[[str], bool]:
-    return lambda id_: bool(desk.query("SELECT FROM attempts WHERE delivery_id = :id", id=id_))
+def answer_first(desk: Any, receiver: Any, outage: Outage, status: int) -> str:
+    """The same, once the database has refused its outcome: later answers come after this one."""
+    new = answer(desk, receiver, status)
+    desk.work(lambda: new in outage.refused)
+    return new
 
 
-def held_up(desk: Any, receiver: Any, blip: Blip, status: int) -> str:
-    """An attempt whose outcome the database does not take for now."""
-    return attempt(desk, receiver, status, lambda id_: id_ in blip.refused)
-
-
-def recorded(desk: Any, receiver: Any, blip: Blip, status: int) -> str:
-    """An attempt whose outcome the database takes at once."""
-
-    def let_through(id_: str) -> bool:
-        blip.lets_through.add(id_)
-        return logged(desk)(id_)
-
-    return attempt(desk, receiver, status, let_through)
-
-
-def end(desk: Any, blip: Blip, *delivery_ids: str) -> None:
-    """The blip is over, and what waited has been recorded."""
-    blip.over.set()
-    desk.work(lambda: all(map(logged(desk), delivery_ids)))
+def end(desk: Any, outage: Outage, count: int) -> None:
+    """Ends the outage, and waits until so many outcomes are recorded."""
+    outage.over.set()
+    desk.work(lambda: desk.query("SELECT count(*) FROM attempts")[0][0] == count)
     desk.settle()
 
 
-def test_a_failure_recorded_after_a_later_success_is_not_counted(
-    desk: Any, receiver: Any, blip: Blip
+def test_a_success_after_a_failure_resets_the_count_also_when_both_wait_for_the_database(
+    desk: Any, receiver: Any, outage: Outage
 ) -> None:
     made = desk.subscribe(receiver.url)
-    failed = held_up(desk, receiver, blip, 500)
-    recorded(desk, receiver, blip, 200)
-    end(desk, blip, failed)
+    answer_first(desk, receiver, outage, 500)
+    answer(desk, receiver, 200)
+    end(desk, outage, 2)
     assert desk.show(made.id).consecutive_failures == 0
 
 
-def test_a_success_recorded_after_later_failures_does_not_reset_them(
-    desk: Any, receiver: Any, blip: Blip
+def test_failures_after_a_success_count_also_when_all_wait_for_the_database(
+    desk: Any, receiver: Any, outage: Outage
 ) -> None:
     made = desk.subscribe(receiver.url)
-    acknowledged = held_up(desk, receiver, blip, 200)
-    recorded(desk, receiver, blip, 500)
-    recorded(desk, receiver, blip, 500)
-    end(desk, blip, acknowledged)
+    answer_first(desk, receiver, outage, 200)
+    answer(desk, receiver, 500)
+    answer(desk, receiver, 500)
+    end(desk, outage, 3)
     shown = desk.show(made.id)
     assert shown.consecutive_failures == 2
     assert shown.last_delivery_at is not None
 
 
 def test_an_edit_while_failures_wait_to_be_recorded_loses_none_of_them(
-    desk: Any, receiver: Any, blip: Blip
+    desk: Any, receiver: Any, outage: Outage
 ) -> None:
     made = desk.subscribe(receiver.url)
-    waiting = [held_up(desk, receiver, blip, 500) for _ in range(3)]
-    subscriptions.edit(desk.house, desk.caller(), api.EditSubscription(id=made.id, name="Renamed"))
-    last = recorded(desk, receiver, blip, 500)
-    end(desk, blip, *waiting, last)
-    assert desk.show(made.id).consecutive_failures == 4
+    answer_first(desk, receiver, outage, 500)
+    answer(desk, receiver, 500)
+    subscriptions.edit(desk.app, desk.caller(), api.EditSubscription(id=made.id, name="Renamed"))
+    answer(desk, receiver, 500)
+    end(desk, outage, 3)
+    assert desk.show(made.id).consecutive_failures == 3
 
 
+@pytest.mark.parametrize("status", [500, 410])
 def test_what_was_answered_before_an_enabling_counts_nothing_after_it(
-    desk: Any, receiver: Any, blip: Blip
+    desk: Any, receiver: Any, outage: Outage, status: int
 ) -> None:
     made = desk.subscribe(receiver.url)
     desk.execute("UPDATE lanes SET consecutive_failures = 19")
-    failed = held_up(desk, receiver, blip, 500)
-    subscriptions.enable(desk.house, desk.caller(), api.SubscriptionId(id=made.id))
-    end(desk, blip, failed)
+    answer_first(desk, receiver, outage, status)
+    subscriptions.enable(desk.app, desk.caller(), api.SubscriptionId(id=made.id))
+    end(desk, outage, 1)
     shown = desk.show(made.id)
     assert (shown.status, shown.consecutive_failures) == ("active", 0)
 
 
+@pytest.fixture
+def load(desk: Any) -> Callable[[int], tuple[str, int, list[DueDelivery]]]:
+    """Loads new deliveries of a new subscription as a dispatcher does: (subscription, fence, deliveries)."""
+
+    def loaded(count: int) -> tuple[str, int, list[DueDelivery]]:
+        made = desk.subscribe("https://hooks.example.com/")
+        desk.arrive(count)
+        with desk.database.reading() as connection:
+            store = EndpointQueues(connection)
+            ((_, fence, _),) = store.take([made.id], LEASE_SECONDS)
+            return made.id, fence, store.load({made.id: count}, [])
+
+    return loaded
+
+
+def outcome(due: DueDelivery, fence: int, status: int) -> Outcome:
+    now = time.monotonic()
+    return Outcome(
+        subscription_id=due.subscription_id,
+        delivery_id=due.id,
+        fence=fence,
+        enabled_count=0,
+        number=due.attempts + 1,
+        due_at=due.due_at,
+        began_at=now - 0.1,
+        answered_at=now,
+        status_code=status,
+        error=None if status < 300 else "status",
+        answer="",
+        retry_wait=30.0,
+    )
+
+
+def record(desk: Any, outcomes: list[Outcome]) -> Any:
+    with desk.database.reading() as connection:
+        return EndpointQueues(connection).record(outcomes, LEASE_SECONDS)
+
+
 @pytest.mark.parametrize("seed", range(8))
-def test_in_any_order_of_recording_the_newest_answer_says_how_many_failed(
-    desk: Any, receiver: Any, blip: Blip, seed: int
+def test_the_count_is_the_failures_since_the_last_success_however_outcomes_are_batched_or_repeated(
+    desk: Any, load: Any, seed: int
 ) -> None:
     chance = random.Random(seed)
-    made = desk.subscribe(receiver.url)
-    statuses = [chance.choice((200, 500)) for _ in range(6)]
-    waiting = [held_up(desk, receiver, blip, status) for status in statuses]
-    for delivery_id in chance.sample(waiting, len(waiting)):
-        blip.lets_through.add(delivery_id)
-        desk.work(lambda id_=delivery_id: logged(desk)(id_))
+    subscription_id, fence, due = load(30)
+    statuses = [chance.choice((200, 500, 500)) for _ in due]
+    waiting = [outcome(one, fence, status) for one, status in zip(due, statuses, strict=True)]
+    while waiting:
+        size = chance.randint(1, 6)
+        batch, waiting = waiting[:size], waiting[size:]
+        for _ in range(chance.randint(1, 2)):  # a commit that seemed to fail is repeated
+            record(desk, batch)
     failures = next((n for n, status in enumerate(reversed(statuses)) if status == 200), len(statuses))
-    assert desk.show(made.id).consecutive_failures == failures
+    assert desk.show(subscription_id).consecutive_failures == failures
+
+
+def test_the_20th_failure_in_a_row_disables_and_the_19th_does_not(desk: Any, load: Any) -> None:
+    subscription_id, fence, due = load(20)
+    for one in due[:19]:
+        record(desk, [outcome(one, fence, 500)])
+    assert desk.show(subscription_id).status == "active"
+    recorded = record(desk, [outcome(due[19], fence, 500)])
+    assert recorded[due[19].id].disabled_reason == "consecutive_failures"
+    assert recorded[due[19].id].state == "failed"
+    assert desk.show(subscription_id).status == "disabled"
+
+
+def test_an_earlier_holder_of_a_queue_records_nothing(desk: Any, load: Any) -> None:
+    subscription_id, fence, (due,) = load(1)
+    desk.execute("UPDATE lanes SET fence = fence + 1")
+    assert record(desk, [outcome(due, fence, 410)]) == {}
+    assert desk.show(subscription_id).status == "active"
+    assert desk.query("SELECT 1 FROM attempts") == []
+
+
+def test_a_failure_for_lack_of_a_local_resource_is_logged_and_not_counted(desk: Any, load: Any) -> None:
+    subscription_id, fence, (due,) = load(1)
+    recorded = record(desk, [outcome(due, fence, 500)._replace(status_code=None, is_local=True)])
+    assert (recorded[due.id].state, recorded[due.id].failures) == ("pending", 0)
+    assert desk.show(subscription_id).consecutive_failures == 0

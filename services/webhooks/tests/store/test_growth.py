@@ -1,4 +1,4 @@
-"""What the sending side reads does not grow with what waits, nor what the chores read with what they keep."""
+"""The dispatcher reads no more rows when more deliveries wait, nor maintenance when more rows are kept."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -69,7 +69,7 @@ def cost(desk: Any) -> Cost:
 
 #: What each tick asks, and what the chores do every few seconds.
 TICKS: dict[str, tuple[Compiled, dict[str, Any]]] = {
-    "look": (endpoint_queues._LOOK, {"mine": []}),
+    "look": (endpoint_queues._LOOK, {"busy": []}),
     "make ready": (endpoint_queues._MAKE_READY, {"limit": 1_000}),
     "backlog": (Compiled(endpoint_queues._BACKLOG), {}),
 }
@@ -111,7 +111,7 @@ def test_a_look_reads_one_delivery_of_each_endpoint_with_something_due(desk: Any
     _, rows = cost.of(*TICKS["look"])
     assert (
         rows <= 4 * 5
-    )  # and its subscription, its lane, its secrets, and what the planner reads to begin with
+    )  # and its subscription, its queue, its secrets, and what the planner reads to begin with
 
 
 def test_chores_read_only_what_they_take_away(desk: Any, cost: Cost) -> None:
@@ -146,7 +146,7 @@ def test_what_arrives_for_a_subscription_after_its_end_fails_as_well(desk: Any, 
     made = desk.subscribe(receiver.url)
     desk.arrive()
     desk.settle()
-    maintenance.end_deliveries(desk.house)
+    maintenance.end_deliveries(desk.app)
     desk.execute(
         "UPDATE subscriptions SET status = 'active'"
     )  # as a transaction saw it that began before the end

@@ -15,7 +15,7 @@ from contracts.errors import ApiError
 from contracts.events import AccessRevoked, Event
 from testkit.interleaving import Interleaver, Try, explore
 from webhooks import maintenance
-from webhooks.context import House
+from webhooks.context import AppContext
 from webhooks.events import lost_access
 from webhooks.management import deliveries, subscriptions
 
@@ -83,10 +83,10 @@ def test_nothing_that_waits_goes_out_a_replay_that_was_asked_for_included(desk: 
     desk.arrive()
     desk.settle()
     [delivery] = desk.log(made.id)
-    deliveries.replay(desk.house, desk.caller(), api.ReplayDelivery(id=made.id, delivery_id=delivery.id))
+    deliveries.replay(desk.app, desk.caller(), api.ReplayDelivery(id=made.id, delivery_id=delivery.id))
     desk.arrive()
     remove(desk)
-    maintenance.end_deliveries(desk.house)
+    maintenance.end_deliveries(desk.app)
     desk.settle()
     assert len(receiver.got) == 1
     assert [one.status for one in desk.log(made.id)] == ["failed", "failed"]
@@ -119,12 +119,12 @@ def test_who_enables_it_again_stands_behind_it(desk: Any) -> None:
     made = desk.subscribe(URL, guest(desk))
     asked = api.SubscriptionId(id=made.id)
     remove(desk)
-    subscriptions.enable(desk.house, desk.caller(token_id="tok_owner"), asked)
+    subscriptions.enable(desk.app, desk.caller(token_id="tok_owner"), asked)
     remove(desk)
     assert desk.show(made.id).status == "active"
     revoke(desk, "tok_owner")
     assert desk.show(made.id).disabled_reason == "token_revoked"
-    subscriptions.enable(desk.house, replace(operator(), account_id=""), asked)
+    subscriptions.enable(desk.app, replace(operator(), account_id=""), asked)
     revoke(desk, "tok_owner")
     assert desk.show(made.id).status == "active"
 
@@ -132,7 +132,7 @@ def test_who_enables_it_again_stands_behind_it(desk: Any) -> None:
 def test_a_subscription_that_a_collaborator_changed_last_is_disabled_with_the_collaborator(desk: Any) -> None:
     made = desk.subscribe(URL, desk.caller(brand_ids=("brd_1",), token_id="tok_owner"))
     edit = api.EditSubscription(id=made.id, url="https://guest.example.com/")
-    subscriptions.edit(desk.house, guest(desk), edit)
+    subscriptions.edit(desk.app, guest(desk), edit)
     remove(desk)
     assert desk.show(made.id).status == "disabled"
 
@@ -143,9 +143,9 @@ def test_a_call_that_was_on_its_way_while_its_token_was_revoked_is_refused(desk:
     calls = {
         "create": partial(desk.subscribe, URL, late),
         "edit": partial(
-            subscriptions.edit, desk.house, late, api.EditSubscription(id=made.id, url="https://x.example/")
+            subscriptions.edit, desk.app, late, api.EditSubscription(id=made.id, url="https://x.example/")
         ),
-        "enable": partial(subscriptions.enable, desk.house, late, api.SubscriptionId(id=made.id)),
+        "enable": partial(subscriptions.enable, desk.app, late, api.SubscriptionId(id=made.id)),
     }
     revoke(desk, "tok_1")
     with pytest.raises(ApiError) as refusal:
@@ -159,7 +159,7 @@ def test_revoked_tokens_are_forgotten_after_a_day(desk: Any) -> None:
     desk.execute(
         "UPDATE revoked_tokens SET revoked_at = now() - interval '25 hours' WHERE token_id = 'tok_1'"
     )
-    maintenance.remove_old(desk.house)
+    maintenance.remove_old(desk.app)
     assert desk.query("SELECT token_id FROM revoked_tokens") == [("tok_2",)]
 
 
@@ -169,8 +169,8 @@ def test_no_subscription_of_a_revoked_token_stays_active_whatever_the_order(desk
         names = ("create", "edit", "enable", "revoke")
         processes = {name: interleaver.process(name) for name in names}
 
-        def house(name: str) -> House:
-            return House(processes[name].database, desk.house.settings, desk.house.vault, desk.quota)
+        def app(name: str) -> AppContext:
+            return AppContext(processes[name].database, desk.app.settings, desk.app.vault, desk.quota)
 
         def example(seed: int) -> None:
             account, token = new_id("usr"), new_id("tok")
@@ -181,12 +181,10 @@ def test_no_subscription_of_a_revoked_token_stays_active_whatever_the_order(desk
             request = api.CreateSubscription(name="Shop", url=URL, events=("post.failed",))
             edit = api.EditSubscription(id=made.id, url="https://x.example/")
             works = {
-                "create": partial(subscriptions.create, house("create"), late, request),
-                "edit": partial(subscriptions.edit, house("edit"), late, edit),
-                "enable": partial(
-                    subscriptions.enable, house("enable"), late, api.SubscriptionId(id=ended.id)
-                ),
-                "revoke": partial(revoke, house("revoke"), token, account=account),
+                "create": partial(subscriptions.create, app("create"), late, request),
+                "edit": partial(subscriptions.edit, app("edit"), late, edit),
+                "enable": partial(subscriptions.enable, app("enable"), late, api.SubscriptionId(id=ended.id)),
+                "revoke": partial(revoke, app("revoke"), token, account=account),
             }
             interleaver.run(seed, *(Try(name, processes[name], works[name], cuts=()) for name in names))
             mine = "SELECT FROM subscriptions WHERE maker_token_id = :token AND status = 'active'"

@@ -9,7 +9,7 @@ import pytest
 from chassis.http.guarded_client import resolve as ask_resolver
 from contracts import webhooks as api
 from contracts.errors import ApiError
-from webhooks.context import House
+from webhooks.context import AppContext
 from webhooks.management import deliveries, subscriptions
 from webhooks.security import private_receivers
 from webhooks.security.vault import Vault
@@ -32,9 +32,9 @@ def allow(desk: Any) -> Callable[..., None]:
 
     def restart(*entries: str, resolve: Any = ask_resolver) -> None:
         allowed = private_receivers.parse(entries)
-        settings = msgspec.structs.replace(desk.house.settings, private_receivers=allowed)
-        desk.house.office.close()
-        desk.house = House(desk.database, settings, Vault(settings.secret_keys), desk.quota, resolve)
+        settings = msgspec.structs.replace(desk.app.settings, private_receivers=allowed)
+        desk.app.dispatcher.close()
+        desk.app = AppContext(desk.database, settings, Vault(settings.secret_keys), desk.quota, resolve)
 
     return restart
 
@@ -43,7 +43,7 @@ def attempt_of(desk: Any, account: str, subscription_id: str) -> api.Attempt:
     """The first attempt of the account's only delivery, as its owner reads it."""
     request = api.ListDeliveries(id=subscription_id, limit=10)
     caller = desk.caller(account_id=account)
-    (delivery,) = deliveries.show_list(desk.house, caller, request).deliveries
+    (delivery,) = deliveries.show_list(desk.app, caller, request).deliveries
     return delivery.attempts[0]
 
 
@@ -57,7 +57,7 @@ def test_another_accounts_internal_server_is_refused_when_a_subscription_is_made
         edit = api.EditSubscription(id=made.id, url=url)
         for call in (
             lambda url=url: desk.subscribe(url, desk.caller(account_id=STRANGER)),
-            lambda edit=edit: subscriptions.edit(desk.house, stranger, edit),
+            lambda edit=edit: subscriptions.edit(desk.app, stranger, edit),
         ):
             with pytest.raises(ApiError) as refused:
                 call()

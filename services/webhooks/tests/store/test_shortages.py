@@ -1,4 +1,4 @@
-"""What is wanting on our side is no receiver's fault; and what is not sent now takes no second unit later."""
+"""A local failure is not counted against the receiver, and a postponed delivery takes no second unit later."""
 
 import socket
 import threading
@@ -12,49 +12,49 @@ from structlog.testing import capture_logs
 
 from chassis.http.resolver import resolver
 from contracts import webhooks as api
-from webhooks.context import House
-from webhooks.dispatch.rules import OUR_PATIENCE_SECONDS
+from webhooks.context import AppContext
+from webhooks.dispatch.rules import MAX_POSTPONED_SECONDS
 from webhooks.management import deliveries, subscriptions
 from webhooks.security.vault import Vault
 
 
 def without_names(desk: Any, receiver: Any, until: Callable[[], bool]) -> str:
-    """A subscription to a host whose name the resolver has no answer for, until it is so."""
+    """Subscribes a host whose name does not resolve until the condition holds."""
 
     def resolve(host: str, port: int) -> list[str]:
         if not until():
             raise socket.gaierror(socket.EAI_AGAIN, "try again")
         return ["127.0.0.1"]
 
-    desk.house.office.close()
-    vault = Vault(desk.house.settings.secret_keys)
-    desk.house = House(desk.database, desk.house.settings, vault, desk.quota, resolve)
+    desk.app.dispatcher.close()
+    vault = Vault(desk.app.settings.secret_keys)
+    desk.app = AppContext(desk.database, desk.app.settings, vault, desk.quota, resolve)
     return str(desk.subscribe(f"http://hooks.example.com:{receiver.server_port}/").id)
 
 
 def go_on(desk: Any) -> None:
-    """With what was put off, at once."""
-    for lane in desk.house.office._lanes.values():
-        lane.held_until = time.monotonic()
+    """Ends the pauses of all queues."""
+    for queue in desk.app.dispatcher.queues.values():
+        queue.paused_until = time.monotonic()
 
 
-def test_a_resolver_that_is_silent_disables_nobody(desk: Any, receiver: Any) -> None:
+def test_a_silent_resolver_disables_no_subscription(desk: Any, receiver: Any) -> None:
     over = threading.Event()
-    settings = msgspec.structs.replace(desk.house.settings, timeout_seconds=0.05)
+    settings = msgspec.structs.replace(desk.app.settings, timeout_seconds=0.05)
 
     def resolve(host: str, port: int) -> list[str]:
         over.wait(10)
         return ["127.0.0.1"]
 
-    desk.house.office.close()
-    desk.house = House(desk.database, settings, Vault(settings.secret_keys), desk.quota, resolve)
+    desk.app.dispatcher.close()
+    desk.app = AppContext(desk.database, settings, Vault(settings.secret_keys), desk.quota, resolve)
     made = [desk.subscribe(f"http://{name}.example.com:{receiver.server_port}/").id for name in "ab"]
     desk.arrive(30)
     put_off: set[float] = set()
 
     def were_enough() -> bool:
         """To disable both."""
-        held = [lane.held_until for lane in desk.house.office._lanes.values()]
+        held = [queue.paused_until for queue in desk.app.dispatcher.queues.values()]
         put_off.update(until for until in held if until > time.monotonic())
         go_on(desk)
         return len(put_off) > 40
@@ -69,28 +69,30 @@ def test_a_resolver_that_is_silent_disables_nobody(desk: Any, receiver: Any) -> 
     assert not tried
 
 
-def test_who_alone_has_no_name_is_put_off_for_a_while_and_then_disabled(desk: Any, receiver: Any) -> None:
+def test_an_endpoint_whose_name_alone_does_not_resolve_is_postponed_and_then_disabled(
+    desk: Any, receiver: Any
+) -> None:
     def resolve(host: str, port: int) -> list[str]:
         if host == "lame.example.com":
             raise socket.gaierror(socket.EAI_AGAIN, "try again")
         return ["127.0.0.1"]
 
-    desk.house.office.close()
-    vault = Vault(desk.house.settings.secret_keys)
-    desk.house = House(desk.database, desk.house.settings, vault, desk.quota, resolve)
+    desk.app.dispatcher.close()
+    vault = Vault(desk.app.settings.secret_keys)
+    desk.app = AppContext(desk.database, desk.app.settings, vault, desk.quota, resolve)
     lame, good = (
         desk.subscribe(f"http://{name}.example.com:{receiver.server_port}/").id for name in ("lame", "good")
     )
     desk.arrive(25)
-    lanes = desk.house.office._lanes
+    queues = desk.app.dispatcher.queues
     with capture_logs() as logged:
         for _ in range(3):
-            desk.work(lambda: lame in lanes and lanes[lame].held_until > time.monotonic())
+            desk.work(lambda: lame in queues and queues[lame].paused_until > time.monotonic())
             go_on(desk)
         desk.work(lambda: len(desk.log(good, status="delivered")) == 25)
     assert [line["event"] for line in logged].count("attempts_put_off") == 1
     assert (desk.show(lame).status, desk.show(lame).consecutive_failures) == ("active", 0)
-    lanes[lame].wanting_since -= 3_600
+    queues[lame].unreachable_since -= 3_600
     resolver().found.succeeded(
         "elsewhere.example.com"
     )  # a name of the public internet: the resolver answers others
@@ -100,7 +102,7 @@ def test_who_alone_has_no_name_is_put_off_for_a_while_and_then_disabled(desk: An
     assert desk.show(good).status == "active"
 
 
-def test_a_shortage_of_ours_is_no_failure_of_the_receivers(desk: Any, receiver: Any) -> None:
+def test_a_local_failure_is_not_the_receivers(desk: Any, receiver: Any) -> None:
     there_are_names, asked = threading.Event(), []
     made = without_names(desk, receiver, lambda: asked.append(1) or there_are_names.is_set())
     desk.arrive(30)
@@ -123,8 +125,8 @@ def test_a_shortage_of_ours_is_no_failure_of_the_receivers(desk: Any, receiver: 
 def test_a_shortage_that_does_not_end_ends_deliveries_and_disables_nobody(desk: Any, receiver: Any) -> None:
     made = without_names(desk, receiver, lambda: False)
     desk.arrive(25)
-    for number, wait in enumerate((*desk.house.settings.retry_seconds, 0), 1):
-        desk.shift(OUR_PATIENCE_SECONDS + 1)
+    for number, wait in enumerate((*desk.app.settings.retry_seconds, 0), 1):
+        desk.shift(MAX_POSTPONED_SECONDS + 1)
         desk.work(lambda done=number: all(len(one.attempts) == done for one in desk.log(made)))
         desk.shift(wait + 1)
     assert {delivery.status for delivery in desk.log(made)} == {"failed"}
@@ -136,10 +138,10 @@ def replay_all(desk: Any, subscription_id: str) -> set[str]:
     """After quota has forgotten who has a unit; who had one."""
     charged = set(desk.quota.units)
     desk.quota.units.clear()
-    subscriptions.enable(desk.house, desk.caller(), api.SubscriptionId(id=subscription_id))
+    subscriptions.enable(desk.app, desk.caller(), api.SubscriptionId(id=subscription_id))
     for one in desk.log(subscription_id):
         request = api.ReplayDelivery(id=subscription_id, delivery_id=one.id)
-        deliveries.replay(desk.house, desk.caller(), request)
+        deliveries.replay(desk.app, desk.caller(), request)
     desk.settle()
     assert {one.status for one in desk.log(subscription_id)} == {"delivered"}
     return charged
@@ -159,11 +161,11 @@ def test_what_was_charged_and_never_tried_takes_no_other_unit_weeks_later(
     made = desk.subscribe(receiver.url)
     desk.arrive(1 if is_late else 30)
     desk.work(lambda: len(receiver.got) >= 1)
-    if is_late:  # the lane ends while quota is still being asked
+    if is_late:  # the queue ends while quota is still being asked
         desk.quota.may_answer.clear()
         desk.arrive(29)
-        (lane,) = desk.house.office._lanes.values()
-        desk.work(lambda: lane.is_loading)
+        (queue,) = desk.app.dispatcher.queues.values()
+        desk.work(lambda: queue.is_loading)
     may_answer.set()
     desk.work(lambda: desk.show(made.id).disabled_reason == "gone")
     desk.quota.may_answer.set()
@@ -179,8 +181,8 @@ def test_what_is_put_off_takes_no_other_unit_weeks_later(desk: Any, receiver: An
     there_are_names = threading.Event()
     made = without_names(desk, receiver, there_are_names.is_set)
     desk.arrive(10)
-    desk.work(lambda: any(lane.held_until for lane in desk.house.office._lanes.values()))
-    desk.work(lambda: all(not lane.known for lane in desk.house.office._lanes.values()))
+    desk.work(lambda: any(queue.paused_until for queue in desk.app.dispatcher.queues.values()))
+    desk.work(lambda: all(not queue.loaded for queue in desk.app.dispatcher.queues.values()))
     there_are_names.set()
     charged = replay_all(desk, made)
     assert len(charged) == 10
@@ -200,9 +202,9 @@ def test_what_a_process_that_ends_had_taken_up_takes_no_other_unit_weeks_later(
     desk.subscribe(receiver.url)
     desk.arrive(30)
     desk.work(lambda: len(receiver.got) >= 1)
-    ending = threading.Thread(target=desk.house.office.close)
+    ending = threading.Thread(target=desk.app.dispatcher.close)
     ending.start()
-    while not desk.house.office._is_closing:
+    while not desk.app.dispatcher.is_closing:
         assert ending.is_alive()
     may_answer.set()
     ending.join()
@@ -211,4 +213,4 @@ def test_what_a_process_that_ends_had_taken_up_takes_no_other_unit_weeks_later(
     other.settle()
     assert other.quota.units.keys().isdisjoint(desk.quota.units)
     assert len(desk.quota.units) + len(other.quota.units) == len(receiver.got) == 30
-    other.house.office.close()
+    other.app.dispatcher.close()

@@ -39,7 +39,7 @@ def test_retries_and_replays_have_the_same_id_and_the_timestamp_of_their_own_att
     monkeypatch.setattr(time, "time", lambda: began + 3_600)
     (delivery,) = desk.log(made.id)
     replay = api.ReplayDelivery(id=made.id, delivery_id=delivery.id)
-    deliveries.replay(desk.house, desk.caller(), replay)
+    deliveries.replay(desk.app, desk.caller(), replay)
     desk.settle()
     assert {got.headers["webhook-id"] for got in receiver.got} == {delivery.event_id}
     times = [int(got.headers["webhook-timestamp"]) for got in receiver.got]
@@ -59,7 +59,7 @@ def test_during_a_rotation_either_secret_verifies_and_a_day_later_only_the_new_o
     desk: Any, receiver: Any
 ) -> None:
     made = desk.subscribe(receiver.url)
-    rotated = subscriptions.rotate_secret(desk.house, desk.caller(), api.SubscriptionId(id=made.id))
+    rotated = subscriptions.rotate_secret(desk.app, desk.caller(), api.SubscriptionId(id=made.id))
     desk.arrive()
     desk.settle()
     desk.shift(86_401)
@@ -77,7 +77,7 @@ def test_a_secret_of_the_release_before_verifies_as_it_stands(desk: Any, receive
     """It has 43 characters, of which the library completes the padding."""
     old = "whsec_4tQ2mZl0c9Vb7Xe1Rk5Yp8Nd3Wf6Hs0AzLmQwErTyUi"
     desk.subscribe(receiver.url)
-    desk.execute("UPDATE secrets SET secret = :secret", secret=desk.house.vault.encrypt(old))
+    desk.execute("UPDATE secrets SET secret = :secret", secret=desk.app.vault.encrypt(old))
     desk.arrive()
     desk.settle()
     Webhook(old).verify(receiver.got[0].body, receiver.got[0].headers)

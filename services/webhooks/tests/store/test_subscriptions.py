@@ -74,30 +74,30 @@ def test_of_thirty_at_once_exactly_twenty_are_made(desk: Any) -> None:
 
 def test_it_is_deleted_again_by_the_operation_that_did(desk: Any) -> None:
     caller, asked = desk.caller(), api.SubscriptionId(id=desk.subscribe(URL).id)
-    first = subscriptions.delete(desk.house, caller, asked)
-    assert subscriptions.delete(desk.house, caller, asked) == first
+    first = subscriptions.delete(desk.app, caller, asked)
+    assert subscriptions.delete(desk.app, caller, asked) == first
     for other in (desk.caller(), replace(caller, operation_id=None), replace(caller, account_id="usr_other")):
         with pytest.raises(ApiError) as refusal:
-            subscriptions.delete(desk.house, other, asked)
+            subscriptions.delete(desk.app, other, asked)
         assert code_of(refusal) == "NOT_FOUND"
 
 
 def test_two_deletions_without_an_operation_are_two(desk: Any) -> None:
     caller, asked = replace(desk.caller(), operation_id=None), api.SubscriptionId(id=desk.subscribe(URL).id)
-    subscriptions.delete(desk.house, caller, asked)
+    subscriptions.delete(desk.app, caller, asked)
     with pytest.raises(ApiError) as refusal:
-        subscriptions.delete(desk.house, caller, asked)
+        subscriptions.delete(desk.app, caller, asked)
     assert code_of(refusal) == "NOT_FOUND"
 
 
 def test_a_deleted_one_makes_room_and_is_gone(desk: Any) -> None:
     made = [desk.subscribe(URL) for _ in range(20)]
-    deleted = subscriptions.delete(desk.house, desk.caller(), api.SubscriptionId(id=made[0].id))
+    deleted = subscriptions.delete(desk.app, desk.caller(), api.SubscriptionId(id=made[0].id))
     assert deleted == api.SubscriptionDeleted(success=True, id=made[0].id)
     desk.subscribe(URL)
     for call in (subscriptions.show, subscriptions.delete, subscriptions.enable, subscriptions.rotate_secret):
         with pytest.raises(ApiError) as refused:
-            call(desk.house, desk.caller(), api.SubscriptionId(id=made[0].id))
+            call(desk.app, desk.caller(), api.SubscriptionId(id=made[0].id))
         assert code_of(refused) == "NOT_FOUND"
 
 
@@ -115,7 +115,7 @@ def test_a_malformed_or_private_url_is_refused_when_made_and_when_changed(desk: 
     edit = api.EditSubscription(id=made.id, url=url)
     for attempt in (
         lambda: desk.subscribe(url),
-        lambda: subscriptions.edit(desk.house, desk.caller(), edit),
+        lambda: subscriptions.edit(desk.app, desk.caller(), edit),
     ):
         with pytest.raises(ApiError) as refused:
             attempt()
@@ -126,10 +126,10 @@ def test_a_malformed_or_private_url_is_refused_when_made_and_when_changed(desk: 
 def test_only_the_fields_that_are_sent_change(desk: Any) -> None:
     made = desk.subscribe(URL, brand_ids=("brd_1",))
     edit = api.EditSubscription(id=made.id, name=" Till ", events=("comment.received",))
-    changed = subscriptions.edit(desk.house, desk.caller(), edit)
+    changed = subscriptions.edit(desk.app, desk.caller(), edit)
     assert (changed.name, changed.events) == ("Till", ("comment.received",))
     assert (changed.url, changed.brand_ids) == (URL, ("brd_1",))
-    same = subscriptions.edit(desk.house, desk.caller(), api.EditSubscription(id=made.id))
+    same = subscriptions.edit(desk.app, desk.caller(), api.EditSubscription(id=made.id))
     assert same == changed
 
 
@@ -137,7 +137,7 @@ def test_what_is_another_accounts_or_nobodys_is_not_found(desk: Any) -> None:
     made, stranger = desk.subscribe(URL), desk.caller(account_id="usr_b", user_id="usr_b")
     for subscription_id in (made.id, "whk_none", "%00", "whk_\x00"):
         with pytest.raises(ApiError) as refused:
-            subscriptions.show(desk.house, stranger, api.SubscriptionId(id=subscription_id))
+            subscriptions.show(desk.app, stranger, api.SubscriptionId(id=subscription_id))
         assert code_of(refused) == "NOT_FOUND"
 
 
@@ -153,17 +153,17 @@ def test_a_brand_restricted_token_sees_and_makes_only_what_lies_within_its_brand
         moved := desk.subscribe(URL, desk.caller(brand_ids=("brd_1",))),
     )
     edit = api.EditSubscription(id=moved.id, brand_ids=("brd_3",))
-    subscriptions.edit(desk.house, desk.caller(), edit)
-    listed = subscriptions.show_list(desk.house, restricted, api.ListSubscriptions()).webhooks
+    subscriptions.edit(desk.app, desk.caller(), edit)
+    listed = subscriptions.show_list(desk.app, restricted, api.ListSubscriptions()).webhooks
     assert [one.id for one in listed] == [within.id, own.id]
     for hidden in hidden_ones:
         with pytest.raises(ApiError) as refused:
-            subscriptions.show(desk.house, restricted, api.SubscriptionId(id=hidden.id))
+            subscriptions.show(desk.app, restricted, api.SubscriptionId(id=hidden.id))
         assert code_of(refused) == "NOT_FOUND"
     with pytest.raises(ApiError) as refused:
         desk.subscribe(URL, desk.caller(brand_ids=("brd_1",)), brand_ids=("brd_3",))
     assert code_of(refused) == "BRAND_NOT_AUTHORIZED"
-    widened = subscriptions.edit(desk.house, restricted, api.EditSubscription(id=own.id, brand_ids=()))
+    widened = subscriptions.edit(desk.app, restricted, api.EditSubscription(id=own.id, brand_ids=()))
     assert widened.brand_ids == ("brd_1", "brd_2")
 
 
@@ -172,9 +172,9 @@ def test_of_a_subscription_that_does_not_say_who_made_it_its_events_brands_say_w
     desk.subscribe(URL)
     made = desk.subscribe(URL, brand_ids=("brd_1",))
     desk.execute("UPDATE subscriptions SET made_within = NULL")
-    listed = subscriptions.show_list(desk.house, restricted, api.ListSubscriptions()).webhooks
+    listed = subscriptions.show_list(desk.app, restricted, api.ListSubscriptions()).webhooks
     assert [one.id for one in listed] == [made.id]
-    assert subscriptions.show(desk.house, restricted, api.SubscriptionId(id=made.id)) == desk.show(made.id)
+    assert subscriptions.show(desk.app, restricted, api.SubscriptionId(id=made.id)) == desk.show(made.id)
 
 
 def test_the_list_is_newest_first_page_by_page(desk: Any) -> None:
@@ -182,14 +182,14 @@ def test_the_list_is_newest_first_page_by_page(desk: Any) -> None:
     pages, cursor = [], None
     while True:
         request = api.ListSubscriptions(limit=2, cursor=cursor)
-        page = subscriptions.show_list(desk.house, desk.caller(), request)
+        page = subscriptions.show_list(desk.app, desk.caller(), request)
         pages.append([one.id for one in page.webhooks])
         cursor = page.next_cursor
         if cursor is None:
             break
     assert pages == [made[4:2:-1], made[2:0:-1], made[:1]]
     with pytest.raises(ApiError) as refused:
-        subscriptions.show_list(desk.house, desk.caller(), api.ListSubscriptions(cursor="bm8"))
+        subscriptions.show_list(desk.app, desk.caller(), api.ListSubscriptions(cursor="bm8"))
     assert code_of(refused) == "VALIDATION_ERROR"
 
 
@@ -197,25 +197,25 @@ def test_the_operator_enables_anybodys_and_sees_nothing_else(desk: Any) -> None:
     made = desk.subscribe(URL)
     desk.execute("UPDATE subscriptions SET status = 'disabled', disabled_reason = 'gone'")
     desk.execute("UPDATE lanes SET consecutive_failures = 20")
-    enabled = subscriptions.enable(desk.house, operator(), api.SubscriptionId(id=made.id))
+    enabled = subscriptions.enable(desk.app, operator(), api.SubscriptionId(id=made.id))
     assert (enabled.status, enabled.disabled_reason, enabled.consecutive_failures) == ("active", None, 0)
     with pytest.raises(ApiError):
-        subscriptions.show(desk.house, operator(), api.SubscriptionId(id=made.id))
+        subscriptions.show(desk.app, operator(), api.SubscriptionId(id=made.id))
 
 
 def test_a_repeated_rotation_answers_the_same_and_another_one_does_not(desk: Any) -> None:
     made, caller = desk.subscribe(URL), desk.caller()
     request = api.SubscriptionId(id=made.id)
-    first = subscriptions.rotate_secret(desk.house, caller, request)
-    assert subscriptions.rotate_secret(desk.house, caller, request) == first
-    second = subscriptions.rotate_secret(desk.house, desk.caller(), request)
+    first = subscriptions.rotate_secret(desk.app, caller, request)
+    assert subscriptions.rotate_secret(desk.app, caller, request) == first
+    second = subscriptions.rotate_secret(desk.app, desk.caller(), request)
     assert len({made.secret, first.secret, second.secret}) == 3
-    assert subscriptions.rotate_secret(desk.house, caller, request) == first
+    assert subscriptions.rotate_secret(desk.app, caller, request) == first
 
 
 def test_the_tier_is_the_callers_until_accounts_tells_another(desk: Any) -> None:
     from contracts.events import Event
-    from webhooks import arriving
+    from webhooks.events import intake
 
     def tell(event_id: str, tier: str) -> None:
         data = {"account_id": "usr_a", "tier": tier}
@@ -223,7 +223,7 @@ def test_the_tier_is_the_callers_until_accounts_tells_another(desk: Any) -> None
             id=event_id, event="account.changed", created_at=made.created_at, account_id="usr_a", data=data
         )
         with desk.database.transaction() as connection:
-            arriving.on_account_changed(connection, event)
+            intake.on_account_changed(connection, event)
 
     def tier() -> str:
         return desk.query("SELECT tier FROM accounts")[0].tier
@@ -240,18 +240,18 @@ def test_the_tier_is_the_callers_until_accounts_tells_another(desk: Any) -> None
 
 def test_secrets_go_under_the_newest_key_and_stay_what_they_are(desk: Any) -> None:
     made = [desk.subscribe(URL).secret for _ in range(3)]
-    old, new = desk.house.vault, Fernet.generate_key().decode()
-    settings = desk.house.settings
-    desk.house.vault = Vault([new, *settings.secret_keys])
-    assert key_rotation.rotate_keys(desk.house, operator(), RotateKeys()) == KeysRotated(rotated=3)
+    old, new = desk.app.vault, Fernet.generate_key().decode()
+    settings = desk.app.settings
+    desk.app.vault = Vault([new, *settings.secret_keys])
+    assert key_rotation.rotate_keys(desk.app, operator(), RotateKeys()) == KeysRotated(rotated=3)
     stored = [secret for (secret,) in desk.query("SELECT secret FROM secrets ORDER BY id")]
     assert [Vault([new]).decrypt(secret) for secret in stored] == made
-    assert key_rotation.rotate_keys(desk.house, operator(), RotateKeys()) == KeysRotated(rotated=0)
-    desk.house.vault = old
-    assert len(key_rotation.rotate_keys(desk.house, operator(), RotateKeys()).unreadable) == 3
+    assert key_rotation.rotate_keys(desk.app, operator(), RotateKeys()) == KeysRotated(rotated=0)
+    desk.app.vault = old
+    assert len(key_rotation.rotate_keys(desk.app, operator(), RotateKeys()).unreadable) == 3
 
 
 def test_only_the_operator_rotates_keys(desk: Any) -> None:
     with pytest.raises(ApiError) as refused:
-        key_rotation.rotate_keys(desk.house, desk.caller(), RotateKeys())
+        key_rotation.rotate_keys(desk.app, desk.caller(), RotateKeys())
     assert code_of(refused) == "MISSING_SCOPE"

@@ -51,7 +51,7 @@ def test_an_entry_of_the_form_before_is_refused_at_the_start_with_the_line_to_wr
         Settings.from_env()
     said = str(refused.value)
     assert said.startswith(
-        "WEBHOOK_ALLOWED_CIDRS: 10.0.0.7, fd00::/8, 10.1.0.0/16:80: an entry names an account"
+        "WEBHOOK_ALLOWED_CIDRS: 10.0.0.7, fd00::/8, 10.1.0.0/16:80: an entry must name an account"
     )
     assert "WEBHOOK_ALLOWED_CIDRS=usr_…=10.0.0.7/32:8080,usr_…=fd00::/8:8080,usr_…=10.1.0.0/16:8080." in said
     line = said[said.rindex("WEBHOOK_ALLOWED_CIDRS=") :].removeprefix("WEBHOOK_ALLOWED_CIDRS=")

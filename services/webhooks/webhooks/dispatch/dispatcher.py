@@ -1,14 +1,15 @@
-"""The post office: takes lanes in which something is due, takes up their deliveries, keeps attempts going.
+"""Takes endpoint queues with due deliveries, loads and charges their deliveries, and keeps attempts in flight.
 
-Nothing here waits for a whole batch: every attempt that ends makes room for the next one of its endpoint, and every
-tick fills up what has room. All lanes with something due are looked at each time, whatever waits in any of them.
+Nothing waits for a whole batch: each attempt that ends makes room for the next one of its endpoint, and each tick
+loads for all queues that have room. All endpoints with something due are looked at each time, however much waits for
+any of them.
 """
 
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import structlog
 
@@ -21,50 +22,34 @@ from contracts.errors import ApiError
 from webhooks import metrics
 from webhooks.config import Settings
 from webhooks.dispatch import attempt, charges, rules
-from webhooks.dispatch.endpoint_queue import Lane
-from webhooks.dispatch.outcome_writer import Scribe
-from webhooks.records import Due, Opened, Tried
+from webhooks.dispatch.endpoint_queue import EndpointQueue, Load
+from webhooks.dispatch.outcome_writer import OutcomeWriter
+from webhooks.records import DueDelivery, Endpoint, Outcome, Recorded
 from webhooks.security.vault import UnreadableSecret, Vault
-from webhooks.store.endpoint_queues import Lanes, Looked
+from webhooks.store.endpoint_queues import EndpointQueues
 
 log = structlog.get_logger()
 
-#: Our choices. Events that arrive at the same moment are taken up together.
+#: Our choices. Events that arrive within this time are loaded together.
 _GATHER_SECONDS = 0.01
-#: Lanes and deliveries taken up in one tick, at most.
-_LANES_A_TICK, _DELIVERIES_A_TICK = 64, 512
-#: Retries whose time has come that are marked in one tick: a statement of some 20 ms.
+#: Queues and deliveries loaded in one tick, at most.
+_QUEUES_A_TICK, _DELIVERIES_A_TICK = 64, 512
+#: Retries that are marked as due in one tick: a statement of some 20 ms.
 _READY_A_TICK = 1_000
-#: Deliveries taken up in all, from which on lanes get fewer.
-_TAKEN_UP = 4_096
-#: A lane is kept this long after its last delivery, with its connections.
+#: Deliveries loaded in the process, from which on each queue gets fewer.
+_MAX_LOADED = 4_096
+#: A queue is kept this long after its last delivery, with its connections.
 _LINGER_SECONDS = 3.0
-#: Until quota, or a key for the secrets, is asked for again.
+#: Until quota, or a key for the secrets, is tried again.
 _QUOTA_PAUSE_SECONDS, _KEY_PAUSE_SECONDS = 1.0, 30.0
-#: How long a process that ends waits for answers; what comes later is sent again by another.
+#: How long a process that is stopped waits for answers; another process repeats the attempts that take longer.
 _CLOSING_SECONDS = 6.0
-#: Part of a lease in which nothing is begun any more.
+#: The end of a lease in which no attempt is begun.
 _MARGIN_SECONDS = 1.0
-_CHARGES_AT_ONCE = 8
+_CONCURRENT_CHARGES = 8
 
 
-class _Load(NamedTuple):
-    """What was loaded for a lane, and which of its generations that was."""
-
-    lane: Lane
-    generation: int
-    due: list[Due]
-
-    def only(self, wanted: Callable[[Due], bool]) -> "_Load":
-        return self._replace(due=[one for one in self.due if wanted(one)])
-
-    @property
-    def is_late(self) -> bool:
-        """Whether it is not taken up any more."""
-        return self.generation != self.lane.generation
-
-
-class Office:
+class DeliveryDispatcher:
     """One per process."""
 
     def __init__(
@@ -72,292 +57,290 @@ class Office:
         database: Database,
         settings: Settings,
         vault: Vault,
-        scribe: Scribe,
+        outcomes: OutcomeWriter,
         quota: Any,
         resolve: Resolve,
     ) -> None:
         self._database = database
         self._settings = settings
         self._vault = vault
-        self._scribe = scribe
+        self._outcomes = outcomes
         self._quota = quota
         self._resolve = resolve
         self._attempts = Pool(settings.attempts_at_once)
-        self._charges = Pool(_CHARGES_AT_ONCE)
+        self._charges = Pool(_CONCURRENT_CHARGES)
         self._lock = threading.RLock()
-        self._lanes: dict[str, Lane] = {}
-        self._is_closing = False
+        #: The queues this process holds, by subscription.
+        self.queues: dict[str, EndpointQueue] = {}
+        self.is_closing = False
 
     @property
-    def running(self) -> int:
-        """Attempts on their way."""
+    def in_flight(self) -> int:
         return self._settings.attempts_at_once - self._attempts.free
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is loaded and nothing in flight."""
+        with self._lock:
+            return not any(queue.is_busy for queue in self.queues.values())
+
     def tick(self) -> int:
-        """Takes up what is due and has room; how much that was."""
-        if self._is_closing:
+        """Loads due deliveries for the queues that have room; returns how much work that was."""
+        if self.is_closing:
             return 0
         time.sleep(_GATHER_SECONDS)
         with self._database.reading() as connection:
-            store = Lanes(connection)
+            store = EndpointQueues(connection)
             became_ready = store.make_ready(_READY_A_TICK)
-            looked = store.look([lane.id for lane in self._lanes.values() if lane.known or lane.is_loading])
-            late = [one.id for one in looked if one.has_late]
+            endpoints = store.look([queue.id for queue in self.queues.values() if queue.is_busy])
+            late = [one.id for one in endpoints if one.has_late]
             if late:
                 store.fail_late(late)
-            taken = self._take(store, looked)
-            self._keep_up(store, looked)
-            loads = self._load(store, looked)
-        self._take_up(loads)
-        return became_ready + len(taken) + sum(len(load.due) for load in loads)
+            taken = self._take(store, endpoints)
+            self._refresh(endpoints)
+            loads = self._load(store, [one.id for one in endpoints if one.is_due])
+        self._dispatch(loads)
+        return became_ready + taken + sum(len(load.due) for load in loads)
 
     def renew(self) -> None:
-        """Keeps the lanes that are in use, gives back those that are not."""
-        idle = self._set_aside([lane for lane in self._lanes.values() if lane.is_idle(_LINGER_SECONDS)])
+        """Renews the leases of the queues in use and gives back the idle ones."""
+        idle = self._set_aside([queue for queue in self.queues.values() if queue.is_idle(_LINGER_SECONDS)])
         with self._database.reading() as connection:
-            store = Lanes(connection)
-            released = store.release({lane.id: lane.fence for lane in idle}) if idle else set()
-            with self._lock:
-                self._lanes.update({lane.id: lane for lane in idle if lane.id not in released})
-            self._close_lines(lane for lane in idle if lane.id in released)
-            fences = {lane.id: lane.fence for lane in self._lanes.values()}
-            asked_at = time.monotonic()
-            kept = store.renew(fences, self._settings.lease_seconds) if fences else set()
-        for lane in list(self._lanes.values()):
-            if lane.id in kept:
-                lane.valid_until = self._valid_until(asked_at)
-            elif lane.id in fences:
-                self._lose(lane)
-
-    def is_quiet(self) -> bool:
-        """Whether nothing is taken up and nothing on its way."""
-        with self._lock:
-            return not any(lane.known or lane.is_loading for lane in self._lanes.values())
+            store = EndpointQueues(connection)
+            self._release(store, idle)
+            queues = list(self.queues.values())
+            valid_until = self._valid_until()
+            kept = store.renew(_fences(queues), self._settings.lease_seconds) if queues else set()
+        for queue in queues:
+            if queue.id in kept:
+                queue.valid_until = valid_until
+            else:
+                self._lose(queue)
 
     def close(self) -> None:
-        """Lets attempts end that are on their way, then gives everything back."""
-        self._is_closing = True
+        """Waits for the attempts in flight, then gives everything back."""
+        self.is_closing = True
         self._attempts.wait_idle(_CLOSING_SECONDS)
-        with self._lock:
-            lanes = self._set_aside(list(self._lanes.values()))
-            unbegun = [due for lane in lanes for due in lane.drop()]
-        self._note_charged(unbegun)
-        if lanes:
+        queues = self._set_aside(list(self.queues.values()))
+        for queue in queues:
+            queue.clear()
+        if queues:
             with self._database.reading() as connection:
-                Lanes(connection).release({lane.id: lane.fence for lane in lanes}, is_leaving=True)
-        self._close_lines(lanes)
+                self._release(EndpointQueues(connection), queues)
 
-    def _take(self, store: Lanes, looked: Collection[Looked]) -> dict[str, int]:
-        free = [one.id for one in looked if one.is_due and not one.is_held and not one.is_deleted]
-        free = [lane_id for lane_id in free if lane_id not in self._lanes][:_LANES_A_TICK]
-        asked_at = time.monotonic()
-        fences = store.take(free, self._settings.lease_seconds) if free else {}
+    def _take(self, store: EndpointQueues, endpoints: Collection[Endpoint]) -> int:
+        free = [one.id for one in endpoints if one.is_due and not one.is_held and not one.is_deleted]
+        free = [id_ for id_ in free if id_ not in self.queues][:_QUEUES_A_TICK]
+        valid_until = self._valid_until()
+        taken = store.take(free, self._settings.lease_seconds) if free else []
         with self._lock:
-            for lane_id, fence in fences.items():
-                self._lanes[lane_id] = Lane(lane_id, fence, self._valid_until(asked_at))
-        return fences
+            for id_, fence, failures in taken:
+                self.queues[id_] = EndpointQueue(id_, fence, failures, valid_until)
+        return len(taken)
 
-    def _keep_up(self, store: Lanes, looked: Collection[Looked]) -> None:
-        """Learns what its subscriptions are now, where that has changed."""
-        versions = {one.id: one.version for one in looked}
+    def _refresh(self, endpoints: Collection[Endpoint]) -> None:
+        """Brings URLs and secrets of the queues up to date."""
         with self._lock:
-            for one in looked:
-                if one.is_deleted and one.id in self._lanes:
-                    self._lanes[one.id].drop()
-            stale = [lane.id for lane in self._lanes.values() if lane.is_stale(versions.get(lane.id))]
-        if not stale:
+            for endpoint in endpoints:
+                queue = self.queues.get(endpoint.id)
+                if queue is None:
+                    continue
+                if endpoint.is_deleted or (queue.is_active and not endpoint.is_active):
+                    queue.clear()
+                queue.url, queue.is_active = endpoint.url, endpoint.is_active
+                queue.enabled_count = endpoint.enabled_count
+                self._read_secrets(queue, endpoint.secrets)
+
+    def _read_secrets(self, queue: EndpointQueue, stored: tuple[str, ...]) -> None:
+        """Without the newest secret nothing is sent: receivers verify with that one."""
+        is_same = stored == queue.stored_secrets
+        if is_same and (queue.secrets or queue.paused_until > time.monotonic()):
             return
-        for opened in store.open(stale):
-            with self._lock:
-                lane = self._lanes.get(opened.id)
-                if lane is not None:
-                    self._set_up(lane, opened)
-
-    def _set_up(self, lane: Lane, opened: Opened) -> None:
-        """With the secrets that can be read. Without the newest nothing goes out: that is the one to verify with."""
-        secrets = [self._decrypted(lane, secret) for secret in opened.secrets]
+        secrets = [self._decrypted(queue, secret) for secret in stored]
+        queue.stored_secrets = stored
         if secrets and secrets[0] is None:
-            lane.drop()
-            lane.unreadable, lane.held_until = opened.version, time.monotonic() + _KEY_PAUSE_SECONDS
+            queue.clear()
+            queue.secrets, queue.paused_until = (), time.monotonic() + _KEY_PAUSE_SECONDS
         else:
-            lane.set_up(opened, [secret for secret in secrets if secret is not None])
+            queue.secrets = tuple(secret for secret in secrets if secret is not None)
+            queue.paused_until = 0.0
 
-    def _decrypted(self, lane: Lane, secret: str) -> str | None:
+    def _decrypted(self, queue: EndpointQueue, secret: str) -> str | None:
         try:
             return self._vault.decrypt(secret)
         except UnreadableSecret:
-            log.error("webhook_secret_unreadable", webhook_id=lane.id)
+            log.error("webhook_secret_unreadable", webhook_id=queue.id)
             return None
 
-    def _load(self, store: Lanes, looked: Collection[Looked]) -> list[_Load]:
+    def _load(self, store: EndpointQueues, due_ids: Collection[str]) -> list[Load]:
         with self._lock:
-            due = [self._lanes[one.id] for one in looked if one.is_due and one.id in self._lanes]
-            wanting = {lane: lane.wants(self._most()) for lane in due if lane.version is not None}
-            for lane, count in wanting.items():
-                lane.has_more = lane.has_more or count == 0
-            chosen = sorted((lane for lane in wanting if wanting[lane]), key=lambda lane: lane.loaded_at)
-            chosen = chosen[:_LANES_A_TICK]
+            queues = [self.queues[id_] for id_ in due_ids if id_ in self.queues]
+            wanted = {queue: queue.wanted(self._most()) for queue in queues}
+            for queue, count in wanted.items():
+                queue.has_more = queue.has_more or count == 0
+            chosen = sorted((queue for queue in queues if wanted[queue]), key=lambda queue: queue.loaded_at)
+            chosen = chosen[:_QUEUES_A_TICK]
             share = max(4, _DELIVERIES_A_TICK // max(1, len(chosen)))
-            limits = {lane.id: min(wanting[lane], share) for lane in chosen}
-            known = [delivery_id for lane in chosen for delivery_id in lane.known]
-            loads = {lane.id: _Load(lane, lane.generation, []) for lane in chosen}
-            for lane in chosen:
-                lane.is_loading, lane.loaded_at = True, time.monotonic()
+            limits = {queue.id: min(wanted[queue], share) for queue in chosen}
+            loaded = [delivery_id for queue in chosen for delivery_id in queue.loaded]
+            loads = {queue.id: Load(queue, queue.generation, []) for queue in chosen}
+            for queue in chosen:
+                queue.is_loading, queue.loaded_at = True, time.monotonic()
         if not limits:
             return []
         try:
-            for one in store.load(limits, known):
+            for one in store.load(limits, loaded):
                 loads[one.subscription_id].due.append(one)
         finally:
             with self._lock:
                 for load in loads.values():
-                    load.lane.is_loading = False
-                    load.lane.has_more = len(load.due) >= limits[load.lane.id]
+                    load.queue.is_loading = False
+                    load.queue.has_more = len(load.due) >= limits[load.queue.id]
         return list(loads.values())
 
-    def _take_up(self, loads: Sequence[_Load]) -> None:
-        """Begins with what has its unit; the rest asks for one first."""
-        self._begin([load.only(lambda one: not one.is_counted) for load in loads])
-        counted = [load.only(lambda one: one.is_counted) for load in loads]
-        counted = [load for load in counted if load.due]
-        if counted:
-            with self._lock:
-                for load in counted:
-                    load.lane.is_loading = True
-            self._charges.start(partial(self._charge, counted))
+    def _dispatch(self, loads: Sequence[Load]) -> None:
+        """Begins the deliveries that have their unit; the others get one first, all in one call."""
+        with self._lock:
+            self._begin(loads, lambda one: not one.needs_unit)
+            uncharged = [
+                load._replace(due=[one for one in load.due if one.needs_unit])
+                for load in loads
+                if any(one.needs_unit for one in load.due)
+            ]
+            for load in uncharged:
+                load.queue.is_loading = True
+        if uncharged:
+            self._charges.start(partial(self._charge, uncharged))
 
-    def _charge(self, loads: Sequence[_Load]) -> None:
-        """A unit of the month for each. quota away: they stay where they are, and are taken up again soon."""
+    def _charge(self, loads: Sequence[Load]) -> None:
+        """Takes units from quota. Deliveries that it did not answer for stay due."""
         has_unit: dict[str, bool] = {}
         due = [one for load in loads for one in load.due]
         try:
-            has_unit = charges.charge(self._quota, due)
-            refused = [(one.subscription_id, one.id) for one in due if has_unit.get(one.id) is False]
-            if refused:
-                with self._database.transaction() as connection:
-                    Lanes(connection).skip(refused)
+            answered = charges.charge(self._quota, due)
+            if answered:
+                with self._database.reading() as connection:
+                    EndpointQueues(connection).note_charges(
+                        [(one, answered[one.id]) for one in due if one.id in answered]
+                    )
+            has_unit = answered
         finally:
             with self._lock:
-                ready = [load.only(lambda one: has_unit.get(one.id, False)) for load in loads]
-                unbegun = [one for load in ready if load.is_late for one in load.due]
-                self._begin(ready)
                 for load in loads:
-                    load.lane.is_loading = False
+                    load.queue.is_loading = False
                     if any(one.id not in has_unit for one in load.due):
-                        load.lane.held_until = time.monotonic() + _QUOTA_PAUSE_SECONDS
-        self._note_charged(unbegun)
+                        load.queue.paused_until = time.monotonic() + _QUOTA_PAUSE_SECONDS
+                self._begin(loads, lambda one: has_unit.get(one.id, False))
 
-    def _note_charged(self, unbegun: Collection[Due]) -> None:
-        """These do not go out now: quota remembers their units for days, a replay may come weeks later."""
-        charged = [(one.subscription_id, one.id) for one in unbegun if one.is_counted]
-        if charged:
-            with self._database.transaction() as connection:
-                Lanes(connection).note_charged(charged)
-
-    def _begin(self, loads: Collection[_Load]) -> None:
-        with self._lock:
-            for load in loads:
-                load.lane.take_up(load.due, load.generation)
-            waiting = [lane for lane in self._lanes.values() if lane.ready]
-            for lane in sorted(waiting, key=lambda lane: lane.used_at):
-                while self._attempts.free > 0 and (one := self._next(lane)) is not None:
-                    self._attempts.start(partial(self._attempt, lane, one))
+    def _begin(self, loads: Collection[Load], wanted: Callable[[DueDelivery], bool]) -> None:
+        """Adds these deliveries to their queues, and begins what there are slots for; least recently used first."""
+        for load in loads:
+            if load.is_current:
+                load.queue.add([one for one in load.due if wanted(one)])
+        waiting = [queue for queue in self.queues.values() if queue.ready]
+        for queue in sorted(waiting, key=lambda queue: queue.used_at):
+            while self._attempts.free > 0 and (due := self._next(queue)) is not None:
+                self._attempts.start(partial(self._deliver, queue, due))
 
     def _most(self) -> int:
-        """Deliveries that one lane may have taken up; fewer when there are many lanes, for the sake of memory."""
-        return max(
-            2 * rules.MAX_AT_ONCE, min(self._settings.taken_ahead, _TAKEN_UP // max(1, len(self._lanes)))
-        )
+        """Returns how many deliveries one queue may have loaded; fewer with many queues, for the sake of memory."""
+        share = min(self._settings.taken_ahead, _MAX_LOADED // max(1, len(self.queues)))
+        return max(2 * rules.MAX_CONCURRENT, share)
 
-    def _next(self, lane: Lane) -> Due | None:
-        return None if self._is_closing else lane.begin(self._attempts.free)
+    def _next(self, queue: EndpointQueue) -> DueDelivery | None:
+        return None if self.is_closing else queue.begin(self._attempts.free)
 
-    def _attempt(self, lane: Lane, due: Due) -> None:
-        """Tries this delivery and then others of its lane, over one connection, as long as there are any."""
+    def _deliver(self, queue: EndpointQueue, due: DueDelivery) -> None:
+        """Attempts this delivery and then others of its queue, over one connection."""
         with self._lock:
-            line = lane.lines.pop() if lane.lines else self._line(due.account_id)
-        following: Due | None = due
+            connection = queue.connections.pop() if queue.connections else self._connection(due.account_id)
+        following: DueDelivery | None = due
         try:
             while following is not None:
                 with metrics.delivering(following):
-                    following = self._attempt_one(lane, line, following)
+                    self._attempt(queue, connection, following)
+                if queue.has_more and queue.wanted(self._most()) > 0:
+                    wake("deliver_events")
+                with self._lock:
+                    following = None if self._must_yield(queue) else self._next(queue)
         finally:
             with self._lock:
-                lane.lines.append(line)
-                if self._is_awaited(lane):
+                queue.connections.append(connection)
+                if self._must_yield(queue):
                     wake("deliver_events")
-            if self._lanes.get(lane.id) is not lane:
-                self._close_lines([lane])
+            if self.queues.get(queue.id) is not queue:
+                _close_connections(queue)
 
-    def _line(self, account_id: str) -> WebhookConnection:
+    def _connection(self, account_id: str) -> WebhookConnection:
         return WebhookConnection(self._settings.private_receivers.of(account_id), self._resolve)
 
-    def _attempt_one(self, lane: Lane, line: WebhookConnection, due: Due) -> Due | None:
-        tried = attempt.send(lane, line, due, self._settings.timeout_seconds)
+    def _attempt(self, queue: EndpointQueue, connection: WebhookConnection, due: DueDelivery) -> None:
+        settings = self._settings
+        outcome = attempt.send(queue, connection, due, settings.timeout_seconds, settings.retry_seconds)
         with self._lock:
-            tried = lane.weigh(tried)
-        if tried.is_ours and due.overdue_seconds < rules.OUR_PATIENCE_SECONDS:
-            self._put_off(lane, due, tried)
-            return None
-        is_written, unbegun = False, list[Due]()
+            outcome = queue.assess(outcome)
+        if outcome.is_local and due.overdue_seconds < rules.MAX_POSTPONED_SECONDS:
+            self._postpone(queue, due, outcome)
+            return
+        recorded: Recorded | None = None
         try:
-            with self._lock:
-                entry = lane.judge(due, tried, self._settings.retry_seconds)
-                verdict = entry.verdict
-                if verdict.standing.disabled_reason is not None:
-                    unbegun = lane.drop()
-            is_written = self._scribe.write(entry)
+            recorded = self._outcomes.write(outcome)
         except ApiError as error:
             log.warning("attempt_not_written", delivery_id=due.id, reason=error.message)
         finally:
             with self._lock:
-                lane.end(due)
-                if not is_written:
-                    self._lose(lane)
-        if is_written:
-            metrics.note_attempt(due, tried, verdict.state, time.monotonic() - lane.loaded_at)
-        if is_written and verdict.standing.disabled_reason is not None:
-            self._note_charged(unbegun)
-            wake("end_deliveries")
-        if lane.is_hungry(self._most()):
-            wake("deliver_events")
-        with self._lock:
-            return None if self._is_awaited(lane) else self._next(lane)
+                queue.end(due)
+                if recorded is None:
+                    self._lose(queue)
+                else:
+                    queue.note(outcome, recorded)
+        if recorded is not None and recorded.state is not None:
+            metrics.note_attempt(due, outcome, recorded.state, time.monotonic() - queue.loaded_at)
+            if recorded.disabled_reason is not None:
+                wake("end_deliveries")
 
-    def _put_off(self, lane: Lane, due: Due, tried: Tried) -> None:
-        """Nothing was wrong with the receiver: all of its lane stays due, and is taken up again soon."""
-        metrics.note_attempt(due, tried, "put_off", 0.0)
+    def _postpone(self, queue: EndpointQueue, due: DueDelivery, outcome: Outcome) -> None:
+        """Leaves the delivery due, as the failure says nothing about the receiver."""
+        metrics.note_attempt(due, outcome, "put_off", 0.0)
         with self._lock:
-            is_first = lane.held_until < lane.wanting_since
-            lane.put_off()
-            unbegun = [due, *lane.drop()]
-            lane.end(due)
-        if is_first:
-            log.warning("attempts_put_off", webhook_id=lane.id, reason=tried.error)
-        self._note_charged(unbegun)
+            if queue.paused_until < queue.unreachable_since:
+                log.warning("attempts_put_off", webhook_id=queue.id, reason=outcome.error)
+            queue.postpone()
+            queue.end(due)
 
-    def _is_awaited(self, lane: Lane) -> bool:
-        """Whether all places are taken and another lane waits for one."""
+    def _must_yield(self, queue: EndpointQueue) -> bool:
+        """Whether all slots are taken and another queue waits for one."""
         return self._attempts.free < 1 and any(
-            one.ready and not one.running for one in self._lanes.values() if one is not lane
+            one.ready and not one.in_flight for one in self.queues.values() if one is not queue
         )
 
-    def _set_aside(self, lanes: Collection[Lane]) -> list[Lane]:
+    def _set_aside(self, queues: Collection[EndpointQueue]) -> list[EndpointQueue]:
         with self._lock:
-            return [lane for lane in lanes if self._lanes.pop(lane.id, None) is not None]
+            return [queue for queue in queues if self.queues.pop(queue.id, None) is not None]
 
-    def _lose(self, lane: Lane) -> None:
-        """Somebody else has it, or may have it soon."""
+    def _release(self, store: EndpointQueues, queues: Sequence[EndpointQueue]) -> None:
+        if queues:
+            store.release(_fences(queues))
+        for queue in queues:
+            _close_connections(queue)
+
+    def _lose(self, queue: EndpointQueue) -> None:
+        """Forgets a queue that another process has, or may have soon."""
         with self._lock:
-            lane.drop()
-            lane.valid_until = 0.0
-            if self._lanes.get(lane.id) is lane:
-                del self._lanes[lane.id]
+            queue.clear()
+            queue.valid_until = 0.0
+            if self.queues.get(queue.id) is queue:
+                del self.queues[queue.id]
 
-    def _close_lines(self, lanes: Any) -> None:
-        for lane in lanes:
-            while lane.lines:
-                lane.lines.pop().close()
+    def _valid_until(self) -> float:
+        """Returns until when (monotonic) a lease surely holds that is asked for now."""
+        return time.monotonic() + self._settings.lease_seconds - _MARGIN_SECONDS
 
-    def _valid_until(self, asked_at: float) -> float:
-        return asked_at + self._settings.lease_seconds - _MARGIN_SECONDS
+
+def _fences(queues: Collection[EndpointQueue]) -> dict[str, int]:
+    return {queue.id: queue.fence for queue in queues}
+
+
+def _close_connections(queue: EndpointQueue) -> None:
+    while queue.connections:
+        queue.connections.pop().close()

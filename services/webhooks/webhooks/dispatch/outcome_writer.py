@@ -1,6 +1,8 @@
-"""Writes down what many attempts came to, in one statement.
+"""Records the outcomes of many attempts in one statement.
 
-While one statement runs, what comes next gathers: with one attempt nothing waits, with hundreds a commit is shared.
+While one statement runs, the next outcomes gather: a lone one is written at once, hundreds share a commit. They are
+written in the order of the answers, also after an outage of the database: that is the order in which failures in a row
+are counted.
 """
 
 import time
@@ -10,78 +12,45 @@ import structlog
 from chassis.db.batches import Batches
 from chassis.db.database import Database
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from webhooks.records import Entry
-from webhooks.store.endpoint_queues import Lanes, Settled, Stood
+from webhooks.records import Outcome, Recorded
+from webhooks.store.endpoint_queues import EndpointQueues
 
 log = structlog.get_logger()
 
-#: While the database is away an outcome is written again after this long. Our choice.
+#: Between two tries while the database is away. Our choice.
 _PAUSE_SECONDS = 0.5
 
 
-class Scribe:
+class OutcomeWriter:
     """One per process."""
 
     def __init__(self, database: Database, lease_seconds: float) -> None:
         self._database = database
         self._lease_seconds = lease_seconds
-        self._batches: Batches[Entry, bool] = Batches(self._commit)
+        self._batches: Batches[Outcome, Recorded | None] = Batches(self._commit)
 
-    def write(self, entry: Entry) -> bool:
-        """False when the lane is somebody else's: nothing was written then.
+    def write(self, outcome: Outcome) -> Recorded | None:
+        """Returns None when another process has the queue: nothing was written then.
 
-        While the database is away it waits, as long as a lane lasts; then raises ApiError SERVICE_UNAVAILABLE, and the
-        delivery is tried anew by whoever has the lane.
+        Waits for an absent database as long as a lease lasts after the answer. Then it raises ApiError
+        SERVICE_UNAVAILABLE, and the process that has the queue next repeats the attempt.
         """
-        give_up_at = time.monotonic() + self._lease_seconds
+        return self._batches.submit(outcome)
+
+    def _commit(self, outcomes: list[Outcome]) -> list[Recorded | None]:
+        give_up_at = min(one.answered_at for one in outcomes) + self._lease_seconds
         while True:
             try:
-                return self._batches.submit(entry)
+                with self._database.reading() as connection:
+                    recorded = EndpointQueues(connection).record(outcomes, self._lease_seconds)
+                break
             except ApiError as error:
                 if error.row is not SERVICE_UNAVAILABLE or time.monotonic() > give_up_at:
                     raise
                 time.sleep(_PAUSE_SECONDS)
-
-    def _commit(self, entries: list[Entry]) -> list[bool]:
-        stood: dict[str, Stood] = {}
-        for entry in sorted(entries, key=lambda entry: (entry.tried.fence, entry.outcome_number)):
-            stood[entry.tried.subscription_id] = _stood(entry, stood.get(entry.tried.subscription_id))
-        settled = [_settled(entry) for entry in entries]
-        with self._database.reading() as connection:
-            held = Lanes(connection).record(settled, list(stood.values()), self._lease_seconds)
-        for one in stood.values():
-            if held.get(one.subscription_id):
-                log.info("webhook_disabled", webhook_id=one.subscription_id, reason=one.reason)
-        return [entry.tried.subscription_id in held for entry in entries]
-
-
-def _stood(entry: Entry, before: Stood | None) -> Stood:
-    """How the subscription stands after this attempt and those before it."""
-    standing = entry.verdict.standing
-    return Stood(
-        subscription_id=entry.tried.subscription_id,
-        fence=entry.tried.fence,
-        failures=standing.consecutive_failures,
-        outcome_number=entry.outcome_number,
-        enabled_count=entry.enabled_count,
-        has_delivered=entry.verdict.state == "delivered" or (before is not None and before.has_delivered),
-        reason=standing.disabled_reason,
-    )
-
-
-def _settled(entry: Entry) -> Settled:
-    tried, verdict = entry.tried, entry.verdict
-    return Settled(
-        subscription_id=tried.subscription_id,
-        id=tried.delivery_id,
-        number=tried.number,
-        due_at=tried.due_at,
-        state=verdict.state,
-        wait=verdict.wait_seconds,
-        has_failed=verdict.state != "delivered",
-        ago=time.monotonic() - tried.began,
-        duration_ms=tried.duration_ms,
-        status_code=tried.status_code,
-        error=tried.error,
-        answer=tried.answer,
-    )
+        disabled = {
+            one.subscription_id: one.disabled_reason for one in recorded.values() if one.disabled_reason
+        }
+        for subscription_id, reason in disabled.items():
+            log.info("webhook_disabled", webhook_id=subscription_id, reason=reason)
+        return [recorded.get(one.delivery_id) for one in outcomes]

@@ -1,41 +1,21 @@
-"""What becomes of a delivery after an attempt, and how many may be on their way. Pure: data in, answer out."""
+"""How a delivery is retried, when a failure is the receiver's, and how many deliveries may be in flight. Pure."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 #: Spec "Events", Delivery rules 3.
 MAX_CONSECUTIVE_FAILURES = 20
-#: Attempts at once to one endpoint. Our choice.
-MAX_AT_ONCE = 8
-#: To one that answers within so many seconds fewer do as well, and what is on its way when a process is killed is sent
-#: again. Our choice.
-_QUICK_SECONDS, _QUICK_AT_ONCE = 0.05, 6
-#: How long a due attempt is put off that fails for want of something of ours; from then on it is made. Our choice.
-OUR_PATIENCE_SECONDS = 600.0
-#: For so long what is wanting may be wanting for all: what others got last may be from before. Our choice.
-_DOUBT_SECONDS = 60.0
-#: Until a lane is tried again for which something is wanting, at least and at most. Our choice.
-_LEAST_PAUSE_SECONDS, _MOST_PAUSE_SECONDS = 1.0, 15.0
-#: Reasons of `disabled_reason`.
-GONE, FAILING = "gone", "consecutive_failures"
-_GONE_STATUS = 410
-
-
-class Standing(NamedTuple):
-    """A subscription between two attempts."""
-
-    is_active: bool
-    consecutive_failures: int
-    #: Why it was disabled just now.
-    disabled_reason: str | None = None
-
-
-class Verdict(NamedTuple):
-    """What becomes of the delivery: delivered, failed, or pending again after `wait_seconds`."""
-
-    state: str
-    wait_seconds: float
-    standing: Standing
+#: Concurrent attempts to one endpoint. Our choice.
+MAX_CONCURRENT = 8
+#: An endpoint that answers within 50 ms is served as fast by 6, and fewer attempts are repeated after a process was
+#: killed. Our choice.
+_FAST_SECONDS, _FAST_CONCURRENT = 0.05, 6
+#: How long after its due time an attempt is postponed that fails for lack of a local resource. Our choice.
+MAX_POSTPONED_SECONDS = 600.0
+#: How long an endpoint must have been unreachable before a success of another endpoint shows that the cause is the
+#: receiver's. Our choice.
+_BLAME_SECONDS = 60.0
+#: The pause of an endpoint after a postponed attempt. Our choice.
+_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 15.0
 
 
 def is_acknowledged(status_code: int | None) -> bool:
@@ -43,63 +23,43 @@ def is_acknowledged(status_code: int | None) -> bool:
     return status_code is not None and 200 <= status_code < 300
 
 
-def judge(
-    status_code: int | None,
-    *,
-    failures: int,
-    standing: Standing,
-    waits: Sequence[float],
-    is_ours: bool = False,
-) -> Verdict:
-    """`failures`: failed attempts at this delivery before this one; `waits`: the retry schedule, in seconds.
+def retry_wait(failures: int, waits: Sequence[float]) -> float | None:
+    """Returns the seconds until the next attempt, should this one fail; None when it is the last.
 
-    `is_ours`: it failed for want of something of ours, which says nothing against the subscription.
+    `failures`: failed attempts of this delivery before this one; `waits`: the retry schedule, in seconds.
     """
-    if is_acknowledged(status_code):
-        return Verdict("delivered", 0, standing._replace(consecutive_failures=0))
-    if not is_ours:
-        standing = standing._replace(consecutive_failures=standing.consecutive_failures + 1)
-    if standing.is_active:
-        reason = _reason_to_disable(status_code, standing.consecutive_failures)
-        if reason is None and failures < len(waits):
-            return Verdict("pending", waits[failures], standing)
-        if reason is not None:
-            standing = standing._replace(is_active=False, disabled_reason=reason)
-    return Verdict("failed", 0, standing)
+    return waits[failures] if failures < len(waits) else None
 
 
-def wants_alone(wanting_since: float, others_at: float) -> bool:
-    """Whether something is wanting at the receiver's: others still got theirs when it had been for a while."""
-    return others_at >= wanting_since + _DOUBT_SECONDS
+def is_receivers_fault(unreachable_since: float, others_at: float) -> bool:
+    """Tells a failure of one endpoint from a failure of our own network.
+
+    `unreachable_since`: since when each attempt to this endpoint has failed; `others_at`: the last success of others.
+    """
+    return others_at >= unreachable_since + _BLAME_SECONDS
 
 
-def pause_seconds(wanting_seconds: float) -> float:
-    """Until the next attempt, when something has been wanting for so long."""
-    return min(max(wanting_seconds, _LEAST_PAUSE_SECONDS), _MOST_PAUSE_SECONDS)
+def pause_seconds(unreachable_seconds: float) -> float:
+    """Returns the pause before the next attempt to an endpoint that has been unreachable for this long."""
+    return min(max(unreachable_seconds, _MIN_PAUSE_SECONDS), _MAX_PAUSE_SECONDS)
 
 
-def _reason_to_disable(status_code: int | None, consecutive_failures: int) -> str | None:
-    if status_code == _GONE_STATUS:
-        return GONE
-    return FAILING if consecutive_failures >= MAX_CONSECUTIVE_FAILURES else None
+def concurrency(consecutive_failures: int, answer_seconds: float, free_slots: int) -> int:
+    """Returns how many attempts an endpoint may have in flight when the process has this many slots free.
 
-
-def places(consecutive_failures: int, answer_seconds: float, free: int) -> int:
-    """How many attempts at once an endpoint may have, itself included, when the process has so many places free.
-
-    Never more than what is left before it is disabled, so that the 20th failure is the last attempt. When places
-    grow scarce everybody gets fewer, so that slow endpoints leave room for the others.
+    Never more than are left before it is disabled, so that the 20th failure is the last attempt. When slots grow
+    scarce each endpoint gets fewer, so that slow endpoints leave room for the others.
     """
     left = MAX_CONSECUTIVE_FAILURES - consecutive_failures
-    most = _QUICK_AT_ONCE if answer_seconds < _QUICK_SECONDS else MAX_AT_ONCE
-    return max(1, min(most, left, free // (2 * MAX_AT_ONCE)))
+    most = _FAST_CONCURRENT if answer_seconds < _FAST_SECONDS else MAX_CONCURRENT
+    return max(1, min(most, left, free_slots // (2 * MAX_CONCURRENT)))
 
 
-def ahead(consecutive_failures: int, acknowledged: int, most: int) -> int:
-    """How many deliveries may be taken up, and so charged for, before it is known how the last attempts went.
+def prefetch(consecutive_failures: int, acknowledged: int, most: int) -> int:
+    """Returns how many deliveries may be loaded, and so charged for, before the last attempts are known.
 
-    More with everything that went well, so that little is charged for an endpoint that turns out to be dead.
+    Grows with each acknowledged delivery, so that little is charged for an endpoint that turns out to be dead.
     """
     if consecutive_failures > 0:
         return max(1, min(most, MAX_CONSECUTIVE_FAILURES - consecutive_failures))
-    return min(most, 2 * MAX_AT_ONCE + acknowledged)
+    return min(most, 2 * MAX_CONCURRENT + acknowledged)

@@ -1,4 +1,4 @@
-"""Events from the other services: written down for whoever subscribed, in the transaction of the inbox."""
+"""Turns events of the other services into deliveries, in the transaction of the inbox."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,12 @@ from webhooks.store import Connection
 from webhooks.store.deliveries import Deliveries
 from webhooks.store.subscriptions import Subscriptions
 
-#: Set in `connection.info`, so that the commit wakes the office.
+#: Set in `connection.info`, so that the commit wakes the dispatcher.
 ARRIVED = "deliveries_arrived"
 
 
 def on_events(connection: Connection, events: Sequence[Event]) -> None:
-    """One delivery for each subscription that wants an event."""
+    """Writes a delivery of each event for each subscription that wants it."""
     if Deliveries(connection).arrive([(event, body_of(event)) for event in events]):
         connection.info[ARRIVED] = True
 

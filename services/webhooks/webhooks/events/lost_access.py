@@ -1,4 +1,4 @@
-"""A maker who lost access: the subscriptions are disabled, and the account is told."""
+"""Disables the subscriptions of a maker who lost access, and tells the account."""
 
 from itertools import groupby
 
@@ -13,9 +13,9 @@ from webhooks.store.subscriptions import Subscriptions
 
 
 def on_access_revoked(connection: Connection, event: Event) -> None:
-    """Disables what was made, changed or enabled last with the tokens.
+    """Disables the subscriptions that were last created, changed or enabled with the revoked tokens.
 
-    Subscriptions whose maker was not noted stay as they are.
+    Subscriptions without a known maker stay as they are.
     """
     revoked = msgspec.convert(event.data, AccessRevoked)
     store = Subscriptions(connection)
@@ -37,11 +37,11 @@ def on_access_revoked(connection: Connection, event: Event) -> None:
                 event.account_id,
                 made_within=made_within or None,
             )
-            for (user_id, token_id, made_within), group in groupby(sorted(found, key=_told_with), _told_with)
+            for (user_id, token_id, made_within), group in groupby(sorted(found, key=_event_key), _event_key)
         ],
     )
 
 
-def _told_with(made: MadeBy) -> tuple[str, str, tuple[str, ...]]:
-    """Subscriptions that share an event: of one maker, and seen by the same tokens."""
+def _event_key(made: MadeBy) -> tuple[str, str, tuple[str, ...]]:
+    """Groups subscriptions that share an event: of one maker, and visible to the same tokens."""
     return made.maker_user_id or "", made.maker_token_id or "", tuple(made.made_within or ())

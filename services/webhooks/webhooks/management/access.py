@@ -1,4 +1,4 @@
-"""Whose a subscription is to see and change (decisions "Who sees and pays what")."""
+"""Which callers may see and change a subscription (decisions "Who sees and pays what")."""
 
 import re
 
@@ -12,19 +12,19 @@ _ID = re.compile(r"[a-z]{2,8}_[0-9A-Za-z]{1,64}")
 
 
 def is_id(text: str) -> bool:
-    """Whether an id may be looked up at all."""
+    """Tells whether the text has the form of an id."""
     return _ID.fullmatch(text) is not None
 
 
 def subscription(connection: Connection, caller: Caller, subscription_id: str) -> SubscriptionRow:
-    """Raises NOT_FOUND."""
+    """Returns a subscription the caller may see. Raises NOT_FOUND."""
     return _reached(caller, Subscriptions(connection).get(_known(subscription_id)))
 
 
 def lock_subscription(
     connection: Connection, caller: Caller, subscription_id: str, *, by_operator: bool = False
 ) -> SubscriptionRow:
-    """The same, ours until the transaction ends; with `by_operator` anybody's for the operator. Raises NOT_FOUND."""
+    """Returns it, locked until the transaction ends; with `by_operator` the operator gets any. Raises NOT_FOUND."""
     row = Subscriptions(connection).lock(_known(subscription_id))
     if row is not None and by_operator and caller.is_operator:
         return row
@@ -44,7 +44,7 @@ def _reached(caller: Caller, row: SubscriptionRow | None) -> SubscriptionRow:
 
 
 def _lies_within(caller: Caller, row: SubscriptionRow) -> bool:
-    """Both who made it and what it is sent: its owner may have changed that since."""
+    """Tells whether the caller's token reaches the brands of its maker and those of its events, which may differ."""
     if caller.brand_ids is None:
         return True
     made_within = row.brand_ids if row.made_within is None else row.made_within

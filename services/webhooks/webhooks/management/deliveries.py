@@ -1,4 +1,4 @@
-"""The delivery log as owners see it; tests and replays."""
+"""The delivery log as owners see it, test events and replays."""
 
 from chassis.cursor import decode_cursor, encode_cursor
 from chassis.db import clock
@@ -8,17 +8,17 @@ from contracts import webhooks as api
 from contracts.caller import Caller
 from contracts.errors import IDEMPOTENCY_KEY_MISMATCH, NOT_FOUND, ApiError, invalid
 from contracts.events import Event
-from webhooks.context import House
+from webhooks.context import AppContext
 from webhooks.events.envelope import body_of
 from webhooks.management import access
 from webhooks.store import Connection
 from webhooks.store.deliveries import Deliveries
 
 
-def show_list(house: House, caller: Caller, request: api.ListDeliveries) -> api.DeliveryList:
-    """Newest first. Raises NOT_FOUND."""
+def show_list(app: AppContext, caller: Caller, request: api.ListDeliveries) -> api.DeliveryList:
+    """Lists deliveries, newest first. Raises NOT_FOUND."""
     before = None if request.cursor is None else _position(request.cursor)
-    with house.database.reading() as connection:
+    with app.database.reading() as connection:
         access.subscription(connection, caller, request.id)
         store = Deliveries(connection)
         found = store.newest(request.id, state=request.status, before=before, limit=request.limit + 1)
@@ -30,9 +30,9 @@ def show_list(house: House, caller: Caller, request: api.ListDeliveries) -> api.
     )
 
 
-def send_test(house: House, caller: Caller, request: api.SubscriptionId) -> api.Delivery:
-    """An event of its own to this subscription, disabled or not (decisions "Test event"). Raises NOT_FOUND."""
-    with house.database.transaction() as connection:
+def send_test(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Delivery:
+    """Sends a test event to this subscription, disabled or not (decisions "Test event"). Raises NOT_FOUND."""
+    with app.database.transaction() as connection:
         row = access.lock_subscription(connection, caller, request.id)
         store, delivery_id = Deliveries(connection), new_id("dlv")
         repeated_id = _repeated(store, caller, row.id, delivery_id)
@@ -50,11 +50,11 @@ def send_test(house: House, caller: Caller, request: api.SubscriptionId) -> api.
     return delivery
 
 
-def replay(house: House, caller: Caller, request: api.ReplayDelivery) -> api.Delivery:
-    """The same event again, by the whole schedule; attempts are numbered on. Raises NOT_FOUND."""
+def replay(app: AppContext, caller: Caller, request: api.ReplayDelivery) -> api.Delivery:
+    """Sends the event again, with the whole retry schedule; attempt numbers continue. Raises NOT_FOUND."""
     if not access.is_id(request.delivery_id):
         raise ApiError(NOT_FOUND)
-    with house.database.transaction() as connection:
+    with app.database.transaction() as connection:
         row = access.lock_subscription(connection, caller, request.id)
         store = Deliveries(connection)
         repeated_id = _repeated(store, caller, row.id, request.delivery_id)
@@ -68,7 +68,7 @@ def replay(house: House, caller: Caller, request: api.ReplayDelivery) -> api.Del
 
 
 def _repeated(store: Deliveries, caller: Caller, subscription_id: str, delivery_id: str) -> str | None:
-    """The delivery that this very operation asked for before. Raises IDEMPOTENCY_KEY_MISMATCH."""
+    """Returns the delivery that an earlier call of the operation asked for. Raises IDEMPOTENCY_KEY_MISMATCH."""
     if caller.operation_id is None:
         return None
     asked = store.note_ask(caller.operation_id, subscription_id, delivery_id)

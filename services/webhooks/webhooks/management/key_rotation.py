@@ -1,25 +1,25 @@
-"""Stored signing secrets put under the newest key, so that an older one can go."""
+"""Encrypts stored signing secrets with the newest key, so that older keys can be removed."""
 
 from contracts.caller import Caller
 from contracts.keys import KeysRotated, RotateKeys
-from webhooks.context import House
+from webhooks.context import AppContext
 from webhooks.security.vault import UnreadableSecret
 from webhooks.store.subscriptions import Subscriptions
 
-#: Below 5 ms of encryption for each call. Our choice.
+#: Secrets a call: below 5 ms of encryption. Our choice.
 _BATCH = 25
 
 
-def rotate_keys(house: House, caller: Caller, request: RotateKeys) -> KeysRotated:
-    """The next few secrets. What they sign with stays the same: receivers notice nothing."""
+def rotate_keys(app: AppContext, caller: Caller, request: RotateKeys) -> KeysRotated:
+    """Encrypts the next few secrets again. The secrets stay the same: receivers notice nothing."""
     caller.check_operator()
     rotated, unreadable = 0, []
-    with house.database.transaction() as connection:
+    with app.database.transaction() as connection:
         subscriptions = Subscriptions(connection)
         batch = subscriptions.stored_secrets(request.after, _BATCH)
         for secret_id, stored in batch:
             try:
-                fresh = house.vault.rotate(stored)
+                fresh = app.vault.rotate(stored)
             except UnreadableSecret:
                 unreadable.append(secret_id)
             else:

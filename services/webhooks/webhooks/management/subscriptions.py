@@ -1,4 +1,4 @@
-"""Subscriptions as their owners make, see and change them."""
+"""Subscriptions: create, list, edit, delete, enable, and rotate their secrets."""
 
 from datetime import UTC, timedelta
 from functools import partial
@@ -18,7 +18,7 @@ from contracts.errors import (
     invalid,
 )
 from contracts.maker import maker_columns
-from webhooks.context import House
+from webhooks.context import AppContext
 from webhooks.management import access
 from webhooks.records import SubscriptionRow
 from webhooks.security import signing
@@ -28,33 +28,36 @@ from webhooks.store.subscriptions import Subscriptions
 PREVIOUS_SECRET_LASTS = timedelta(hours=24)
 
 
-def create(house: House, caller: Caller, request: api.CreateSubscription) -> api.CreatedSubscription:
-    """Once per operation. Raises VALIDATION_ERROR, BRAND_NOT_AUTHORIZED, LIMIT_REACHED, TOKEN_REVOKED."""
-    work = partial(_create, house, caller, request)
-    return once(house.database, caller, work, partial(_created, house, caller))
+def create(app: AppContext, caller: Caller, request: api.CreateSubscription) -> api.CreatedSubscription:
+    """Creates a subscription once per operation.
+
+    Raises VALIDATION_ERROR, BRAND_NOT_AUTHORIZED, LIMIT_REACHED, TOKEN_REVOKED.
+    """
+    work = partial(_create, app, caller, request)
+    return once(app.database, caller, work, partial(_created, app, caller))
 
 
-def _created(house: House, caller: Caller, subscription_id: str) -> api.CreatedSubscription | None:
-    """What the same operation gets again; None once the subscription was deleted."""
-    with house.database.reading() as connection:
+def _created(app: AppContext, caller: Caller, subscription_id: str) -> api.CreatedSubscription | None:
+    """Returns the answer for a repeated operation; None once the subscription was deleted."""
+    with app.database.reading() as connection:
         store = Subscriptions(connection)
         row = store.of_operation(caller.account_id, caller.operation_id)
         if row is None or row.id != subscription_id:
             return None
-        secret = _secret_again(house, store, row, caller.operation_id)
+        secret = _secret_again(app, store, row, caller.operation_id)
     return api.CreatedSubscription(**row.fields(), secret=secret)
 
 
-def _create(house: House, caller: Caller, request: api.CreateSubscription) -> api.CreatedSubscription:
+def _create(app: AppContext, caller: Caller, request: api.CreateSubscription) -> api.CreatedSubscription:
     fields = {
         "name": _name(request.name),
-        "url": _url(house, caller, request.url),
+        "url": _url(app, caller, request.url),
         "events": list(dict.fromkeys(request.events)),
         "brand_ids": _brands(caller, request.brand_ids),
         "made_within": list(caller.brand_ids or ()),
         **maker_columns(caller),
     }
-    with house.database.transaction() as connection:
+    with app.database.transaction() as connection:
         store, operations = Subscriptions(connection), Operations(connection)
         operations.begin(caller)
         _lock_account(store, caller)
@@ -64,16 +67,16 @@ def _create(house: House, caller: Caller, request: api.CreateSubscription) -> ap
                 raise ApiError(LIMIT_REACHED, limit=api.MAX_SUBSCRIPTIONS)
             row = store.add(new_id("whk"), caller.account_id, operation_id=caller.operation_id, **fields)
             secret = signing.new_secret()
-            store.add_secret(new_id("sec"), row.id, caller.operation_id, house.vault.encrypt(secret))
-        else:  # made by the release before this one
-            secret = _secret_again(house, store, row, caller.operation_id)
+            store.add_secret(new_id("sec"), row.id, caller.operation_id, app.vault.encrypt(secret))
+        else:  # created by an older release
+            secret = _secret_again(app, store, row, caller.operation_id)
         operations.end(caller, row.id)
     return api.CreatedSubscription(**row.fields(), secret=secret)
 
 
-def show_list(house: House, caller: Caller, request: api.ListSubscriptions) -> api.SubscriptionList:
-    """Newest first."""
-    with house.database.reading() as connection:
+def show_list(app: AppContext, caller: Caller, request: api.ListSubscriptions) -> api.SubscriptionList:
+    """Lists the caller's subscriptions, newest first."""
+    with app.database.reading() as connection:
         found = Subscriptions(connection).newest(
             caller.account_id,
             brand_ids=caller.brand_ids,
@@ -86,14 +89,14 @@ def show_list(house: House, caller: Caller, request: api.ListSubscriptions) -> a
     return api.SubscriptionList(webhooks=tuple(row.view() for row in shown), next_cursor=cursor)
 
 
-def show(house: House, caller: Caller, request: api.SubscriptionId) -> api.Subscription:
-    """Raises NOT_FOUND."""
-    with house.database.reading() as connection:
+def show(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Subscription:
+    """Returns one subscription. Raises NOT_FOUND."""
+    with app.database.reading() as connection:
         return access.subscription(connection, caller, request.id).view()
 
 
-def edit(house: House, caller: Caller, request: api.EditSubscription) -> api.Subscription:
-    """The caller stands behind it from now on.
+def edit(app: AppContext, caller: Caller, request: api.EditSubscription) -> api.Subscription:
+    """Changes the subscription; the caller counts as its maker from now on.
 
     Raises NOT_FOUND, VALIDATION_ERROR, BRAND_NOT_AUTHORIZED, TOKEN_REVOKED.
     """
@@ -101,23 +104,23 @@ def edit(house: House, caller: Caller, request: api.EditSubscription) -> api.Sub
     if isinstance(request.name, str):
         changes["name"] = _name(request.name)
     if isinstance(request.url, str):
-        changes["url"] = _url(house, caller, request.url)
+        changes["url"] = _url(app, caller, request.url)
     if isinstance(request.events, tuple):
         changes["events"] = list(dict.fromkeys(request.events))
     if isinstance(request.brand_ids, tuple):
         changes["brand_ids"] = _brands(caller, request.brand_ids)
-    with house.database.transaction() as connection:
+    with app.database.transaction() as connection:
         store = Subscriptions(connection)
         _lock_account(store, caller)
         access.lock_subscription(connection, caller, request.id)
         if changes:
             store.change(request.id, **changes, **maker_columns(caller))
-        return _there(store.get(request.id)).view()
+        return _existing(store.get(request.id)).view()
 
 
-def delete(house: House, caller: Caller, request: api.SubscriptionId) -> api.SubscriptionDeleted:
-    """Nothing goes out any more; the log follows. Raises NOT_FOUND, but for the operation that has deleted it."""
-    with house.database.transaction() as connection:
+def delete(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.SubscriptionDeleted:
+    """Deletes the subscription; its log is removed later. Raises NOT_FOUND, except to the operation that deleted it."""
+    with app.database.transaction() as connection:
         store = Subscriptions(connection)
         try:
             access.lock_subscription(connection, caller, request.id)
@@ -128,53 +131,60 @@ def delete(house: House, caller: Caller, request: api.SubscriptionId) -> api.Sub
     return api.SubscriptionDeleted(success=True, id=request.id)
 
 
-def enable(house: House, caller: Caller, request: api.SubscriptionId) -> api.Subscription:
-    """Active again, with no failure counted; the caller stands behind it from now on. The operator may.
+def enable(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Subscription:
+    """Enables the subscription and resets its failures; the caller counts as its maker from now on.
+
+    The operator may enable any.
 
     Raises NOT_FOUND, TOKEN_REVOKED.
     """
-    with house.database.transaction() as connection:
+    with app.database.transaction() as connection:
         store = Subscriptions(connection)
         if not caller.is_operator:
             _lock_account(store, caller)
         access.lock_subscription(connection, caller, request.id, by_operator=True)
         store.enable(request.id, **maker_columns(caller))
-        return _there(store.get(request.id)).view()
+        return _existing(store.get(request.id)).view()
 
 
-def rotate_secret(house: House, caller: Caller, request: api.SubscriptionId) -> api.RotatedSecret:
-    """A new secret; what was signed with stays valid for 24 hours. Raises NOT_FOUND."""
-    with house.database.transaction() as connection:
+def rotate_secret(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.RotatedSecret:
+    """Returns a new secret; the one before stays valid for 24 hours. Raises NOT_FOUND."""
+    with app.database.transaction() as connection:
         access.lock_subscription(connection, caller, request.id)
         store = Subscriptions(connection)
         made = store.secret_of_operation(request.id, caller.operation_id)
         if made is None:
             ends_at = store.expire_secret(request.id, PREVIOUS_SECRET_LASTS)
             secret = signing.new_secret()
-            store.add_secret(new_id("sec"), request.id, caller.operation_id, house.vault.encrypt(secret))
+            store.add_secret(new_id("sec"), request.id, caller.operation_id, app.vault.encrypt(secret))
             store.change(request.id)
         else:
-            secret, previous = house.vault.decrypt(made.secret), store.secret_before(request.id, made.id)
-            if previous is None or previous.expires_at is None:  # the operation that created it
+            secret, previous = app.vault.decrypt(made.secret), store.secret_before(request.id, made.id)
+            if previous is None or previous.expires_at is None:  # it created the subscription
                 raise ApiError(NOT_FOUND)
             ends_at = previous.expires_at
     return api.RotatedSecret(id=request.id, secret=secret, previous_secret_expires_at=ends_at.astimezone(UTC))
 
 
 def _lock_account(store: Subscriptions, caller: Caller) -> None:
-    """Locks the account until the transaction ends. A call that was on its way while its token lost access stores
-    nothing: it either is before the removal, which then disables what it made, or sees it. Raises TOKEN_REVOKED."""
+    """Locks the account until the transaction ends. Raises TOKEN_REVOKED.
+
+    A call that runs while its token loses access stores nothing that lasts: it either commits first, and the removal
+    disables what it made, or sees the removal.
+    """
     store.lock_account(caller.account_id, caller.tier)
     if store.is_revoked(caller.token_id):
         raise ApiError(TOKEN_REVOKED)
 
 
-def _secret_again(house: House, store: Subscriptions, row: SubscriptionRow, operation_id: str | None) -> str:
-    """What the operation's first answer showed. Raises NOT_FOUND when it is long gone."""
+def _secret_again(
+    app: AppContext, store: Subscriptions, row: SubscriptionRow, operation_id: str | None
+) -> str:
+    """Returns the secret that the operation's first answer showed. Raises NOT_FOUND when it has been removed."""
     made = store.secret_of_operation(row.id, operation_id)
     if made is None:
         raise ApiError(NOT_FOUND)
-    return house.vault.decrypt(made.secret)
+    return app.vault.decrypt(made.secret)
 
 
 def _name(name: str) -> str:
@@ -184,17 +194,20 @@ def _name(name: str) -> str:
     return stripped
 
 
-def _url(house: House, caller: Caller, url: str) -> str:
-    """The URL as it is given, if it is public or the deployment allows it to this account. Raises VALIDATION_ERROR."""
+def _url(app: AppContext, caller: Caller, url: str) -> str:
+    """Returns the URL if it is public or allowed to this account. Raises VALIDATION_ERROR."""
     try:
-        check_url(url, allowed=house.settings.private_receivers.of(caller.account_id))
+        check_url(url, allowed=app.settings.private_receivers.of(caller.account_id))
     except UnsafeAddress as error:
         raise invalid("url", error.reason) from None
     return url
 
 
 def _brands(caller: Caller, brand_ids: tuple[str, ...]) -> list[str]:
-    """That the brands are the account's, the gateway has asked accounts. Raises BRAND_NOT_AUTHORIZED, NOT_FOUND."""
+    """Returns the brands without repetitions; the gateway has checked that the account has them.
+
+    Raises BRAND_NOT_AUTHORIZED, NOT_FOUND.
+    """
     if not all(map(access.is_id, brand_ids)):
         raise ApiError(NOT_FOUND, field="brand_ids")
     if not all(map(caller.reaches, brand_ids)):
@@ -202,6 +215,6 @@ def _brands(caller: Caller, brand_ids: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(brand_ids or caller.brand_ids or ()))
 
 
-def _there(row: SubscriptionRow | None) -> SubscriptionRow:
+def _existing(row: SubscriptionRow | None) -> SubscriptionRow:
     assert row is not None, "locked by this transaction"
     return row

@@ -7,7 +7,7 @@ from ipaddress import ip_network
 
 from chassis.http.addresses import AllowedNetwork, parse_allowed_network
 
-#: Instead of an account's id.
+#: In place of an account's id.
 EVERY_ACCOUNT = "*"
 
 _ACCOUNT = re.compile(r"usr_[0-9A-Za-z]{1,64}|\*")
@@ -15,43 +15,43 @@ _ACCOUNT = re.compile(r"usr_[0-9A-Za-z]{1,64}|\*")
 
 @dataclass(frozen=True, slots=True)
 class PrivateReceivers:
-    """The networks by account; accounts that are not named have none of their own."""
+    """The allowed networks by account."""
 
     networks: Mapping[str, tuple[AllowedNetwork, ...]] = field(default_factory=dict)
 
     def of(self, account_id: str) -> tuple[AllowedNetwork, ...]:
-        """Where this account's subscriptions may lead to beside the public internet."""
+        """Returns the networks allowed to this account in addition to the public internet."""
         return self.networks.get(account_id, ()) + self.networks.get(EVERY_ACCOUNT, ())
 
 
 def parse(entries: Iterable[str]) -> PrivateReceivers:
-    """`usr_…=10.0.0.7/32:8080`, or `*=…` for every account. Raises ValueError, which says what to write instead."""
+    """Parses `usr_…=10.0.0.7/32:8080`, or `*=…` for every account. Raises ValueError, which says how to correct it."""
     entries = tuple(entries)
     if any("=" not in entry for entry in entries):
-        raise ValueError(_said_of_bare_networks([entry for entry in entries if "=" not in entry]))
+        raise ValueError(_correction_of_bare_networks([entry for entry in entries if "=" not in entry]))
     networks: dict[str, tuple[AllowedNetwork, ...]] = {}
     for entry in entries:
         account, _, network = (part.strip() for part in entry.partition("="))
         if not _ACCOUNT.fullmatch(account):
-            raise ValueError(f"{entry}: {account!r} is no account's id (usr_…), and not * for every account")
+            raise ValueError(f"{entry}: {account!r} is neither an account id (usr_…) nor * for every account")
         networks[account] = (*networks.get(account, ()), parse_allowed_network(network))
     return PrivateReceivers(networks)
 
 
-def _said_of_bare_networks(entries: Sequence[str]) -> str:
-    """What to write instead of `10.0.0.0/8`, which allowed every port to every account."""
+def _correction_of_bare_networks(entries: Sequence[str]) -> str:
+    """Explains how to correct `10.0.0.0/8`, the form before, which allowed every port to every account."""
     blocks = [_block(entry) for entry in entries]
     named = ",".join(f"usr_…={block}:8080" for block in blocks)
     as_before = ",".join(f"*={block}:1-65535" for block in blocks)
     return (
-        f"{', '.join(entries)}: an entry names an account and a port as well. Write the account's id and its "
+        f"{', '.join(entries)}: an entry must name an account and a port as well. Write the account id and its "
         f"receiver's port: WEBHOOK_ALLOWED_CIDRS={named}. Only if every account may POST to every port there, "
         f"as this entry allowed before: WEBHOOK_ALLOWED_CIDRS={as_before}"
     )
 
 
 def _block(entry: str) -> str:
-    """The network of an entry without an account, with its prefix length: `10.0.0.7` is written `10.0.0.7/32`."""
+    """Returns the network of an entry without an account, with its prefix length: `10.0.0.7/32` for `10.0.0.7`."""
     address, slash, rest = entry.partition("/")
     block = address + slash + rest.partition(":")[0]
     try:

@@ -8,18 +8,18 @@ from collections.abc import Iterable
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PREFIX = "whsec_"
-#: 44 characters of base62 are at the same time base64 of 33 bytes without padding, as every library of Standard
-#: Webhooks reads it: 262 random bits, in letters and digits that no shell and no settings file changes.
+#: 44 characters of base62 are also valid base64 of 33 bytes without padding, which every library of Standard Webhooks
+#: reads: 262 random bits in letters and digits that need no quoting in a shell or a settings file.
 _LENGTH = 44
 
 
 def new_secret() -> str:
-    """`whsec_` and 44 random characters of base62."""
+    """Returns `whsec_` and 44 random characters of base62."""
     return _PREFIX + "".join(randomness.choice(_BASE62) for _ in range(_LENGTH))
 
 
 def signature(secrets: Iterable[str], body: bytes) -> str:
-    """The header X-Svc-Signature: one `sha256=<hex>` per secret that holds, in their order."""
+    """Returns the header X-Svc-Signature: one `sha256=<hex>` per valid secret, in their order."""
     return ",".join(
         f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}" for secret in secrets
     )
@@ -28,7 +28,7 @@ def signature(secrets: Iterable[str], body: bytes) -> str:
 def standard_headers(
     secrets: Iterable[str], message_id: str, unix_seconds: int, body: bytes
 ) -> dict[str, str]:
-    """The headers of Standard Webhooks 1.0.0: one `v1,<base64>` per secret that holds, in their order.
+    """Returns the headers of Standard Webhooks 1.0.0: one `v1,<base64>` per valid secret, in their order.
 
     `message_id` is the same at every attempt, `unix_seconds` the time of this one. Source:
     github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md, "Signature scheme".
@@ -43,6 +43,6 @@ def standard_headers(
 
 
 def _key(secret: str) -> bytes:
-    """The bytes of a secret. Those made before have 43 characters, of which the padding is left out."""
+    """Returns the bytes of a secret. Older secrets have 43 characters, without the padding of base64."""
     text = secret.removeprefix(_PREFIX)
     return b64decode(text + "=" * (-len(text) % 4))

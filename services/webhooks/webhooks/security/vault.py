@@ -1,4 +1,4 @@
-"""Signing secrets at rest: Fernet, several keys for rotation."""
+"""Encryption of stored signing secrets: Fernet, several keys for rotation."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -12,8 +12,10 @@ log = structlog.get_logger()
 
 
 class Vault:
-    """Encrypts with the first key, reads with any: a new key is put in front, old ones go when `rotating` has
-    put everything under it."""
+    """Encrypts with the first key, decrypts with any.
+
+    A new key is put first; old ones are removed once `key_rotation` has encrypted everything again.
+    """
 
     def __init__(self, keys: Sequence[str]) -> None:
         """Raises ConfigError when there is no key or one is not a Fernet key (32 bytes, URL-safe base64)."""
@@ -30,7 +32,7 @@ class Vault:
         return self._fernet.encrypt(secret.encode()).decode()
 
     def rotate(self, stored: str) -> str | None:
-        """The same under the first key; None where it is already. Raises UnreadableSecret."""
+        """Encrypts a stored secret with the first key; None if it is already. Raises UnreadableSecret."""
         try:
             self._newest.decrypt(stored.encode())
         except InvalidToken:
@@ -46,4 +48,4 @@ class Vault:
 
 
 class UnreadableSecret(Exception):
-    """The stored secret was encrypted with a key that is no longer configured: it must be rotated."""
+    """The stored secret was encrypted with a key that is not configured: add the key, or rotate the secret."""

@@ -1,4 +1,4 @@
-"""Deliveries, their events and their log: statements."""
+"""Deliveries, their events and their log."""
 
 from collections.abc import Collection, Sequence
 
@@ -13,9 +13,9 @@ from contracts.webhooks import Attempt
 from webhooks.models import asks, attempts, deliveries, events
 from webhooks.records import DeliveryRow
 
-#: Events, and a delivery of each to every subscription that asked for it. A delivery's id follows from the two.
-#: A job about no brand, and a subscription that was disabled, are told to those who may see them: whose token reaches
-#: what the maker's own reached. Brands' ids hold no comma.
+#: Inserts events, and a delivery of each to every subscription that wants it; a delivery's id is derived from the two.
+#: Events about a job without a brand, or about a disabled subscription, go only to subscriptions whose maker's token
+#: reaches the brands that the event's maker's token reached. Brand ids contain no comma.
 _ARRIVE = Compiled(
     text(
         """
@@ -52,7 +52,7 @@ class Deliveries:
         self._connection = connection
 
     def arrive(self, new: Sequence[tuple[Event, bytes]]) -> int:
-        """Writes the deliveries of events, given with their bodies; how many there are."""
+        """Writes the deliveries of events, given with their bodies; returns how many."""
         parameters = {
             "ids": [event.id for event, _ in new],
             "events": [event.event for event, _ in new],
@@ -65,7 +65,7 @@ class Deliveries:
         return _ARRIVE.run(self._connection, parameters).rowcount
 
     def add_asked(self, subscription_id: str, delivery_id: str, event: Event, body: bytes) -> None:
-        """An event for one subscription alone, however it stands."""
+        """Writes an event and its delivery for one subscription, active or not."""
         self._connection.execute(
             insert(events).values(
                 id=event.id, event=event.event, body=body, received_at=clock_now(),
@@ -86,7 +86,7 @@ class Deliveries:
         self._connection.execute(insert(deliveries).values(values))
 
     def replay(self, subscription_id: str, delivery_id: str) -> bool:
-        """From the beginning of the schedule, at once; false if there is no such delivery, or nothing left of it."""
+        """Makes it due now, with the whole retry schedule; false if it or its event is not there any more."""
         statement = (
             update(deliveries)
             .where(deliveries.c.subscription_id == subscription_id, deliveries.c.id == delivery_id)
@@ -96,7 +96,7 @@ class Deliveries:
         return self._connection.execute(statement).rowcount == 1
 
     def note_ask(self, operation_id: str, subscription_id: str, delivery_id: str) -> tuple[str, str] | None:
-        """What this operation asked for before (subscription, delivery); None if it is new, and noted now."""
+        """Returns (subscription, delivery) that the operation asked for before; None if it is new, and noted now."""
         values = {
             "operation_id": operation_id,
             "subscription_id": subscription_id,

@@ -1,23 +1,24 @@
-"""The sending side: whose lane it is, what is due, what became of it. Statements.
+"""Endpoint queues: which process holds them, what is due in them, and the outcomes of attempts.
 
-Lanes are leased in real time (`clock_timestamp()`), deliveries are due on the one clock (`clock_now()`).
+Queues are leased in real time (`clock_timestamp()`), deliveries are due by the clock of business time (`clock_now()`).
+The table is called `lanes`.
 """
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, text
 
 from chassis.db.database import Compiled
-from webhooks.dispatch.rules import Standing
-from webhooks.records import Due, Opened
+from webhooks.records import DueDelivery, Endpoint, Outcome, Recorded
 
-#: How many secrets sign at most, however often they are rotated within a day. Our choice.
+#: Valid secrets that sign at most, however often they are rotated within a day. Our choice.
 _SIGNATURES = 8
+#: Spec "Events", Delivery rules 3.
+_MAX_CONSECUTIVE_FAILURES = 20
 
-#: Deliveries whose time has come. They are few at a time, and found by an index of those that wait alone.
+#: Retries whose time has come. They are few at a time, and found by an index of waiting deliveries only.
 _MAKE_READY = Compiled(
     text(
         """
@@ -28,12 +29,12 @@ _MAKE_READY = Compiled(
         """
     )
 )
-#: The earliest ready delivery of each subscription, found by one step of the index each: what else is ready there, a
-#: hundred thousand or none, costs nothing, and what waits for a retry is not in the index. OFFSET 0: each subscription
-#: is then found by its key, whatever the planner expects to find due.
+#: The earliest ready delivery of each subscription, found by one step of the index each: the number of other ready
+#: deliveries does not matter, and deliveries that wait for a retry are not in the index. OFFSET 0: each subscription is
+#: then found by its key, whatever the planner expects to find due.
 _LOOK = Compiled(
     text(
-        """
+        f"""
         WITH RECURSIVE heads AS (
             (SELECT subscription_id, due_at, asked FROM deliveries WHERE state = 'pending' AND ready
              ORDER BY subscription_id, due_at LIMIT 1)
@@ -42,19 +43,21 @@ _LOOK = Compiled(
                 SELECT subscription_id, due_at, asked FROM deliveries
                 WHERE state = 'pending' AND ready AND subscription_id > heads.subscription_id
                 ORDER BY subscription_id, due_at LIMIT 1) AS next
-        ), asked AS (
+        ), wanted AS (
             SELECT subscription_id, min(due_at) AS due_at, bool_or(asked) AS asked FROM (
                 SELECT subscription_id, due_at, asked FROM heads WHERE due_at <= (SELECT clock_now())
-                UNION ALL SELECT unnest(CAST(:mine AS text[])), NULL, NULL) AS all_asked GROUP BY 1
+                UNION ALL SELECT unnest(CAST(:busy AS text[])), NULL, NULL) AS all_wanted GROUP BY 1
         )
         SELECT s.id, due_at IS NOT NULL AS is_due, coalesce(lease_until > clock_timestamp(), false) AS is_held,
-            s.deleted_at IS NOT NULL AS is_deleted, s.revision,
-            s.status = 'disabled' AND NOT s.ending AND asked.asked IS FALSE AS has_late,
-            (SELECT count(*) FROM secrets x WHERE x.subscription_id = s.id
-                AND (x.expires_at IS NULL OR x.expires_at > (SELECT clock_now()))) AS secret_count
-        FROM asked,
-            LATERAL (SELECT * FROM subscriptions WHERE id = asked.subscription_id OFFSET 0) AS s,
-            LATERAL (SELECT * FROM lanes WHERE subscription_id = asked.subscription_id OFFSET 0) AS l
+            s.deleted_at IS NOT NULL AS is_deleted, s.status = 'active' AS is_active,
+            s.status = 'disabled' AND NOT s.ending AND wanted.asked IS FALSE AS has_late,
+            s.url, l.enabled_count,
+            ARRAY(SELECT secret FROM secrets x WHERE x.subscription_id = s.id
+                AND (x.expires_at IS NULL OR x.expires_at > (SELECT clock_now()))
+                ORDER BY x.id DESC LIMIT {_SIGNATURES}) AS secrets
+        FROM wanted,
+            LATERAL (SELECT * FROM subscriptions WHERE id = wanted.subscription_id OFFSET 0) AS s,
+            LATERAL (SELECT * FROM lanes WHERE subscription_id = wanted.subscription_id OFFSET 0) AS l
         ORDER BY due_at
         """
     )
@@ -65,30 +68,16 @@ _MARK_ENDING = Compiled(
 _TAKE = Compiled(
     text(
         """
-        UPDATE lanes SET fence = fence + 1, outcome_number = 0,
-            lease_until = clock_timestamp() + make_interval(secs => :lease)
+        UPDATE lanes SET fence = fence + 1, lease_until = clock_timestamp() + make_interval(secs => :lease)
         WHERE subscription_id IN (
             SELECT subscription_id FROM lanes
             WHERE subscription_id = ANY(:ids) AND (lease_until IS NULL OR lease_until <= clock_timestamp())
             ORDER BY subscription_id FOR NO KEY UPDATE)
-        RETURNING subscription_id, fence
+        RETURNING subscription_id, fence, consecutive_failures
         """
     )
 )
-_OPEN = Compiled(
-    text(
-        f"""
-        SELECT s.id, s.url, s.revision, s.status = 'active' AS is_active, l.consecutive_failures, l.enabled_count,
-            x.secrets, x.secret_count
-        FROM subscriptions s JOIN lanes l ON l.subscription_id = s.id, LATERAL (
-            SELECT (array_agg(secret ORDER BY id DESC))[1:{_SIGNATURES}] AS secrets, count(*) AS secret_count
-            FROM secrets
-            WHERE subscription_id = s.id AND (expires_at IS NULL OR expires_at > (SELECT clock_now()))) AS x
-        WHERE s.id = ANY(:ids) AND s.deleted_at IS NULL
-        """
-    )
-)
-#: Lanes that are being written at this moment are renewed by that; to wait for them in another order is a deadlock.
+#: Queues that are being written at this moment are renewed by that; waiting for them in another order is a deadlock.
 _RENEW = Compiled(
     text(
         """
@@ -103,16 +92,12 @@ _RENEW = Compiled(
         """
     )
 )
-#: A lane in which something is due stays: nobody else is told of it.
 _RELEASE = Compiled(
     text(
         """
         UPDATE lanes l SET lease_until = NULL
         FROM unnest(CAST(:ids AS text[]), CAST(:fences AS bigint[])) AS mine (id, fence)
-        WHERE l.subscription_id = mine.id AND l.fence = mine.fence AND (:is_leaving OR NOT EXISTS (
-            SELECT FROM deliveries d WHERE d.subscription_id = mine.id AND d.state = 'pending' AND d.ready
-                AND d.due_at <= (SELECT clock_now())))
-        RETURNING l.subscription_id
+        WHERE l.subscription_id = mine.id AND l.fence = mine.fence
         """
     )
 )
@@ -123,65 +108,80 @@ _LOAD = Compiled(
             d.due_at, e.traceparent, extract(epoch FROM (SELECT clock_now()) - d.created_at)::float8 AS age_seconds,
             extract(epoch FROM (SELECT clock_now()) - d.due_at)::float8 AS overdue_seconds,
             d.charged IS TRUE AS is_charged
-        FROM unnest(CAST(:ids AS text[]), CAST(:limits AS integer[])) AS lane (id, places)
-        JOIN subscriptions s ON s.id = lane.id JOIN accounts a ON a.id = s.account_id, LATERAL (
+        FROM unnest(CAST(:ids AS text[]), CAST(:limits AS integer[])) AS queue (id, room)
+        JOIN subscriptions s ON s.id = queue.id JOIN accounts a ON a.id = s.account_id, LATERAL (
             SELECT * FROM deliveries p
-            WHERE p.subscription_id = lane.id AND p.state = 'pending' AND p.ready AND p.due_at <= (SELECT clock_now())
-                AND (s.status = 'active' OR p.asked) AND s.deleted_at IS NULL AND p.id <> ALL(:known)
-            ORDER BY p.due_at LIMIT lane.places) AS d
+            WHERE p.subscription_id = queue.id AND p.state = 'pending' AND p.ready AND p.due_at <= (SELECT clock_now())
+                AND (s.status = 'active' OR p.asked) AND s.deleted_at IS NULL AND p.id <> ALL(:loaded)
+            ORDER BY p.due_at LIMIT queue.room) AS d
         JOIN events e ON e.id = d.event_id
         ORDER BY d.subscription_id, d.due_at, d.id
         """
     )
 )
-#: One round trip, and no wait for the disk: what has not been written when a process is killed is sent again, so it
+#: One round trip, and no wait for the disk: outcomes that are not written when a process is killed are repeated, so it
 #: must be quick; a commit that a crash of the database loses is only an attempt that is made twice.
-#: A delivery that was replayed while the attempt was on its way is due at another time than it was: there a failure is
-#: logged and leaves the rest to the replay.
-#: Outcomes may come here in another order than their answers: one that comes after a newer one, or after the
-#: subscription was enabled, is logged and changes neither the count of failures nor the subscription.
-_RECORD = """
+#: `fresh` leaves out what was recorded before, by a commit that seemed to fail: failures are counted once.
+#: A delivery that was replayed during the attempt has another `due_at`: there a failure is logged and the replay stays.
+#: Failures of attempts that began before the subscription was enabled are logged and not counted.
+_RECORD = f"""
     WITH clock AS MATERIALIZED (
         SELECT clock_now() AS now, set_config('synchronous_commit', 'off', true)
-    ), tried AS MATERIALIZED (
-        SELECT * FROM jsonb_to_recordset(%(tried)s::jsonb) AS v (subscription_id text, id text, number integer,
-            due_at timestamptz, state text, wait float8, has_failed boolean, ago float8, duration_ms integer,
-            status_code integer, error text, answer text)
-    ), stood AS MATERIALIZED (
-        SELECT * FROM jsonb_to_recordset(%(stood)s::jsonb) AS v (subscription_id text, fence bigint, failures integer,
-            outcome_number bigint, enabled_count integer, has_delivered boolean, reason text)
-    ), held AS (
-        UPDATE lanes l SET
-            consecutive_failures = CASE WHEN v.enabled_count = l.enabled_count AND v.outcome_number > l.outcome_number
-                THEN v.failures ELSE l.consecutive_failures END,
-            outcome_number = greatest(l.outcome_number, v.outcome_number),
+    ), outcomes AS MATERIALIZED (
+        SELECT * FROM jsonb_to_recordset(%(outcomes)s::jsonb) AS v (position integer, subscription_id text,
+            fence bigint, enabled_count integer, id text, number integer, due_at timestamptz, is_delivered boolean,
+            is_counted boolean, is_gone boolean, wait float8, ago float8, duration_ms integer, status_code integer,
+            error text, answer text)
+    ), held AS MATERIALIZED (
+        SELECT l.subscription_id, l.fence, l.consecutive_failures, l.enabled_count,
+            (SELECT status = 'active' FROM subscriptions s WHERE s.id = l.subscription_id) AS is_active
+        FROM lanes l WHERE (l.subscription_id, l.fence) IN (SELECT subscription_id, fence FROM outcomes)
+        FOR NO KEY UPDATE OF l
+    ), fresh AS MATERIALIZED (
+        SELECT v.*, v.is_counted AND v.enabled_count = held.enabled_count AS counts
+        FROM outcomes v JOIN held USING (subscription_id, fence)
+        JOIN deliveries d ON d.subscription_id = v.subscription_id AND d.id = v.id AND d.attempts = v.number - 1
+    ), counted AS MATERIALIZED (
+        SELECT subscription_id, is_active, delivered.position IS NOT NULL AS has_delivered, is_gone,
+            CASE WHEN delivered.position IS NULL THEN consecutive_failures ELSE 0 END + (
+                SELECT count(*) FROM fresh v WHERE v.subscription_id = held.subscription_id AND v.counts
+                    AND v.position > coalesce(delivered.position, -1)) AS failures
+        FROM held, LATERAL (
+            SELECT max(position) FILTER (WHERE is_delivered) AS position, bool_or(is_gone AND counts) AS is_gone
+            FROM fresh v WHERE v.subscription_id = held.subscription_id) AS delivered
+    ), judged AS MATERIALIZED (
+        SELECT *, CASE WHEN NOT is_active THEN NULL WHEN is_gone THEN 'gone'
+            WHEN failures >= {_MAX_CONSECUTIVE_FAILURES} THEN 'consecutive_failures' END AS reason
+        FROM counted
+    ), queued AS (
+        UPDATE lanes l SET consecutive_failures = judged.failures,
             lease_until = clock_timestamp() + make_interval(secs => %(lease)s),
-            last_delivery_at = CASE WHEN v.has_delivered THEN now ELSE l.last_delivery_at END
-        FROM stood v, clock WHERE l.subscription_id = v.subscription_id AND l.fence = v.fence
-        RETURNING l.subscription_id, v.enabled_count = l.enabled_count AS counts
+            last_delivery_at = CASE WHEN has_delivered THEN now ELSE l.last_delivery_at END
+        FROM judged, clock WHERE l.subscription_id = judged.subscription_id
+    ), disabled AS (
+        UPDATE subscriptions s SET status = 'disabled', disabled_reason = judged.reason, ending = true,
+            revision = revision + 1
+        FROM judged WHERE s.id = judged.subscription_id AND judged.reason IS NOT NULL AND s.status = 'active'
     ), settled AS (
         UPDATE deliveries d SET attempts = v.number,
-            state = CASE WHEN v.has_failed AND d.due_at <> v.due_at THEN d.state ELSE v.state END,
-            failures = d.failures + (v.has_failed AND d.due_at = v.due_at)::integer,
-            due_at = CASE WHEN v.has_failed AND d.due_at <> v.due_at THEN d.due_at
-                ELSE now + make_interval(secs => v.wait) END,
-            ready = d.ready AND v.has_failed AND d.due_at <> v.due_at
-        FROM tried v JOIN held USING (subscription_id), clock
+            state = CASE WHEN v.is_delivered THEN 'delivered' WHEN d.due_at <> v.due_at THEN d.state
+                WHEN v.wait IS NULL OR NOT is_active OR reason IS NOT NULL THEN 'failed' ELSE 'pending' END,
+            failures = d.failures + (NOT v.is_delivered AND d.due_at = v.due_at)::integer,
+            due_at = CASE WHEN NOT v.is_delivered AND d.due_at <> v.due_at THEN d.due_at
+                ELSE now + make_interval(secs => CASE WHEN v.is_delivered THEN 0 ELSE coalesce(v.wait, 0) END) END,
+            ready = d.ready AND NOT v.is_delivered AND d.due_at <> v.due_at
+        FROM fresh v JOIN judged USING (subscription_id), clock
         WHERE d.subscription_id = v.subscription_id AND d.id = v.id AND d.attempts = v.number - 1
-        RETURNING d.id
-    ), disabled AS (
-        UPDATE subscriptions s SET status = 'disabled', disabled_reason = v.reason, ending = true,
-            revision = revision + 1
-        FROM stood v JOIN held USING (subscription_id)
-        WHERE s.id = v.subscription_id AND v.reason IS NOT NULL AND s.status = 'active' AND held.counts
-        RETURNING s.id
+        RETURNING d.id, d.state
     ), logged AS (
         INSERT INTO attempts (delivery_id, number, at, duration_ms, status_code, error, answer)
         SELECT v.id, v.number, date_trunc('milliseconds', now - make_interval(secs => v.ago)), v.duration_ms,
             v.status_code, v.error, v.answer
-        FROM tried v JOIN settled USING (id), clock ON CONFLICT DO NOTHING
+        FROM fresh v JOIN settled USING (id), clock ON CONFLICT DO NOTHING
     )
-    SELECT subscription_id, EXISTS (SELECT FROM disabled WHERE id = subscription_id) AS is_disabled FROM held
+    SELECT v.id, v.subscription_id, settled.state, failures, reason
+    FROM outcomes v JOIN held USING (subscription_id, fence) JOIN judged USING (subscription_id)
+    LEFT JOIN settled USING (id)
 """
 _BACKLOG = text(
     """
@@ -190,66 +190,23 @@ _BACKLOG = text(
         SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.status = 'active'))
     """
 )
-_SKIP = text(
-    """
-    UPDATE deliveries d SET state = 'skipped'
-    FROM unnest(CAST(:ids AS text[]), CAST(:delivery_ids AS text[])) AS v (id, delivery_id)
-    WHERE d.subscription_id = v.id AND d.id = v.delivery_id AND d.state = 'pending' AND d.attempts = 0
-    """
+#: Needs no wait for the disk either: quota remembers units for days, the mark is for replays weeks later.
+_NOTE_CHARGES = Compiled(
+    text(
+        """
+        WITH clock AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+        UPDATE deliveries d SET charged = CASE WHEN has_unit THEN true ELSE d.charged END,
+            state = CASE WHEN has_unit THEN d.state ELSE 'skipped' END
+        FROM unnest(CAST(:subscription_ids AS text[]), CAST(:ids AS text[]), CAST(:has_unit AS boolean[]))
+            AS v (subscription_id, id, has_unit), clock
+        WHERE d.subscription_id = v.subscription_id AND d.id = v.id AND d.attempts = 0
+            AND (has_unit OR d.state = 'pending')
+        """
+    )
 )
-_NOTE_CHARGED = text(
-    """
-    UPDATE deliveries d SET charged = true
-    FROM unnest(CAST(:ids AS text[]), CAST(:delivery_ids AS text[])) AS v (id, delivery_id)
-    WHERE d.subscription_id = v.id AND d.id = v.delivery_id AND d.attempts = 0
-    """
-)
 
 
-class Looked(NamedTuple):
-    """A subscription that has something due, or is asked about."""
-
-    id: str
-    is_due: bool
-    #: By this process or another.
-    is_held: bool
-    is_deleted: bool
-    #: It is disabled, and something came for it after what had waited was ended.
-    has_late: bool
-    #: Changes with whatever `Opened` holds.
-    version: tuple[int, int]
-
-
-class Settled(NamedTuple):
-    """An attempt to be written down; `ago` seconds have passed since it began."""
-
-    subscription_id: str
-    id: str
-    number: int
-    due_at: datetime
-    state: str
-    wait: float
-    has_failed: bool
-    ago: float
-    duration_ms: int
-    status_code: int | None
-    error: str | None
-    answer: str | None
-
-
-class Stood(NamedTuple):
-    """How a subscription stands after them."""
-
-    subscription_id: str
-    fence: int
-    failures: int
-    outcome_number: int
-    enabled_count: int
-    has_delivered: bool
-    reason: str | None
-
-
-class Lanes:
+class EndpointQueues:
     """Over an open connection."""
 
     def __init__(self, connection: Connection) -> None:
@@ -259,93 +216,56 @@ class Lanes:
         """Marks waiting deliveries whose time has come, the longest due first; returns how many."""
         return _MAKE_READY.run(self._connection, {"limit": limit}).rowcount
 
-    def look(self, mine: Collection[str]) -> list[Looked]:
-        """Subscriptions with something due, the longest waiting first, then the rest of `mine`."""
-        rows = _LOOK.run(self._connection, {"mine": list(mine)})
-        return [
-            Looked(
-                row.id,
-                row.is_due,
-                row.is_held,
-                row.is_deleted,
-                row.has_late,
-                (row.revision, row.secret_count),
-            )
-            for row in rows
-        ]
+    def look(self, busy: Collection[str]) -> list[Endpoint]:
+        """Returns the endpoints with something due, the longest waiting first, then the rest of `busy`."""
+        rows = _LOOK.run(self._connection, {"busy": list(busy)})
+        return [Endpoint._make(row)._replace(secrets=tuple(row.secrets)) for row in rows]
 
     def fail_late(self, subscription_ids: Collection[str]) -> None:
-        """Has the chore look again at what waits for these disabled subscriptions."""
+        """Marks disabled subscriptions again, so that maintenance fails what has arrived since."""
         _MARK_ENDING.run(self._connection, {"ids": list(subscription_ids)})
 
     def backlog(self) -> tuple[int, float]:
-        """Deliveries whose next attempt is due, and for how many seconds the first of them has been."""
+        """Returns the number of deliveries whose next attempt is due, and the oldest one's delay in seconds."""
         count, seconds = self._connection.execute(_BACKLOG).one()
         return count, float(seconds or 0)
 
-    def take(self, subscription_ids: Collection[str], lease_seconds: float) -> dict[str, int]:
-        """The fences of the lanes that were free and are ours now."""
+    def take(self, subscription_ids: Collection[str], lease_seconds: float) -> list[tuple[str, int, int]]:
+        """Leases the queues that are free; returns each with its fence and its consecutive failures."""
         parameters = {"ids": list(subscription_ids), "lease": lease_seconds}
-        return dict(tuple(row) for row in _TAKE.run(self._connection, parameters))
-
-    def open(self, subscription_ids: Collection[str]) -> list[Opened]:
-        rows = _OPEN.run(self._connection, {"ids": list(subscription_ids)})
-        return [
-            Opened(
-                id=row.id,
-                url=row.url,
-                secrets=row.secrets or [],
-                standing=Standing(row.is_active, row.consecutive_failures),
-                version=(row.revision, row.secret_count),
-                enabled_count=row.enabled_count,
-            )
-            for row in rows
-        ]
+        rows = _TAKE.run(self._connection, parameters)
+        return [(row.subscription_id, row.fence, row.consecutive_failures) for row in rows]
 
     def renew(self, fences: dict[str, int], lease_seconds: float) -> set[str]:
-        """The lanes that are still ours."""
+        """Returns the queues that are still ours."""
         parameters = {"ids": list(fences), "fences": list(fences.values()), "lease": lease_seconds}
         return {row[0] for row in _RENEW.run(self._connection, parameters)}
 
-    def release(self, fences: dict[str, int], *, is_leaving: bool = False) -> set[str]:
-        """Gives back lanes in which nothing is due, or all of them when the process leaves; those that are back."""
-        parameters = {
-            "ids": list(fences),
-            "fences": list(fences.values()),
-            "is_leaving": is_leaving,
-        }
-        return {row[0] for row in _RELEASE.run(self._connection, parameters)}
+    def release(self, fences: dict[str, int]) -> None:
+        _RELEASE.run(self._connection, {"ids": list(fences), "fences": list(fences.values())})
 
-    def load(self, limits: dict[str, int], known: Collection[str]) -> list[Due]:
-        """Up to so many due deliveries of each subscription, without those that are known."""
-        parameters = {"ids": list(limits), "limits": list(limits.values()), "known": list(known)}
+    def load(self, limits: dict[str, int], loaded: Collection[str]) -> list[DueDelivery]:
+        """Returns up to so many due deliveries of each subscription, without the `loaded` ones."""
+        parameters = {"ids": list(limits), "limits": list(limits.values()), "loaded": list(loaded)}
         rows = _LOAD.run(self._connection, parameters)
-        return [Due._make(row)._replace(body=bytes(row.body)) for row in rows]
+        return [DueDelivery._make(row)._replace(body=bytes(row.body)) for row in rows]
 
-    def record(
-        self, settled: Sequence[Settled], stood: Sequence[Stood], lease_seconds: float
-    ) -> dict[str, bool]:
-        """Writes attempts and what they change, and renews their lanes.
+    def record(self, outcomes: Sequence[Outcome], lease_seconds: float) -> dict[str, Recorded]:
+        """Writes outcomes in their order, counts failures, disables subscriptions, and renews the queues.
 
-        Returns the lanes that this process still holds, with whether the statement disabled the subscription.
-
-        An attempt that was written before, by a commit that seemed to fail, changes nothing. Needs no transaction.
+        Returns the result by delivery id, without those whose queue another process has taken: of them nothing is
+        written. Needs no transaction.
         """
-        parameters = {"tried": _json(settled), "stood": _json(stood), "lease": lease_seconds}
-        return dict(tuple(row) for row in self._connection.exec_driver_sql(_RECORD, parameters))
+        rows = msgspec.json.encode([one.row(position) for position, one in enumerate(outcomes)]).decode()
+        parameters = {"outcomes": rows, "lease": lease_seconds}
+        found = self._connection.exec_driver_sql(_RECORD, parameters)
+        return {id_: Recorded(*rest) for id_, *rest in found}
 
-    def skip(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """These (subscription, delivery) found the month used up."""
-        self._connection.execute(_SKIP, _columns(pairs))
-
-    def note_charged(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """These (subscription, delivery) have their units, whenever they will be tried."""
-        self._connection.execute(_NOTE_CHARGED, _columns(pairs))
-
-
-def _columns(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
-    return {"ids": [pair[0] for pair in pairs], "delivery_ids": [pair[1] for pair in pairs]}
-
-
-def _json(rows: Sequence[Any]) -> str:
-    return msgspec.json.encode([row._asdict() for row in rows]).decode()
+    def note_charges(self, charged: Sequence[tuple[DueDelivery, bool]]) -> None:
+        """Marks deliveries that have their unit, and skips those that found the month used up."""
+        parameters: dict[str, Any] = {
+            "subscription_ids": [one.subscription_id for one, _ in charged],
+            "ids": [one.id for one, _ in charged],
+            "has_unit": [has_unit for _, has_unit in charged],
+        }
+        _NOTE_CHARGES.run(self._connection, parameters)

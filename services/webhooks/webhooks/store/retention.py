@@ -1,11 +1,11 @@
-"""Taking away what is over: statements that work on at most so many rows."""
+"""Clean-up statements, each on at most `limit` rows."""
 
 from datetime import timedelta
 
 from sqlalchemy import Connection, text
 
-#: A disabled subscription's waiting deliveries, unless somebody asked for them. Subscriptions are marked when they are
-#: disabled, so that those disabled long ago cost nothing. What comes later is found by a look, which marks them again.
+#: Waiting deliveries of disabled subscriptions, except tests and replays. Subscriptions are marked (`ending`) when they
+#: are disabled, so that those disabled long ago cost nothing; the dispatcher marks them again for a late delivery.
 _FAIL_OF_DISABLED = text(
     """
     UPDATE deliveries d SET state = 'failed' FROM (
@@ -78,7 +78,6 @@ _REMOVE_SUBSCRIPTIONS = text(
     """
 )
 
-
 _REMOVE_REVOKED_TOKENS = text(
     """
     DELETE FROM revoked_tokens WHERE token_id IN (
@@ -88,8 +87,8 @@ _REMOVE_REVOKED_TOKENS = text(
 )
 
 
-class Log:
-    """Over an open connection. Each gives the number of rows it took away or ended."""
+class Retention:
+    """Over an open connection. Each method returns the number of rows it removed or failed."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -103,7 +102,7 @@ class Log:
         return int(self._connection.execute(_REMOVE_OF_DELETED, {"limit": limit}).scalar_one())
 
     def remove_deliveries(self, age: timedelta, limit: int) -> int:
-        """With their attempts. What is pending stays until it has ended."""
+        """Removes ended deliveries with their attempts."""
         return int(self._connection.execute(_REMOVE_DELIVERIES, {"age": age, "limit": limit}).scalar_one())
 
     def remove_events(self, age: timedelta, limit: int) -> int:
@@ -116,9 +115,9 @@ class Log:
         return self._connection.execute(_REMOVE_SECRETS, {"age": age, "limit": limit}).rowcount
 
     def remove_revoked_tokens(self, limit: int) -> int:
-        """Those that no call on its way uses any more: calls end within minutes."""
+        """Removes tokens that no running call uses any more: calls end within minutes."""
         return self._connection.execute(_REMOVE_REVOKED_TOKENS, {"limit": limit}).rowcount
 
     def remove_subscriptions(self, age: timedelta, limit: int) -> int:
-        """Deleted ones, once nothing is left of their log."""
+        """Removes deleted subscriptions whose log is gone."""
         return self._connection.execute(_REMOVE_SUBSCRIPTIONS, {"age": age, "limit": limit}).rowcount

@@ -1,4 +1,4 @@
-"""Subscriptions, their secrets and the tiers of accounts: statements."""
+"""Subscriptions, their secrets and the tiers of accounts."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -11,8 +11,8 @@ from chassis.db.clock import clock_now
 from webhooks.models import accounts, deliveries, lanes, revoked_tokens, secrets, subscriptions
 from webhooks.records import MadeBy, SecretRow, SubscriptionRow
 
-#: A tier that accounts' own event told is not overruled by callers that gateways may still have kept. Our choice.
-_CALLERS_LAST = timedelta(minutes=1)
+#: For this long after an `account.changed` a caller does not change the tier: gateways may have cached it. Our choice.
+_CACHED_CALLERS = timedelta(minutes=1)
 _FIELDS = SubscriptionRow.__dataclass_fields__
 _ALL = select(
     *(column for column in subscriptions.c if column.name in _FIELDS),
@@ -28,7 +28,7 @@ class Subscriptions:
         self._connection = connection
 
     def lock_account(self, account_id: str, tier: str) -> None:
-        """Notes the account's tier as its caller has it; the row is ours until the transaction ends."""
+        """Notes the tier its caller has, and locks the account until the transaction ends."""
         self.note_tier(account_id, tier)
         self._connection.execute(select(accounts.c.id).where(accounts.c.id == account_id).with_for_update())
 
@@ -39,13 +39,13 @@ class Subscriptions:
             set_={"tier": new.excluded.tier},
             where=and_(
                 accounts.c.tier != new.excluded.tier,
-                or_(accounts.c.told_by == "", accounts.c.told_at < func.clock_timestamp() - _CALLERS_LAST),
+                or_(accounts.c.told_by == "", accounts.c.told_at < func.clock_timestamp() - _CACHED_CALLERS),
             ),
         )
         self._connection.execute(statement)
 
     def take_tier(self, account_id: str, tier: str, event_id: str) -> None:
-        """As accounts tells it; older news change nothing."""
+        """Takes the tier from an event of accounts; older events change nothing."""
         new = insert(accounts).values(id=account_id, tier=tier, told_by=event_id)
         statement = new.on_conflict_do_update(
             index_elements=["id"],
@@ -55,12 +55,12 @@ class Subscriptions:
         self._connection.execute(statement)
 
     def lock_known_account(self, account_id: str) -> None:
-        """The same where no caller says the tier; an account that was not known is free until one does."""
+        """Locks the account where no caller gives the tier; an unknown account is `free` until one does."""
         self._connection.execute(insert(accounts).values(id=account_id, tier="free").on_conflict_do_nothing())
         self._connection.execute(select(accounts.c.id).where(accounts.c.id == account_id).with_for_update())
 
     def is_revoked(self, token_id: str) -> bool:
-        """Whether the token is known to have lost access."""
+        """Tells whether the token is known to have lost access."""
         statement = select(revoked_tokens.c.token_id).where(revoked_tokens.c.token_id == token_id)
         return self._connection.execute(statement).first() is not None
 
@@ -71,7 +71,7 @@ class Subscriptions:
             )
 
     def active_of_tokens(self, account_id: str, token_ids: Sequence[str]) -> list[MadeBy]:
-        """The active subscriptions made with these tokens; ours until the transaction ends."""
+        """Returns the active subscriptions made with these tokens, locked until the transaction ends."""
         columns = subscriptions.c
         statement = select(*(columns[name] for name in MadeBy._fields)).where(
             columns.account_id == account_id,
@@ -83,8 +83,7 @@ class Subscriptions:
         return [MadeBy(*row) for row in rows]
 
     def disable(self, subscription_ids: Sequence[str], reason: str) -> None:
-        """Nothing goes out of them any more: what waits is ended by the chore, replays and tests that were asked for
-        included."""
+        """Disables subscriptions; maintenance fails their waiting deliveries, replays and tests included."""
         if not subscription_ids:
             return
         self._connection.execute(
@@ -128,13 +127,13 @@ class Subscriptions:
         return added
 
     def get(self, subscription_id: str) -> SubscriptionRow | None:
-        """Deleted ones are not there."""
+        """Returns None for a deleted one."""
         return self._one(
             _ALL.where(subscriptions.c.id == subscription_id, subscriptions.c.deleted_at.is_(None))
         )
 
     def lock(self, subscription_id: str) -> SubscriptionRow | None:
-        """The same, ours until the transaction ends."""
+        """Returns it, locked until the transaction ends."""
         statement = select(subscriptions.c.id).where(subscriptions.c.id == subscription_id)
         self._connection.execute(statement.with_for_update(key_share=True))
         return self.get(subscription_id)
@@ -147,7 +146,7 @@ class Subscriptions:
         before: tuple[datetime, str] | None,
         limit: int,
     ) -> list[SubscriptionRow]:
-        """`brand_ids`: of the token, whose are those that lie within them (`reach`); None: all."""
+        """Returns those within the token's `brand_ids` (`management.access`); None: all."""
         columns = subscriptions.c
         statement = _ALL.where(columns.account_id == account_id, columns.deleted_at.is_(None))
         if brand_ids is not None:
@@ -160,12 +159,12 @@ class Subscriptions:
         return [_row(row) for row in self._connection.execute(statement)]
 
     def change(self, subscription_id: str, **fields: Any) -> None:
-        """The sending side learns of it within a moment."""
+        """Changes fields; the dispatcher reads them at its next tick."""
         statement = update(subscriptions).where(subscriptions.c.id == subscription_id)
         self._connection.execute(statement.values(revision=subscriptions.c.revision + 1, **fields))
 
     def enable(self, subscription_id: str, **fields: Any) -> None:
-        """`fields`: what changes besides."""
+        """Resets the failures as well; `fields`: further changes."""
         self.change(subscription_id, status="active", disabled_reason=None, ending=False, **fields)
         statement = update(lanes).where(lanes.c.subscription_id == subscription_id)
         counted = {"consecutive_failures": 0, "enabled_count": lanes.c.enabled_count + 1}
@@ -175,7 +174,7 @@ class Subscriptions:
         self.change(subscription_id, deleted_at=clock_now(), delete_operation_id=operation_id)
 
     def deleted_by(self, account_id: str, operation_id: str | None) -> str | None:
-        """The id of what this operation deleted."""
+        """Returns the id of the subscription that this operation deleted."""
         columns = subscriptions.c
         statement = select(columns.id).where(
             columns.account_id == account_id, columns.delete_operation_id == (operation_id or "")
@@ -194,7 +193,7 @@ class Subscriptions:
         self._connection.execute(insert(secrets).values(values))
 
     def expire_secret(self, subscription_id: str, lasts: timedelta) -> datetime:
-        """The current secret holds no longer than that; when it ends."""
+        """Lets the current secret expire after `lasts`; returns when."""
         statement = (
             update(secrets)
             .where(secrets.c.subscription_id == subscription_id, secrets.c.expires_at.is_(None))
@@ -205,23 +204,23 @@ class Subscriptions:
         return ends_at
 
     def secret_of_operation(self, subscription_id: str, operation_id: str | None) -> SecretRow | None:
-        """What this operation made."""
+        """Returns the secret that this operation made."""
         if operation_id is None:
             return None
         return self._newest_secret(subscription_id, secrets.c.operation_id == operation_id)
 
     def secret_before(self, subscription_id: str, secret_id: str) -> SecretRow | None:
-        """The one that this one replaced."""
+        """Returns the secret that this one replaced."""
         return self._newest_secret(subscription_id, secrets.c.id < secret_id)
 
     def stored_secrets(self, after: str, limit: int) -> list[tuple[str, str]]:
-        """Id and secret as it is stored, in the order of ids."""
+        """Returns ids and encrypted secrets, in the order of ids."""
         statement = select(secrets.c.id, secrets.c.secret).where(secrets.c.id > after)
         rows = self._connection.execute(statement.order_by(secrets.c.id).limit(limit))
         return [(row.id, row.secret) for row in rows]
 
     def replace_secret(self, secret_id: str, secret: str) -> None:
-        """The same secret, encrypted anew."""
+        """Stores the same secret, encrypted anew."""
         self._connection.execute(update(secrets).where(secrets.c.id == secret_id).values(secret=secret))
 
     def _newest_secret(self, subscription_id: str, condition: Any) -> SecretRow | None:
