@@ -64,7 +64,7 @@ def test_an_entry_of_the_form_before_is_refused_at_the_start_with_the_line_to_wr
     [
         ("usr_a=10.0.0.0/8", "with a port"), ("usr_a=10.0.0.0/8:", "with a port"), ("usr_a=10.0.0.0:80", "with a port"),
         ("=10.0.0.0/8:80", "account"), ("brd_a=10.0.0.0/8:80", "account"), ("usr_*=10.0.0.0/8:80", "account"),
-        ("usr_a=10.0.0.1/8:80", "host bits"), ("*=10.0.0.0/8:99999", "ports are"),
+        ("usr_a=10.0.0.1/8:80", "host bits"), ("*=10.0.0.0/8:99999", "ports must be"),
         ("10.0.0.0/8:80", "account and a port"),
     ],
 )  # fmt: skip
