@@ -190,7 +190,7 @@ def test_an_address_that_a_name_leads_to_is_allowed_at_its_networks_port() -> No
         ("127.0.0.1/8:80", "has host bits set"), ("10.0.0.0/8", "with a port"), ("10.0.0.1:80", "with a port"),
         ("fd00::1:80", "with a port"), ("10.0.0.0/8:", "with a port"), ("10.0.0.0/8:*", "with a port"),
         ("10.0.0.0/33:80", "not a valid netmask|does not appear"), ("10.0.0.0/8:0", "ports must be"),
-        ("10.0.0.0/8:65536", "ports must be"), ("10.0.0.0/8:90-80", "ports are"), ("hooks/8:80", "with a port"),
+        ("10.0.0.0/8:65536", "ports must be"), ("10.0.0.0/8:90-80", "ports must be"), ("hooks/8:80", "with a port"),
         ("", "with a port"),
     ],
 )  # fmt: skip
