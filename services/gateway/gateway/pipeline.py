@@ -235,7 +235,7 @@ def _add_refusal_headers(exchange: Exchange, error: ApiError) -> None:
 
 
 def _waiting_helps(exchange: Exchange, error: ApiError) -> bool:
-    """False for a guardrail that a schedule hit: its wait counts from the requested time, not from now."""
+    """Whether waiting can help. It cannot for a schedule's guardrail, whose wait counts from the scheduled time."""
     is_guardrail = error.row in (PAGE_PUBLISH_GUARDRAIL, BRAND_PUBLISH_GUARDRAIL)
     return not (is_guardrail and hasattr(exchange.endpoint.request, "scheduled_at"))
 

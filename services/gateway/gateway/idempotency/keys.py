@@ -196,7 +196,7 @@ class IdempotencyKeys:
             self._waiting.append((claim, outcome_open))
 
     def give_up_waiting(self) -> None:
-        """Gives up the keys that wait for it, oldest first; stops when the database does not answer."""
+        """Deletes or unlocks the keys that wait for it, oldest first; stops when the database does not answer."""
         for _ in range(len(self._waiting)):
             claim, outcome_open = self._waiting.popleft()
             if not self._has_given_up(claim, outcome_open):

@@ -1,7 +1,7 @@
 """POST /media/upload: a file from the client's multipart body straight into storage (spec "Upload rules").
 
-media says where a file of which size goes, and checks what arrived; the rules are media's. Checked here is only what
-does not depend on the bytes: where in the body the file is, and that it is not larger than the tier allows.
+media says where the file is stored, and checks it after it has arrived; the rules are media's. This module only finds
+the file in the body, and checks that it is not larger than the tier allows.
 """
 
 import tempfile
