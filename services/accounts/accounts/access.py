@@ -41,18 +41,20 @@ def brand(connection: Connection, brand_id: str, *, field: str | None = "brand_i
     return found
 
 
-def tell_caller_changed(connection: Connection, account_id: str, *, token_ids: tuple[str, ...] = ()) -> None:
+def announce_caller_changed(
+    connection: Connection, account_id: str, *, token_ids: tuple[str, ...] = ()
+) -> None:
     """Makes gateways forget the cached callers of these tokens; without any, of the whole account."""
     changed = CallerChanged(token_ids=token_ids) if token_ids else CallerChanged(account_ids=(account_id,))
     outbox.stage(connection, "caller.changed", changed, account_id=account_id)
 
 
-def tell_access_revoked(connection: Connection, account_id: str, revoked: AccessRevoked) -> None:
+def announce_access_revoked(connection: Connection, account_id: str, revoked: AccessRevoked) -> None:
     """Makes publishing hold the posts, and webhooks disable the subscriptions, of a maker who lost access."""
     outbox.stage(connection, "access.revoked", revoked, account_id=account_id)
 
 
-def tell_account_changed(connection: Connection, user: User) -> None:
+def announce_account_changed(connection: Connection, user: User) -> None:
     """Announces the account's tier to the services that keep a copy of it."""
     changed = AccountChanged(account_id=user.id, tier=user.tier)
     outbox.stage(connection, "account.changed", changed, account_id=user.id)

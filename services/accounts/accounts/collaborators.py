@@ -35,7 +35,7 @@ def set_collaborator(connection: Connection, caller: Caller, request: SetCollabo
     issued = TokenStore(connection).unrevoked_of_collaborator(request.brand_id, request.user_id)
     if issued:
         token_ids = tuple(owned.token.id for owned in issued)
-        access.tell_caller_changed(connection, account_id, token_ids=token_ids)
+        access.announce_caller_changed(connection, account_id, token_ids=token_ids)
     return collaborator
 
 
@@ -63,8 +63,8 @@ def remove_collaborator(connection: Connection, caller: Caller, request: RemoveC
         tokens.revoke(connection, caller, issued, keep=True, reason="collaborator removed")
     token_ids = store.ids_of_collaborator(request.brand_id, user_id)
     if token_ids and not request.keep:
-        told = AccessRevoked(reason="collaborator_removed", token_ids=token_ids)
-        access.tell_access_revoked(connection, account_id, told)
+        event = AccessRevoked(reason="collaborator_removed", token_ids=token_ids)
+        access.announce_access_revoked(connection, account_id, event)
     return Nothing()
 
 

@@ -15,10 +15,10 @@ def authenticate(connection: Connection, request: Authenticate) -> Authenticated
     found = TokenStore(connection).credential(request.token_sha256) if well_formed else None
     if found is None:
         raise ApiError(INVALID_TOKEN)
-    return judge(found)
+    return authenticated(found)
 
 
-def judge(found: Credential) -> Authenticated:
+def authenticated(found: Credential) -> Authenticated:
     """Returns the caller of a token (pure).
 
     A collaborator's token acts on the owner's account and tier, as the collaborator.

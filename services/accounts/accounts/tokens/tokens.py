@@ -102,10 +102,10 @@ def revoke(
     if revoked is None:
         return None
     _audit(connection, caller.user_id, revoked, "token.revoked", **details)
-    access.tell_caller_changed(connection, owned.account_id, token_ids=(revoked.id,))
+    access.announce_caller_changed(connection, owned.account_id, token_ids=(revoked.id,))
     if not keep:
-        told = AccessRevoked(reason="token_revoked", token_ids=store.rotations_of(owned))
-        access.tell_access_revoked(connection, owned.account_id, told)
+        event = AccessRevoked(reason="token_revoked", token_ids=store.rotations_of(owned))
+        access.announce_access_revoked(connection, owned.account_id, event)
     return revoked
 
 
@@ -133,7 +133,7 @@ def rotate_token(
     if old.on_behalf_of_brand_id is not None and old.issued_by_collaborator_id is not None:
         _require_full_access(connection, old.on_behalf_of_brand_id, old.issued_by_collaborator_id)
     TokenStore(connection).revoke(old.id)
-    access.tell_caller_changed(connection, owned.account_id, token_ids=(old.id,))
+    access.announce_caller_changed(connection, owned.account_id, token_ids=(old.id,))
     kept = {field: getattr(old, field) for field in _KEPT_BY_ROTATION}
     kept["first_token_id"] = owned.first_id
     created = _issue(connection, config, caller, owned.account_id, kept)
@@ -159,7 +159,7 @@ def set_token_use(connection: Connection, caller: Caller, request: SetTokenUse) 
     if not 0 <= request.count <= _MAX_COUNT:
         raise invalid("count", f"must be between 0 and {_MAX_COUNT}")
     owned = _find(connection, request.token_id)
-    access.tell_caller_changed(connection, owned.account_id, token_ids=(owned.token.id,))
+    access.announce_caller_changed(connection, owned.account_id, token_ids=(owned.token.id,))
     return TokenStore(connection).set_request_count(owned.token.id, request.count) or owned.token
 
 

@@ -152,6 +152,6 @@ def change_tier(connection: Connection, caller: Caller, request: ChangeTier) -> 
     access.check_verified(access.lock_account(connection, request.user_id))
     user = UserStore(connection).set_tier(request.user_id, tier)
     assert user is not None, "locked above"
-    access.tell_caller_changed(connection, user.id)
-    access.tell_account_changed(connection, user)
+    access.announce_caller_changed(connection, user.id)
+    access.announce_account_changed(connection, user)
     return user

@@ -81,7 +81,7 @@ def void(connection: Connection, user: User, *, reason: str) -> None:
     """Deletes a locked unverified account with its sandbox token and its pending mail; it owns nothing else."""
     TokenStore(connection).delete_of(user.id)
     UserStore(connection).delete(user.id)
-    access.tell_caller_changed(connection, user.id)
+    access.announce_caller_changed(connection, user.id)
     log.info("unverified_account_deleted", user_id=user.id, reason=reason)
 
 
@@ -110,7 +110,7 @@ def _verify(connection: Connection, user_id: str) -> User:
     if user is None:  # verified before, or deleted
         return access.account(connection, user_id)
     VerificationMailStore(connection).delete(user.id)
-    access.tell_caller_changed(connection, user.id)
+    access.announce_caller_changed(connection, user.id)
     log.info("address_verified", user_id=user.id)
     return user
 

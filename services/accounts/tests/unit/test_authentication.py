@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from accounts.store.tokens import Credential
-from accounts.tokens.authentication import judge
+from accounts.tokens.authentication import authenticated
 from contracts.accounts import Token, User
 from contracts.errors import ApiError
 
@@ -30,25 +30,25 @@ COLLABORATORS = Credential(
 
 
 def test_an_unrestricted_token_reaches_every_brand() -> None:
-    caller = judge(FOUND).caller
+    caller = authenticated(FOUND).caller
     assert caller.brand_ids is None
     assert (caller.account_id, caller.user_id, caller.scopes) == ("usr_owner", "usr_owner", ("read:brands",))
 
 
 def test_a_restricted_token_reaches_its_brands_alone() -> None:
-    caller = judge(replace(FOUND, token=replace(TOKEN, brand_ids=("brd_1", "brd_2")))).caller
+    caller = authenticated(replace(FOUND, token=replace(TOKEN, brand_ids=("brd_1", "brd_2")))).caller
     assert caller.brand_ids == ("brd_1", "brd_2")
 
 
 def test_a_collaborators_token_acts_on_the_owners_account_and_tier_as_the_collaborator() -> None:
-    found = judge(COLLABORATORS)
+    found = authenticated(COLLABORATORS)
     assert (found.caller.account_id, found.caller.tier) == ("usr_owner", "pro")
     assert found.caller.user_id == found.user.id == "usr_helper"
     assert found.caller.brand_ids == ("brd_1",)
 
 
 def test_the_sandbox_token_is_marked() -> None:
-    assert judge(replace(FOUND, token=replace(TOKEN, sandbox=True))).caller.sandbox
+    assert authenticated(replace(FOUND, token=replace(TOKEN, sandbox=True))).caller.sandbox
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_the_sandbox_token_is_marked() -> None:
 )
 def test_a_token_that_is_no_longer_good_says_why(found: Credential, code: str) -> None:
     with pytest.raises(ApiError) as caught:
-        judge(found)
+        authenticated(found)
     assert caught.value.code == code
 
 
 def test_a_token_is_good_until_the_last_millisecond() -> None:
-    assert judge(replace(FOUND, token=replace(TOKEN, expires_at=NOW + timedelta(milliseconds=1))))
+    assert authenticated(replace(FOUND, token=replace(TOKEN, expires_at=NOW + timedelta(milliseconds=1))))
