@@ -1,4 +1,4 @@
-"""What each process reads from its environment, found out by letting its config.py read; and where the kits are."""
+"""Finds out what each process reads from its environment by running its config.py; adds the kits to the path."""
 
 import importlib
 import sys
@@ -29,7 +29,7 @@ _ANYTHING = {
 
 @dataclass
 class Settings:
-    """Names a process reads: all of them, and those without which it does not start."""
+    """The settings that a process reads: all of them, and the required ones."""
 
     read: set[str] = field(default_factory=set)
     required: set[str] = field(default_factory=set)
@@ -37,7 +37,7 @@ class Settings:
 
 @pytest.fixture
 def settings_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Settings]:
-    """`settings_of("quota")`, or of several that share a process."""
+    """`settings_of("quota")`; several names mean services that share a process."""
 
     def find(*services: str) -> Settings:
         found = Settings()

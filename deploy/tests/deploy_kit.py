@@ -1,4 +1,4 @@
-"""What the tests of images and releases share: the Dockerfile's steps, environments, and processes that run in them."""
+"""Shared by the tests of images and releases: the Dockerfile's steps, environments and processes in them."""
 
 import json
 import os
@@ -29,13 +29,13 @@ START_SECONDS, STOP_SECONDS = 60.0, 20.0
 
 
 def step(script: str, *arguments: str | Path, **env: str | Path) -> None:
-    """One of the Dockerfile's RUN lines, by this Python."""
+    """Runs one of the Dockerfile's RUN lines with this Python."""
     done = step_result(script, *arguments, **env)
     assert done.returncode == 0, done.stderr
 
 
 def step_result(script: str, *arguments: str | Path, **env: str | Path) -> subprocess.CompletedProcess[str]:
-    """The same, however it ends."""
+    """Runs the line and returns the result, also of a failure."""
     told = {"PYTHON": sys.executable, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1"}
     return subprocess.run(
         [ROOT / "deploy" / "images" / script, *arguments],
@@ -46,13 +46,13 @@ def step_result(script: str, *arguments: str | Path, **env: str | Path) -> subpr
 
 @dataclass(frozen=True)
 class Environment:
-    """An environment with one package of ours in it."""
+    """A virtual environment with one of our packages."""
 
     name: str
     python: Path
 
     def evaluate(self, code: str) -> Any:
-        """What `code` leaves in `found`, through JSON. `-I`: neither PYTHONPATH nor the folder adds anything."""
+        """Returns what `code` assigns to `found`, through JSON. `-I` ignores PYTHONPATH and the current folder."""
         done = subprocess.run(
             [self.python, "-I", "-W", "ignore", "-c", f"import json\n{code}\nprint(json.dumps(found))"],
             cwd=self.python.parent, capture_output=True, text=True, timeout=60,
@@ -62,7 +62,7 @@ class Environment:
 
 
 class Running:
-    """A process of an environment, told what its container is told."""
+    """A process in an environment, with the settings of its container."""
 
     def __init__(
         self, environment: Environment, start: Sequence[str], env: dict[str, str], port: int
@@ -90,7 +90,7 @@ class Running:
             time.sleep(0.05)
 
     def is_healthy(self, path: str = "/healthz") -> bool:
-        """What the image's HEALTHCHECK asks."""
+        """Runs the image's HEALTHCHECK."""
         try:
             with urllib.request.urlopen(self.url + path, timeout=2):
                 return True
@@ -99,7 +99,7 @@ class Running:
 
     @property
     def is_web(self) -> bool:
-        """Whether it answers at an address that others know."""
+        """Whether it answers at a non-loopback address."""
         return "gateway" in self.argv
 
     def signal(self) -> None:
@@ -129,7 +129,7 @@ def empty_database(admin: Engine) -> Iterator[Engine]:
 
 
 def make_rabbitmqctl(folder: Path) -> str:
-    """A program in this folder that commands the tests' broker. Skips the test where that is somebody else's."""
+    """Writes a program into this folder that runs `rabbitmqctl` on our broker; skips the test for another broker."""
     servers = Path(os.environ.get("TEST_RUN_DIR", ""))
     script = rabbitmq.server_script()
     if script is None or not (servers / "rabbitmq" / ".erlang.cookie").exists():

@@ -1,4 +1,4 @@
-"""What `kubectl apply -k` would send, for tests on machines without it: as much of kustomize as our folders use.
+"""Computes what `kubectl apply -k` would send: the part of kustomize that our folders use.
 
 Resources, components, namePrefix, nameSuffix, namespace, labels, images, patches (strategic merge, and JSON patches
 with a target by kind and labels), `$patch: delete` of such, and configMapGenerator with files. Anything else in a
@@ -45,7 +45,7 @@ def _read(folder: Path) -> Resource:
 
 
 def _apply(folder: Path, settings: Resource, below: list[Resource]) -> list[Resource]:
-    """The resources `below`, those of the folder, and what the folder does to all of them."""
+    """Returns the resources `below` and those of the folder, changed as the folder says."""
     resources = list(below)
     for name in settings.get("resources", ()):
         path = (folder / name).resolve()
@@ -100,7 +100,7 @@ def _name(resource: Resource) -> str:
 
 
 def _change(resource: Resource, operation: Resource) -> None:
-    """One operation of a JSON patch."""
+    """Applies one operation of a JSON patch."""
     *way, last = operation["path"].strip("/").split("/")
     place: Any = resource
     for step in way:
@@ -173,7 +173,7 @@ def pods_of(resource: Resource) -> dict[str, str]:
 
 
 def selected(resources: list[Resource], selector: Resource) -> set[str]:
-    """Names of the workloads whose pods a selector means."""
+    """Returns the names of the workloads whose pods a selector matches."""
     found = set()
     for one in resources:
         if one["kind"] in ("Deployment", "Job"):

@@ -1,4 +1,4 @@
-"""The small stack: what it takes, that it comes back from a backup when everything is gone, and tells of itself."""
+"""The small stack: its memory, its restore from a backup after a total loss, and its telemetry."""
 
 import os
 import shutil
@@ -44,7 +44,7 @@ def collector() -> Iterator[Collector]:
 
 
 class Client:
-    """The demo account's, over HTTP."""
+    """Calls the API as the demo account."""
 
     def __init__(self, stack: Stack) -> None:
         self.env = read_env(stack.run)
@@ -116,7 +116,7 @@ def test_the_small_stack_fits_and_comes_back_from_a_backup(
 
 
 def check_telling(collector: Collector, trace_id: str) -> None:
-    """One process is one service to a collector; whose work it was, its spans and figures say."""
+    """A collector sees one service; spans and metrics name the service that did the work."""
     collector.wait_for(lambda: collector.spans(trace_id=trace_id, name="handle post.published"))
     spans = collector.spans(trace_id=trace_id)
     assert {span.service for span in spans} == {"gateway", "posthaste"}
@@ -137,7 +137,7 @@ def check_telling(collector: Collector, trace_id: str) -> None:
 
 
 def run_script(name: str, folder: Path, stack: Stack) -> None:
-    """As an operator does, with PostgreSQL's own programs."""
+    """Runs a backup script as an operator does, with PostgreSQL's programs."""
     path = f"{postgres.programs()}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         [ROOT / "deploy" / "backup" / name, folder],
@@ -148,7 +148,7 @@ def run_script(name: str, folder: Path, stack: Stack) -> None:
 
 @contextmanager
 def databases_alone(stack: Stack) -> Iterator[None]:
-    """An empty PostgreSQL with the stack's databases in it, and nothing else."""
+    """An empty PostgreSQL with the stack's databases."""
     postgres.prepare(stack.run, durable=False, sizes=compact.POSTGRES)
     told = read_env(stack.run)
     urls = {name: told[f"DATABASE_URL_{name.upper()}"] for name in units.DATABASES}

@@ -1,4 +1,4 @@
-"""deploy/kubernetes: quorum queues, what holds for them there, and the bus on such queues.
+"""deploy/kubernetes: quorum queues, their policies, and the bus on such queues.
 
 RabbitMQ here is Debian's, 3.10, which has quorum queues and at-least-once dead-lettering but no limit of deliveries to
 take away. The cluster's is newer.
@@ -69,13 +69,13 @@ def policies() -> str:
 
 @pytest.fixture
 def rabbitmqctl(tmp_path: Path) -> str:
-    """A program that commands the tests' broker."""
+    """The path of a `rabbitmqctl` for the tests' broker."""
     return make_rabbitmqctl(tmp_path)
 
 
 @pytest.fixture
 def virtual_host(amqp_url: str, rabbitmqctl: str, tmp_path: Path) -> Iterator[str]:
-    """One whose queues are quorum queues unless they say otherwise, with the cluster's policies; gone afterwards."""
+    """A temporary virtual host with the cluster's policies, whose queues are quorum queues by default."""
     name = f"quorum-{new_id('t')[-12:]}"
 
     def control(*arguments: str) -> None:
@@ -157,7 +157,7 @@ def test_what_a_retry_room_cannot_send_back_stays_in_it(virtual_host: str, rabbi
             channel.basic_publish("", queue, b"an event", pika.BasicProperties(delivery_mode=2))
 
     def held(queue: str) -> tuple[int, int]:
-        """Messages whose time is not over, and those that could not leave since."""
+        """Counts messages that still wait, and those that could not be moved since."""
         name = f"{urlsplit(virtual_host).path[1:]}_{queue}"
         asked = (
             f"{{ok, {{_, #{{num_ready_messages := A, num_discarded := B, num_discard_checked_out := C}}}}, _}} = "

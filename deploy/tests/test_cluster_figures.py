@@ -1,4 +1,4 @@
-"""deploy/kubernetes: what is measured finds its way to those who scale by it and raise alerts."""
+"""deploy/kubernetes: metrics reach the autoscalers and the alerts."""
 
 import importlib
 
@@ -59,7 +59,7 @@ def test_each_unit_scales_by_figures_that_are_exported_and_keeps_a_replica_up(
 
 
 def test_figures_find_their_way_to_those_who_scale(production: list[Resource]) -> None:
-    """Collector → Prometheus → adapter: each asks at a port of a Service behind which somebody answers."""
+    """Collector → Prometheus → adapter: each connects to a Service port that a container serves."""
     files = of_kind(production, "ConfigMap")["posthaste-observability"]["data"]
     [job] = yaml.safe_load(files["prometheus.yaml"])["scrape_configs"]
     assert job["honor_labels"] is True
@@ -82,7 +82,7 @@ def test_figures_find_their_way_to_those_who_scale(production: list[Resource]) -
 
 
 def listener(resources: list[Resource], address: str) -> int:
-    """The port of a container that `service:port` leads to."""
+    """Returns the container port behind `service:port`."""
     name, _, port = address.partition(":")
     service = of_kind(resources, "Service")[name]["spec"]
     [behind] = selected(resources, {"matchLabels": service["selector"]})

@@ -1,4 +1,4 @@
-"""deploy/kubernetes: who may reach whom, and that nothing else may."""
+"""deploy/kubernetes: the allowed connections, and no others."""
 
 import os
 from ipaddress import ip_network
@@ -18,7 +18,7 @@ def overlay(request: pytest.FixtureRequest) -> list[Resource]:
 
 
 def world(resources: list[Resource]) -> set[str]:
-    """Who may reach any public address."""
+    """Returns the workloads that may reach any public address."""
     found = set()
     for policy in of_kind(resources, "NetworkPolicy").values():
         for rule in policy["spec"].get("egress", ()):

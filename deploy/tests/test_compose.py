@@ -1,4 +1,4 @@
-"""docker-compose.yml: Debian's docker-compose accepts it, and what it tells each process is what that process reads."""
+"""docker-compose.yml: Debian's docker-compose accepts it, and each process gets exactly the settings that it reads."""
 
 import json
 import os
@@ -56,7 +56,7 @@ def names(environment: Mapping[str, Any]) -> set[str]:
 
 @pytest.fixture(scope="session")
 def docker_compose() -> str:
-    """Installed by apt where it is missing; who may not install it goes without, except CI."""
+    """Installs docker-compose with apt if it is missing. Skips if that is not allowed, except in CI."""
     try:
         missing = (
             "docker-compose is needed for these tests: install the package docker-compose of your system"

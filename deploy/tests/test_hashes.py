@@ -1,4 +1,4 @@
-"""Whatever installs foreign files refuses one whose hash is not in the lock: ./dev, the images, npm.
+"""Every installer refuses files whose hash is not in the lock: ./dev, the images, npm.
 
 Against packages of one module, from a folder in the place of a registry.
 """
@@ -49,7 +49,7 @@ def right(wheel: Path) -> str:
 
 
 def image(wheel: Path) -> tuple[Path, Callable[[], subprocess.CompletedProcess[str]]]:
-    """The lock of an image, and the step that installs it."""
+    """An image's lock, and the step that installs it."""
     folder = wheel.parents[1]
     package, wheels = folder / "simulator", tiny_wheel(folder / "wheels", "posthaste_simulator").parent
     package.mkdir()
@@ -60,7 +60,7 @@ def image(wheel: Path) -> tuple[Path, Callable[[], subprocess.CompletedProcess[s
 
 
 def checkout(wheel: Path) -> tuple[Path, Callable[[], subprocess.CompletedProcess[str]]]:
-    """The lock of a checkout, and `./dev` in it."""
+    """A checkout's lock, and its `./dev`."""
     folder = wheel.parents[1]
     shutil.copy(ROOT / "dev", folder / "dev")
     (folder / "deploy/local/local").mkdir(parents=True)
@@ -98,7 +98,7 @@ def test_dev_says_what_a_wrong_hash_means(wheel: Path) -> None:
 
 
 def test_nothing_is_built_from_sources_when_it_is_installed(wheel: Path) -> None:
-    """What a build fetches has no hash."""
+    """A source distribution is refused, because its build tools have no hashes."""
     lock, run = checkout(wheel)
     wheel.unlink()
     archive = wheel.parent / "tiny-1.0.tar.gz"

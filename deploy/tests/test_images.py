@@ -1,4 +1,4 @@
-"""Every image's steps without an engine: built, installed from its own lock, complete there and alone.
+"""Runs every image's steps without a container engine: build, install from its own lock, run alone.
 
 The environments come from the two scripts that the Dockerfile runs, and nothing but the lock and our own packages can
 be imported in them. Then each runs what its container runs, as docker-compose.yml says: migrated, started, healthy, and
@@ -79,7 +79,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What all locks name, fetched once: seven environments would ask the registry for the same."""
+    """Downloads the packages of all locks once, for all seven environments."""
     folder = tmp_path_factory.mktemp("registry")
     entries = {name: entry for image in IMAGES for name, entry in lock.read(lock_of(image)).items()}
     (folder / "all.lock").write_text("".join(map(str, entries.values())))
@@ -91,7 +91,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environments(
     wheels: Path, registry: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Environment]]:
-    """One for each image, made side by side."""
+    """One environment per image, created in parallel."""
 
     def make(name: str) -> Environment:
         into = tmp_path_factory.mktemp(name) / "posthaste"
@@ -153,7 +153,7 @@ def test_the_locks_hold_all_that_the_packages_declare(environments: dict[str, En
 
 
 def test_an_environment_without_what_a_lock_names_does_not_start(wheels: Path, tmp_path: Path) -> None:
-    """What proves that the others see nothing of this machine's packages."""
+    """The control: without isolation, this machine's packages are visible."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True, timeout=60)
     python = tmp_path / "bare" / "bin" / "python"
     own = [next(wheels.glob(f"posthaste_{name}-*.whl")) for name in (*LIBRARIES, "quota")]
@@ -263,7 +263,7 @@ EVENT_COUNT = 40  # more than are handed out at once
 
 @dataclass
 class Installation:
-    """All containers of ours as processes, over fresh databases and a broker of their own."""
+    """All our containers as processes, with new databases and their own virtual host."""
 
     processes: dict[str, Running]
     databases: dict[str, Engine]
@@ -275,7 +275,7 @@ class Installation:
 def installation(
     environments: dict[str, Environment], admin: Engine, amqp_url: str
 ) -> Iterator[Installation]:
-    """Migrated and started side by side, each in its own environment."""
+    """Migrates and starts all units in parallel, each in its own environment."""
     with own_virtual_host(admin, amqp_url) as virtual_host, own_bucket() as bucket, ExitStack() as stack:
         key = base64.urlsafe_b64encode(os.urandom(32)).decode()
         private = {
@@ -306,7 +306,7 @@ def installation(
 
 @contextmanager
 def locked(database: Engine, *tables: str) -> Iterator[None]:
-    """Whoever touches the tables waits until the end of the block."""
+    """Locks the tables until the end of the block."""
     with database.connect().execution_options(isolation_level="READ COMMITTED") as connection:
         for table in tables:
             connection.execute(text(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE"))
@@ -314,7 +314,7 @@ def locked(database: Engine, *tables: str) -> Iterator[None]:
 
 
 def is_waiting(database: Engine, marker: str) -> bool:
-    """Whether a statement with this marker waits for a lock."""
+    """Whether a statement with this text waits for a lock."""
     asked = text(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
         " AND wait_event_type = 'Lock' AND query LIKE :marker"
@@ -373,7 +373,7 @@ def test_a_service_told_to_stop_finishes_its_calls_and_loses_no_event(
 
 
 def tell(amqp_url: str, service: str) -> set[str]:
-    """Sends the service events, confirmed by the broker; their ids."""
+    """Sends events to the service with publisher confirms. Returns their ids."""
     name, data = EVENTS_HEARD[service]
     assert service in EVENTS[name].receivers
     ids = [new_id("evt") for _ in range(EVENT_COUNT)]
@@ -397,7 +397,7 @@ def has_consumers(amqp_url: str, service: str) -> bool:
 
 
 def waiting(amqp_url: str, service: str) -> set[str]:
-    """Ids of the events that lie at the broker for the service, those to be tried again among them."""
+    """Returns the ids of the service's events at the broker, including those waiting for a retry."""
     queues = [topology.event_queue(service)]
     queues += [topology.retry_queue(service, seconds) for seconds in topology.RETRY_SECONDS]
     found = set()

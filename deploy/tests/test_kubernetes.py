@@ -1,4 +1,4 @@
-"""deploy/kubernetes: valid to Kubernetes' own schemas, and every image, port, variable, secret and metric is there."""
+"""deploy/kubernetes is valid by Kubernetes' schemas, and every image, port, variable, secret and metric exists."""
 
 import importlib
 import re
@@ -171,7 +171,7 @@ def test_what_waits_in_the_gateway_s_temporary_files_fits(overlay: list[Resource
 
 
 def secrets_of(resources: list[Resource]) -> set[str]:
-    """Every Secret that is named: for variables, volumes, certificates."""
+    """Returns all referenced Secrets: in variables, volumes, certificates."""
     found = {tls["secretName"] for it in of_kind(resources, "Ingress").values() for tls in it["spec"]["tls"]}
     for resource in resources:
         for container in containers(resource):
@@ -189,7 +189,7 @@ def jobs_of(overlay: str) -> list[Resource]:
 
 
 def settings_in(resources: list[Resource]) -> Iterator[tuple[str, str]]:
-    """Each key of the ConfigMap that a container is told, with its value; and each value that it is told directly."""
+    """Returns a container's settings: from the ConfigMap and set directly."""
     shared = of_kind(resources, "ConfigMap")["posthaste"]["data"]
     for resource in resources:
         for container in containers(resource):
@@ -275,7 +275,7 @@ def test_a_job_makes_the_role_and_the_database_that_each_service_is_told(name: s
 
 
 def reads(container: Resource) -> set[str]:
-    """Names of the variables that it is told."""
+    """Returns the names of a container's variables."""
     shared = [SECRETS[it["secretRef"]["name"]] for it in container.get("envFrom", ())]
     return {it["name"] for it in container.get("env", ())}.union(*shared)
 

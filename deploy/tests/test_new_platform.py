@@ -183,7 +183,7 @@ def insert(path: Path, before: str, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def there(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the tree says of platforms once there is a seventh."""
+    """What the copy reports about platforms with the seventh."""
     copy = tmp_path_factory.mktemp("tree")
     for folder in COPIED:
         name = folder.rpartition("/")[2]

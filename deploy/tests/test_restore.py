@@ -1,4 +1,4 @@
-"""deploy/backup: a dump becomes what was dumped, or nothing is changed and the operator is told."""
+"""deploy/backup: a restore brings back the dumped data, or changes nothing and reports why."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ MIDDLE = "quota"
 
 
 class Installation:
-    """Migrated databases of every service, with a table of our own in each: only its word is looked at."""
+    """Migrated databases of every service, each with a test table whose one word is checked."""
 
     def __init__(self, urls: dict[str, str]) -> None:
         self.urls = urls
@@ -53,7 +53,7 @@ class Installation:
 
 @pytest.fixture
 def kept(database_for: Callable[[str], str], tmp_path: Path) -> Installation:
-    """With a backup of it in `tmp_path`."""
+    """The databases, with a backup in `tmp_path`."""
     kept = Installation({service: database_for(service) for service in units.DATABASES})
     done = kept.script("dump.sh", tmp_path)
     assert done.returncode == 0, done.stderr

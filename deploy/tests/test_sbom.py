@@ -1,4 +1,4 @@
-"""deploy/images/sbom.py: what is installed is in the bill of materials, in words that scanners know."""
+"""deploy/images/sbom.py: the bill of materials lists all installed packages in the form that scanners read."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""TLS to PostgreSQL and RabbitMQ, with real servers: whose certificates are accepted; nothing goes in plain text.
+"""TLS to real PostgreSQL and RabbitMQ: only valid certificates are accepted, and nothing is sent in plain text.
 
 PostgreSQL is Debian's here: the local stack's is built without TLS. RabbitMQ runs with the settings of compose.
 """
@@ -38,7 +38,7 @@ COMPOSE = ROOT / "deploy" / "compose"
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder: what has signed the servers' certificates, and these."""
+    """The folder with the servers' certificates and their authority."""
     folder = tmp_path_factory.mktemp("certificates")
     return certificates.make(folder, *(f"{server},{HOST}" for server in ("postgres", "rabbitmq")))
 
@@ -49,14 +49,14 @@ def another_authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def programs() -> Path | None:
-    """Of the system's newest PostgreSQL."""
+    """The folder of the system's newest PostgreSQL programs."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     return found[-1].parent if found else None
 
 
 @dataclass
 class EncryptedPostgres:
-    """Takes passwords over TLS alone."""
+    """A PostgreSQL server that accepts passwords only over TLS."""
 
     socket: Path
     port: int
@@ -65,7 +65,7 @@ class EncryptedPostgres:
         return f"postgresql://{user}:secret@{host}:{self.port}/{database}"
 
     def admin(self, statement: str, database: str = "postgres") -> list[Any]:
-        """By the socket, so also while TLS is off."""
+        """Runs a statement through the socket, so also while TLS is off."""
         with closing(
             psycopg2.connect(host=str(self.socket), port=self.port, user=postgres.USER, dbname=database)
         ) as connection:
@@ -80,7 +80,7 @@ class EncryptedPostgres:
         wait_until(lambda: self.admin("SHOW ssl") == [(state,)], f"TLS is {state}")
 
     def encrypted(self, database: str) -> list[bool]:
-        """Of each connection from the network, whether it is."""
+        """Returns for each network connection whether it is encrypted."""
         rows = self.admin(
             "SELECT s.ssl FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid)"
             f" WHERE a.datname = '{database}' AND a.client_addr IS NOT NULL"
@@ -145,7 +145,7 @@ def server(authority: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="module")
 def database(server: EncryptedPostgres, authority: Path) -> str:
-    """The URL of the probe's database; its role, tables and rows were made over TLS."""
+    """The URL of the probe's database, which was created over TLS."""
     url = server.url("posthaste_probe", "probe")
     env = {
         "PATH": os.environ["PATH"],
@@ -164,7 +164,7 @@ def database(server: EncryptedPostgres, authority: Path) -> str:
 
 @pytest.fixture(scope="module")
 def broker(authority: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The port of a RabbitMQ that has no other."""
+    """The TLS port of a RabbitMQ without a plain listener."""
     run = tmp_path_factory.mktemp("broker")
     rabbitmq.install(print)
     port = ports.choose(run, dict.fromkeys(("amqp", "amqp_node", "amqp_names")))
@@ -196,7 +196,7 @@ def to_broker(broker: int) -> Iterator[FaultyLink]:
 
 @pytest.fixture
 def virtual_host(to_broker: FaultyLink, authority: Path) -> str:
-    """Where services that these tests run find the broker."""
+    """The broker's URL for the services of these tests."""
     return amqps(to_broker.port, authority)
 
 
@@ -322,7 +322,7 @@ def test_a_connection_that_is_made_again_is_never_made_in_plain_text(
 
 
 def failures(logged: list[Any]) -> list[str]:
-    """Why a connection to the broker was lost, or not made."""
+    """Returns why a connection to the broker failed."""
     tried = [entry for entry in logged if entry["event"] in ("link_lost", "link_failed")]
     return [str(entry.get("reason", entry.get("error"))) for entry in tried]
 

@@ -1,4 +1,4 @@
-"""An upgrade while everything runs: each service of the parent release beside the present ones, after the migrations.
+"""An upgrade without downtime: after the migrations, each service of the parent release runs beside the present ones.
 
 The parent comes from the repository's history. The databases are migrated by the present release, as an upgrade does
 first; then every process in turn is the parent's, and one post goes its whole way: uploaded, scheduled, published,
@@ -54,7 +54,7 @@ def git(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def parent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The sources of the parent release: the newest tag before this commit, else COMMITS_BACK."""
+    """The sources of the parent release: the newest tag before this commit, or else COMMITS_BACK commits back."""
     commit = git("describe", "--tags", "--abbrev=0", "HEAD~1") or git("rev-parse", f"HEAD~{COMMITS_BACK}")
     if not commit:
         if os.environ.get("CI") == "true":
@@ -70,7 +70,7 @@ def parent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @dataclass
 class Installation:
-    """Processes of either release over the same databases, and the demo's kind of account in it."""
+    """Processes of both releases over the same databases, with an account like the demo's."""
 
     bus: AnySender
     amqp_url: str
@@ -84,7 +84,7 @@ class Installation:
     brand_id: str = ""
 
     def process(self, name: str, sources: Path) -> Running:
-        """Of the release in `sources`, by this Python and its libraries."""
+        """Returns a process of the release in `sources`, with this Python and its libraries."""
         folders = [*(sources / "libs").glob("*"), *(sources / "services").glob("*")]
         env = {**self.env[name], "PYTHONPATH": os.pathsep.join(map(str, folders)), "MAX_WORKERS": "32"}
         if not list((sources / "services/webhooks/webhooks").rglob("private_receivers.py")):
@@ -122,7 +122,7 @@ class Installation:
         ]
 
     def page(self) -> str:
-        """A new one: a page may have few posts in an hour."""
+        """Links a new page, because a page may have only few posts per hour."""
         asked = {"platform": "FB", "name": "Harbour Bakery"}
         account = requests.post(f"{self.simulator_url}/_sim/accounts", json=asked, timeout=30).json()
         request = LinkPage(
@@ -183,7 +183,7 @@ def installation(admin: Engine, amqp_url: str) -> Iterator[Installation]:
 
 @pytest.fixture(scope="module")
 def present(installation: Installation) -> Iterator[dict[str, Running]]:
-    """The present release, migrated and up."""
+    """The present release, migrated and running."""
     processes = {name: installation.process(name, ROOT) for name in UNITS}
 
     def bring_up(name: str) -> None:
@@ -203,7 +203,7 @@ def present(installation: Installation) -> Iterator[dict[str, Running]]:
 
 @contextmanager
 def replaced(running: Running, other: Running) -> Iterator[None]:
-    """The other process instead of the one that runs, as a rolling update does it; afterwards back."""
+    """Replaces the running process by the other one, as a rolling update does; restores it afterwards."""
     try:
         exchange(running, other)
         try:
@@ -215,7 +215,7 @@ def replaced(running: Running, other: Running) -> Iterator[None]:
 
 
 def exchange(old: Running, new: Running) -> None:
-    """The new one comes before the old one goes; where they have one address, after it."""
+    """Starts the new process before it stops the old one; afterwards if they share an address."""
     if old.is_web:
         stop(old)
     new.start()

@@ -1,4 +1,4 @@
-"""`./dev lint --audit`, with a made-up advisory database in the formats of OSV and of Python's own advisories."""
+"""`./dev lint --audit` with a fake advisory database in the formats of OSV and of Python's advisories."""
 
 import json
 import os
@@ -171,7 +171,7 @@ def test_what_cannot_be_read_is_not_taken_for_a_clean_bill(database: Path) -> No
 
 
 def run(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """The audit alone, without the other checks of ./dev lint."""
+    """Runs only the audit of ./dev lint."""
     code = "import sys; from local import cli; cli.LINT = (); sys.argv[0] = 'dev'; sys.exit(cli.main())"
     return subprocess.run(
         [sys.executable, "-c", code, "lint", "--audit", *arguments],

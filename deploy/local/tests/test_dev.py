@@ -1,4 +1,4 @@
-"""`./dev` itself: a script that has to work where nothing is set up yet."""
+"""The script `./dev`, which has to work on a machine without any set-up."""
 
 import shutil
 import subprocess

@@ -71,7 +71,7 @@ def test_every_library_we_ask_for_says_what_it_is_for() -> None:
 
 
 def quotations() -> list[tuple[str, str]]:
-    """(path, code) of each block of the guides."""
+    """Returns (path, code) of each quotation in the guides."""
     found, path = [], ""
     for match in PATH_OR_BLOCK.finditer("\n".join(guide.read_text() for guide in GUIDES)):
         path = match["path"] or path

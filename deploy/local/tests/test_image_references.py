@@ -1,4 +1,4 @@
-"""`./dev images` and its part of `./dev lint`: one digest for a tag wherever it stands, as docker says it."""
+"""`./dev images` and its part of `./dev lint`: every use of a tag has the same digest, the registry's."""
 
 import subprocess
 import sys
@@ -35,7 +35,7 @@ def checkout(root: Path, compose: str = f"@{OLD}", python: str = f"@{OLD}", mani
 
 
 def add_docker(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """The only `docker` on the PATH: a program that says what the real one says."""
+    """A fake `docker` on the PATH."""
     (folder / "docker").write_text(f"#!/bin/sh\n{script}\n")
     (folder / "docker").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")

@@ -1,4 +1,4 @@
-"""The lock files say what the pyproject.toml files ask for, exactly, with hashes and without addresses."""
+"""The lock files satisfy the pyproject.toml files, with exact versions and hashes and without index addresses."""
 
 import re
 import tomllib
@@ -20,7 +20,7 @@ def versions(folder: Path) -> dict[str, str]:
 
 
 def unmet(requirements: set[str], versions: dict[str, str]) -> list[str]:
-    """Requirements that the versions do not satisfy."""
+    """Returns the requirements that the versions do not satisfy."""
     parsed = [Requirement(it) for it in requirements]
     return [
         str(it)

@@ -1,4 +1,4 @@
-"""Every HTTP call of ours has a ceiling: those to named servers go through `chassis.http.outbound`."""
+"""Every outbound HTTP call has a time limit; calls to configured servers go through `chassis.http.outbound`."""
 
 import ast
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def modules(*folders: str) -> list[Path]:
 
 
 def calls(source: str) -> Iterator[tuple[str, ast.Call]]:
-    """Each call with its name, whatever it is an attribute of."""
+    """Yields each call with the name of its function."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call):
             named = node.func
@@ -31,14 +31,14 @@ def calls(source: str) -> Iterator[tuple[str, ast.Call]]:
 
 
 def positional_timeouts(source: str) -> list[int]:
-    """urllib3.Timeout(5, 30) is total=5, connect=30: its lines. eventlet's Timeout takes seconds."""
+    """Returns lines with urllib3.Timeout(5, 30): that is total=5, connect=30. eventlet's Timeout takes seconds."""
     return [
         call.lineno for name, call in calls(source) if name == "Timeout" and call.args and "urllib3" in source
     ]
 
 
 def unbounded_pools(source: str) -> list[int]:
-    """Lines that call the outside without a ceiling; a call of a pool's own `urlopen` has that pool's."""
+    """Returns the lines with outbound calls without a time limit; `urlopen` of a pool has the pool's limit."""
     return [
         call.lineno
         for name, call in calls(source)

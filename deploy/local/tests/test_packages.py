@@ -1,4 +1,4 @@
-"""Packages of the system: what is there is used, what may not be installed is named."""
+"""System packages: existing ones are used, and missing ones that cannot be installed are named."""
 
 import subprocess
 from pathlib import Path
@@ -10,7 +10,7 @@ from local.servers import browser, packages
 
 
 def ignore(line: str) -> None:
-    """Progress, which these tests do not look at."""
+    """Ignores progress."""
 
 
 def test_what_is_there_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +45,7 @@ def test_what_was_unpacked_is_not_unpacked_again(monkeypatch: pytest.MonkeyPatch
 def test_a_package_that_cannot_be_had_leaves_no_folder_behind(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """apt is a program that fails as it does without a network."""
+    """A fake apt that fails as without a network."""
     apt = tmp_path / "bin" / "apt-get"
     apt.parent.mkdir()
     apt.write_text('#!/bin/sh\necho "E: no $3" >&2; exit 100\n', encoding="utf-8")

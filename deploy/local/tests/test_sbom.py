@@ -1,4 +1,4 @@
-"""`./dev sbom`, with a program in the place of docker."""
+"""`./dev sbom` with a fake docker."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ VALID = {
 
 @pytest.fixture
 def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Prints the file `answer` beside it, and writes down what it was asked."""
+    """Prints the file `answer` and records its arguments."""
     program = tmp_path / "bin" / "docker"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/asked\ncat {tmp_path}/answer\n')

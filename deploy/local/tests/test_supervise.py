@@ -1,4 +1,4 @@
-"""The supervisor with real processes: small shells and Pythons instead of servers."""
+"""The supervisor with real processes: small shell and Python programs."""
 
 import json
 import os

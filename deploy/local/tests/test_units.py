@@ -19,7 +19,7 @@ PORT = {name: number for number, name in enumerate(units.PORTS, 1)}
 
 
 def ignore(_line: str) -> None:
-    """Progress is not looked at here."""
+    """Ignores progress."""
 
 
 def table(run: Path, *, strict: bool = False, payments: bool = False) -> dict[str, Process]:
@@ -144,7 +144,7 @@ def test_compact_all_services_share_a_process_and_keep_a_database_each(tmp_path:
 
 
 class Operator:
-    """Stands for the operator's command line; breaks down after `calls_left`."""
+    """A fake command line that fails after `calls_left` calls."""
 
     def __init__(self, calls_left: int = 100) -> None:
         self.calls_left = calls_left

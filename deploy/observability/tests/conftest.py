@@ -1,4 +1,4 @@
-"""Prometheus' own programs, which judge the rules, the settings and the dashboards' queries."""
+"""Provides Prometheus' programs for checking rules, settings and dashboard queries."""
 
 import os
 

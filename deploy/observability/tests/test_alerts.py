@@ -1,4 +1,4 @@
-"""Each alert over invented figures, judged by Prometheus' own promtool: raised when it should be, and silent else.
+"""Checks each alert with promtool and sample data: it fires when it should, and not otherwise.
 
 A row is an alert, what is seen, the series (promtool's notation: a value a minute), and after how many minutes what is
 to be firing: the labels of each, without its severity. The figures are those of the goals on docs/observability.md.
@@ -47,7 +47,7 @@ def requests(failed: str, answered: str) -> dict[str, str]:
 
 
 def waits(name: str, up_to: dict[str, float], labels: str = "") -> dict[str, str]:
-    """A histogram whose buckets grow so much a minute."""
+    """A histogram whose buckets grow by this much per minute."""
     return {f'{name}_bucket{{{labels}le="{le}"}}': growing(count) for le, count in up_to.items()}
 
 
@@ -91,7 +91,7 @@ def credits_gone(counter: str) -> str:
 
 
 def pools(*services: str, instance: str = "a", values: str = "16x120") -> dict[str, str]:
-    """What every process tells of itself."""
+    """The series that every process exports."""
     name = "db_client_connection_max"
     return {f'{name}{{posthaste_service="{it}", instance="{instance}"}}': values for it in services}
 

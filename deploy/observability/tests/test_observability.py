@@ -1,4 +1,4 @@
-"""Dashboards, rules and settings: made of figures that exist, with a way out for each alert."""
+"""Dashboards, rules and settings use existing metrics, and each alert has an entry in the guide."""
 
 import importlib
 import importlib.util
@@ -28,7 +28,7 @@ KINDS = {metrics.Gauge: "gauge", metrics.Counter: "sum", metrics.Histogram: "his
 
 @pytest.fixture(scope="module")
 def declared() -> dict[str, metrics.Instrument]:
-    """Of chassis and all services."""
+    """Returns the metrics of chassis and all services."""
     for path in ROOT.glob("services/*/*/measures.py"):
         importlib.import_module(f"{path.parent.name}.measures")
     return metrics.DECLARED

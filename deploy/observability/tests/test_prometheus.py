@@ -1,4 +1,4 @@
-"""A real Prometheus takes the settings and the rules, and answers whatever a dashboard asks it."""
+"""A real Prometheus loads the settings and rules and answers all dashboard queries."""
 
 import json
 import shutil
@@ -35,7 +35,7 @@ def test_promtool_accepts_it(promtool: str, kind: str, file: str) -> None:
 
 @pytest.fixture(scope="module")
 def ask(programs: Prometheus, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
-    """`ask("query", query="up")`: what a server answers that was started with our files, side by side as mounted."""
+    """`ask("query", query="up")` asks a server that runs with our files."""
     folder = tmp_path_factory.mktemp("prometheus")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -77,7 +77,7 @@ def is_ready(url: str) -> bool:
 
 
 def answer(url: str) -> Any:
-    """Raises AssertionError with the words of a refusal."""
+    """Raises AssertionError with the error message."""
     try:
         with urllib.request.urlopen(url, timeout=10) as got:
             return json.load(got)["data"]
@@ -93,7 +93,7 @@ def test_every_query_of_a_panel_is_answered(ask: Ask) -> None:
 
 
 def test_a_query_that_is_none_is_refused(ask: Ask) -> None:
-    """So that the test above can fail."""
+    """Shows that the test above can fail."""
     with pytest.raises(AssertionError, match="parse error"):
         ask("query", query="sum by (le (rate(up[1m]))")
 

@@ -1,4 +1,4 @@
-"""A migrated database with the use cases bound to it, as service.py binds them; and a mail server."""
+"""Gives a migrated database with the use cases bound to it as in service.py, and a mail server."""
 
 import base64
 import queue
@@ -48,7 +48,7 @@ CONFIG = AccountsConfig(
 
 
 class Accounts:
-    """Every use case over its own transaction; the operator calls unless a caller is given."""
+    """Calls each use case in its own transaction, by default as the operator."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -98,7 +98,7 @@ class Accounts:
         return self.call(audit.list_audit, operator(), ListAudit(brand_id=brand.id)).entries
 
     def staged(self, event: str = "caller.changed") -> list[dict[str, Any]]:
-        """The data of the events of this name staged so far, oldest first."""
+        """Returns the data of the staged events of this name, oldest first."""
         query = text(
             "SELECT convert_from(body, 'UTF8')::json -> 'data' FROM outbox WHERE event = :event ORDER BY position"
         )
@@ -134,7 +134,7 @@ class MailServer(socketserver.ThreadingTCPServer):
         self.spoken_to, self.closing = threading.Event(), threading.Event()
 
     def handle_error(self, *_: object) -> None:
-        """The client went away: each test says whether it should."""
+        """Ignores that the client disconnected; tests check that themselves."""
 
 
 class _MailHandler(socketserver.StreamRequestHandler):
@@ -209,7 +209,7 @@ class _MailHandler(socketserver.StreamRequestHandler):
 
 @pytest.fixture
 def mail_server() -> Iterator[Callable[..., MailServer]]:
-    """`mail_server("take", certificate, implicit=False, password="")` → a MailServer that runs."""
+    """`mail_server("take", certificate, implicit=False, password="")` → a running MailServer."""
     servers: list[MailServer] = []
 
     def start(

@@ -63,7 +63,7 @@ def test_gateways_hear_of_a_revoked_token_and_a_changed_tier(service: Any) -> No
 
 
 def test_whoever_has_the_broker_s_address_alone_makes_no_token(service: Any) -> None:
-    """The audit's proof: a forged operator, sent by hand."""
+    """A forged operator, sent without the client."""
     user = service.create_user(operator(), CreateUser(email="ann@example.com")).user
     call = Call(
         id=1,

@@ -1,4 +1,4 @@
-"""Verification mails as a real process sends them: nobody waits for the mail server, and a kill loses none."""
+"""A real process sends verification mails: no call waits for the mail server, and a kill loses no mail."""
 
 import re
 import time

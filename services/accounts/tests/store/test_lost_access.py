@@ -1,4 +1,4 @@
-"""Who loses access: publishing and webhooks are told, unless the operator keeps what was made; the audit log knows."""
+"""Lost access: publishing and webhooks get an event, unless the operator passes `keep`; the audit log records it."""
 
 from typing import Any
 

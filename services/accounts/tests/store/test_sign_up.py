@@ -1,4 +1,4 @@
-"""Who may sign up, and how often it may be tried."""
+"""Who may sign up, and the rate limits of sign-up."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,4 +1,4 @@
-"""Unverified accounts hold nothing, and are verified by mail and password, or by the operator; or they are deleted."""
+"""Unverified accounts own nothing. They are verified by mail and password or by the operator, or deleted."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The queue of verification mails: each is sent once when all is well, and never lost."""
+"""The queue of verification mails: normally each is sent once, and none is ever lost."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +22,7 @@ SMTP = SmtpConfig(
 
 
 class Post:
-    """Takes the mails, or raises what it is told to."""
+    """Accepts the mails, or raises the given error."""
 
     def __init__(self, *problems: Exception) -> None:
         self.problems = list(problems)
@@ -51,7 +51,7 @@ def bring_due(accounts: Any) -> None:
 
 
 def waits(accounts: Any) -> list[float]:
-    """Seconds until the next attempt of each mail."""
+    """Returns the seconds until each mail's next attempt."""
     query = text("SELECT extract(epoch FROM next_attempt_at - clock_timestamp()) FROM verification_mails")
     return [float(seconds) for seconds in accounts.call(lambda c: c.execute(query).scalars().all())]
 
@@ -90,7 +90,7 @@ def test_what_the_server_did_not_take_is_tried_again_after_ever_longer_waits(wit
 
 def test_a_process_that_dies_while_it_sends_leaves_the_mail_to_the_next_attempt(with_mail: Any) -> None:
     class Killed(BaseException):
-        """Ends the process, as far as this test can."""
+        """Simulates the end of the process."""
 
     def die(*_: object) -> None:
         raise Killed
@@ -111,7 +111,7 @@ def test_processes_that_look_at_the_same_moment_send_each_mail_once(with_mail: A
     with ThreadPoolExecutor(6) as pool:
         sent = list(pool.map(lambda _: send_next(with_mail, post), range(12)))
     while send_next(with_mail, post):
-        """Those that the others had claimed at that moment."""
+        """Returns the mails that others had claimed at that moment."""
     assert sum(sent) <= 6
     assert len({mail["To"] for mail in post.mails}) == len(post.mails) == 6
 

@@ -1,4 +1,4 @@
-"""Which scopes a token can hold; passwords and settings."""
+"""The scopes of tokens; passwords and settings."""
 
 import pytest
 from argon2 import PasswordHasher

@@ -1,4 +1,4 @@
-"""What becomes of a token that was found."""
+"""The checks of a stored token."""
 
 from datetime import UTC, datetime, timedelta
 

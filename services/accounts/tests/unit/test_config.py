@@ -1,4 +1,4 @@
-"""What the service refuses to start with."""
+"""Settings with which the service refuses to start."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tokens that must be the same when shown again."""
+"""Tokens and codes that must be the same when shown again."""
 
 from accounts import derived_secrets
 from accounts.config import AccountsConfig

@@ -1,4 +1,4 @@
-"""Rules of single fields."""
+"""Validation of single fields."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone

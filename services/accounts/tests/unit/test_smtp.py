@@ -1,4 +1,4 @@
-"""One mail on its way to the operator's mail server."""
+"""Sending one mail to the operator's mail server."""
 
 from collections.abc import Callable
 from email.message import EmailMessage

@@ -35,14 +35,14 @@ def set_clock(service: Any, moment: datetime) -> None:
 
 
 def admit(quota: Any, caller: Caller, meter: str) -> Admitted:
-    """A request that comes alone."""
+    """Admits a single request."""
     request = Arrivals(arrivals=(Arrival(caller=caller, meter=meter),))
     (verdict,) = quota.admit_all(GATEWAY, request).verdicts
     return verdict
 
 
 def comes_true(happened: Callable[[], bool]) -> bool:
-    """Looks again and again, each time over the bus, until it has happened."""
+    """Polls over the bus until it has happened."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not happened():
         if time.monotonic() > deadline:
@@ -92,7 +92,7 @@ def test_a_unit_that_publishing_returns_is_given_back(running_service: Any) -> N
 
 
 def test_200_at_once_on_two_processes_let_through_exactly_the_limit(running_service: Any) -> None:
-    """In the service the locks of a batch are green ones: exact with those, too."""
+    """The counts are exact with the service's green threads too."""
     quota = running_service("quota")
     replica = running_service("quota", env={"DATABASE_URL": quota.env["DATABASE_URL"]})
     with pika.BlockingConnection(pika.URLParameters(quota.env["AMQP_URL"])) as connection:

@@ -1,4 +1,4 @@
-"""A fresh quota database, and the doors of two replicas on it."""
+"""Gives a new quota database and the admissions of two replicas."""
 
 from collections.abc import Callable, Iterator
 
@@ -24,13 +24,13 @@ def database(quota_url: str) -> Iterator[Database]:
 
 
 @pytest.fixture
-def door(database: Database) -> Admissions:
+def admissions(database: Database) -> Admissions:
     return Admissions(database, CONFIG)
 
 
 @pytest.fixture
 def replicas(quota_url: str) -> Iterator[tuple[Admissions, Admissions]]:
-    """Two processes' doors: own pool, one database."""
+    """The admissions of two processes: separate pools, one database."""
     databases = Database(quota_url), Database(quota_url)
     yield Admissions(databases[0], CONFIG), Admissions(databases[1], CONFIG)
     for database in databases:

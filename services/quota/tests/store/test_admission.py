@@ -1,4 +1,4 @@
-"""Admission on a real PostgreSQL: exact with many at once, over several replicas, while the clock moves."""
+"""Admission on a real PostgreSQL is exact under concurrency, over several replicas, while the clock moves."""
 
 import threading
 from collections import Counter
@@ -28,9 +28,9 @@ ELITE = Caller(account_id="usr_elite", user_id="usr_elite", tier="elite")
 SANDBOX = Caller(account_id="usr_elite", user_id="usr_elite", token_id="tok_s", tier="elite", sandbox=True)
 
 
-def admit(door: Admissions, caller: Caller, meter: str = "reads") -> Admitted:
-    """A request that comes alone."""
-    (verdict,) = door.admit_all([Arrival(caller=caller, meter=meter)])
+def admit(admissions: Admissions, caller: Caller, meter: str = "reads") -> Admitted:
+    """Admits a single request."""
+    (verdict,) = admissions.admit_all([Arrival(caller=caller, meter=meter)])
     assert verdict is not None
     return verdict
 
@@ -42,7 +42,7 @@ def move_clock(database: Database, to: datetime) -> None:
 
 
 def prepare(database: Database, subject: str, **counts: int) -> None:
-    """The subject has used this much of its current windows."""
+    """Sets how much the subject has used in its current windows."""
     with database.transaction() as connection:
         store = Store(connection)
         store.add([subject])
@@ -53,7 +53,7 @@ def prepare(database: Database, subject: str, **counts: int) -> None:
 
 
 def all_at_once(calls: Iterable[Callable[[], Admitted]]) -> Counter[str | None]:
-    """Starts all calls at the same moment, each in its own thread; counts the answers."""
+    """Starts all calls at the same moment, each in its own thread, and counts the answers."""
     calls = list(calls)
     barrier = threading.Barrier(len(calls))
 
@@ -82,7 +82,9 @@ def test_200_at_once_on_two_replicas_let_through_exactly_what_is_left_of_the_min
 ) -> None:
     move_clock(database, MID_MINUTE)
     prepare(database, "usr_elite", minute_count=300 - left)
-    answers = all_at_once(lambda door=replicas[index % 2]: admit(door, ELITE) for index in range(AT_ONCE))
+    answers = all_at_once(
+        lambda admissions=replicas[index % 2]: admit(admissions, ELITE) for index in range(AT_ONCE)
+    )
     assert answers == +Counter({None: left, "RATE_LIMITED": AT_ONCE - left})
     assert used(database).reads.used == left
 
@@ -94,7 +96,7 @@ def test_the_month_bucket_is_exact_when_both_replicas_hit_its_end_at_once(
     prepare(database, "usr_elite", publishes=2_950)
     callers = [msgspec.structs.replace(ELITE, operation_id=f"op_{index}") for index in range(AT_ONCE)]
     answers = all_at_once(
-        lambda door=replicas[index % 2], caller=caller: admit(door, caller, "publishes")
+        lambda admissions=replicas[index % 2], caller=caller: admit(admissions, caller, "publishes")
         for index, caller in enumerate(callers)
     )
     assert answers == {None: 50, "MONTHLY_QUOTA_EXCEEDED": 150}
@@ -108,7 +110,8 @@ def test_the_same_operation_200_times_at_once_takes_one_unit(
     move_clock(database, MID_MINUTE)
     caller = msgspec.structs.replace(ELITE, operation_id="op_same")
     answers = all_at_once(
-        lambda door=replicas[index % 2]: admit(door, caller, "publishes") for index in range(AT_ONCE)
+        lambda admissions=replicas[index % 2]: admit(admissions, caller, "publishes")
+        for index in range(AT_ONCE)
     )
     assert answers == {None: AT_ONCE}
     assert (used(database).publishes.used, used(database).writes.used) == (1, AT_ONCE)
@@ -123,7 +126,7 @@ def test_accounts_that_come_together_are_counted_apart_and_do_not_deadlock(
     ]
     for _ in range(3):
         all_at_once(
-            lambda door=replicas[index // 3 % 2], caller=caller: admit(door, caller)
+            lambda admissions=replicas[index // 3 % 2], caller=caller: admit(admissions, caller)
             for index, caller in enumerate(callers)
         )
     assert {used(database, caller).reads.used for caller in callers} == {10}
@@ -134,45 +137,49 @@ def test_the_hundredth_sandbox_use_is_found_by_exactly_one_of_many(
 ) -> None:
     move_clock(database, MID_MINUTE)
     prepare(database, "tok_s", lifetime=99)
-    answers = all_at_once(lambda door=replicas[index % 2]: admit(door, SANDBOX) for index in range(AT_ONCE))
+    answers = all_at_once(
+        lambda admissions=replicas[index % 2]: admit(admissions, SANDBOX) for index in range(AT_ONCE)
+    )
     assert answers == {None: 1, "SANDBOX_EXHAUSTED": 199}
     assert used(database).total_requests == 0
 
 
-def test_an_exhausted_sandbox_token_is_told_where_to_upgrade(door: Admissions, database: Database) -> None:
+def test_an_exhausted_sandbox_token_is_told_where_to_upgrade(
+    admissions: Admissions, database: Database
+) -> None:
     prepare(database, "tok_s", lifetime=100)
-    refusal = admit(door, SANDBOX)
+    refusal = admit(admissions, SANDBOX)
     assert refusal.refused_extras == {"upgrade_url": "https://example.test/upgrade"}
     assert refusal.window.limit == 5
 
 
 def test_minute_day_and_month_begin_anew_when_the_clock_passes_their_end(
-    door: Admissions, database: Database
+    admissions: Admissions, database: Database
 ) -> None:
     free = Caller(account_id="usr_free", user_id="usr_free", tier="free")
     move_clock(database, datetime(2026, 11, 29, 23, 58, 30, tzinfo=UTC))
     prepare(database, "usr_free", minute_count=10, day_count=1_000, reads=10_000)
-    assert admit(door, free).refused_code == "RATE_LIMITED"
+    assert admit(admissions, free).refused_code == "RATE_LIMITED"
     move_clock(database, datetime(2026, 11, 29, 23, 59, 30, tzinfo=UTC))
-    refusal = admit(door, free)
+    refusal = admit(admissions, free)
     assert refusal.refused_code == "DAILY_LIMIT_EXCEEDED"
     assert refusal.window.resets_at == datetime(2026, 11, 30, tzinfo=UTC)
     move_clock(database, datetime(2026, 11, 30, 12, tzinfo=UTC))
-    refusal = admit(door, free)
+    refusal = admit(admissions, free)
     assert refusal.refused_code == "MONTHLY_QUOTA_EXCEEDED"
     assert refusal.refused_extras["resets_at"] == datetime(2026, 12, 1, tzinfo=UTC)
-    assert admit(door, free, "").refused_code is None
+    assert admit(admissions, free, "").refused_code is None
     move_clock(database, datetime(2026, 12, 1, tzinfo=UTC))
-    admitted = admit(door, free)
+    admitted = admit(admissions, free)
     assert (admitted.refused_code, admitted.year_month, admitted.window.remaining) == (None, "2026-12", 9)
 
 
-def test_a_higher_tier_helps_at_once(door: Admissions, database: Database) -> None:
+def test_a_higher_tier_helps_at_once(admissions: Admissions, database: Database) -> None:
     move_clock(database, MID_MINUTE)
     prepare(database, "usr_elite", minute_count=60)
     pro = msgspec.structs.replace(ELITE, tier="pro")
-    assert admit(door, pro).refused_code == "RATE_LIMITED"
-    assert admit(door, ELITE).window.remaining == 239
+    assert admit(admissions, pro).refused_code == "RATE_LIMITED"
+    assert admit(admissions, ELITE).window.remaining == 239
 
 
 def test_one_warning_is_staged_however_many_cross_the_line_together(
@@ -182,7 +189,7 @@ def test_one_warning_is_staged_however_many_cross_the_line_together(
     prepare(database, "usr_elite", replies=15_950)
     callers = [msgspec.structs.replace(ELITE, operation_id=f"op_{index}") for index in range(AT_ONCE)]
     all_at_once(
-        lambda door=replicas[index % 2], caller=caller: admit(door, caller, "replies")
+        lambda admissions=replicas[index % 2], caller=caller: admit(admissions, caller, "replies")
         for index, caller in enumerate(callers)
     )
     (warning,) = warnings(database)
@@ -197,7 +204,7 @@ def test_one_warning_is_staged_however_many_cross_the_line_together(
 
 
 def test_a_commit_waits_for_the_disk_only_when_it_holds_a_warning(
-    door: Admissions, database: Database, monkeypatch: pytest.MonkeyPatch
+    admissions: Admissions, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
     write = Store.write
@@ -218,21 +225,21 @@ def test_a_commit_waits_for_the_disk_only_when_it_holds_a_warning(
     prepare(database, "usr_elite", reads=799_998)
     monkeypatch.setattr(Store, "write", noting_write)
     monkeypatch.setattr(Store, "wait_for_disk", noting_wait)
-    admit(door, ELITE)
+    admit(admissions, ELITE)
     assert seen == ["off"]
-    admit(door, ELITE)
+    admit(admissions, ELITE)
     assert seen == ["off", "on", "on"]
     assert len(warnings(database)) == 1
 
 
 def test_a_webhook_delivery_takes_one_unit_once_and_none_when_the_month_is_used_up(
-    door: Admissions, database: Database
+    admissions: Admissions, database: Database
 ) -> None:
     prepare(database, "usr_elite", webhooks=499_999)
 
     def charge(delivery: str) -> bool:
         request = ChargeUnit(account_id="usr_elite", tier="elite", bucket="webhooks", operation_id=delivery)
-        return door.charge_units([request]) == (True,)
+        return admissions.charge_units([request]) == (True,)
 
     assert [charge("dlv_1"), charge("dlv_1"), charge("dlv_2")] == [True, True, False]
     assert used(database).webhooks.used == 500_000
@@ -240,7 +247,7 @@ def test_a_webhook_delivery_takes_one_unit_once_and_none_when_the_month_is_used_
 
 
 def test_units_charged_together_are_judged_one_by_one_and_once_each(
-    door: Admissions, database: Database
+    admissions: Admissions, database: Database
 ) -> None:
     prepare(database, "usr_elite", webhooks=499_998)
     units = [
@@ -250,9 +257,9 @@ def test_units_charged_together_are_judged_one_by_one_and_once_each(
             *(("usr_elite", "dlv_3"), ("usr_elite", "dlv_4")),
         )
     ]
-    assert door.charge_units(units) == (True, True, True, True, False)
+    assert admissions.charge_units(units) == (True, True, True, True, False)
     assert used(database).webhooks.used == 500_000
-    assert door.charge_units([]) == ()
+    assert admissions.charge_units([]) == ()
 
 
 def test_usage_of_an_account_that_never_came_is_all_zeroes(database: Database) -> None:
@@ -283,7 +290,7 @@ def test_requests_that_come_together_are_judged_one_after_the_other(
 
 
 def test_who_takes_a_unit_and_who_takes_none_are_counted_in_one_transaction(
-    door: Admissions, database: Database
+    admissions: Admissions, database: Database
 ) -> None:
     move_clock(database, MID_MINUTE)
     readers = [Caller(account_id=f"usr_{number}", user_id="usr_x", tier="free") for number in range(3)]
@@ -292,8 +299,8 @@ def test_who_takes_a_unit_and_who_takes_none_are_counted_in_one_transaction(
         *(Arrival(caller=reader, meter="reads") for reader in readers),
         Arrival(caller=writer, meter="publishes"),
     ]
-    assert [verdict.refused_code for verdict in door.admit_all(group)] == [None] * 4
+    assert [verdict.refused_code for verdict in admissions.admit_all(group)] == [None] * 4
     assert [used(database, reader).reads.used for reader in readers] == [1, 1, 1]
     assert used(database, writer).publishes.used == 1
-    assert door.admit_all(group)[-1].refused_code is None
+    assert admissions.admit_all(group)[-1].refused_code is None
     assert (used(database, writer).publishes.used, used(database, readers[0]).reads.used) == (1, 2)

@@ -1,4 +1,4 @@
-"""Publishing is asked about every unit that is still held once its call has ended, and about each charge once."""
+"""Publishing is asked about every unit that is still held after its call has ended, once per charge."""
 
 from datetime import timedelta
 from typing import Any
@@ -20,15 +20,15 @@ from quota.store import Store
 AGE = timedelta(minutes=5)
 
 
-def admit(door: Admissions, operation_id: str, meter: str = "publishes", try_number: int = 1) -> None:
+def admit(admissions: Admissions, operation_id: str, meter: str = "publishes", try_number: int = 1) -> None:
     caller = Caller(
         account_id="usr_1", user_id="usr_1", tier="elite", operation_id=operation_id, try_number=try_number
     )
-    assert door.admit_all([Arrival(caller=caller, meter=meter)])
+    assert admissions.admit_all([Arrival(caller=caller, meter=meter)])
 
 
 def pass_time(database: Database, by: timedelta = AGE) -> None:
-    """All charges, and what was asked about, lie that much further back."""
+    """Moves all charges and the position of the confirmation back by this much."""
     with database.transaction() as connection:
         connection.execute(update(unit_charges).values(created_at=unit_charges.c.created_at - by))
         connection.exec_driver_sql("UPDATE confirmation SET created_at = created_at - %(by)s", {"by": by})
@@ -51,13 +51,13 @@ def names(database: Database) -> list[list[tuple[str, int]]]:
 
 
 def test_charges_are_asked_about_together_once_they_are_old_enough(
-    door: Admissions, database: Database
+    admissions: Admissions, database: Database
 ) -> None:
-    admit(door, "op_1")
-    admit(door, "op_2", "replies", try_number=3)
+    admit(admissions, "op_1")
+    admit(admissions, "op_2", "replies", try_number=3)
     assert ask(database) == 0
     pass_time(database)
-    admit(door, "op_3")
+    admit(admissions, "op_3")
     assert ask(database) == 2
     assert asked(database) == [
         (
@@ -67,29 +67,31 @@ def test_charges_are_asked_about_together_once_they_are_old_enough(
     ]
 
 
-def test_each_is_asked_about_once(door: Admissions, database: Database) -> None:
+def test_each_is_asked_about_once(admissions: Admissions, database: Database) -> None:
     for number in range(3):
-        admit(door, f"op_{number}")
+        admit(admissions, f"op_{number}")
         pass_time(database)
         ask(database)
         assert ask(database) == 0
     assert names(database) == [[("op_0", 1)], [("op_1", 1)], [("op_2", 1)]]
 
 
-def test_a_later_try_of_an_operation_is_asked_about_anew(door: Admissions, database: Database) -> None:
-    admit(door, "op_1")
+def test_a_later_try_of_an_operation_is_asked_about_anew(admissions: Admissions, database: Database) -> None:
+    admit(admissions, "op_1")
     pass_time(database)
     ask(database)
-    admit(door, "op_1", try_number=2)
+    admit(admissions, "op_1", try_number=2)
     assert ask(database) == 0
     pass_time(database)
     ask(database)
     assert names(database) == [[("op_1", 1)], [("op_1", 2)]]
 
 
-def test_one_whose_outcome_is_undecided_is_asked_about_again(door: Admissions, database: Database) -> None:
+def test_one_whose_outcome_is_undecided_is_asked_about_again(
+    admissions: Admissions, database: Database
+) -> None:
     for name in ("op_1", "op_2"):
-        admit(door, name)
+        admit(admissions, name)
     pass_time(database)
     ask(database)
     again = UnitsUndecided(
@@ -107,27 +109,29 @@ def test_one_whose_outcome_is_undecided_is_asked_about_again(door: Admissions, d
 
 
 def test_units_given_back_and_those_of_deliveries_are_not_asked_about(
-    door: Admissions, database: Database
+    admissions: Admissions, database: Database
 ) -> None:
-    admit(door, "op_1")
+    admit(admissions, "op_1")
     with database.transaction() as connection:
         usage.refund(Store(connection), "usr_1", "op_1", 1)
         usage.refund(Store(connection), "usr_1", "op_never_charged", 1)
-    door.charge_units([ChargeUnit(account_id="usr_1", tier="elite", bucket="webhooks", operation_id="dlv_1")])
+    admissions.charge_units(
+        [ChargeUnit(account_id="usr_1", tier="elite", bucket="webhooks", operation_id="dlv_1")]
+    )
     pass_time(database)
     assert ask(database) == 3
     assert asked(database) == []
 
 
 def test_many_go_in_several_events_and_none_is_left_out(
-    door: Admissions, database: Database, monkeypatch: pytest.MonkeyPatch
+    admissions: Admissions, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(usage, "ASK_BATCH", 3)
     units = [
         ChargeUnit(account_id="usr_1", tier="elite", bucket="publishes", operation_id=f"op_{number}")
         for number in range(7)
     ]
-    door.charge_units(units)
+    admissions.charge_units(units)
     with database.transaction() as connection:  # they came at the same moment
         connection.exec_driver_sql("UPDATE unit_charges SET created_at = now() - interval '4 minutes'")
         connection.exec_driver_sql("UPDATE confirmation SET created_at = now() - interval '9 minutes'")
@@ -138,8 +142,8 @@ def test_many_go_in_several_events_and_none_is_left_out(
     ]
 
 
-def test_one_replica_asks_at_a_time(door: Admissions, database: Database) -> None:
-    admit(door, "op_1")
+def test_one_replica_asks_at_a_time(admissions: Admissions, database: Database) -> None:
+    admit(admissions, "op_1")
     pass_time(database)
     with database.transaction() as connection:
         assert usage.ask_about_charges(Store(connection), AGE) == 1
@@ -148,9 +152,9 @@ def test_one_replica_asks_at_a_time(door: Admissions, database: Database) -> Non
 
 
 def test_a_crash_before_the_event_is_stored_leaves_the_charge_to_be_asked_about(
-    door: Admissions, database: Database
+    admissions: Admissions, database: Database
 ) -> None:
-    admit(door, "op_1")
+    admit(admissions, "op_1")
     pass_time(database)
     with pytest.raises(ZeroDivisionError), database.transaction() as connection:
         usage.ask_about_charges(Store(connection), AGE)

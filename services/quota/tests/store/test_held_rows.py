@@ -1,4 +1,4 @@
-"""A counters row that another transaction holds costs its own account some patience, and nobody else any time."""
+"""A locked counter row delays only its own account."""
 
 import time
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ SOON_SECONDS = MOMENT_SECONDS + 0.25
 
 @contextmanager
 def holding(database: Database, *accounts: str) -> Iterator[None]:
-    """Another transaction holds these rows, as that of a process that was stopped does."""
+    """Locks these rows in another transaction, as a stopped process would."""
     with database.transaction() as connection:
         Store(connection).add(accounts)
     with database.transaction() as connection:
@@ -41,8 +41,8 @@ def arrival(account_id: str, meter: str = "reads", try_number: int = 1) -> Arriv
     return Arrival(caller=caller, meter=meter)
 
 
-def verdicts(door: Admissions, *arrivals: Arrival) -> list[str]:
-    found = door.admit_all(arrivals, may_defer=True)
+def verdicts(admissions: Admissions, *arrivals: Arrival) -> list[str]:
+    found = admissions.admit_all(arrivals, may_defer=True)
     return ["deferred" if one is None else one.refused_code or "admitted" for one in found]
 
 
@@ -52,62 +52,66 @@ def used(database: Database, account_id: str) -> tuple[int, int]:
     return counters.reads, counters.publishes
 
 
-def test_everybody_else_is_decided_at_once(door: Admissions, database: Database) -> None:
+def test_everybody_else_is_decided_at_once(admissions: Admissions, database: Database) -> None:
     batch = [arrival(f"usr_{number}", "publishes" if number % 2 else "reads") for number in range(6)]
     with holding(database, "usr_2", "usr_3"):
         began = time.monotonic()
-        found = verdicts(door, *batch)
+        found = verdicts(admissions, *batch)
         assert time.monotonic() - began < SOON_SECONDS
     assert found == ["admitted", "admitted", "deferred", "deferred", "admitted", "admitted"]
     assert [used(database, f"usr_{number}") for number in range(4)] == [(1, 0), (0, 1), (0, 0), (0, 0)]
 
 
-def test_the_account_itself_is_decided_once_its_row_is_free(door: Admissions, database: Database) -> None:
+def test_the_account_itself_is_decided_once_its_row_is_free(
+    admissions: Admissions, database: Database
+) -> None:
     with holding(database, "usr_1"):
-        assert verdicts(door, arrival("usr_1")) == ["deferred"]
-    assert verdicts(door, arrival("usr_1")) == ["admitted"]
+        assert verdicts(admissions, arrival("usr_1")) == ["deferred"]
+    assert verdicts(admissions, arrival("usr_1")) == ["admitted"]
     assert used(database, "usr_1") == (1, 0)
 
 
-def test_an_account_without_a_row_gets_one_beside_a_held_one(door: Admissions, database: Database) -> None:
+def test_an_account_without_a_row_gets_one_beside_a_held_one(
+    admissions: Admissions, database: Database
+) -> None:
     with holding(database, "usr_1"):
-        assert verdicts(door, arrival("usr_1"), arrival("usr_new")) == ["deferred", "admitted"]
+        assert verdicts(admissions, arrival("usr_1"), arrival("usr_new")) == ["deferred", "admitted"]
 
 
 def test_a_row_that_another_transaction_is_adding_delays_nobody_else(
-    door: Admissions, database: Database
+    admissions: Admissions, database: Database
 ) -> None:
     batch = [arrival("usr_1"), arrival("usr_new"), arrival("usr_2")]
     with database.transaction() as connection:  # as a refund of an account without a row does
         Store(connection).add(["usr_1"])
         began = time.monotonic()
-        found = verdicts(door, *batch)
+        found = verdicts(admissions, *batch)
         assert time.monotonic() - began < SOON_SECONDS + 2 * MOMENT_SECONDS
     assert found == ["deferred", "admitted", "admitted"]
-    assert verdicts(door, arrival("usr_1")) == ["admitted"]
+    assert verdicts(admissions, arrival("usr_1")) == ["admitted"]
 
 
 def test_a_sender_that_does_not_ask_again_waits_a_second_at_most(
-    door: Admissions, database: Database
+    admissions: Admissions, database: Database
 ) -> None:
     with holding(database, "usr_1"):
         began = time.monotonic()
         with pytest.raises(ApiError) as refused:
-            door.admit_all([arrival("usr_1")])
+            admissions.admit_all([arrival("usr_1")])
         assert PATIENCE_SECONDS <= time.monotonic() - began < PATIENCE_SECONDS + 0.5
     assert refused.value.row is SERVICE_UNAVAILABLE
 
 
-def test_units_of_other_accounts_are_charged_at_once(door: Admissions, database: Database) -> None:
+def test_units_of_other_accounts_are_charged_at_once(admissions: Admissions, database: Database) -> None:
     units = [
         ChargeUnit(account_id=account, tier="pro", bucket="webhooks", operation_id=f"dlv_{account}")
         for account in ("usr_1", "usr_2")
     ]
     with holding(database, "usr_1"):
-        assert door.charge_units(units, may_defer=True) == (None, True)
+        assert admissions.charge_units(units, may_defer=True) == (None, True)
 
 
-def test_a_refund_waits_a_second_at_most(door: Admissions, database: Database) -> None:
+def test_a_refund_waits_a_second_at_most(admissions: Admissions, database: Database) -> None:
     with holding(database, "usr_1"):
         began = time.monotonic()
         with pytest.raises(ApiError) as refused, database.transaction() as connection:
@@ -121,18 +125,22 @@ def again(*operation_ids: str) -> UnitsUndecided:
     return UnitsUndecided(charges=tuple(charges))
 
 
-def test_charges_that_are_to_be_asked_about_again_are_not_held(door: Admissions, database: Database) -> None:
+def test_charges_that_are_to_be_asked_about_again_are_not_held(
+    admissions: Admissions, database: Database
+) -> None:
     first, repeated = arrival("usr_1", "publishes"), arrival("usr_1", "publishes", try_number=2)
-    assert verdicts(door, first) == ["admitted"]
+    assert verdicts(admissions, first) == ["admitted"]
     with database.transaction() as connection:
         usage.ask_again(Store(connection), again("op_usr_1"))
         began = time.monotonic()
-        assert verdicts(door, repeated, arrival("usr_2")) == ["admitted"] * 2
+        assert verdicts(admissions, repeated, arrival("usr_2")) == ["admitted"] * 2
         assert time.monotonic() - began < SOON_SECONDS
 
 
-def test_asking_again_does_not_wait_for_a_charge_that_is_held(door: Admissions, database: Database) -> None:
-    verdicts(door, arrival("usr_1", "publishes"))
+def test_asking_again_does_not_wait_for_a_charge_that_is_held(
+    admissions: Admissions, database: Database
+) -> None:
+    verdicts(admissions, arrival("usr_1", "publishes"))
     held = text("SELECT FROM unit_charges WHERE operation_id = 'op_usr_1' FOR UPDATE")
     with database.transaction() as holder:
         holder.execute(held)
@@ -142,21 +150,23 @@ def test_asking_again_does_not_wait_for_a_charge_that_is_held(door: Admissions, 
         assert time.monotonic() - began < SOON_SECONDS
 
 
-def test_a_connection_that_waited_in_vain_is_used_again(door: Admissions, database: Database) -> None:
+def test_a_connection_that_waited_in_vain_is_used_again(admissions: Admissions, database: Database) -> None:
     def backend() -> set[object]:
         with database.reading() as connection:
             return {connection.connection.dbapi_connection}
 
     with holding(database, "usr_1"):
         before = backend()
-        assert verdicts(door, arrival("usr_1")) == ["deferred"]
+        assert verdicts(admissions, arrival("usr_1")) == ["deferred"]
         assert backend() == before
 
 
 def test_in_the_ordinary_case_a_decision_takes_two_round_trips(
-    door: Admissions, database: Database, monkeypatch: pytest.MonkeyPatch
+    admissions: Admissions, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    verdicts(door, arrival("usr_1"), arrival("usr_2", "publishes"))  # prepares the statements, adds the rows
+    verdicts(
+        admissions, arrival("usr_1"), arrival("usr_2", "publishes")
+    )  # prepares the statements, adds the rows
     sent: list[str] = []
 
     def counting(connection: Connection, statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
@@ -165,12 +175,12 @@ def test_in_the_ordinary_case_a_decision_takes_two_round_trips(
 
     monkeypatch.setattr(chassis_database, "fetch", counting)
     monkeypatch.setattr(quota_store, "fetch", counting)
-    assert verdicts(door, arrival("usr_1"), arrival("usr_2", "publishes")) == ["admitted"] * 2
+    assert verdicts(admissions, arrival("usr_1"), arrival("usr_2", "publishes")) == ["admitted"] * 2
     assert len(sent) == 2
 
 
-def test_verdicts_come_in_the_order_of_the_requests(door: Admissions, database: Database) -> None:
+def test_verdicts_come_in_the_order_of_the_requests(admissions: Admissions, database: Database) -> None:
     batch = [arrival(account) for account in ("usr_3", "usr_1", "usr_2", "usr_1")]
     with holding(database, "usr_1"):
-        found = door.admit_all(batch, may_defer=True)
+        found = admissions.admit_all(batch, may_defer=True)
     assert [isinstance(one, Admitted) for one in found] == [True, False, True, False]

@@ -1,4 +1,4 @@
-"""Charges, refunds and returns of an operation's tries in every order: units used are posts made, in the end."""
+"""Charges, refunds and returns of an operation's tries in every order: finally, used units equal created posts."""
 
 import random
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ CONFIG = QuotaConfig(upgrade_url="https://example.test/upgrade", unconfirmed_aft
 
 @dataclass
 class Publishing:
-    """What publishing promises of an operation: it is made once, and a try that refuses voids those before it."""
+    """Imitates publishing: an operation takes effect once, and a refused try voids the earlier ones."""
 
     draw: random.Random
     is_made: bool = False
@@ -36,7 +36,7 @@ class Publishing:
     returned: dict[str, int] = field(default_factory=dict)
 
     def call(self, try_number: int) -> str:
-        """`made`, `refused`, or `unknown`: there is a post whose outcome an event will tell."""
+        """`made`, `refused`, or `unknown`: an event will report the post's outcome."""
         if self.is_made:
             return "made"
         if try_number <= self.voided_to_try:
@@ -50,7 +50,7 @@ class Publishing:
         return "unknown" if end.endswith("later") else end
 
     def confirm(self, try_number: int) -> None:
-        """quota asks about a unit whose call must have ended."""
+        """Answers quota's question about a unit whose call must have ended."""
         if not self.is_made:
             self.voided_to_try = max(self.voided_to_try, try_number)
             self.returned[new_id("evt")] = try_number
@@ -58,16 +58,16 @@ class Publishing:
 
 @dataclass
 class Gateway:
-    """One try of the operation: charge, call, and the unit given back if the call was refused."""
+    """One try of the operation: charge, call, and a refund if the call was refused."""
 
     process: Process
     publishing: Publishing
     caller: Caller
 
     def run(self) -> str:
-        door = Admissions(self.process.database, CONFIG)
+        admissions = Admissions(self.process.database, CONFIG)
         try:
-            [admitted] = door.admit_all([Arrival(caller=self.caller, meter="publishes")])
+            [admitted] = admissions.admit_all([Arrival(caller=self.caller, meter="publishes")])
         except ApiError:  # whether it was charged is not known, and nobody has refused the operation
             return "not charged"
         assert admitted is not None
@@ -82,7 +82,7 @@ class Gateway:
         return outcome
 
     def give_back(self) -> None:
-        """As often as it takes, while the process lives."""
+        """Repeats until it succeeds, while the process lives."""
         for _ in range(3):
             try:
                 with self.process.database.transaction() as connection:
@@ -96,7 +96,7 @@ class Gateway:
 
 
 def deliver(database: Database, publishing: Publishing, account_id: str, operation_id: str) -> None:
-    """Every event that is staged, twice: the second time nothing may come of it."""
+    """Delivers every staged event twice; the second time must have no effect."""
     for event_id, try_number in [*publishing.returned.items()] * 2:
         with database.transaction() as connection:
             if inbox.record(connection, event_id):
@@ -104,7 +104,7 @@ def deliver(database: Database, publishing: Publishing, account_id: str, operati
 
 
 def deliver_again(process: Process, publishing: Publishing, account_id: str, operation_id: str) -> None:
-    """What the broker does: an event that was not acknowledged comes again."""
+    """Imitates the broker: redelivers unacknowledged events."""
     for _ in range(3):
         try:
             deliver(process.database, publishing, account_id, operation_id)
@@ -114,7 +114,7 @@ def deliver_again(process: Process, publishing: Publishing, account_id: str, ope
 
 
 def confirm(database: Database, publishing: Publishing, operation_id: str) -> None:
-    """Time passes, and publishing is asked about the operation's unit."""
+    """Lets time pass until publishing is asked about the operation's unit."""
     with database.transaction() as connection:
         age = "UPDATE {table} SET created_at = created_at - interval '6 minutes'"
         for table in ("unit_charges", "confirmation"):

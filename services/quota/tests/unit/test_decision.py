@@ -1,4 +1,4 @@
-"""The rule: never more than a limit, never fewer, refusals for free."""
+"""The rule admits exactly up to the limit, and refusals use nothing."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Windows: aligned to UTC, without gaps, with honest waits."""
+"""Windows are aligned to UTC, have no gaps, and give correct waits."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
