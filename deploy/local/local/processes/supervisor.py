@@ -170,6 +170,8 @@ class Keeper:
                 print(
                     f"{self.row.name} did not stop within {self.row.stop_seconds:.0f} s; killed", flush=True
                 )
+                self.kill_group()
+                await self.process.wait()
         self.kill_group()
         (self.supervisor.run / "pids" / self.row.name).unlink(missing_ok=True)
         self.note("stopped")
