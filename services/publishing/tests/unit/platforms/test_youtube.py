@@ -9,9 +9,13 @@ import pytest
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.platforms.http_client import Response
 from publishing.platforms.limits import check_content
+from publishing.platforms.oauth import forms
+from publishing.platforms.oauth.base import Tokens
 from publishing.platforms.pieces import Piece, Pieces
 from publishing.platforms.pinning import is_pinned
 from publishing.platforms.youtube.errors import problem_of, refusal_from, seconds_to_midnight
+from publishing.platforms.youtube.login import YouTubeLogin
+from publishing.platforms.youtube.settings import YouTubeSettings
 from publishing.platforms.youtube.texts import title_from, video_of
 
 
@@ -156,3 +160,12 @@ def test_a_file_is_cut_into_pieces_of_the_size_asked_for() -> None:
 )  # fmt: skip
 def test_files_and_tokens_go_to_the_platforms_own_hosts_only(url: str, is_good: bool) -> None:
     assert is_pinned(url, "https://b.example:8443", ("www.googleapis.com", ".up.example")) is is_good
+
+
+def test_a_revocation_sends_google_the_refresh_token_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent: list[tuple[str, Mapping[str, str]]] = []
+    monkeypatch.setattr(forms, "post", lambda _client, url, form, **_: sent.append((url, form)))
+    assert YouTubeLogin(YouTubeSettings()).revoke(Tokens("access", refresh_token="refresh"))
+    assert sent == [("https://oauth2.googleapis.com/revoke", {"token": "refresh"})]
