@@ -139,6 +139,6 @@ class Publishing(Opened):
         return sent / seconds
 
     def row_versions(self) -> int:
-        """Without the connection on which the operations' app renews its lease."""
+        """Without the connection on which the operations' context renews its lease."""
         self.app.lease.end()
         return super().row_versions()

@@ -25,6 +25,11 @@ REPLACED = {
     r"\bstowaways?\b": "embedded content",
     r"\bfarewell\b": "OAuth result page",
     r"\bgreed\b": "max_share",
+    r"\bhouse_of\b": "context_of",
+    r"\b(?:claim|run|plan)_lanes?\b": "claim_queues, send_queue, plan_queue",
+    r"\bpublishing[./](?:telling|looking|lookups|naming|expiring|receiving|rotating|scribe|house|rivals)\b": (
+        "publishing.post_events, publishing.sending.reconciliation, …"
+    ),
     # phrases
     r"\bcan be given nothing\b": "may not receive …",
     r"\bthat which is\b": "name the thing",

@@ -1,4 +1,4 @@
-"""A app over a real database, with a platform that does what the test says."""
+"""An application context over a real database, with a platform that does what the test says."""
 
 import threading
 from collections.abc import Callable, Iterator
