@@ -69,14 +69,14 @@ def test_an_unknown_command_is_wrong_usage() -> None:
 def test_without_python_the_message_says_which_is_needed(fresh: Path, tools: Path) -> None:
     done = run(fresh / "dev", path=tools)
     assert done.returncode == 1
-    assert "Python 3.11 or newer is needed" in done.stderr
+    assert "Python 3.11 or newer was not found" in done.stderr
 
 
 def test_an_old_python_is_not_taken(fresh: Path, tools: Path) -> None:
     add_python(tools, "exit 1")
     done = run(fresh / "dev", path=tools)
     assert done.returncode == 1
-    assert "Python 3.11 or newer is needed" in done.stderr
+    assert "Python 3.11 or newer was not found" in done.stderr
 
 
 def test_an_incomplete_venv_module_names_the_package_to_install(fresh: Path, tools: Path) -> None:
