@@ -40,7 +40,10 @@ class Point:
 
 
 class Collector:
-    """`with` it, or close it. `status` is what it answers from now on."""
+    """An OTLP server that keeps the spans and metrics it receives. A context manager; `close` ends it.
+
+    `status`: the HTTP status of its next answers.
+    """
 
     def __init__(self) -> None:
         self.status = 200

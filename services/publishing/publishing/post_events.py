@@ -54,9 +54,9 @@ def _held_event(posts: list[Post]) -> Staging:
 
 
 def _media_events(connection: Connection, posts: list[Post]) -> tuple[list[Staging], dict[str, int]]:
-    """Returns a post.media event for each post, and its revision by post id.
+    """Returns a post.media event for each post, and the new media revision of each post by its id.
 
-    This transaction has locked the rows, so that the revisions keep the order of its commits.
+    The caller's transaction has locked the posts: a later transaction on the same post gets a higher revision.
     """
     if not posts:
         return [], {}

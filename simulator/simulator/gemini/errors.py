@@ -27,7 +27,7 @@ class GeminiError(Exception):
         self.details = details
 
     def body(self) -> dict[str, Any]:
-        """The envelope."""
+        """Returns the JSON body of the answer, as Google's APIs send errors."""
         error: dict[str, Any] = {
             "code": self.status,
             "message": self.message,

@@ -25,7 +25,7 @@ _ROLES = (*_INSTRUCTIONS, "user", "assistant")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A valid request."""
+    """The fields of a chat completion request that passed the checks."""
 
     model: str
     system: str

@@ -217,7 +217,7 @@ def given(name: str) -> str | None:
 
 
 def wait_answers(url: str, seconds: float = 30.0) -> None:
-    """Until the address answers 200. Raises NotReady with the last answer."""
+    """Waits until the URL answers 200. Raises NotReady with the last answer when `seconds` are over."""
     end = time.monotonic() + seconds
     while True:
         try:

@@ -148,7 +148,7 @@ class EventConsumer(SharedExtension, ProviderCollector):
 
 
 class OnEvent(Entrypoint):
-    """`@on_event(name)`: see `on_event`."""
+    """The nameko entrypoint behind `@on_event(name)`: runs a method for each event of that name."""
 
     consumer = EventConsumer()
     expected_exceptions = (ApiError,)

@@ -41,7 +41,7 @@ def wake(name: str) -> None:
 
 
 class Loop(Entrypoint):
-    """`@loop(interval_seconds)`: see `loop`."""
+    """The nameko entrypoint behind `@loop(interval_seconds)`: runs a method repeatedly until the service stops."""
 
     expected_exceptions = (ApiError, TickTimedOut)
 

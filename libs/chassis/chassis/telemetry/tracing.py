@@ -78,7 +78,10 @@ class HasCause(Protocol):
 
 
 def on_behalf(waiting: Sequence[HasCause]) -> AbstractContextManager[Any]:
-    """Traces work for several items: continues the first recorded trace, linked to all recorded ones."""
+    """Traces work that serves several items at once.
+
+    Its span continues the trace of the first item that is sampled, and links to the traces of all sampled items.
+    """
     return _NOTHING if _spans is None else _spans.on_behalf([one.cause for one in waiting])
 
 

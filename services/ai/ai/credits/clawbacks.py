@@ -145,6 +145,6 @@ def announce(adjusted: Adjustment | None) -> None:
 
 
 def forget_unmatched(database: Database) -> int:
-    """Forgets refunds and disputes of payments that bought nothing here. Returns how many."""
+    """Deletes old notices of refunds and disputes that never matched a purchase of credits. Returns how many."""
     with database.transaction() as connection:
         return Payments(connection).forget_unmatched(_KEEP_UNMATCHED)

@@ -96,9 +96,9 @@ def open_month(book: Book, month: date) -> date:
 
 
 def due(book: Book, month: date, plan_credits: int) -> list[Entry]:
-    """Returns the entries that come before any other this month: the lapse of the last month and the grant of this one.
+    """Returns the ledger entries that open a month: unused credits of the last month expire, this month's are granted.
 
-    A better plan within the month grants the difference at once; a smaller one changes nothing before the next month
+    A larger plan within the month grants the difference at once; a smaller one changes nothing before the next month
     (our choice).
     """
     month = open_month(book, month)

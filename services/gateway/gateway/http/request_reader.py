@@ -155,7 +155,7 @@ def _broken(name: str, message: str) -> dict[str, str]:
 
 
 def _utc(value: datetime) -> datetime:
-    """In UTC and whole milliseconds. Raises ValueError without a time zone or outside `_YEARS`."""
+    """Converts to UTC and cuts to milliseconds. Raises ValueError for a time without a zone or outside `_YEARS`."""
     if value.tzinfo is None:
         raise ValueError("A time zone is required")
     if not _YEARS.start < value.year < _YEARS.stop:

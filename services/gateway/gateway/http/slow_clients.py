@@ -26,7 +26,10 @@ class SlowClients:
             self._since.pop(client, None)
 
     def cut_late(self, after_seconds: float) -> int:
-        """Shuts down connections that took longer; returns how many. Their readers see the end of the stream."""
+        """Shuts down connections noted more than `after_seconds` ago; returns how many.
+
+        A thread that waits for such a connection sees the end of its stream.
+        """
         now = self._monotonic()
         late = [client for client, since in list(self._since.items()) if now - since > after_seconds]
         for client in late:

@@ -187,10 +187,10 @@ class IdempotencyKeys:
                 raise
 
     def give_up(self, claim: Claim, *, outcome_open: bool, at_once: bool = True) -> None:
-        """After an error, deletes the key, or unlocks it for the same request if the outcome is open.
+        """After an error, deletes the idempotency key; if the outcome is open, unlocks it for the same request instead.
 
-        at_once: the request has time left for it. Otherwise, and with the database away, `give_up_waiting` does it
-        later, so that a repetition need not wait until the lock expires.
+        `at_once`: the request has time left for a statement. If it has none, or if the database is unreachable,
+        `give_up_waiting` does it later. Without that, a repeated request would wait until the key's lock expires.
         """
         if self._waiting or not at_once or not self._has_given_up(claim, outcome_open):
             self._waiting.append((claim, outcome_open))

@@ -68,7 +68,7 @@ def receive(app: AppContext, request: api.ReceiveHook) -> Nothing:
 
 
 def finish_comments(app: AppContext) -> int:
-    """Runs one tick: claims comments that wait for details and starts asking for them; returns how many."""
+    """Claims comments whose webhook left a detail out, and starts reading them from the platform. Returns how many."""
     return app.polling.fill("waiting comments", partial(_claim, app))
 
 

@@ -242,7 +242,7 @@ def _tell(connection: Connection, page: PageRow, post: Post, row: ReplyRow) -> N
 
 
 def _check_message(page: PageRow, message: str) -> None:
-    """Checks the platform's own limit, besides the spec's. Raises VALIDATION_ERROR."""
+    """Checks that a reply is not empty nor longer than spec and platform allow. Raises VALIDATION_ERROR."""
     check_text(message, "message")
     if not message.strip():
         raise invalid("message", "must not be empty")

@@ -86,7 +86,7 @@ def begin(app: AppContext, caller: Caller, request: api.BeginLink) -> api.LinkBe
 def authorize_url(app: AppContext, link: LinkRow, browser: str) -> str:
     """Returns the address of the platform's login for this browser.
 
-    Raises NOT_FOUND when no configured key reads the session.
+    Raises NOT_FOUND when no configured key can decrypt the session, as after a rotation.
     """
     bound = f"{link.id}.{browser}"
     state = f"{bound}.{app.vault.sign(bound)}"

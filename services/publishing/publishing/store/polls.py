@@ -42,7 +42,7 @@ class Polls:
         self._connection = connection
 
     def claim(self, limit: int, lease_seconds: float) -> list[Poll]:
-        """Claims the polls that are due, the longest waiting first."""
+        """Claims the posts whose comments are to be read from the platform now, the longest waiting first."""
         rows = self._connection.execute(_CLAIM, {"limit": limit, "lease": lease_seconds}).mappings()
         return [Poll.of(row) for row in rows]
 

@@ -1,4 +1,4 @@
-"""Addresses and app of X, and `x_settings` of a post."""
+"""X's addresses, our client id and secret there, and the fields of `x_settings` in a post."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""Addresses and app of YouTube, and `youtube_settings` of a post."""
+"""YouTube's addresses, our client id and secret there, and the fields of `youtube_settings` in a post."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal

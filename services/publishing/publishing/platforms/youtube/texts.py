@@ -42,7 +42,7 @@ def tags_length(tags: Sequence[str]) -> int:
 
 
 def video_of(message: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Builds the resource that an upload begins with."""
+    """Builds the JSON `video` (title, text, privacy …) that the first request of an upload to YouTube sends."""
     asked = parse(YouTubePostSettings, settings)
     snippet: dict[str, Any] = {
         "title": asked.title or title_from(message),
