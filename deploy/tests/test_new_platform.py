@@ -32,7 +32,7 @@ ROW = """
             comments=True, files={"photo": FileLimits(types=(JPEG,))},
         ),
 """
-PARTS = '''
+PLUGIN = '''
     """What the registry needs of Zed."""
 
     from dataclasses import dataclass, field
@@ -132,10 +132,10 @@ WHAT_IS_THERE = """
     from local.stack import apps
     from local.stack import units
     from local.stack.stack import Stack
-    from publishing import content
     from publishing.config import Settings
     from publishing.platforms.base import Account, Checkpoint, Content
     from publishing.platforms.registry import Registry, logins
+    from publishing.rules import content
     from simulator.app import create_app
     from simulator.simulation import Simulation
 
@@ -193,7 +193,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     zed = copy / "services/publishing/publishing/platforms/zed"
     zed.mkdir()
     (zed / "__init__.py").write_text("")
-    (zed / "plugin.py").write_text(dedent(PARTS))
+    (zed / "plugin.py").write_text(dedent(PLUGIN))
     insert(copy / "simulator/simulator/platforms.py", '        Platform("gemini"', SIMULATED_ROW)
     (copy / "simulator/simulator/zed.py").write_text(dedent(SIMULATED))
     run = tmp_path_factory.mktemp("run")
