@@ -13,7 +13,7 @@ from local.processes.table import NotReady, Process
 from local.servers import rabbitmq
 from local.stack import account, compact, units
 from local.stack.stack import Stack
-from webhooks import private_receivers
+from webhooks.security import private_receivers
 
 PORT = {name: number for number, name in enumerate(units.PORTS, 1)}
 
