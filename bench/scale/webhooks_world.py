@@ -123,11 +123,11 @@ def _caller(endpoint: int) -> Caller:
 
 def operations() -> list[Operation[Webhooks]]:
     return [
-        Operation(f"webhooks' look, {_DUE} endpoints with something due", _look),
+        Operation(f"webhooks' claim, {_DUE} endpoints with something due", _look),
         Operation("an event arrives for two endpoints", _arrive),
         Operation("GET /webhooks/ID/deliveries", _list_deliveries),
         Operation("GET /webhooks", _list_subscriptions),
-        Operation("webhooks' chores with nothing to do", _chores),
+        Operation("webhooks' clean-up with nothing to do", _chores),
     ]
 
 
