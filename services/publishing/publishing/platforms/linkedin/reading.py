@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from contracts.platforms import PLATFORMS
@@ -32,6 +33,9 @@ _UNNAMED = "LinkedIn member"
 _ROWS = 100
 #: The number of the first row of a page.
 _START = re.compile(r"\d{0,6}")
+#: A cursor of the previous release: number of the first row, size of the page, and, of the last comment shown, its time in
+#: milliseconds and its id.
+_PREVIOUS_CURSOR = re.compile(r"(\d{1,6})/(\d{1,3})(?:/(\d{1,13})/(.+))?")
 
 
 class LinkedInReading(Connector):
@@ -87,7 +91,7 @@ class LinkedInReading(Connector):
             replies=lambda row, until: self._replies(account, row, until),
             comments=comments,
         )
-        return comment_page(query, threads)
+        return comment_page(with_current_cursor(query), threads)
 
     def _replies(self, account: Account, row: Answer, until: float) -> Iterable[Answer]:
         if not _reply_count(row):
@@ -179,6 +183,18 @@ class LinkedInReading(Connector):
 
 def _comments_path(urn: str) -> str:
     return f"socialActions/{in_path(urn)}/comments"
+
+
+def with_current_cursor(query: CommentQuery) -> CommentQuery:
+    """Translates a cursor of the previous release, which clients and stored polls may still hold."""
+    match = _PREVIOUS_CURSOR.fullmatch(query.cursor or "")
+    if match is None:
+        return query
+    shown: tuple[str, ...] = ()
+    if match[3]:
+        time = datetime.fromtimestamp(int(match[3]) / 1000, UTC)
+        shown = (time.isoformat(timespec="milliseconds"), match[4])
+    return replace(query, cursor=Place(match[1], int(match[2]), shown).cursor)
 
 
 def _comment(row: Answer, parent_id: str | None, names: Mapping[str, str]) -> RemoteComment:

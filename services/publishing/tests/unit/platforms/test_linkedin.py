@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from publishing.platforms.base import Account, OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.base import Account, CommentQuery, OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.comment_threads import Place
 from publishing.platforms.http_client import Response
 from publishing.platforms.limits import check_content, length
 from publishing.platforms.linkedin.calls import Calls
 from publishing.platforms.linkedin.errors import duplicate_of, refusal_from, wait_in
+from publishing.platforms.linkedin.reading import with_current_cursor
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.linkedin.text import little_text, shown_text
 
@@ -196,3 +198,23 @@ def test_good_unknown_and_empty_settings_pass() -> None:
         "x": 1,
     }
     assert check_content("LN", "text", [], settings=settings | {"title": None}) == []
+
+
+@pytest.mark.parametrize(
+    ("cursor", "place"),
+    [
+        ("100/50", Place("100", 50)),
+        (
+            "0/20/1700000000123/urn:li:comment:(urn:li:activity:7,9)",
+            Place("0", 20, ("2023-11-14T22:13:20.123+00:00", "urn:li:comment:(urn:li:activity:7,9)")),
+        ),
+    ],
+)
+def test_a_list_goes_on_from_a_cursor_of_the_previous_release(cursor: str, place: Place) -> None:
+    query = with_current_cursor(CommentQuery("urn:li:share:7", cursor=cursor))
+    assert Place.of(query, largest=100) == place
+
+
+def test_a_cursor_of_this_release_is_left_alone() -> None:
+    query = CommentQuery("urn:li:share:7", cursor=Place("100", 50).cursor)
+    assert with_current_cursor(query) is query
