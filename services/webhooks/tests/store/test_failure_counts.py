@@ -170,6 +170,22 @@ def test_the_count_is_the_failures_since_the_last_success_however_outcomes_are_b
     assert desk.show(subscription_id).consecutive_failures == failures
 
 
+def test_a_repeated_statement_that_overlaps_its_first_run_counts_each_failure_once(
+    desk: Any, load: Any
+) -> None:
+    subscription_id, fence, due = load(8)
+    batch = [outcome(one, fence, 500) for one in due]
+    repeated = threading.Thread(target=record, args=(desk, batch))
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with desk.database.transaction() as connection:  # the connection is lost, the server goes on
+        EndpointQueues(connection).record(batch, LEASE_SECONDS)
+        repeated.start()
+        while not desk.query(waiting):
+            assert repeated.is_alive()
+    repeated.join()
+    assert desk.show(subscription_id).consecutive_failures == 8
+
+
 def test_the_20th_failure_in_a_row_disables_and_the_19th_does_not(desk: Any, load: Any) -> None:
     subscription_id, fence, due = load(20)
     for one in due[:19]:

@@ -59,9 +59,13 @@ class EndpointQueue:
         self.connections: list[WebhookConnection] = []
 
     def wanted(self, most: int) -> int:
-        """Returns how many more deliveries to load, of `most` in all: 0 while half of them are there."""
+        """Returns how many more deliveries to load, of `most` in all.
+
+        0 while half of them are there, and without a readable secret: nothing is sent unsigned.
+        """
         limit = rules.prefetch(self.failures, self.acknowledged, most)
-        if self.is_loading or self.paused_until > time.monotonic() or len(self.loaded) > limit // 2:
+        has_enough = len(self.loaded) > limit // 2
+        if has_enough or self.is_loading or self.paused_until > time.monotonic() or not self.secrets:
             return 0
         return limit - len(self.loaded)
 

@@ -32,13 +32,14 @@ class OutcomeWriter:
     def write(self, outcome: Outcome) -> Recorded | None:
         """Returns None when another process has the queue: nothing was written then.
 
-        Waits for an absent database as long as a lease lasts after the answer. Then it raises ApiError
-        SERVICE_UNAVAILABLE, and the process that has the queue next repeats the attempt.
+        Waits for an absent database as long as a lease lasts after the newest answer of those that are written together.
+        Then it raises ApiError SERVICE_UNAVAILABLE, and the process that has the queue next repeats the attempt. The
+        fence makes a late write harmless.
         """
         return self._batches.submit(outcome)
 
     def _commit(self, outcomes: list[Outcome]) -> list[Recorded | None]:
-        give_up_at = min(one.answered_at for one in outcomes) + self._lease_seconds
+        give_up_at = max(one.answered_at for one in outcomes) + self._lease_seconds
         while True:
             try:
                 with self._database.reading() as connection:

@@ -121,7 +121,8 @@ _LOAD = Compiled(
 )
 #: One round trip, and no wait for the disk: outcomes that are not written when a process is killed are repeated, so it
 #: must be quick; a commit that a crash of the database loses is only an attempt that is made twice.
-#: `fresh` leaves out what was recorded before, by a commit that seemed to fail: failures are counted once.
+#: `fresh` leaves out what was recorded before, by a commit that seemed to fail: failures are counted once. It locks the
+#: rows, because that commit may come while this statement waits for `held`, after its snapshot was taken.
 #: A delivery that was replayed during the attempt has another `due_at`: there a failure is logged and the replay stays.
 #: Failures of attempts that began before the subscription was enabled are logged and not counted.
 _RECORD = f"""
@@ -136,11 +137,12 @@ _RECORD = f"""
         SELECT l.subscription_id, l.fence, l.consecutive_failures, l.enabled_count,
             (SELECT status = 'active' FROM subscriptions s WHERE s.id = l.subscription_id) AS is_active
         FROM lanes l WHERE (l.subscription_id, l.fence) IN (SELECT subscription_id, fence FROM outcomes)
-        FOR NO KEY UPDATE OF l
+        ORDER BY l.subscription_id FOR NO KEY UPDATE OF l
     ), fresh AS MATERIALIZED (
         SELECT v.*, v.is_counted AND v.enabled_count = held.enabled_count AS counts
         FROM outcomes v JOIN held USING (subscription_id, fence)
         JOIN deliveries d ON d.subscription_id = v.subscription_id AND d.id = v.id AND d.attempts = v.number - 1
+        FOR NO KEY UPDATE OF d
     ), counted AS MATERIALIZED (
         SELECT subscription_id, is_active, delivered.position IS NOT NULL AS has_delivered, is_gone,
             CASE WHEN delivered.position IS NULL THEN consecutive_failures ELSE 0 END + (
