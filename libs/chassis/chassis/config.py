@@ -105,7 +105,7 @@ class ServiceConfig(Record):
     database_url: str
     health_port: int
     health_host: str
-    #: Concurrent calls, handlers and loops (green threads).
+    #: Concurrent calls, handlers and loops (green threads). Our choice.
     max_workers: int
     pool_size: int
 
@@ -242,7 +242,7 @@ class TelemetryConfig(Record):
     #: "" means the service's own name.
     service_name: str = ""
     resource: dict[str, str] = {}
-    #: A tenth of the traces that begin here (more costs throughput), and all traces that a caller samples.
+    #: Our choice: a tenth of the traces that begin here, and all traces that a caller samples.
     sampler: str = "parentbased_traceidratio"
     sampler_ratio: float = 0.1
     metric_interval_seconds: float = 15.0

@@ -35,7 +35,7 @@ __all__ = [
 
 log = structlog.get_logger()
 
-#: Commits wake the relay. The interval is for events of a process that died.
+#: Commits wake the relay. The interval is for events of a process that died. Our choice.
 _RELAY_INTERVAL_SECONDS = 1.0
 _SWEEP_INTERVAL_SECONDS = 3600.0
 

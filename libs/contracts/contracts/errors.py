@@ -149,7 +149,7 @@ BRAND_PUBLISH_GUARDRAIL = _row("BRAND_PUBLISH_GUARDRAIL", 429, "limits", "The br
 # --- our side and the platforms' ---
 SERVER_ERROR = _row("SERVER_ERROR", 500, "server", "An unexpected error occurred on our side.", "Repeat the request. If the error persists, report `request_id`.")
 AI_GENERATION_FAILED = _row("AI_GENERATION_FAILED", 502, "ai", "The AI provider failed; the credits were refunded.", "Try again, or change the prompt.")
-PLATFORM_ERROR = _row("PLATFORM_ERROR", 502, "platform", "The platform did not answer.", "Try again later.")
+PLATFORM_ERROR = _row("PLATFORM_ERROR", 502, "platform", "The platform failed or refused the read.", "Try again later.")
 PLATFORM_REJECTED = _row("PLATFORM_REJECTED", 502, "platform", "The platform rejected the request.",
     "See `platform_error`; when it is retryable, try again later.")
 PLATFORM_OUTCOME_UNKNOWN = _row("PLATFORM_OUTCOME_UNKNOWN", 502, "platform",

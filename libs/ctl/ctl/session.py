@@ -20,7 +20,7 @@ from contracts.webhooks import WebhooksApi
 from ctl import output
 from ctl.config import CtlConfig
 
-#: How often a call without an answer is made, 10 s each: the second try finds a service that has restarted.
+#: How often a call without an answer is made, 10 s each. Our choice.
 _TRIES = 2
 
 

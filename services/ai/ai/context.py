@@ -20,7 +20,7 @@ from chassis.db.database import Database
 from chassis.runtime.pool import Pool
 from contracts.errors import AI_NOT_CONFIGURED, SERVICE_UNAVAILABLE, ApiError
 
-#: How long a call waits for one of the `live_calls`. Our choice: clients wait 60 s and more for the result anyway.
+#: A call that waits longer than this for one of the `live_calls` is refused. Our choice.
 _ADMISSION_SECONDS = 2.0
 
 

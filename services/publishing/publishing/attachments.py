@@ -22,9 +22,9 @@ from publishing.store.posts import Posts
 
 log = structlog.get_logger()
 
-#: Half of the ten seconds that a client's call has.
+#: Half of the ten seconds that a client's call has. Our choice.
 _ATTACH_SECONDS = 5.0
-#: Short, as the event detaches as well.
+#: Short, as the event detaches as well. Our choice.
 _DETACH_SECONDS = 1.0
 
 

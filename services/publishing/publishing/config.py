@@ -31,20 +31,22 @@ class Settings(Record):
     reconnect_url: str
     #: A post found due later than this is not sent (decisions).
     publish_window_seconds: float
-    #: The first look-up of an unknown outcome (5 in the local stack), and the age from which "not there" is believed.
+    #: The first look-up of an unknown outcome (local-stack.md: 5 in the local stack), and the age from which "not
+    #: there" is believed.
     reconcile_first_seconds: float
     reconcile_settle_seconds: float
-    #: A claim lapses this long after its process stopped renewing its lease.
+    #: A claim lapses this long after its process stopped renewing its lease. Our choice.
     lease_seconds: float
     #: The lease for renewing a page's tokens: long enough for an outage of the database, as no client waits.
     renewal_lease_seconds: float
-    #: Pages sent to at once, and posts claimed for one page at a time.
+    #: Pages sent to at once, and posts claimed for one page at a time. Our choice.
     page_queues: int
     posts_per_queue: int
     #: Concurrent calls to platforms whose clients wait; well below MAX_WORKERS, so that other calls find a worker.
+    #: Our choice.
     live_calls: int
     #: The largest file behind a media URL, how long its beginning may take, and how long its server may keep us waiting
-    #: in all while a platform takes the file.
+    #: in all while a platform takes the file. Our choice.
     max_media_bytes: int
     media_timeout_seconds: float
     media_transfer_seconds: float
@@ -53,7 +55,7 @@ class Settings(Record):
     #: How often a post's comments are polled by its age, for each platform; and where it sends webhooks.
     polls: Mapping[str, Stages] = field(default_factory=dict)
     polls_pushed: Stages = parse_stages(PUSHED)
-    #: Posts that each process polls in a second, and concurrent calls about comments.
+    #: Posts that each process polls in a second, and concurrent calls about comments. Our choice.
     polls_per_second: float = 50.0
     poll_calls: int = 16
     #: The gateway's public address, to which browsers return from a login.

@@ -19,13 +19,13 @@ from publishing.task_pool import Pool
 
 #: The typed client of `contracts.media.MediaApi`; its methods take `timeout_seconds` as well.
 MediaClient = Any
-#: Background calls that do not send posts: a dozen of one kind, and one of each of the five other kinds.
+#: Background calls that do not send posts: a dozen of one kind, and one of each of the five other kinds. Our choice.
 _SIDE_POOL = 17
-#: Brands whose locks are waited for at once, a second each at most: more would only queue at the database.
+#: Brands whose locks are waited for at once, a second each at most. Our choice.
 _BRANDS_POOL = 4
-#: An account gets at most this many times the live calls that are left: alone, two thirds of all.
+#: An account gets at most this many times the live calls that are left: alone, two thirds of all. Our choice.
 _MAX_SHARE = 2
-#: A live call that waits longer than this for a free slot is refused: its client should retry rather than hang.
+#: A live call that waits longer than this for a free slot is refused. Our choice.
 _SLOT_SECONDS = 2.0
 
 

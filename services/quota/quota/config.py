@@ -9,10 +9,10 @@ from contracts.record import Record
 class QuotaConfig(Record):
     """Settings besides those that every service has."""
 
-    #: The `upgrade_url` in SANDBOX_EXHAUSTED.
+    #: The `upgrade_url` in SANDBOX_EXHAUSTED. Our choice.
     upgrade_url: str
-    #: The age of a charge at which publishing is asked about its effect: three times the gateway's longest deadline
-    #: (60 s). A call that tries to store its post later is refused and may be repeated.
+    #: The age of a charge at which publishing is asked about its effect: three times the longest deadline of a call to
+    #: publishing (60 s). A call that tries to store its post later is refused and may be repeated.
     unconfirmed_after: timedelta = timedelta(minutes=3)
 
     @classmethod

@@ -27,7 +27,7 @@ from contracts.events import EVENTS, Event
 log = structlog.get_logger()
 F = TypeVar("F", bound=Callable[..., Any])
 _ATTEMPT = "x-attempt"
-#: The most events in one transaction, which bounds how long its row locks are held.
+#: The most events in one transaction, which bounds how long its row locks are held. Our choice.
 _MAX_BATCH = 256
 
 

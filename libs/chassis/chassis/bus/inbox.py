@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from chassis.db.database import Compiled, Database
 from chassis.db.schema import inbox
 
-#: Longer than any redelivery: retries end within minutes, and operators replay quarantined events by hand.
+#: Longer than any redelivery: retries end within minutes, and operators replay quarantined events by hand. Our choice.
 KEPT = timedelta(days=30)
 _BATCH = 1000
 #: `now()` is real time too, and STABLE, so that it can use the index; `clock_timestamp()` would read every row.

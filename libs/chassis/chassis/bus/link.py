@@ -24,7 +24,7 @@ from chassis.bus.connection import Connection
 log = structlog.get_logger()
 
 #: Seconds between heartbeats. pika checks every `heartbeat + 5` seconds for traffic since its last check, so a frozen
-#: link is noticed after 8 to 16 s. A shorter interval would drop healthy links on a busy machine.
+#: link is noticed after 8 to 16 s. A shorter interval would drop healthy links on a busy machine. Our choice.
 HEARTBEAT_SECONDS = 3
 _RECONNECT_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.0)
 #: Seconds between two ticks, which delays everything that a tick detects.

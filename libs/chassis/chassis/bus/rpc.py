@@ -64,7 +64,7 @@ Api = TypeVar("Api")
 FRAMES_ON_THEIR_WAY = 1
 #: The longest that a call waits for a batch. Architecture, "Speed".
 GATHER_SECONDS = 0.002
-#: A frame that is unanswered for longer delays no others: its calls are slow, or will never be answered.
+#: A frame that is unanswered for longer delays no others: its calls are slow, or will never be answered. Our choice.
 FRESH_SECONDS = 0.02
 DEFAULT_TIMEOUT_SECONDS = 10.0
 #: How long after its deadline a call without a waiting thread is ended.

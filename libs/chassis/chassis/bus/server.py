@@ -55,13 +55,13 @@ log = structlog.get_logger()
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Unacknowledged frames per process. More frames wait at the broker, for any replica.
+#: Unacknowledged frames per process. More frames wait at the broker, for any replica. Our choice.
 PREFETCH_FRAMES = 16
-#: How long to wait for the broker's answer to a cancelled consumer.
+#: How long to wait for the broker's answer to a cancelled consumer. Our choice.
 _CANCEL_SECONDS = 2.0
 #: The longest that a reply waits for others to share its message. As long as calls may wait.
 GATHER_SECONDS = 0.002
-#: How long after its start a process receives frames from before it: thousands arrive in this time.
+#: How long after its start a process receives frames from before it. Our choice: thousands arrive in this time.
 LEFTOVER_SECONDS = 5.0
 #: Reasons to refuse a call with a valid signature.
 NOT_ITS_METHOD = "not its method"

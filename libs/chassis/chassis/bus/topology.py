@@ -13,7 +13,7 @@ EVENT_EXCHANGE = "events"
 BROADCAST_EXCHANGE = "broadcasts"
 QUARANTINE_QUEUE = "quarantine"
 
-#: Waits before the retries of a failed event handler. Then the event is quarantined. Together they outlast a restart.
+#: Waits before the retries of a failed event handler. Then the event is quarantined. Our choice.
 RETRY_SECONDS = (1, 5, 30, 120)
 
 

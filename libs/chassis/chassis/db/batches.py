@@ -14,7 +14,7 @@ from contracts.errors import ApiError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: The most calls in one transaction, which bounds how long its row locks are held.
+#: The most calls in one transaction, which bounds how long its row locks are held. Our choice.
 MAX_BATCH = 256
 
 

@@ -23,8 +23,8 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
 __all__ = ["Compiled", "Database", "LockTimeout", "Prepared", "UniqueViolation", "end_with", "fetch"]
 
-#: No statement and no wait for a lock lasts longer than a caller's deadline (10 s by default). Times are in UTC,
-#: independently of the server's time zone.
+#: No statement and no wait for a lock lasts longer than a caller's deadline (10 s by default). Our choice. Times are in
+#: UTC, independently of the server's time zone.
 _SESSION_OPTIONS = " ".join(
     f"-c {setting}"
     for setting in (

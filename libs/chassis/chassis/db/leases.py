@@ -27,13 +27,13 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
 log = structlog.get_logger()
 
-#: Seconds between two renewals. With the default lease of 20 s, nine may fail before the lease expires.
+#: Seconds between two renewals. With the default lease of 20 s, nine may fail before the lease expires. Our choice.
 RENEW_SECONDS = 2.0
 #: A process reaps others only after its own renewals have succeeded for this long without a gap, so that after an
-#: outage of the database each living worker has had time for two renewals.
+#: outage of the database each living worker has had time for two renewals. Our choice.
 GRACE_SECONDS = 5.0
 #: The part of a lease that this process's own clock may use. The rest covers clocks of different speeds, and the time
-#: between the check and the request on the wire.
+#: between the check and the request on the wire. Our choice.
 _LOCAL_SHARE = 0.9
 
 metadata = MetaData()

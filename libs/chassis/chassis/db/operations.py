@@ -23,7 +23,7 @@ from contracts.errors import (
 T = TypeVar("T")
 
 #: Longer than the 24 hours of an idempotency key (spec "Authentication" 10), to cover a key that is taken over at its
-#: end, and clock differences.
+#: end, and clock differences. Our choice.
 KEPT_DAYS = 3
 
 _FORGET_AT_ONCE = 1_000

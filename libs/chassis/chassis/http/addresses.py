@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 
 import idna
 
-#: A length that all browsers and platforms accept.
+#: Our choice: what browsers and platforms handle without trouble.
 MAX_URL_LENGTH = 2_048
 DEFAULT_PORTS = {"http": 80, "https": 443}
 

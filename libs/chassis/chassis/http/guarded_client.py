@@ -27,10 +27,10 @@ from chassis.http.addresses import ParsedTarget, UnsafeAddress, check_url, is_ad
 from chassis.http.measured_socket import MeasuredSocket, measured, secured
 from chassis.http.resolver import Resolve, resolver
 
-#: Enough for a short link and a CDN.
+#: Our choice: enough for a short link and a CDN.
 MAX_REDIRECTS = 3
 CHUNK_BYTES = 64 * 1024
-#: The least time for each of several addresses: a lost SYN is sent again after one second.
+#: The least time for each of several addresses. Our choice: a lost SYN is sent again after one second.
 _ADDRESS_SECONDS = 1.0
 _REDIRECTS = (301, 302, 303, 307, 308)
 _HEADERS = {"User-Agent": "Posthaste", "Accept": "*/*", "Accept-Encoding": "identity", "Connection": "close"}

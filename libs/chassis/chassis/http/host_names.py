@@ -20,7 +20,7 @@ from eventlet.semaphore import Semaphore
 
 from chassis.http.addresses import is_address
 
-#: Concurrent lookups. Names given by strangers take at most three quarters of them (`resolver`).
+#: Concurrent lookups. Names given by strangers take at most three quarters of them (`resolver`). Our choice.
 _AT_ONCE = 256
 _turns = Semaphore(_AT_ONCE)
 _threading: Any = patcher.original("threading")

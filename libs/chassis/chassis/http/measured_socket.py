@@ -14,9 +14,9 @@ from typing import Any
 
 from urllib3.util.ssltransport import SSLTransport
 
-#: Limit for certificates and a head: servers and proxies allow heads of 8 to 64 KiB.
+#: Limit for certificates and a head. Our choice: servers and proxies allow heads of 8 to 64 KiB.
 _HEAD_BYTES = 256 * 1024
-#: Limit per byte of a body, with the framing of its chunks: chunks of one byte need six.
+#: Limit per byte of a body, with the framing of its chunks. Our choice: chunks of one byte need six.
 _WIRE_BYTES = 8
 
 

@@ -25,7 +25,8 @@ from urllib3.util.ssl_ import create_urllib3_context
 from chassis.http.guarded_client import trusted
 from chassis.http.measured_socket import MeasuredSocket, measured, secured
 
-#: The slowest transfer that still succeeds: half the rate of the slowest upload that has to work, a photo at 200 kB/s.
+#: The slowest transfer that still succeeds. Our choice: half the rate of the slowest upload that has to work, a photo
+#: at 200 kB/s.
 SLOWEST_BYTES_PER_SECOND = 100_000.0
 #: A connection that was idle for longer is not used again: its server may be closing it at that moment, and then it is
 #: unknown whether the call arrived. Below the shortest usual keep-alive timeout of servers, 5 s (defaults of Node and

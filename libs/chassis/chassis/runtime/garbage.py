@@ -2,8 +2,8 @@
 
 import gc
 
-#: Thresholds of gc. A list of 25 records lives for a millisecond, in which Python's default of 700 would scan it seven
-#: times. With 10,000, garbage in cycles may take a megabyte or two more.
+#: Thresholds of gc. Our choice: a list of 25 records lives for a millisecond, in which Python's default of 700 would
+#: scan it seven times. With 10,000, garbage in cycles may take a megabyte or two more.
 _THRESHOLDS = 10_000, 10, 10
 
 

@@ -7,7 +7,7 @@ microseconds instead of a thread of the operating system: switching threads took
 import gevent.monkey
 import gevent.socket
 
-#: The gateway's own statements are small and about single rows; its requests have ten seconds in all.
+#: The gateway's own statements are small and about single rows; its requests have ten seconds in all. Our choice.
 _DATABASE_SECONDS = 3.0
 
 

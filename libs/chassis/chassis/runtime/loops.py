@@ -22,6 +22,7 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 log = structlog.get_logger()
 F = TypeVar("F", bound=Callable[..., Any])
 #: How long a method marked by `finish` may wait: as long as calls may last. Supervisors must grant it before SIGKILL.
+#: Our choice.
 FINISH_SECONDS = 120.0
 #: Method name → the events that wake its loops. Services that share a process may have loops of the same name.
 _wakers: dict[str, set[threading.Event]] = {}

@@ -30,16 +30,17 @@ import msgspec
 from chassis.sandbox.confinement import Confinement, Sandbox
 from contracts.record import Record
 
-#: An answer is a few figures, never an image.
+#: An answer is a few figures, never an image. Our choice.
 _MAX_ANSWER_BYTES = 4 * 2**20
 _LENGTH = struct.Struct("!I")
 #: Environment variables that the fork server keeps: where Python finds its modules.
 _KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LANG", "TMPDIR")
 #: The caller waits this much longer than the time limit, so that the kernel ends the work first.
 _GRACE_SECONDS = 2.0
-#: The longest wait for a free process. After it the caller gets NotStarted.
+#: The longest wait for a free process. After it the caller gets NotStarted. Our choice.
 _TURN_SECONDS = 30.0
 #: Limit of open files of the fork server and each fork: the passed files, and libraries opened one at a time.
+#: Our choice.
 _MAX_DESCRIPTORS = 64
 
 
@@ -56,7 +57,7 @@ class NotStarted(Exception):
 
 
 class Limits(Record):
-    """Limits of one piece of work. Pass limits that fit the work."""
+    """Limits of one piece of work. The defaults are our choice; pass limits that fit the work."""
 
     memory_bytes: int = 1024 * 2**20
     #: Elapsed time and CPU time.

@@ -30,9 +30,9 @@ from chassis.telemetry.snapshots import Snapshots
 log = structlog.get_logger()
 
 #: Waiting spans, and spans in one request. Encoding these takes 3 ms, the longest that a green thread should run, and
-#: sending half a millisecond for any number.
+#: sending half a millisecond for any number. Our choice.
 _MOST_WAITING, _TOGETHER = 2048, 192
-#: Seconds between two requests, and after a failed one.
+#: Seconds between two requests, and after a failed one. Our choice.
 _INTERVAL_SECONDS, _PAUSE_SECONDS = 1.0, 5.0
 
 

@@ -39,7 +39,7 @@ from contracts.errors import (
 from contracts.events import AccessRevoked
 from contracts.plans import PLANS
 
-#: The largest integer that JSON parsers of all languages represent exactly.
+#: What JSON parsers of all languages hold exactly; no token is used this often. Our choice.
 _MAX_COUNT = 2**53
 
 _KEPT_BY_ROTATION = (

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_right
 
-#: How far a caption's length may be from the requested number of words (docs/decisions.md).
+#: A caption's length is within a fifth of the requested number of words (docs/decisions.md).
 TOLERANCE_PERCENT = 20
 #: Scripts written without spaces: each character counts as a word, as in word processors. Our choice.
 _IDEOGRAPH = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"

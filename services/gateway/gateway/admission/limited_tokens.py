@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-#: Past it the memory starts anew. Our choice: about 1 MB.
+#: Tokens remembered as over a limit; past it the memory starts anew. Our choice.
 _MOST_TOKENS = 10_000
 
 

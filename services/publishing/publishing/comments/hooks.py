@@ -35,9 +35,9 @@ from publishing.task_pool import Task
 
 log = structlog.get_logger()
 
-#: Waits between tries to read a comment; after the last one the event has what the webhook said.
+#: Waits between tries to read a comment; after the last one the event has what the webhook said. Our choice.
 _LOOK_WAITS_SECONDS = (2.0, 10.0, 30.0)
-#: Longer than one call to the platform takes: connect 5 s, read 30 s.
+#: Longer than one call to the platform takes: connect 5 s, read 30 s. Our choice.
 _LEASE_SECONDS = 60.0
 
 

@@ -36,9 +36,10 @@ _PER_PAGE = 100
 #: Pages read of one post in one turn: 10,000 new comments take ten turns, and other posts come in between.
 _PAGES_PER_TURN = 10
 #: Longer than one page of a list takes: the last call for replies begins within LISTING_SECONDS, and one more follows.
+#: Our choice.
 _LEASE_SECONDS = LISTING_SECONDS + 2 * LONGEST_CALL_SECONDS + 30.0
-#: The least wait after a post that cannot be read (perhaps it was taken down) or whose page has expired: most do not
-#: recover.
+#: The least wait after a post that cannot be read (perhaps taken down, or its list is not in the known format) or whose
+#: page has expired. Our choice.
 _REFUSED_SECONDS = 3_600.0
 
 

@@ -17,7 +17,7 @@ from publishing.records import PageRow, Post
 from publishing.store import Connection
 from publishing.store.received import OurReplies, Received
 
-#: Events staged at a time: other green threads run in between.
+#: Events staged at a time: other green threads run in between. Our choice.
 _STAGED_AT_ONCE = 100
 
 

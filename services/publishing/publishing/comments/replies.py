@@ -47,7 +47,7 @@ from publishing.task_pool import Task
 log = structlog.get_logger()
 
 #: The part of a reply's lease beyond its calls, for the database. A reply whose process died is looked up when its
-#: lease ends.
+#: lease ends. Our choice.
 _ROOM_SECONDS = 20.0
 _LOOK_LEASE_SECONDS = 60.0
 

@@ -17,9 +17,9 @@ from publishing.task_pool import Task
 
 log = structlog.get_logger()
 
-#: Longer than one call to the platform takes: connect 5 s, read 30 s.
+#: Longer than one call to the platform takes: connect 5 s, read 30 s. Our choice.
 _LEASE_SECONDS = 60.0
-#: The wait after the first failure; it doubles up to an hour.
+#: The wait after the first failure; it doubles up to an hour. Our choice.
 _FIRST_WAIT_SECONDS = 5.0
 
 

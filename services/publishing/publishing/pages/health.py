@@ -21,7 +21,8 @@ def check(app: AppContext, caller: Caller, request: api.GetPage) -> api.PageHeal
 
     A page that was found expired stays expired until it is linked again.
 
-    Raises NOT_FOUND, BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM; PLATFORM_ERROR when the platform does not answer.
+    Raises NOT_FOUND, BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM; PLATFORM_ERROR when the platform does not tell (a
+    temporary failure, a rate limit, an unknown renewal).
     """
     with app.database.reading() as connection:
         page = reach.page(caller, Pages(connection).get(request.id), field=None)

@@ -6,7 +6,7 @@ from publishing.context import AppContext
 from publishing.credentials import UnreadableCredential
 from publishing.store.pages import Pages
 
-#: Pages per call: 25 take less than 5 ms of encryption.
+#: Pages per call: 25 take less than 5 ms of encryption. Our choice.
 _BATCH = 25
 
 

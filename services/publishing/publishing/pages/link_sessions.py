@@ -43,13 +43,13 @@ from publishing.store.pages import Pages
 log = structlog.get_logger()
 
 #: How long the person may take at the platform (decisions), how long the accounts found wait for the person's consent,
-#: and how long the app may choose among them.
+#: and how long the app may choose among them (both our choice).
 _STATE_SECONDS, _CONSENT_SECONDS, CHOICE_SECONDS = 600.0, 600.0, 3_600.0
 #: `SESSION.BROWSER.SIGNATURE`: the session's id, the hash of the browser's secret, and our signature over both.
 _STATE = re.compile(r"([a-z0-9_]{1,64})\.([0-9a-f]{64})\.([A-Za-z0-9_-]{43})", re.ASCII)
 #: OAuth errors that mean that the person declined (RFC 6749 4.1.2.1; the last two are LinkedIn's).
 _DECLINED = ("access_denied", "user_cancelled_login", "user_cancelled_authorize")
-#: Longer than the calls after one return take. In this time no other request exchanges the code.
+#: Longer than the calls after one return take. In this time no other request exchanges the code. Our choice.
 _EXCHANGE_SECONDS = 120.0
 _FORGET_AT_ONCE = 200
 #: A link's status by its state; for `found` it is choose or linked.

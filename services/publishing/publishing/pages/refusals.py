@@ -13,8 +13,7 @@ from publishing.store.pages import Pages
 log = structlog.get_logger()
 
 
-#: How long a rate-limited page is left alone if the platform does not say: five minutes cost few calls and delay
-#: comments little.
+#: How long a rate-limited page is left alone if the platform does not say. Our choice.
 _REST_SECONDS = 300.0
 
 
@@ -30,5 +29,5 @@ def note_refusal(app: AppContext, page: PageRow, first: PlatformRefusal) -> Plat
 
 
 def rest_seconds(refusal: PlatformRefusal) -> float:
-    """Returns how long a rate-limited page is left alone: as long as the platform says, up to a day."""
+    """Returns how long a rate-limited page is left alone: as long as the platform says, up to a day (our choice)."""
     return min(refusal.wait_seconds or _REST_SECONDS, DAY_SECONDS)

@@ -34,13 +34,13 @@ log = structlog.get_logger()
 #: Longer than one call takes (connect 5 s, read 15 s). For the rest of its lease a renewal that holds new tokens waits
 #: for the database: the old tokens may be void already.
 _CALL_SECONDS = 30.0
-#: Between tries to reach a database that is down.
+#: Between tries to reach a database that is down. Our choice.
 _PAUSE_SECONDS = 0.5
-#: The wait after the first failure; it doubles up to an hour.
+#: The wait after the first failure; it doubles up to an hour. Our choice.
 _FIRST_WAIT_SECONDS = 30.0
-#: Tries to revoke the permission of an unlinked page; the person can also remove the app at the platform.
+#: Tries to revoke the permission of an unlinked page. Our choice.
 _REVOKE_TRIES = 6
-#: A token that is refused this soon after its renewal is not renewed again: that would not help.
+#: A token that is refused this soon after its renewal is not renewed again: that would not help. Our choice.
 _FRESH = timedelta(minutes=2)
 
 
@@ -67,7 +67,7 @@ class Grant(Record):
 
 def renew_at(now: datetime, tokens: Tokens) -> datetime | None:
     """Returns when to renew tokens: a tenth of their lifetime before the end, at least ten minutes, never in its first
-    half.
+    half (our choice).
 
     The tenth leaves time for retries. None: there is no refresh token, or no end.
     """

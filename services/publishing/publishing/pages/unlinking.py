@@ -19,7 +19,7 @@ from publishing.store.pages import Pages
 from publishing.store.polls import Polls
 from publishing.store.posts import Posts
 
-#: Posts whose files are released with a call to media at once; the events release those of all posts.
+#: Posts whose files are released with a call to media at once; the events release those of all posts. Our choice.
 _SETTLED_AT_ONCE = 5
 
 

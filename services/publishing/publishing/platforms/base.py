@@ -12,8 +12,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-#: How long to wait for a 24-hour limit that does not say when it ends. A post has three such waits, 23.25 hours in
-#: all, and must not be sent more than a day late.
+#: How long to wait for a 24-hour limit that does not say when it ends. A post has three such waits, 23.25 hours in all,
+#: and must not be sent more than a day late. Our choice.
 DAYS_LIMIT_SECONDS = 7.75 * 3_600
 
 

@@ -28,9 +28,9 @@ from publishing.platforms.base import Account, OutcomeUnknown, PlatformRefusal, 
 
 T = TypeVar("T")
 
-#: Connections kept open to one host: more than a process sends at once (PUBLISH_LANES is 48).
+#: Connections kept open to one host. Our choice: more than the 48 page queues that a process serves by default.
 _POOL_SIZE = 64
-#: The largest answer that is read: a page of a hundred comments with their replies has less than one MiB.
+#: The largest answer that is read: a page of a hundred comments with their replies has less than one MiB. Our choice.
 _MAX_ANSWER_BYTES = 4 * 2**20
 _LONGEST_POLL_SECONDS = 5.0
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from publishing.platforms.base import Content, OpenComment, RemoteComment
 
-#: How far a platform's clock may differ from ours. Generous, because the text must agree as well and posts of other
-#: attempts are excluded.
+#: How far a platform's clock may differ from ours. Our choice: generous, because the text must agree as well and posts
+#: of other attempts are excluded.
 _CLOCK_TOLERANCE = timedelta(minutes=10)
 
 #: What X puts before a reply by itself.

@@ -12,9 +12,9 @@ from publishing.platforms.base import MediaSource, Opener, PlatformRefusal, Refu
 from publishing.platforms.http_client import transient
 from publishing.platforms.pieces import media_changed
 
-#: Large enough for few reads, small enough for a hundred uploads at once.
+#: Large enough for few reads, small enough for a hundred uploads at once. Our choice.
 _CHUNK_BYTES = 256 * 1024
-#: The storage counts as unreachable after 15 s of silence: it is close to us. The time for the file's length is added.
+#: Silence of the storage before the file counts as unreachable (our choice); the file's length adds to the ceiling.
 _LIMITS = Limits(connect_seconds=3.0, silence_seconds=15.0, trusts_length=True)
 
 

@@ -7,14 +7,13 @@ from typing import Any
 from publishing.platforms.base import Account, Checkpoint, Content, MediaSource, PlatformRefusal
 from publishing.platforms.sources import check_bytes
 
-#: The state of one upload, as JSON: `state` and `until` (when the platform deletes it, in seconds since 1970), and what
+#: The state of one upload, as JSON: `state` and `until` (until when it may be resumed, in seconds since 1970), and what
 #: its platform needs.
 Upload = dict[str, Any]
 
-#: An upload is not resumed if the platform deletes it within this time: it could be gone before the post is sent.
+#: An upload that ends within this time is not resumed. Our choice.
 _SPARE_SECONDS = 300.0
-#: How long an upload is resumed if the platform does not say how long it keeps it. Neither documents a time; an hour
-#: covers the waits between two attempts.
+#: How long an upload is resumed if the platform's answer does not say how long it keeps it. Our choice: careful.
 KEPT_SECONDS = 3_600.0
 
 

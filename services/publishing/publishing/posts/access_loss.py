@@ -11,9 +11,10 @@ from publishing.store.holds import Holds
 
 log = structlog.get_logger()
 
-#: Posts held in one transaction and named by its events: it bounds the size of an event.
+#: Posts held in one transaction and named by its events: it bounds the size of an event. Our choice.
 _AT_ONCE = 200
 #: When posts are looked for again that were locked, or that a call in progress queues: soon at first, then rarely.
+#: Our choice.
 _SOONEST_SECONDS, _LATEST_SECONDS = 1.0, 60.0
 
 

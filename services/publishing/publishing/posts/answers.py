@@ -21,11 +21,11 @@ from publishing.store.operations import Left, PostOperations
 
 T = TypeVar("T")
 
-#: Parts of one call in progress at once: a call for many pages takes at most a quarter of `live_calls`.
+#: Parts of one call in progress at once: a call for many pages takes at most a quarter of `live_calls`. Our choice.
 _AT_ONCE = 10
-#: When the answer is given at the latest: the gateway waits 60 s.
+#: When the answer is given at the latest: the gateway waits 60 s. Our choice.
 _ANSWER_SECONDS = 50.0
-#: How long a part may take to end whose outcome was stored just in time: a few statements.
+#: How long a part may take to end whose outcome was stored just in time: a few statements. Our choice.
 _END_SECONDS = 4.0
 
 

@@ -23,9 +23,9 @@ from publishing.store.posts import Posts
 
 T = TypeVar("T", bound=Record)
 
-#: Posts that one call releases or cancels: it bounds how long their rows are locked.
+#: Posts that one call releases or cancels. Our choice.
 MAX_POSTS = 500
-#: Posts whose files are released with a call to media at once; the events release those of all posts.
+#: Posts whose files are released with a call to media at once; the events release those of all posts. Our choice.
 _SETTLED_AT_ONCE = 5
 
 _NOT_HELD = api.PostError(code=NOT_FOUND.code, message="The post is not held.")

@@ -11,17 +11,19 @@ from publishing.records import Poll
 #: never.
 Stages = tuple[tuple[float, float], ...]
 
-#: A minute on the first day (local-stack.md "Waiting times"), then rarer as comments become rare. Platforms that count
-#: every call against a quota have stages of their own (`polls` of the plugin).
+#: A minute on the first day (local-stack.md "Waiting times"); the rest is our choice. Platforms that count every call
+#: against a quota have stages of their own (`polls` of the plugin).
 POLLED = "86400=60,259200=300,1209600=3600,2592000=86400"
-#: For platforms that send webhooks about comments: polls only find comments whose webhook was lost.
+#: For platforms that send webhooks about comments: polls only find comments whose webhook was lost. Our choice.
 PUSHED = "86400=900,259200=3600,2592000=86400"
 
 #: A platform may list a comment some time after its `created_at`; every reading goes back this much further.
+#: Our choice.
 OVERLAP = timedelta(minutes=10)
 #: The whole list is read once a day: it finds comments that the platform held back, and replies to old comments.
+#: Our choice.
 FULL_SECONDS = 86_400.0
-#: Figures above this are refused: 30 years is surely a mistake.
+#: No setting means more seconds than this.
 _ENDLESS = 1e9
 
 

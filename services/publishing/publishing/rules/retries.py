@@ -6,14 +6,14 @@ from contracts.platforms import DAY_SECONDS
 RETRY_WAITS_SECONDS = (60, 300, 900)
 MAX_ATTEMPTS = 1 + len(RETRY_WAITS_SECONDS)
 #: Once an outcome is older than the settling time, it is looked up at intervals of a quarter of its age, within these
-#: limits: 30 s spares the platform's rate limits, an hour bounds how late the client hears.
+#: limits. Our choice.
 LATE_LOOK_SECONDS, RAREST_LOOK_SECONDS = 30.0, 3_600.0
 
 
 def wait_before_next(attempts: int, platform_wait_seconds: float | None = None) -> float | None:
     """Returns the seconds until the next attempt after `attempts` retryable failures; None when no attempt is left.
 
-    A longer wait that the platform asks for is kept, up to a day: a post is not sent more than a day late.
+    A longer wait that the platform asks for is kept, up to a day (our choice): a post is not sent more than a day late.
     """
     if attempts >= MAX_ATTEMPTS:
         return None

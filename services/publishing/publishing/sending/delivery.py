@@ -36,7 +36,7 @@ log = structlog.get_logger()
 AGAIN = {"scheduled": "retry the post", "immediate": "publish it again"}
 #: The advice for a scheduled post whose page has expired.
 RECONNECT = f"Reconnect the page, then {AGAIN['scheduled']}."
-#: When a post's final id is first asked for, if the platform gives it later: moderation takes some seconds at least.
+#: First look-up of a post's final id, if the platform gives it later. Our choice.
 FIRST_ID_SECONDS = 10.0
 
 

@@ -31,13 +31,13 @@ log = structlog.get_logger()
 #: Our code (decisions "A post found due more than 24 h late").
 PUBLISH_WINDOW_MISSED = "PUBLISH_WINDOW_MISSED"
 _MISSED = "The post was found due too late to be sent. Retry the post to send it now, or schedule it anew."
-#: How long a tick waits for a third of the pool to be free, and then for any place: claims for many pages at once cost
-#: less, but no post should be a second late for it.
+#: How long a tick waits for a third of the pool to be free, so that one claim serves many pages, and then for any
+#: place. Our choice.
 _GATHER_SECONDS, _TICK_SECONDS = 0.1, 2.0
 #: How much longer than a lease an outage of the database may last until an outcome is given up and has to be looked up.
-#: Waiting costs nothing: no client waits, and the claim holds until another process reaps this one.
+#: Waiting costs nothing: no client waits, and the claim holds until another process reaps this one. Our choice.
 _OUTAGE_SECONDS = 100.0
-#: How long a task waits for the lock of one brand; this delays no other brand.
+#: How long a task waits for the lock of one brand; this delays no other brand. Our choice.
 _BRAND_SECONDS = 1.0
 
 

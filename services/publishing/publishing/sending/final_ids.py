@@ -21,11 +21,11 @@ from publishing.task_pool import Task
 
 log = structlog.get_logger()
 
-#: The interval doubles with the age of the wait, within these limits: moderation takes seconds or hours.
+#: The interval doubles with the age, within these limits. Our choice.
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 30.0, 3_600.0
-#: After a day without a final id the post keeps the id it has.
+#: After a day without a final id the post keeps the id it has. Our choice.
 _GIVE_UP_SECONDS = float(DAY_SECONDS)
-#: Longer than the one call of a look-up.
+#: Longer than the one call of a look-up. Our choice.
 _LEASE_SECONDS = LONGEST_CALL_SECONDS + 20.0
 
 

@@ -26,7 +26,7 @@ from publishing.task_pool import Task
 
 log = structlog.get_logger()
 
-#: Longer than the two calls that a first comment or its look-up takes at most.
+#: Longer than the two calls that a first comment or its look-up takes at most. Our choice.
 _LEASE_SECONDS = 2 * LONGEST_CALL_SECONDS + 20.0
 
 

@@ -25,7 +25,7 @@ from publishing.store.sending import AttemptOutcome, Claim, RemoteIdTaken, Sendi
 
 log = structlog.get_logger()
 
-#: Wait between tries to write an outcome while the database is down: short beside any outage, and no load.
+#: Wait between tries to write an outcome while the database is down. Our choice.
 _PAUSE_SECONDS = 0.5
 
 

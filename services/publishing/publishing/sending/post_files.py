@@ -23,7 +23,7 @@ from publishing.platforms.sources import exactly, stored
 from publishing.records import Post
 from publishing.rules.content import own_file
 
-#: media may have to convert ten photos to JPEG first.
+#: media may have to convert ten photos to JPEG first. Our choice.
 _FILES_SECONDS = 30.0
 _LOCATE_SECONDS = 5.0
 

@@ -33,7 +33,7 @@ from publishing.task_pool import Task
 
 log = structlog.get_logger()
 
-#: After a day of look-ups the post fails and is not sent again: its client must not wait for ever.
+#: After a day of look-ups the post fails and is not sent again. Our choice.
 GIVE_UP_SECONDS = DAY_SECONDS
 
 

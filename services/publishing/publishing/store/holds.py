@@ -13,8 +13,8 @@ from publishing.models import post_holds
 from publishing.records import Post
 from publishing.store.posts import taken_over
 
-#: A call that was in progress when its token was revoked has ended by then: the gateway gives no call more than a
-#: minute.
+#: A call that was in progress when its token was revoked has ended by then: the gateway gives no call to publishing
+#: more than a minute. Our choice.
 _WINDOW_SECONDS = 600
 #: `made_by` of a call for the posts of all makers.
 ANYBODY = "anybody"

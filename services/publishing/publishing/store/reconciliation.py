@@ -14,7 +14,7 @@ from publishing.records import OpenPost, PageRow, Post
 from publishing.store.sending import Claim, split
 from publishing.store.siblings import siblings_of
 
-#: Claims that lapse in one transaction: it bounds how long their rows are locked.
+#: Claims that lapse in one transaction: it bounds how long their rows are locked. Our choice.
 _BATCH = 500
 
 #: The claims of a worker: all lapse when it is reaped; while it lives, those that it no longer knows.

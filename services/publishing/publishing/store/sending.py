@@ -76,7 +76,7 @@ _BEGIN = text(
     SELECT id FROM held
     """
 )
-#: Platforms whose comments are polled, from 5 s after publication: earlier there are hardly any (`store/polls.py`).
+#: Platforms whose comments are polled, from 5 s (our choice) after publication (`store/polls.py`).
 _POLLED = ", ".join(f"'{platform.code}'" for platform in PLATFORMS.values() if platform.comments)
 _RECORD = text(
     f"""

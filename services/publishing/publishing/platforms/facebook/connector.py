@@ -30,8 +30,7 @@ _URL = re.compile(r"https?://[^\s<>\"]+")
 _POST_FIELDS = "id,permalink_url,created_time"
 #: Attachment types of shared links, whatever picture or video they show: such a post has no media of its own.
 _SHARED_TYPES = ("share", "video_share", "video_share_youtube", "video_share_highlighted")
-#: How long a video counts as possibly in processing while no list of Facebook's shows it: well over the 25 s that an
-#: attempt waits for it.
+#: How long a video counts as possibly in processing while no list of Facebook's shows it. Our choice.
 _PROCESSING = timedelta(hours=1)
 
 

@@ -23,7 +23,7 @@ from publishing.platforms.meta.graph import Graph
 from publishing.platforms.pieces import Pieces
 from publishing.platforms.post_matching import fingerprint
 
-#: Breaks in a row without progress after which an attempt gives up. Few, because the next attempt resumes.
+#: Breaks in a row without progress after which an attempt gives up. Our choice.
 _BREAKS = 3
 _NOTHING = dict.fromkeys(("content", "session", "next", "is_ending"))
 

@@ -12,9 +12,9 @@ from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.pieces import Piece, Pieces
 from publishing.platforms.staged_files import KEPT_SECONDS, StagedFiles, Upload, save_upload, uploads_in
 
-#: Parts (of 4 MB) between two checkpoints: a retry repeats at most 16 MB.
+#: Parts (of 4 MB) between two checkpoints: a retry repeats at most 16 MB. Our choice.
 _PARTS_PER_SAVE = 4
-#: How long a complete upload is assumed to exist: longer than the retries of a post.
+#: How long a complete upload is assumed to exist. Our choice.
 _HELD_SECONDS = 86_400.0
 
 
@@ -106,7 +106,8 @@ class Uploads(StagedFiles):
             if refusal.kind is Refusal.TRANSIENT:
                 return None
             if refusal.kind is Refusal.PERMISSION:
-                # A member's token may not read it (platforms.md 4). The post is refused until the file is ready.
+                # A member's token may not read it (platforms.md 4). LinkedIn refuses the post until the file is ready,
+                # and the call is repeated.
                 return {}
             raise
         return file if file.get("status") in ("AVAILABLE", "PROCESSING_FAILED") else None

@@ -13,7 +13,7 @@ PLUGIN = PlatformPlugin(
     # platforms.md 4: escapes count. Comments are plain text.
     length=lambda text: len(little_text(text)),
     check_settings=check_settings,
-    # Every poll counts against daily limits that are not published (platforms.md 4): rarer than elsewhere.
+    # Every poll counts against daily limits that are not published (platforms.md 4). Our choice: rarer than elsewhere.
     polls="86400=600,259200=3600,2592000=86400",
     reply_calls=2,
 )

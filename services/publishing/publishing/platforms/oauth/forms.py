@@ -18,7 +18,7 @@ DEAD = frozenset({("invalid_grant", None)})
 
 @dataclass(frozen=True, slots=True)
 class _Timeouts:
-    """Short, because a person waits for a login, and a renewal is repeated."""
+    """Short, because a person waits for a login, and a renewal is repeated. Our choice."""
 
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 15.0

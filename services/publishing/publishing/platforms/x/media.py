@@ -11,9 +11,9 @@ from publishing.platforms.staged_files import KEPT_SECONDS, StagedFiles, Upload,
 from publishing.platforms.x.calls import Calls
 from publishing.platforms.x.settings import XSettings
 
-#: Segments between two checkpoints: a retry repeats at most 8 MB.
+#: Segments between two checkpoints: a retry repeats at most 8 MB. Our choice.
 _SEGMENTS_PER_SAVE = 8
-#: Tries of one segment within an attempt. Few, because the next attempt resumes.
+#: Tries of one segment within an attempt. Our choice.
 _TRIES = 3
 _LONGEST_WAIT_SECONDS = 5.0
 _PHOTO, _GIF, _VIDEO = "tweet_image", "tweet_gif", "tweet_video"

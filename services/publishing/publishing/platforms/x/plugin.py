@@ -15,6 +15,7 @@ PLUGIN = PlatformPlugin(
     # A reply is a post.
     comment_length=weighted_length,
     check_settings=lambda settings, has_media: setting_errors("x_settings", XPostSettings, settings),
-    # X charges for every post read, and its search covers seven days (platforms.md 6): rarer than elsewhere.
+    # X charges for every post read, and its search covers seven days (platforms.md 6). Our choice: rarer than
+    # elsewhere.
     polls="86400=300,604800=3600",
 )

@@ -24,7 +24,7 @@ class XSettings:
     #: Shortest wait between two polls of a video; X itself says when to poll again.
     poll_seconds: float = 0.5
     #: Longest wait of one attempt for processing: an immediate publish must answer within the gateway's 60 s. The next
-    #: attempt of a scheduled post resumes the same upload.
+    #: attempt of a scheduled post resumes the same upload. Our choice.
     poll_limit_seconds: float = 25.0
     #: platforms.md 6: segments of 1 to 2 MB work, 5 MB failed for another client.
     segment_bytes: int = 1 << 20

@@ -10,7 +10,8 @@ from publishing.platforms.post_matching import similar_text
 
 #: platforms.md 6: every URL counts as X's short link, plain letters count 1, everything else 2.
 _URL_WEIGHT = 23
-#: With a scheme, or a bare name in a common top-level domain. X knows all domains; a rarer one is counted as text.
+#: With a scheme, or a bare name in a common top-level domain (our choice). X knows all domains; a rarer one is counted
+#: as text.
 _URL = re.compile(
     r"https?://[^\s<>\"]+|(?<![\w@.-])(?:[a-z0-9-]+\.)+(?:com|net|org|info|biz|io|co|tv|app|dev|ai|me)\b(?:/[^\s<>\"]*)?",
     re.IGNORECASE,

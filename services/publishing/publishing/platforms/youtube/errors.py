@@ -83,7 +83,7 @@ def _wait(response: Response, reason: str, now: datetime) -> float | None:
     if reason in _UNTIL_MIDNIGHT:
         return seconds_to_midnight(now)
     if reason == "uploadLimitExceeded":
-        # A rolling count of the channel. Half a day, because a post must not be sent more than a day late.
+        # A rolling count of the channel. Half a day, because a post must not be sent more than a day late. Our choice.
         return _UPLOAD_LIMIT_SECONDS
     return retry_after(response.headers)
 

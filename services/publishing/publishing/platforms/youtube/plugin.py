@@ -12,7 +12,7 @@ PLUGIN = PlatformPlugin(
     login=YouTubeLogin,
     # The title is in the settings or in the text, so both are checked together.
     check_text=problems,
-    # An app has 10,000 units a day for all its channels (platforms.md 7): rarer than elsewhere.
+    # An app has 10,000 units a day for all its channels (platforms.md 7). Our choice: rarer than elsewhere.
     polls="86400=1800,259200=7200,2592000=86400",
     reply_calls=2,
 )

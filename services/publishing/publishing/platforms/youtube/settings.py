@@ -25,15 +25,15 @@ class YouTubeSettings:
     upload_hosts: tuple[str, ...] = ("www.googleapis.com", "youtube.googleapis.com")
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 30.0
-    #: A multiple of 256 KiB, as Google requires; streamed. Small, because a broken piece is sent again.
+    #: A multiple of 256 KiB, as Google requires. Streamed, never held in memory. Our choice.
     chunk_bytes: int = 8 * _MIB
-    #: Breaks without progress after which an attempt gives up, and the first wait after one.
+    #: Breaks without progress after which an attempt gives up, and the first wait after one. Our choice.
     resumes: int = 4
     resume_seconds: float = 0.5
-    #: First wait between two polls of a video; doubles up to 5 s.
+    #: First wait between two polls of a video; doubles up to 5 s. Our choice.
     poll_seconds: float = 0.5
-    #: Longest wait for the end of processing, within the gateway's 60 s. Then an accepted video counts as published:
-    #: it has its page, and YouTube may process it for hours.
+    #: Longest wait for the end of processing, within the gateway's 60 s. Then an accepted video counts as published: it
+    #: has its page, and YouTube may process it for hours. Our choice.
     poll_limit_seconds: float = 20.0
 
     @classmethod
@@ -65,5 +65,5 @@ class YouTubePostSettings(Record):
     tags: tuple[_Tag, ...] = ()
     #: The declaration about children; None: the channel's own setting applies.
     made_for_kids: bool | None = None
-    #: YouTube requires a category; 22 is "People & Blogs", the most general one.
+    #: YouTube requires a category; 22 is "People & Blogs". Our choice.
     category_id: Annotated[str, Meta(pattern=r"^\d{1,4}$")] = "22"
