@@ -32,7 +32,7 @@ class OutcomeWriter:
     def write(self, outcome: Outcome) -> Recorded | None:
         """Returns None when another process has the queue: nothing was written then.
 
-        Waits for an absent database as long as a lease lasts after the newest answer of those that are written together.
+        Waits for an absent database as long as a lease lasts after the newest answer of those written together.
         Then it raises ApiError SERVICE_UNAVAILABLE, and the process that has the queue next repeats the attempt. The
         fence makes a late write harmless.
         """

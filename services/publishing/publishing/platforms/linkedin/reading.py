@@ -33,7 +33,7 @@ _UNNAMED = "LinkedIn member"
 _ROWS = 100
 #: The number of the first row of a page.
 _START = re.compile(r"\d{0,6}")
-#: A cursor of the previous release: number of the first row, size of the page, then time (in milliseconds) and id of the
+#: A cursor of the previous release: number of the first row, size of the page, then time (milliseconds) and id of the
 #: last comment shown.
 _PREVIOUS_CURSOR = re.compile(r"(\d{1,6})/(\d{1,3})(?:/(\d{1,13})/(.+))?")
 
