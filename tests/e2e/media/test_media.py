@@ -5,7 +5,7 @@ import json
 import pytest
 import requests
 from e2e_kit.api import Api, refused
-from e2e_kit.files import ELITE_FILE_BYTES, MB, film, stream, upload, uploaded, used_bytes
+from e2e_kit.files import ELITE_FILE_BYTES, MB, film, stream, upload, uploaded, used_bytes, without_metadata
 from e2e_kit.operator import Account, Accounts, Operator
 from e2e_kit.posting import PUBLISH_SECONDS, await_post, schedule
 from e2e_kit.simulator import Simulator
@@ -100,13 +100,6 @@ def test_a_large_file_is_put_into_storage_in_parts(api: Api, mp4: bytes) -> None
     media = api.post(f"/media/uploads/{begun['upload_id']}/complete", {"parts": tags})
     assert media["size_bytes"] == used_bytes(api) == size_bytes
     assert requests.get(media["url"], timeout=30).content == without_metadata(data)
-
-
-def without_metadata(video: bytes) -> bytes:
-    """Returns an MP4 file as media stores it: ffmpeg's `udta` box overwritten."""
-    at = video.index(b"udta")
-    length = int.from_bytes(video[at - 4 : at], "big") - 8
-    return video[:at] + b"free" + bytes(length) + video[at + 4 + length :]
 
 
 def test_another_accounts_media_are_not_there(api: Api, accounts: Accounts, jpeg: bytes) -> None:

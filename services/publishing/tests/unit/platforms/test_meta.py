@@ -237,8 +237,11 @@ def test_a_list_that_does_not_end_is_no_proof_that_a_post_is_missing(graph: _Ser
 
 
 def _row(**more: Any) -> dict[str, Any]:
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S+0000")
-    return {"id": "1001_5", "message": "hello", "created_time": now} | more
+    return {"id": "1001_5", "message": "hello"} | more
+
+
+def _made_now(row: dict[str, Any]) -> dict[str, Any]:
+    return {"created_time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S+0000")} | row
 
 
 def _attachment(**row: Any) -> dict[str, Any]:
@@ -261,14 +264,14 @@ def _attachment(**row: Any) -> dict[str, Any]:
 def test_a_text_is_recognised_whatever_facebook_made_of_it(
     graph: _Server, row: dict[str, Any], message: str
 ) -> None:
-    found = _look_up(_facebook(graph, (200, {"data": [row]})), Content(message))
+    found = _look_up(_facebook(graph, (200, {"data": [_made_now(row)]})), Content(message))
     assert isinstance(found, Published)
 
 
 def test_an_album_is_recognised_by_its_staged_photos_alone(graph: _Server) -> None:
     album = Content("hello", PHOTO.media * 2)
     inner = [{"type": "photo", "media_type": "photo", "target": {"id": str(number)}} for number in (7, 8)]
-    row = _row(message="changed", **_attachment(type="album", subattachments={"data": inner}))
+    row = _made_now(_row(message="changed", **_attachment(type="album", subattachments={"data": inner})))
     assert isinstance(
         _look_up(_facebook(graph, (200, {"data": [row]})), album, photo_ids=["7", "8"]), Published
     )
