@@ -11,6 +11,8 @@ from contracts import webhooks as api
 
 #: The answer of an endpoint that wants no further events: its subscription is disabled.
 _GONE_STATUS = 410
+#: Failures in a row that disable a subscription. Spec "Events", Delivery rules 3.
+MAX_CONSECUTIVE_FAILURES = 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-#: Spec "Events", Delivery rules 3.
-MAX_CONSECUTIVE_FAILURES = 20
+from webhooks.records import MAX_CONSECUTIVE_FAILURES
+
 #: Concurrent attempts to one endpoint. Our choice.
 MAX_CONCURRENT = 8
 #: An endpoint that answers within 50 ms is served as fast by 6, and fewer attempts are repeated after a process was

@@ -11,12 +11,10 @@ import msgspec
 from sqlalchemy import Connection, text
 
 from chassis.db.database import Compiled
-from webhooks.records import DueDelivery, Endpoint, Outcome, Recorded
+from webhooks.records import MAX_CONSECUTIVE_FAILURES, DueDelivery, Endpoint, Outcome, Recorded
 
 #: Valid secrets that sign at most, however often they are rotated within a day. Our choice.
 _SIGNATURES = 8
-#: Spec "Events", Delivery rules 3.
-_MAX_CONSECUTIVE_FAILURES = 20
 
 #: Retries whose time has come. They are few at a time, and found by an index of waiting deliveries only.
 _MAKE_READY = Compiled(
@@ -153,7 +151,7 @@ _RECORD = f"""
             FROM fresh v WHERE v.subscription_id = held.subscription_id) AS delivered
     ), judged AS MATERIALIZED (
         SELECT *, CASE WHEN NOT is_active THEN NULL WHEN is_gone THEN 'gone'
-            WHEN failures >= {_MAX_CONSECUTIVE_FAILURES} THEN 'consecutive_failures' END AS reason
+            WHEN failures >= {MAX_CONSECUTIVE_FAILURES} THEN 'consecutive_failures' END AS reason
         FROM counted
     ), queued AS (
         UPDATE lanes l SET consecutive_failures = judged.failures,
