@@ -37,8 +37,8 @@ log = structlog.get_logger()
 GATEWAY = Caller(account_id="", user_id="gateway")
 #: How long answers to keyed requests gather before they are stored together. Our choice.
 _GATHER_SECONDS = 0.02
-#: How long an upload and a download wait for a slot. Our choice.
-UPLOAD_WAIT_SECONDS, DOWNLOAD_WAIT_SECONDS = 10.0, 2.0
+#: How long an upload and a download wait for a slot. On a slow disk each upload before it may take 20 s. Our choice.
+UPLOAD_WAIT_SECONDS, DOWNLOAD_WAIT_SECONDS = 30.0, 2.0
 
 
 class Services:

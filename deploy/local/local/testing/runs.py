@@ -15,7 +15,7 @@ import psutil
 from local.paths import ROOT, RUN_TEST
 from local.processes.table import bound_to_parent, supervisor_pid
 from local.stack.stack import Stack, Tell
-from local.testing import changed, servers
+from local.testing import again, changed, servers
 
 PYTEST = [sys.executable, "-m", "pytest"]
 #: Each file runs in one process, in the order of collection (conftest.py: the longest first).
@@ -39,8 +39,8 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
     """Runs pytest with `arguments` and returns its exit code.
 
     Without a path, runs all tests in several processes, each file in one of them: first three processes share a stack,
-    then two run the tests marked `alone`, each with its own stack. With paths, starts only the servers that these need,
-    or uses those of `./dev servers up`.
+    then two run the tests marked `alone`, each with its own stack. A few failures are run again alone (again.py).
+    With paths, starts only the servers that these need, or uses those of `./dev servers up`.
     --changed selects the files that the changes since `main` can break. --faults runs the tests under faults instead,
     with --core a small part of each. With --slow the platforms are as slow as the real ones, and tests wait longer.
     """
@@ -66,9 +66,13 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
         pytest = [*PYTEST, *arguments]
         if paths_of(arguments):
             return child(pytest, env)
-        together = child([*pytest, *ON_THREE, "-m", "not alone"], env)
+
+        def part(name: str, *selection: str) -> int:
+            return again.run(lambda more: child([*pytest, *more], env), selection, run / name, tell)
+
+        together = part("together", *ON_THREE, "-m", "not alone")
         whole(run / SECOND, tell, durable=False, slow=slow)
-        return worst(together, child([*pytest, *ON_TWO, "-m", "alone", *map(str, NEEDS_STACK)], env))
+        return worst(together, part("alone", *ON_TWO, "-m", "alone", *map(str, NEEDS_STACK)))
 
 
 def faults(arguments: Sequence[str], core: bool, slow: bool, tell: Tell) -> int:

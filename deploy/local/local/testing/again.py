@@ -1,0 +1,41 @@
+"""Runs tests that failed beside others again, alone: a slow moment of the machine is no fault of the change."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+#: More failures than this are not chance. Our choice.
+MOST = 5
+#: Each test must pass this many times. Our choice: a test that fails every second time is caught seven times in eight.
+TIMES = 3
+#: pytest's exit code if tests failed, and nothing else went wrong.
+TESTS_FAILED = 1
+
+#: Runs pytest with these arguments after the usual ones and returns its exit code.
+Pytest = Callable[[Sequence[str]], int]
+
+
+def run(pytest: Pytest, selection: Sequence[str], cache: Path, tell: Callable[[str], None]) -> int:
+    """Runs pytest with `selection`, then the tests that failed. Returns 0 if these passed `TIMES` times without others.
+
+    `cache` is a folder for pytest's notes on this run alone.
+    """
+    code = pytest([*selection, "-o", f"cache_dir={cache}"])
+    failed = failed_tests(cache)
+    if code != TESTS_FAILED or not 0 < len(failed) <= MOST:
+        return code
+    for time in range(1, TIMES + 1):
+        tell(f"failed beside others: {len(failed)}; run alone, {time} of {TIMES}")
+        code = pytest(["-o", f"cache_dir={cache}-alone", *failed])
+        if code:
+            return code
+    tell(f"failed beside others and passed alone {TIMES} times, find out why: {', '.join(failed)}")
+    return 0
+
+
+def failed_tests(cache: Path) -> list[str]:
+    """Returns the ids of the tests that failed in the run that kept its notes here."""
+    try:
+        return sorted(json.loads((cache / "v" / "cache" / "lastfailed").read_text()))
+    except FileNotFoundError:
+        return []
