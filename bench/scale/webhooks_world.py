@@ -10,6 +10,7 @@ from bench.scale.server import Opened
 from bench.scale.sizes import Sizes
 from chassis.db.database import Database
 from chassis.ids import new_id
+from chassis.vault import Vault
 from contracts import webhooks as api
 from contracts.caller import Caller
 from contracts.events import Event
@@ -18,7 +19,6 @@ from webhooks.config import Settings
 from webhooks.context import AppContext
 from webhooks.events import intake
 from webhooks.management import deliveries, subscriptions
-from webhooks.security.vault import Vault
 from webhooks.store.endpoint_queues import EndpointQueues
 
 TABLES = ("accounts", "subscriptions", "secrets", "lanes", "events", "deliveries", "attempts", "asks")

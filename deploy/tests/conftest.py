@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from cryptography.fernet import Fernet
 
 from chassis import config
 from chassis.message_keys import all_message_keys, new_secrets
@@ -22,8 +23,8 @@ _ANYTHING = {
     "AMQP_URL": "amqp://user@host/%2F",
     "MESSAGE_KEYS": ",".join(all_message_keys(new_secrets()).values()),
     "TOKEN_SECRET": "x" * 64,
-    "CREDENTIAL_KEYS": "one",
-    "WEBHOOK_SECRET_KEYS": "one",
+    "CREDENTIAL_KEYS": Fernet.generate_key().decode(),
+    "WEBHOOK_SECRET_KEYS": Fernet.generate_key().decode(),
 }
 
 

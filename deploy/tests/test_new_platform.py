@@ -13,6 +13,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 
 from local.paths import ROOT
 
@@ -202,7 +203,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         env={
             "PATH": os.environ["PATH"],
             "PYTHONPATH": os.pathsep.join(str(copy / folder) for folder in COPIED),
-            "CREDENTIAL_KEYS": "one",
+            "CREDENTIAL_KEYS": Fernet.generate_key().decode(),
             "ZED_API_URL": "http://zed.test",
             "ZED_APP_ID": "ours",
         },

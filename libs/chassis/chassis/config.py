@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
 from chassis.signatures import KeysMalformed, Signatures
+from chassis.vault import Vault
 from contracts.record import Record
 
 
@@ -79,6 +80,16 @@ def mapping(name: str, default: str = "") -> dict[str, str]:
     if any(not equals for _, equals, _ in pairs):
         raise ConfigError(f"{name} must be key=value, comma-separated")
     return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def vault_keys(name: str) -> tuple[str, ...]:
+    """Returns the keys of a `Vault`, of which there is at least one."""
+    keys = items(name, None)
+    try:
+        Vault(keys)
+    except ValueError:
+        raise ConfigError(f"{name} must be one or more Fernet keys, comma-separated") from None
+    return keys
 
 
 class BusConfig(Record):

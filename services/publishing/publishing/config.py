@@ -81,7 +81,7 @@ class Settings(Record):
         public = config.text("PUBLIC_BASE_URL", "http://127.0.0.1:8080")
         storage = config.text("MEDIA_PUBLIC_BASE_URL", "")
         return cls(
-            credential_keys=config.items("CREDENTIAL_KEYS", None),
+            credential_keys=config.vault_keys("CREDENTIAL_KEYS"),
             platforms=settings_from_env(),
             public_url=public.rstrip("/"),
             return_urls=return_urls.parse(config.items("CONNECT_RETURN_URLS", "")),

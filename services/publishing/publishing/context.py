@@ -13,7 +13,7 @@ from chassis.db.leases import WorkerLease
 from chassis.runtime.loops import FINISH_SECONDS
 from contracts.errors import PAGE_EXPIRED, SERVICE_UNAVAILABLE, ApiError
 from publishing.config import Settings
-from publishing.credentials import Vault
+from publishing.credentials import CredentialVault
 from publishing.platforms.registry import Registry, logins
 from publishing.task_pool import Pool
 
@@ -38,7 +38,7 @@ class AppContext:
         self.database = database
         self.settings = settings
         self.media = media
-        self.vault = Vault(settings.credential_keys)
+        self.vault = CredentialVault(settings.credential_keys)
         self.registry = registry or Registry(settings.platforms)
         self.logins = logins(settings.platforms)
         #: Renewed only after `keep` is called.

@@ -40,7 +40,7 @@ class Settings(Record):
         except ValueError as error:
             raise config.ConfigError(f"WEBHOOK_ALLOWED_CIDRS: {error}") from None
         return cls(
-            secret_keys=config.items("WEBHOOK_SECRET_KEYS", None),
+            secret_keys=config.vault_keys("WEBHOOK_SECRET_KEYS"),
             private_receivers=allowed,
             retry_seconds=retry_seconds,
             timeout_seconds=config.number("WEBHOOK_TIMEOUT_SECONDS", 10),

@@ -8,12 +8,12 @@ from chassis.http.guarded_client import resolve
 from chassis.http.resolver import Resolve
 from chassis.runtime.gauges import watch_pool
 from chassis.runtime.loops import wake
+from chassis.vault import Vault
 from webhooks import metrics
 from webhooks.config import Settings
 from webhooks.dispatch.dispatcher import DeliveryDispatcher
 from webhooks.dispatch.outcome_writer import OutcomeWriter
 from webhooks.events.intake import ARRIVED
-from webhooks.security.vault import Vault
 
 
 class AppContext:

@@ -8,6 +8,7 @@ from chassis.bus.rpc import Bus
 from chassis.db.database import Database
 from chassis.db.operations import forget_old
 from chassis.service import BusProvider, DatabaseProvider, loop, on_event, on_events, rpc
+from chassis.vault import Vault
 from contracts import webhooks as contract
 from contracts.caller import Caller
 from contracts.events import Event
@@ -17,8 +18,10 @@ from webhooks.config import Settings
 from webhooks.context import AppContext
 from webhooks.events import intake, lost_access
 from webhooks.management import deliveries, key_rotation, subscriptions
-from webhooks.security.vault import Vault
 from webhooks.store import Connection
+
+#: Decrypted signing secrets that are kept in memory. Our choice.
+_SECRETS_CACHED = 4_096
 
 
 class AppProvider(DependencyProvider):
@@ -26,7 +29,7 @@ class AppProvider(DependencyProvider):
 
     def setup(self) -> None:
         self._settings = Settings.from_env()
-        self._vault = Vault(self._settings.secret_keys)
+        self._vault = Vault(self._settings.secret_keys, cached=_SECRETS_CACHED)
         self._app: AppContext | None = None
 
     def get_dependency(self, _context: Any) -> "AppProvider":

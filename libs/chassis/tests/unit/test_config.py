@@ -4,6 +4,7 @@ import ssl
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from cryptography.fernet import Fernet
 
 from chassis import config
 from chassis.bus import amqp
@@ -171,3 +172,10 @@ def test_a_certificate_in_the_place_of_its_path_is_recognised(monkeypatch, autho
     monkeypatch.setenv("AMQP_URL", "amqps://user:word@broker/%2F")
     with pytest.raises(ConfigError, match="AMQP_TLS_CA is the path of a file"):
         config.amqp_url()
+
+
+@pytest.mark.parametrize("keys", ["", "short", f"{Fernet.generate_key().decode()},short"])
+def test_without_good_keys_of_a_vault_the_service_does_not_start(monkeypatch, keys):
+    monkeypatch.setenv("KEY", keys)
+    with pytest.raises(ConfigError, match="KEY must be one or more Fernet keys"):
+        config.vault_keys("KEY")

@@ -1,7 +1,7 @@
 """A page's connection to its platform, for one call."""
 
+from chassis.vault import UnreadableSecret
 from publishing.context import AppContext
-from publishing.credentials import UnreadableCredential
 from publishing.platforms.base import Account, Connector, PlatformRefusal, Refusal
 from publishing.records import PageRow
 
@@ -17,6 +17,6 @@ def connection_to(app: AppContext, page: PageRow) -> tuple[Connector, Account]:
 def _account(app: AppContext, page: PageRow) -> Account:
     try:
         token = app.vault.credentials(page.access_token).access_token
-    except UnreadableCredential as error:
+    except UnreadableSecret as error:
         raise PlatformRefusal(Refusal.EXPIRED, "CREDENTIAL_UNREADABLE", str(error)) from error
     return Account(page.remote_account_id, token, page.username)

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import msgspec
 
 from chassis.ids import new_id
+from chassis.vault import UnreadableSecret
 from contracts import publishing as api
 from contracts.errors import NOT_FOUND, ApiError
 from contracts.record import Record
 from publishing.context import AppContext
-from publishing.credentials import UnreadableCredential
 from publishing.pages import linked_pages
 from publishing.pages.renewal import Grant
 from publishing.platforms.oauth.base import Found
@@ -93,5 +93,5 @@ def accounts_in(app: AppContext, sealed: str | None) -> list[FoundAccount]:
         return []
     try:
         return list(app.vault.unseal(sealed, FoundAccounts).accounts)
-    except UnreadableCredential as error:
+    except UnreadableSecret as error:
         raise ApiError(NOT_FOUND) from error

@@ -1,11 +1,12 @@
 """The health of a page's connection, asked of its platform now."""
 
 from chassis.db import clock
+from chassis.vault import UnreadableSecret
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import PLATFORM_ERROR, UNSUPPORTED_PLATFORM, ApiError
 from publishing.context import AppContext
-from publishing.credentials import Credentials, UnreadableCredential
+from publishing.credentials import Credentials
 from publishing.pages.connection import connection_to
 from publishing.pages.expiry import note_expiry
 from publishing.pages.renewal import can_renew, renew_now
@@ -67,7 +68,7 @@ def _unknown(page: PageRow, refusal: PlatformRefusal) -> ApiError:
 def _credentials(app: AppContext, page: PageRow) -> Credentials | None:
     try:
         return app.vault.credentials(page.access_token)
-    except UnreadableCredential:
+    except UnreadableSecret:
         return None
 
 

@@ -17,13 +17,13 @@ import structlog
 from chassis.bus.outbox import stage
 from chassis.db.operations import Operations, once
 from chassis.ids import new_id
+from chassis.vault import UnreadableSecret
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, POST_IN_PROGRESS, UNSUPPORTED_PLATFORM, ApiError, invalid
 from contracts.events import ConnectRefused
 from contracts.platforms import PLATFORMS, parse_platform
 from publishing.context import AppContext
-from publishing.credentials import UnreadableCredential
 from publishing.pages import linked_pages
 from publishing.pages.found_accounts import (
     FoundAccount,
@@ -265,7 +265,7 @@ def _verifier(app: AppContext, link: LinkRow) -> str:
     """Returns the PKCE verifier. Raises NOT_FOUND when no configured key reads it."""
     try:
         return app.vault.decrypt(link.verifier)
-    except UnreadableCredential as error:
+    except UnreadableSecret as error:
         raise ApiError(NOT_FOUND) from error
 
 

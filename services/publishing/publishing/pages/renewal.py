@@ -15,11 +15,12 @@ import structlog
 
 from chassis.db import clock
 from chassis.runtime.loops import wake
+from chassis.vault import UnreadableSecret
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.platforms import HOUR_SECONDS
 from contracts.record import Record
 from publishing.context import AppContext
-from publishing.credentials import Credentials, UnreadableCredential
+from publishing.credentials import Credentials
 from publishing.pages.expiry import expire, expiry_in
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.platforms.oauth.base import Login, Tokens
@@ -125,7 +126,7 @@ def run(app: AppContext, renewal: Renewal) -> None:
     page = renewal.page
     try:
         credentials = app.vault.credentials(page.access_token)
-    except UnreadableCredential:
+    except UnreadableSecret:
         _end(app, renewal)
         return
     login = app.logins.get(page.platform)
@@ -222,7 +223,7 @@ def can_renew(app: AppContext, page: PageRow) -> bool:
         return False
     try:
         credentials = app.vault.credentials(page.access_token)
-    except UnreadableCredential:
+    except UnreadableSecret:
         return False
     if credentials.refresh_token is None:
         return False

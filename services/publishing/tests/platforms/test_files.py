@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 
 from contracts.media import MediaFile
 from publishing.config import Settings
@@ -24,7 +25,7 @@ PHOTO, FILM = "photo-800x800.jpg", "video-5s.mp4"
 def house(monkeypatch: pytest.MonkeyPatch, simulator: Simulator, media: Any) -> Any:
     monkeypatch.setenv("OUTBOUND_HOST_MAP", f"media.posthaste.test={simulator.url.removeprefix('http://')}")
     monkeypatch.setenv("PUBLIC_BASE_URL", simulator.url)
-    monkeypatch.setenv("CREDENTIAL_KEYS", "asked for, not used here")
+    monkeypatch.setenv("CREDENTIAL_KEYS", Fernet.generate_key().decode())
     return SimpleNamespace(settings=Settings.from_env(), media=media)
 
 

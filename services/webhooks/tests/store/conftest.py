@@ -13,6 +13,7 @@ from sqlalchemy import text
 from chassis.db import clock
 from chassis.db.database import Database
 from chassis.ids import new_id
+from chassis.vault import Vault
 from contracts import webhooks as api
 from contracts.caller import Caller
 from contracts.errors import SERVER_ERROR, SERVICE_UNAVAILABLE, ApiError
@@ -24,7 +25,6 @@ from webhooks.context import AppContext
 from webhooks.events import intake
 from webhooks.management import deliveries, subscriptions
 from webhooks.security import private_receivers
-from webhooks.security.vault import Vault
 
 ACCOUNT = "usr_a"
 KEY = Fernet.generate_key().decode()

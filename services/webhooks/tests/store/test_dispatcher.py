@@ -10,12 +10,12 @@ import pytest
 from cryptography.fernet import Fernet
 from structlog.testing import capture_logs
 
+from chassis.vault import Vault
 from contracts import webhooks as api
 from webhooks import maintenance
 from webhooks.context import AppContext
 from webhooks.management import subscriptions
 from webhooks.security.private_receivers import PrivateReceivers
-from webhooks.security.vault import Vault
 
 
 def test_an_endpoint_has_at_most_eight_attempts_at_once(desk: Any, receiver: Any) -> None:

@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 from chassis.http.guarded_client import resolve as ask_resolver
+from chassis.vault import Vault
 from contracts import webhooks as api
 from contracts.errors import ApiError
 from webhooks.context import AppContext
 from webhooks.management import deliveries, subscriptions
 from webhooks.security import private_receivers
-from webhooks.security.vault import Vault
 
 STRANGER = "usr_b"
 #: What an object store answers to a POST that it does not understand.

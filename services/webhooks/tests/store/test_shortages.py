@@ -11,11 +11,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from chassis.http.resolver import resolver
+from chassis.vault import Vault
 from contracts import webhooks as api
 from webhooks.context import AppContext
 from webhooks.dispatch.rules import MAX_POSTPONED_SECONDS
 from webhooks.management import deliveries, subscriptions
-from webhooks.security.vault import Vault
 
 
 def without_names(desk: Any, receiver: Any, until: Callable[[], bool]) -> str:

@@ -8,12 +8,12 @@ import pytest
 from cryptography.fernet import Fernet
 from msgspec.structs import replace
 
+from chassis.vault import Vault
 from contracts import webhooks as api
 from contracts.caller import operator
 from contracts.errors import ApiError
 from contracts.keys import KeysRotated, RotateKeys
 from webhooks.management import key_rotation, subscriptions
-from webhooks.security.vault import Vault
 
 URL = "https://shop.example.com/hooks?key=1"
 

@@ -18,6 +18,7 @@ from chassis.http.resolver import Resolve
 from chassis.http.webhook_connection import WebhookConnection
 from chassis.runtime.loops import wake
 from chassis.runtime.pool import Pool
+from chassis.vault import UnreadableSecret, Vault
 from contracts.errors import ApiError
 from webhooks import metrics
 from webhooks.config import Settings
@@ -25,7 +26,6 @@ from webhooks.dispatch import attempt, charges, rules
 from webhooks.dispatch.endpoint_queue import EndpointQueue, Load
 from webhooks.dispatch.outcome_writer import OutcomeWriter
 from webhooks.records import DueDelivery, Endpoint, Outcome, Recorded
-from webhooks.security.vault import UnreadableSecret, Vault
 from webhooks.store.endpoint_queues import EndpointQueues
 
 log = structlog.get_logger()

@@ -219,9 +219,10 @@ class Subscriptions:
         rows = self._connection.execute(statement.order_by(secrets.c.id).limit(limit))
         return [(row.id, row.secret) for row in rows]
 
-    def replace_secret(self, secret_id: str, secret: str) -> None:
-        """Stores the same secret, encrypted anew."""
-        self._connection.execute(update(secrets).where(secrets.c.id == secret_id).values(secret=secret))
+    def replace_secret(self, secret_id: str, stored: str, fresh: str) -> bool:
+        """Stores the same secret encrypted anew; False when it is gone."""
+        condition = (secrets.c.id == secret_id, secrets.c.secret == stored)
+        return bool(self._connection.execute(update(secrets).where(*condition).values(secret=fresh)).rowcount)
 
     def _newest_secret(self, subscription_id: str, condition: Any) -> SecretRow | None:
         statement = (

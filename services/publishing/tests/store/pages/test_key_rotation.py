@@ -8,7 +8,7 @@ from cryptography.fernet import Fernet
 from contracts.caller import operator
 from contracts.errors import ApiError
 from contracts.keys import KeysRotated, RotateKeys
-from publishing.credentials import Vault
+from publishing.credentials import CredentialVault
 from publishing.pages import key_rotation
 from publishing.store.pages import Pages
 
@@ -18,22 +18,23 @@ def stored(world: Any, page_id: str) -> str:
         return Pages(connection).get(page_id).access_token
 
 
-def test_credentials_go_under_the_newest_key_a_few_at_a_time(
-    world: Any, make_app: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(key_rotation, "_BATCH", 2)
-    made = sorted(world.page(platform).id for platform in ("FB", "IG", "TW"))
+def test_credentials_go_under_the_newest_key(world: Any, make_app: Any, settings: Any) -> None:
+    made = [world.page(platform).id for platform in ("FB", "IG", "TW")]
     new = Fernet.generate_key().decode()
     app = make_app(credential_keys=(new, *settings.credential_keys))
-    first = key_rotation.rotate_keys(app, operator(), RotateKeys())
-    assert first == KeysRotated(rotated=2, next=made[1])
-    assert key_rotation.rotate_keys(app, operator(), RotateKeys(after=made[1])) == KeysRotated(rotated=1)
+    assert key_rotation.rotate_keys(app, operator(), RotateKeys()) == KeysRotated(rotated=3)
     for page_id in made:
-        assert Vault([new]).credentials(stored(world, page_id)).access_token == "token"
+        assert CredentialVault([new]).credentials(stored(world, page_id)).access_token == "token"
     assert key_rotation.rotate_keys(app, operator(), RotateKeys()).rotated == 0
 
 
-def test_what_no_key_reads_is_named_and_left_alone(world: Any, make_app: Any) -> None:
+def test_the_next_call_goes_on_after_the_last_page(world: Any, make_app: Any, settings: Any) -> None:
+    made = sorted(world.page(platform).id for platform in ("FB", "IG", "TW"))
+    app = make_app(credential_keys=(Fernet.generate_key().decode(), *settings.credential_keys))
+    assert key_rotation.rotate_keys(app, operator(), RotateKeys(after=made[0])).rotated == 2
+
+
+def test_credentials_that_no_key_reads_are_left_alone(world: Any, make_app: Any) -> None:
     page = world.page()
     before = stored(world, page.id)
     app = make_app(credential_keys=(Fernet.generate_key().decode(),))
