@@ -96,7 +96,8 @@ def test_the_small_stack_fits_and_comes_back_from_a_backup(
     gone = client.schedule("LN", "Made after the backup")
 
     stack.down()
-    for server in ("pgdata", "rabbitmq", "objects"):
+    postgres.remove(stack.run)
+    for server in ("rabbitmq", "objects"):
         shutil.rmtree(stack.run / server)
 
     shutil.copytree(tmp_path / "objects", stack.run / "objects")

@@ -98,7 +98,8 @@ class Stack:
                 self.run, port=port["amqp"], test_vhosts=not self.durable, passwords=self.amqp_passwords()
             )
         if "postgres" in names:
-            postgres.prepare(self.run, durable=self.durable, sizes=compact.POSTGRES if self.compact else None)
+            sizes = compact.POSTGRES if self.compact else None
+            postgres.prepare(self.run, durable=self.durable, sizes=sizes, in_memory=not self.durable)
         storage.prepare(self.run)
         write_env(self.run, read_env(self.run) | env)
         start_supervisor(self.run, owner_pid=owner_pid)
@@ -191,7 +192,7 @@ class Stack:
 
     def remove(self) -> None:
         """Take the run directory away; nothing may run in it."""
-        shutil.rmtree(postgres.socket_folder(self.run), ignore_errors=True)
+        postgres.remove(self.run)
         shutil.rmtree(self.run, ignore_errors=True)
 
 

@@ -2,6 +2,7 @@
 
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import psutil
 
 from local.paths import ROOT, RUN_TEST
 from local.processes.table import bound_to_parent, supervisor_pid
+from local.servers import postgres
 from local.stack.stack import Stack, Tell
 from local.testing import again, changed, servers
 
@@ -170,8 +172,8 @@ def run_directory(kind: str, tell: Tell) -> Iterator[Path]:
             Stack(each).down()
         end_leftovers(run, tell)
         for each in stacks:
-            for heavy in ("pgdata", "rabbitmq"):
-                Stack(each / heavy).remove()
+            postgres.remove(each)
+            shutil.rmtree(each / "rabbitmq", ignore_errors=True)
 
 
 def child(argv: list[str], env: dict[str, str], seconds: float | None = None) -> int:

@@ -29,7 +29,7 @@ def up(
         addresses: dict[str, str] = {}
         table: list[Process] = []
         if "postgres" in names:
-            postgres.prepare(run, durable=False)
+            postgres.prepare(run, durable=False, in_memory=True)
             table += postgres.processes(run, {})
         if "rabbitmq" in names:
             rabbitmq.install(tell)
