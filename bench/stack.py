@@ -9,6 +9,7 @@ from pathlib import Path
 import requests
 from sqlalchemy import create_engine, text
 
+from chassis.bus.clients import remote
 from chassis.ids import new_id
 from chassis.message_keys import message_keys
 from contracts.accounts import CreateBrand, CreateToken, CreateUser
@@ -58,7 +59,7 @@ class Stack:
 
     def make_tenants(self, count: int = TENANTS, pages: int = PAGES_EACH) -> list[Tenant]:
         """Creates Elite accounts, each with a brand and pages of simulator accounts."""
-        accounts, publishing = self.bus.service("accounts"), self.bus.service("publishing")
+        accounts, link_page = self.bus.service("accounts"), remote(self.bus.service("publishing").link_page)
         tenants = []
         for number in range(count):
             user = accounts.create_user(
@@ -82,14 +83,14 @@ class Stack:
                     name=account["name"],
                     username=account.get("username"),
                 )
-                linking.append(publishing.link_page.start(_OPERATOR, link, timeout_seconds=_CALL_SECONDS))
+                linking.append(link_page.start(_OPERATOR, link, timeout_seconds=_CALL_SECONDS))
             ids = [call.result().id for call in linking]
             tenants.append(Tenant(account_id=user.id, token=token, page_ids=tuple(ids)))
         return tenants
 
     def schedule_posts(self, tenants: Sequence[Tenant], at: datetime) -> None:
         """Schedules a post on each page of each tenant, through the bus."""
-        publishing = self.bus.service("publishing")
+        schedule_post = remote(self.bus.service("publishing").schedule_post)
         for tenant in tenants:
             caller = Caller(
                 account_id=tenant.account_id, user_id=tenant.account_id, scopes=("*",), tier="elite"
@@ -98,8 +99,7 @@ class Stack:
                 SchedulePost(page_id=page_id, message="Fresh bread at eight", scheduled_at=at)
                 for page_id in tenant.page_ids
             ]
-            schedule = publishing.schedule_post.start
-            for call in [schedule(caller, post, timeout_seconds=_CALL_SECONDS) for post in posts]:
+            for call in [schedule_post.start(caller, post, timeout_seconds=_CALL_SECONDS) for post in posts]:
                 call.result()
 
     def query(self, service: str, sql: str) -> list[tuple[object, ...]]:

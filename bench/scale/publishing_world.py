@@ -4,7 +4,7 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bench.scale.copying import copying
 from bench.scale.publishing_rows import TABLES, Pages, due_created_at, fill
@@ -13,6 +13,7 @@ from bench.scale.sizes import Sizes
 from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import Caller
+from contracts.media import MediaApi
 from publishing.config import Settings
 from publishing.platforms.base import CommentPage, Connector, Counts, Profile, Published
 from publishing.sending import due_posts
@@ -83,7 +84,7 @@ class Publishing(Opened):
 
     def _make_app(self) -> SendingContext:
         registry: Any = _OnePlatform(self.platform)
-        return SendingContext(self.database, Settings.from_env(), None, registry)
+        return SendingContext(self.database, Settings.from_env(), cast(MediaApi, None), registry)
 
     def seed(self) -> None:
         token = self.app.vault.encrypt("token")

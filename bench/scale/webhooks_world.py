@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import cast
 
 from bench.scale.comparing import Operation
 from bench.scale.copying import ago, copying, id_of, line, spread, stamp
@@ -14,6 +15,7 @@ from chassis.vault import Vault
 from contracts import webhooks as api
 from contracts.caller import Caller
 from contracts.events import Event
+from contracts.quota import QuotaApi
 from webhooks import maintenance
 from webhooks.config import Settings
 from webhooks.context import AppContext
@@ -42,7 +44,7 @@ class Webhooks(Opened):
         super().__init__(run, "webhooks", each)
         self.sizes = sizes
         settings = Settings.from_env()
-        self.app = AppContext(self.database, settings, Vault(settings.secret_keys), None)
+        self.app = AppContext(self.database, settings, Vault(settings.secret_keys), cast(QuotaApi, None))
 
     def close(self) -> None:
         self.app.dispatcher.close()

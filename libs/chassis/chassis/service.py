@@ -16,7 +16,7 @@ from chassis.bus.rpc import Bus, connect
 from chassis.bus.server import RpcServer, ServiceLink, rpc
 from chassis.db.database import Database
 from chassis.runtime import gauges
-from chassis.runtime.loops import end_all, finish, loop, wake
+from chassis.runtime.loops import end_all, finish, loop
 from chassis.signatures import Signatures
 from contracts.errors import ApiError
 
@@ -30,7 +30,6 @@ __all__ = [
     "on_events",
     "rpc",
     "spawn_all",
-    "wake",
 ]
 
 log = structlog.get_logger()

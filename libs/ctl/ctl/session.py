@@ -1,12 +1,12 @@
 """One run of the command line: its caller, its connection (opened on first use) and its output."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from typing import TypeVar, cast
 
 import click
 from msgspec.structs import replace
 
-from chassis.bus.rpc import connect
+from chassis.bus.rpc import Bus, connect
 from chassis.ids import new_id
 from chassis.signatures import Signatures
 from contracts.accounts import AccountsApi
@@ -16,24 +16,26 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.media import MediaApi
 from contracts.publishing import PublishingApi
 from contracts.quota import QuotaApi
+from contracts.record import Record
 from contracts.webhooks import WebhooksApi
 from ctl import output
 from ctl.config import CtlConfig
 
 #: How often a call without an answer is made, 10 s each. Our choice.
 _TRIES = 2
+Api = TypeVar("Api")
 
 
 class Session:
     """The state of one run. Tests pass `connect_bus` and `config`."""
 
     def __init__(
-        self, config: CtlConfig | None = None, connect_bus: Callable[[str, Signatures], Any] = connect
+        self, config: CtlConfig | None = None, connect_bus: Callable[[str, Signatures], Bus] = connect
     ) -> None:
         self.config = config or CtlConfig()
         self.as_json = False
         self._connect_bus = connect_bus
-        self._bus: Any = None
+        self._bus: Bus | None = None
         #: A run is one operation: a service that has already carried it out repeats its answer.
         self.caller: Caller = replace(operator(new_id("req")), operation_id=new_id("op"))
 
@@ -43,48 +45,45 @@ class Session:
 
     @property
     def accounts(self) -> AccountsApi:
-        return cast(AccountsApi, self._service("accounts"))
+        return _retrying(self.bus.service("accounts"))
 
     @property
     def media(self) -> MediaApi:
-        return cast(MediaApi, self._service("media"))
+        return _retrying(self.bus.service("media"))
 
     @property
     def publishing(self) -> PublishingApi:
-        return cast(PublishingApi, self._service("publishing"))
+        return _retrying(self.bus.service("publishing"))
 
     @property
     def quota(self) -> QuotaApi:
-        return cast(QuotaApi, self._service("quota"))
+        return _retrying(self.bus.service("quota"))
 
     @property
     def ai(self) -> AiApi:
-        return cast(AiApi, self._service("ai"))
+        return _retrying(self.bus.service("ai"))
 
     @property
     def webhooks(self) -> WebhooksApi:
-        return cast(WebhooksApi, self._service("webhooks"))
+        return _retrying(self.bus.service("webhooks"))
 
     @property
-    def bus(self) -> Any:
+    def bus(self) -> Bus:
         """The connection to the services, opened on first use."""
         if self._bus is None:
             self._bus = self._connect_bus(self.config.amqp_url, self.config.signatures)
         return self._bus
 
-    def _service(self, name: str) -> Any:
-        return _RetryingClient(self.bus.service(name))
-
     def close(self) -> None:
         if self._bus is not None:
             self._bus.close()
 
-    def show(self, record: Any) -> None:
+    def show(self, record: object) -> None:
         """Prints one record: a JSON object, or a line per field."""
         plain = output.plain(record)
         click.echo(output.as_json(plain) if self.as_json else output.fields(plain))
 
-    def show_all(self, records: Iterable[Any], columns: Sequence[str]) -> None:
+    def show_all(self, records: Iterable[object], columns: Sequence[str]) -> None:
         """Prints several records: a JSON array with all fields, or a table of these columns."""
         plain = [output.plain(record) for record in records]
         click.echo(output.as_json(plain) if self.as_json else output.table(plain, columns))
@@ -96,13 +95,13 @@ class _RetryingClient:
     Every write that is called through it takes effect once per operation id.
     """
 
-    def __init__(self, service: Any) -> None:
-        self._service = service
+    def __init__(self, client: object) -> None:
+        self._client = client
 
-    def __getattr__(self, name: str) -> Callable[[Caller, Any], Any]:
-        method = getattr(self._service, name)
+    def __getattr__(self, name: str) -> Callable[[Caller, Record], Record]:
+        method: Callable[[Caller, Record], Record] = getattr(self._client, name)
 
-        def call(caller: Caller, request: Any) -> Any:
+        def call(caller: Caller, request: Record) -> Record:
             for _ in range(_TRIES):
                 try:
                     return method(caller, request)
@@ -113,6 +112,10 @@ class _RetryingClient:
             raise _with_operation(unanswered, caller.operation_id)
 
         return call
+
+
+def _retrying(client: Api) -> Api:
+    return cast(Api, _RetryingClient(client))
 
 
 def _with_operation(error: ApiError, operation_id: str | None) -> ApiError:

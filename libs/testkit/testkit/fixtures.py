@@ -212,7 +212,7 @@ class RunningService:
 
     def __getattr__(self, method: str) -> Any:
         """`service.list_pages(caller, request)`: the typed client's methods."""
-        return getattr(self.bus.service(self.name, self.api), method)
+        return getattr(self.bus.service(self.name, self.api or SERVICES[self.name]), method)
 
     def _spawn(self) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(self._argv, env=self.env)

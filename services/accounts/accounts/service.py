@@ -6,9 +6,10 @@ from nameko.extensions import DependencyProvider
 
 from accounts import audit, brands, collaborators
 from accounts.config import AccountsConfig
+from accounts.store import Connection
 from accounts.tokens import authentication, tokens
 from accounts.users import invites, sign_up, users, verification, verification_mails
-from chassis.service import DatabaseProvider, loop, on_event, rpc, wake
+from chassis.service import DatabaseProvider, loop, on_event, rpc
 from contracts import accounts as contract
 from contracts.accounts import AccountsApi
 from contracts.caller import Caller
@@ -35,7 +36,7 @@ class AccountsService:
     @rpc
     def sign_up(self, caller: Caller, request: contract.SignUp) -> contract.CreatedUser:
         created = sign_up.sign_up(self.database, self.config, caller, request)
-        wake("send_verification_mails")
+        verification_mails.DUE.wake()
         return created
 
     @rpc
@@ -165,7 +166,11 @@ class AccountsService:
         with self.database.transaction() as connection:
             return audit.record_audit(connection, caller, request)
 
-    @loop(interval_seconds=5.0, deadline_seconds=verification_mails.ATTEMPT_SECONDS)
+    @loop(
+        interval_seconds=5.0,
+        deadline_seconds=verification_mails.ATTEMPT_SECONDS,
+        woken_by=verification_mails.DUE,
+    )
     def send_verification_mails(self) -> int:
         return verification_mails.send_next(self.database, self.config)
 
@@ -175,9 +180,9 @@ class AccountsService:
             return verification.forget(connection)
 
     @on_event("posts.held")
-    def on_posts_held(self, connection: Any, event: Event) -> None:
+    def on_posts_held(self, connection: Connection, event: Event) -> None:
         audit.note_posts_held(connection, event)
 
     @on_event("webhooks.disabled")
-    def on_webhooks_disabled(self, connection: Any, event: Event) -> None:
+    def on_webhooks_disabled(self, connection: Connection, event: Event) -> None:
         audit.note_webhooks_disabled(connection, event)

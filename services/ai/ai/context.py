@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
 
 from ai.config import Settings
 from ai.memory_budget import MemoryBudget
@@ -19,19 +18,18 @@ from ai.store.jobs import Jobs
 from chassis.db.database import Database
 from chassis.runtime.pool import Pool
 from contracts.errors import AI_NOT_CONFIGURED, SERVICE_UNAVAILABLE, ApiError
+from contracts.media import MediaApi
 
 #: A call that waits longer than this for one of the `live_calls` is refused. Our choice.
 _ADMISSION_SECONDS = 2.0
 
 
 class AppContext:
-    """`media` has the methods of contracts.media.MediaApi."""
-
     def __init__(
         self,
         database: Database,
         settings: Settings,
-        media: Any,
+        media: MediaApi,
         providers: Providers,
         payments: PaymentProvider,
     ) -> None:

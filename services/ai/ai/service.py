@@ -15,7 +15,6 @@ from chassis.runtime.loops import FINISH_SECONDS
 from chassis.service import BusProvider, DatabaseProvider, finish, loop, rpc
 from contracts import ai as contract
 from contracts.caller import Caller
-from contracts.media import MediaApi
 from contracts.record import Nothing
 
 #: Created at import, so that a wrong setting stops the process at its start.
@@ -26,7 +25,7 @@ _PAYMENTS = payments.provider(_SETTINGS.credits.payment_provider, _SETTINGS.stri
 
 @cache
 def _context(database: Database, bus: Bus) -> AppContext:
-    return AppContext(database, _SETTINGS, bus.service("media", MediaApi), _PROVIDERS, _PAYMENTS)
+    return AppContext(database, _SETTINGS, bus.service("media"), _PROVIDERS, _PAYMENTS)
 
 
 class AiService:
@@ -84,7 +83,7 @@ class AiService:
         payment_notifications.receive(self.database, _SETTINGS.credits, _PAYMENTS, request)
         return Nothing()
 
-    @loop(interval_seconds=1.0)
+    @loop(interval_seconds=1.0, woken_by=videos.VIDEOS_DUE)
     def make_videos(self) -> int:
         return video_steps.make_videos(self.context)
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from chassis.bus.clients import remote
 from chassis.ids import new_id
 from contracts.accounts import Authenticated
 from contracts.caller import Caller
@@ -16,7 +17,6 @@ from gateway.admission.batcher import PendingAdmission
 from gateway.endpoint import Endpoint
 from gateway.http.client_address import Address, client_address
 from gateway.idempotency.keys import Claim, leaves_outcome_open
-from gateway.remote import remote
 from gateway.services import Services
 
 #: decisions "X-Request-Id of a caller"; anything else is replaced.

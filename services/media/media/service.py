@@ -89,7 +89,7 @@ class MediaService:
         word = msgspec.convert(event.data, PostMedia)
         attachments.on_post_media(connection, event.account_id, word)
 
-    @loop(interval_seconds=5.0)
+    @loop(interval_seconds=5.0, woken_by=removals.REMOVALS_DUE)
     def remove_objects(self) -> int:
         return removals.remove_due(self.context)
 

@@ -5,12 +5,13 @@ process that dies before leaves nothing behind. The calls here that do what an e
 delete a file right after their post released it. Nothing here runs inside a transaction.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TypeVar
 
 import structlog
 
+from chassis.bus.clients import remote
 from chassis.db.operations import Done
 from contracts import media as api
 from contracts.caller import Caller
@@ -21,6 +22,8 @@ from publishing.rules.content import find_nothing
 from publishing.store.posts import Posts
 
 log = structlog.get_logger()
+Request = TypeVar("Request")
+Result = TypeVar("Result")
 
 #: Half of the ten seconds that a client's call has. Our choice.
 _ATTACH_SECONDS = 5.0
@@ -114,7 +117,7 @@ def restore(app: AppContext, post_id: str) -> None:
 def _detach(app: AppContext, caller: Caller, post_id: str, revision: int = 0) -> None:
     request = api.DetachMedia(post_id=post_id, revision=revision)
     try:
-        app.media.detach_media(caller, request, timeout_seconds=_DETACH_SECONDS)
+        remote(app.media.detach_media)(caller, request, timeout_seconds=_DETACH_SECONDS)
     except ApiError as error:
         log.warning("detach_put_off", post_id=post_id, code=error.code)
 
@@ -127,10 +130,10 @@ def _plausible(media_ids: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(media_ids))
 
 
-def _asked(method: Any, caller: Caller, request: Any) -> Any:
+def _asked(method: Callable[[Caller, Request], Result], caller: Caller, request: Request) -> Result:
     """Calls media; its NOT_FOUND gets the field media_ids."""
     try:
-        return method(caller, request, timeout_seconds=_ATTACH_SECONDS)
+        return remote(method)(caller, request, timeout_seconds=_ATTACH_SECONDS)
     except ApiError as error:
         if error.row is NOT_FOUND:
             raise ApiError(NOT_FOUND, "There is no such media.", field="media_ids") from error

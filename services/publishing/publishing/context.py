@@ -6,19 +6,19 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
 
 from chassis.db.database import Database
 from chassis.db.leases import WorkerLease
-from chassis.runtime.loops import FINISH_SECONDS
+from chassis.runtime.loops import FINISH_SECONDS, Waker
 from contracts.errors import PAGE_EXPIRED, SERVICE_UNAVAILABLE, ApiError
+from contracts.media import MediaApi
 from publishing.config import Settings
 from publishing.credentials import CredentialVault
 from publishing.platforms.registry import Registry, logins
 from publishing.task_pool import Pool
 
-#: The typed client of `contracts.media.MediaApi`; its methods take `timeout_seconds` as well.
-MediaClient = Any
+#: Wake the loops in service.py.
+DUE_POSTS, FIRST_COMMENTS, COMMENT_DETAILS, SUBSCRIPTIONS, RENEWALS = (Waker() for _ in range(5))
 #: Background calls that do not send posts: a dozen of one kind, and one of each of the five other kinds. Our choice.
 _SIDE_POOL = 17
 #: Brands whose locks are waited for at once, a second each at most. Our choice.
@@ -33,7 +33,7 @@ class AppContext:
     """One process's shared parts over one database."""
 
     def __init__(
-        self, database: Database, settings: Settings, media: MediaClient, registry: Registry | None = None
+        self, database: Database, settings: Settings, media: MediaApi, registry: Registry | None = None
     ) -> None:
         self.database = database
         self.settings = settings

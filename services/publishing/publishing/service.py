@@ -1,7 +1,6 @@
 """The publishing service on the bus: calls, events and worker loops. No rules."""
 
 from functools import partial
-from typing import Any
 
 import msgspec
 
@@ -13,6 +12,7 @@ from contracts.events import Event, UnitsUnconfirmed
 from contracts.keys import KeysRotated, RotateKeys
 from contracts.record import Nothing
 from publishing.comments import comment_list, hooks, polls, replies, subscriptions
+from publishing.context import COMMENT_DETAILS, DUE_POSTS, FIRST_COMMENTS, RENEWALS, SUBSCRIPTIONS
 from publishing.pages import (
     health,
     key_rotation,
@@ -41,6 +41,7 @@ from publishing.posts import (
 )
 from publishing.sending import claim_recovery, due_posts, final_ids, first_comments, reconciliation
 from publishing.sending.context import SendingContext, context_of
+from publishing.store import Connection
 
 
 class PublishingService:
@@ -192,7 +193,8 @@ class PublishingService:
     def rotate_keys(self, caller: Caller, request: RotateKeys) -> KeysRotated:
         return key_rotation.rotate_keys(self.app, caller, request)
 
-    @loop(interval_seconds=0.5)  # with 1 s a hundredth of the posts was more than a second late
+    # With 1 s a hundredth of the posts was more than a second late.
+    @loop(interval_seconds=0.5, woken_by=DUE_POSTS)
     def publish_due_posts(self) -> int:
         return due_posts.publish_due_posts(self.app)
 
@@ -216,7 +218,7 @@ class PublishingService:
     def look_up_replies(self) -> int:
         return replies.look_up_replies(self.app)
 
-    @loop(interval_seconds=1.0)
+    @loop(interval_seconds=1.0, woken_by=FIRST_COMMENTS)
     def send_first_comments(self) -> int:
         return first_comments.send_first_comments(self.app)
 
@@ -224,24 +226,24 @@ class PublishingService:
     def poll_comments(self) -> int:
         return polls.poll_comments(self.app)
 
-    @loop(interval_seconds=1.0)
+    @loop(interval_seconds=1.0, woken_by=COMMENT_DETAILS)
     def finish_comments(self) -> int:
         return hooks.finish_comments(self.app)
 
-    @loop(interval_seconds=1.0)
+    @loop(interval_seconds=1.0, woken_by=SUBSCRIPTIONS)
     def subscribe_pages(self) -> int:
         return subscriptions.subscribe_pages(self.app)
 
-    @loop(interval_seconds=1.0)
+    @loop(interval_seconds=1.0, woken_by=RENEWALS)
     def renew_credentials(self) -> int:
         return renewal.renew_credentials(self.app)
 
     @on_event("units.unconfirmed")
-    def on_units_unconfirmed(self, connection: Any, event: Event) -> None:
+    def on_units_unconfirmed(self, connection: Connection, event: Event) -> None:
         units.confirm(connection, msgspec.convert(event.data, UnitsUnconfirmed))
 
     @on_event("access.revoked")
-    def on_access_revoked(self, connection: Any, event: Event) -> None:
+    def on_access_revoked(self, connection: Connection, event: Event) -> None:
         access_loss.on_access_revoked(connection, event)
 
     @loop(interval_seconds=1.0)

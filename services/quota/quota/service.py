@@ -1,7 +1,5 @@
 """The quota service on the bus."""
 
-from typing import Any
-
 import msgspec
 
 from chassis.db import clock
@@ -22,7 +20,7 @@ from contracts.record import Nothing
 from quota import usage
 from quota.admission import Admissions
 from quota.config import QuotaConfig
-from quota.store import Store
+from quota.store import Connection, Store
 
 _CONFIG = QuotaConfig.from_env()
 
@@ -60,14 +58,14 @@ class QuotaService:
         return Nothing()
 
     @on_event("unit.returned")
-    def on_unit_returned(self, connection: Any, event: Event) -> None:
+    def on_unit_returned(self, connection: Connection, event: Event) -> None:
         returned = msgspec.convert(event.data, UnitReturned)
         usage.return_unit(
             Store(connection), event.account_id, returned.operation_id, to_try=returned.try_number
         )
 
     @on_event("units.undecided")
-    def on_units_undecided(self, connection: Any, event: Event) -> None:
+    def on_units_undecided(self, connection: Connection, event: Event) -> None:
         usage.ask_again(Store(connection), msgspec.convert(event.data, UnitsUndecided))
 
     @loop(interval_seconds=10.0)

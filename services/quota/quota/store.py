@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Dialect, delete, func, select, text, tuple_, update
+from sqlalchemy import Connection as Connection
+from sqlalchemy import Dialect, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 

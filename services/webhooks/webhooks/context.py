@@ -1,17 +1,14 @@
 """What the use cases share, made once per process: settings, the vault, the dispatcher."""
 
-from functools import partial
-from typing import Any
-
 from chassis.db.database import Database
 from chassis.http.guarded_client import resolve
 from chassis.http.resolver import Resolve
 from chassis.runtime.gauges import watch_pool
-from chassis.runtime.loops import wake
 from chassis.vault import Vault
+from contracts.quota import QuotaApi
 from webhooks import metrics
 from webhooks.config import Settings
-from webhooks.dispatch.dispatcher import DeliveryDispatcher
+from webhooks.dispatch.dispatcher import DELIVERIES_DUE, DeliveryDispatcher
 from webhooks.dispatch.outcome_writer import OutcomeWriter
 from webhooks.events.intake import ARRIVED
 
@@ -24,10 +21,9 @@ class AppContext:
         database: Database,
         settings: Settings,
         vault: Vault,
-        quota: Any,
+        quota: QuotaApi,
         resolve: Resolve = resolve,
     ) -> None:
-        """`quota`: the typed client of contracts.quota.QuotaApi; its methods take `timeout_seconds` as well."""
         self.database = database
         self.settings = settings
         self.vault = vault
@@ -37,4 +33,4 @@ class AppContext:
         watch_pool(
             "attempts", "webhooks", lambda: self.dispatcher.in_flight, lambda: settings.attempts_at_once
         )
-        database.on_commit(ARRIVED, partial(wake, "deliver_events"))
+        database.on_commit(ARRIVED, DELIVERIES_DUE.wake)

@@ -16,6 +16,7 @@ from contracts.keys import KeysRotated, RotateKeys
 from webhooks import maintenance
 from webhooks.config import Settings
 from webhooks.context import AppContext
+from webhooks.dispatch.dispatcher import DELIVERIES_DUE, ENDPOINTS_DISABLED
 from webhooks.events import intake, lost_access
 from webhooks.management import deliveries, key_rotation, subscriptions
 from webhooks.store import Connection
@@ -118,7 +119,7 @@ class WebhooksService:
     def on_access_revoked(self, connection: Connection, event: Event) -> None:
         lost_access.on_access_revoked(connection, event)
 
-    @loop(interval_seconds=0.2)
+    @loop(interval_seconds=0.2, woken_by=DELIVERIES_DUE)
     def deliver_events(self) -> int:
         return self.app.dispatcher.tick()
 
@@ -127,7 +128,7 @@ class WebhooksService:
         self.app.dispatcher.renew()
         return 0
 
-    @loop(interval_seconds=5.0)
+    @loop(interval_seconds=5.0, woken_by=ENDPOINTS_DISABLED)
     def end_deliveries(self) -> int:
         return maintenance.end_deliveries(self.app)
 

@@ -1,4 +1,4 @@
-"""Calls services: typed clients over one connection per process, with calls batched into frames.
+"""Calls services over one connection per process, with calls batched into frames.
 
 `bus = connect(amqp_url, signatures)`, `publishing = bus.service("publishing")`,
 `publishing.schedule_post(caller, request)`. Works in real threads (the gateway) and in green threads (services). Calls
@@ -19,7 +19,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar, overload
+from typing import Any
 
 import msgspec
 import pika
@@ -28,6 +28,7 @@ from msgspec import Raw
 from pika.channel import Channel
 
 from chassis.bus import topology
+from chassis.bus.clients import Clients
 from chassis.bus.consumer_watch import ConsumerWatch
 from chassis.bus.frames import (
     MAX_FRAME_BYTES,
@@ -38,26 +39,17 @@ from chassis.bus.frames import (
     RequestFrame,
     decode_replies,
     encode,
-    methods_of,
 )
 from chassis.bus.link import Link
 from chassis.bus.pending import PendingCall, failed, unavailable
 from chassis.bus.refusals import note_refused
 from chassis.signatures import Refused, Signatures
 from chassis.telemetry import tracing
-from contracts.accounts import AccountsApi
-from contracts.ai import AiApi
 from contracts.caller import Caller
 from contracts.events import Event
-from contracts.media import MediaApi
-from contracts.publishing import PublishingApi
-from contracts.quota import QuotaApi
-from contracts.record import Nothing
-from contracts.services import SERVICES
-from contracts.webhooks import WebhooksApi
+from contracts.record import Nothing, Record
 
 log = structlog.get_logger()
-Api = TypeVar("Api")
 
 #: Frames to one service that may be unanswered before calls wait for a batch. Architecture "Speed" allows one or two:
 #: with two, a read at 64 connections cost a fifth more CPU.
@@ -66,7 +58,6 @@ FRAMES_ON_THEIR_WAY = 1
 GATHER_SECONDS = 0.002
 #: A frame that is unanswered for longer delays no others: its calls are slow, or will never be answered. Our choice.
 FRESH_SECONDS = 0.02
-DEFAULT_TIMEOUT_SECONDS = 10.0
 #: How long after its deadline a call without a waiting thread is ended.
 _SWEEP_SECONDS = 0.5
 #: After this time without an answer, the caller asks the broker for the service's consumers. Two checks, a tick (0.25
@@ -87,7 +78,7 @@ def connect(amqp_url: str, signatures: Signatures, name: str = "") -> "Bus":
     return Bus(amqp_url, signatures, name or signatures.name)
 
 
-class Bus:
+class Bus(Clients):
     """One process's connection to all services. Thread safe."""
 
     def __init__(self, amqp_url: str, signatures: Signatures, name: str) -> None:
@@ -105,25 +96,6 @@ class Bus:
         self._disconnected_at = math.inf
         self.link = Link(amqp_url, name, self._on_open, self._lost, self._tick)
         self.link.start()
-
-    @overload
-    def service(self, name: Literal["accounts"]) -> AccountsApi: ...
-    @overload
-    def service(self, name: Literal["ai"]) -> AiApi: ...
-    @overload
-    def service(self, name: Literal["media"]) -> MediaApi: ...
-    @overload
-    def service(self, name: Literal["publishing"]) -> PublishingApi: ...
-    @overload
-    def service(self, name: Literal["quota"]) -> QuotaApi: ...
-    @overload
-    def service(self, name: Literal["webhooks"]) -> WebhooksApi: ...
-    @overload
-    def service(self, name: str, api: type[Api]) -> Api: ...
-
-    def service(self, name: str, api: type[Any] | None = None) -> Any:
-        """Returns a client with the methods of the service's Protocol (by default the one in contracts.services)."""
-        return Proxy(self, name, methods_of(api or SERVICES[name]))
 
     def ping(self, service: str, timeout_seconds: float = 2.0) -> None:
         """Pings a service. Raises ApiError when it or its database does not answer in time."""
@@ -150,7 +122,7 @@ class Bus:
         service: str,
         method: Method,
         caller: Caller,
-        request: Any,
+        request: Record,
         timeout_seconds: float,
         then: Callable[[PendingCall], None] | None = None,
     ) -> PendingCall:
@@ -391,35 +363,3 @@ class _SendQueue:
             app_id=self._bus.signatures.call(self._service, body, sent_at + longest) or None,
         )
         channel.basic_publish("", self._queue, body, properties, mandatory=True)
-
-
-class Proxy:
-    """The client of one service, with the methods of its Protocol."""
-
-    def __init__(self, bus: Bus, service: str, methods: dict[str, Method]) -> None:
-        for name, method in methods.items():
-            setattr(self, name, _BoundMethod(bus, service, method))
-
-
-class _BoundMethod:
-    """`client.method(caller, request)`, or `.start(caller, request)` to wait for the answer later."""
-
-    __slots__ = ("_bus", "_method", "_service")
-
-    def __init__(self, bus: Bus, service: str, method: Method) -> None:
-        self._bus, self._service, self._method = bus, service, method
-
-    def __call__(
-        self, caller: Caller, request: Any, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
-    ) -> Any:
-        return self._bus.start(self._service, self._method, caller, request, timeout_seconds).result()
-
-    def start(
-        self,
-        caller: Caller,
-        request: Any,
-        *,
-        timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
-        then: Callable[[PendingCall], None] | None = None,
-    ) -> PendingCall:
-        return self._bus.start(self._service, self._method, caller, request, timeout_seconds, then)

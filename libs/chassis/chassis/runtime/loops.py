@@ -1,7 +1,7 @@
 """Worker loops: methods that every replica calls repeatedly. Claims on rows divide the work between replicas.
 
-A loop runs again at once while it finds work (returns 1 or more), otherwise after its interval or when it is woken. A
-run that hangs is killed at its deadline. A run that fails is logged, and tried again after the interval.
+A loop runs again at once while it finds work (returns 1 or more), otherwise after its interval or when its `Waker`
+wakes it. A run that hangs is killed at its deadline. A run that fails is logged, and tried again after the interval.
 
 When a service stops, it ends its loops first, then waits for its calls and for tasks that the loops started. Only a
 loop with `until_the_end`, which renews what they depend on, runs until they have ended.
@@ -24,21 +24,28 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: How long a method marked by `finish` may wait: as long as calls may last. Supervisors must grant it before SIGKILL.
 #: Our choice.
 FINISH_SECONDS = 120.0
-#: Method name → the events that wake its loops. Services that share a process may have loops of the same name.
-_wakers: dict[str, set[threading.Event]] = {}
 
 
 class TickTimedOut(Exception):
     """A run did not end within its deadline."""
 
 
-def wake(name: str) -> None:
-    """Makes the loops of this method name in this process run now. Does nothing in a process without such a loop.
+class Waker:
+    """Makes the loops that are marked with it run now: `DUE_POSTS = Waker()`, `@loop(0.5, woken_by=DUE_POSTS)`.
 
-    A test checks that every name is that of a loop of the same service.
+    It wakes those of its own process, and does nothing where they do not run.
     """
-    for waker in _wakers.get(name, ()):
-        waker.set()
+
+    def __init__(self) -> None:
+        self._signals: set[threading.Event] = set()
+
+    def add(self, signal: threading.Event) -> None:
+        """Sets this signal as well from now on."""
+        self._signals.add(signal)
+
+    def wake(self) -> None:
+        for signal in list(self._signals):
+            signal.set()
 
 
 class Loop(Entrypoint):
@@ -46,17 +53,20 @@ class Loop(Entrypoint):
 
     expected_exceptions = (ApiError, TickTimedOut)
 
-    def __init__(self, interval_seconds: float, deadline_seconds: float, until_the_end: bool) -> None:
+    def __init__(
+        self, interval_seconds: float, deadline_seconds: float, until_the_end: bool, woken_by: Waker
+    ) -> None:
         super().__init__()
         self._interval_seconds = interval_seconds
         self._deadline_seconds = deadline_seconds
         self.until_the_end = until_the_end
         self._stopping = False
-        self._waker = threading.Event()
+        self._woken_by = woken_by
+        self._signal = threading.Event()
         self._ended: Signal | None = None
 
     def start(self) -> None:
-        _wakers.setdefault(self.method_name, set()).add(self._waker)
+        self._woken_by.add(self._signal)
         self._ended = Signal()
         self.container.spawn_managed_thread(self._run, identifier=f"loop-{self.method_name}")
 
@@ -67,7 +77,7 @@ class Loop(Entrypoint):
     def end(self) -> None:
         """Ends the loop, and waits until it has ended."""
         self._stopping = True
-        self._waker.set()
+        self._signal.set()
         self.wait_ended()
 
     def wait_ended(self) -> None:
@@ -76,9 +86,9 @@ class Loop(Entrypoint):
 
     def _run(self) -> None:
         while not self._stopping:
-            self._waker.clear()
+            self._signal.clear()
             if self._tick() < 1 and not self._stopping:
-                self._waker.wait(self._interval_seconds)
+                self._signal.wait(self._interval_seconds)
         assert self._ended is not None
         self._ended.send()
 
@@ -112,7 +122,11 @@ class Loop(Entrypoint):
 
 
 def loop(
-    interval_seconds: float, deadline_seconds: float = 120.0, *, until_the_end: bool = False
+    interval_seconds: float,
+    deadline_seconds: float = 120.0,
+    *,
+    until_the_end: bool = False,
+    woken_by: Waker | None = None,
 ) -> Callable[[F], F]:
     """Marks `def method(self) -> int`, which returns the number of rows it processed, as a worker loop.
 
@@ -121,7 +135,9 @@ def loop(
     """
 
     def mark(function: F) -> F:
-        register_entrypoint(function, Loop(interval_seconds, deadline_seconds, until_the_end))
+        register_entrypoint(
+            function, Loop(interval_seconds, deadline_seconds, until_the_end, woken_by or Waker())
+        )
         return function
 
     return mark

@@ -13,6 +13,7 @@ from chassis.bus import quarantine, topology
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.events import Event
+from contracts.record import Nothing
 from contracts.senders import called_by
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
@@ -335,6 +336,12 @@ def test_a_worker_loop_runs_on_its_own(probe):
 
 def test_a_loop_whose_tick_hangs_goes_on_after_the_deadline(probe):
     until(lambda: probe.count(CALLER, Words(text="went on")).count == 1)
+
+
+def test_a_loop_that_is_woken_runs_before_its_interval_ends(own_probe):
+    until(lambda: own_probe.count(CALLER, Words(text="napped")).count == 1)
+    own_probe.end_nap(CALLER, Nothing())
+    until(lambda: own_probe.count(CALLER, Words(text="napped")).count == 2)
 
 
 def test_sigterm_lets_the_running_call_answer(own_probe):

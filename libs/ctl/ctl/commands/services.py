@@ -1,10 +1,8 @@
 """`service list`: which services answer, and why the others do not. GET /readyz says only whether all do."""
 
-from typing import Any
-
 import click
 
-from chassis.bus.pending import reason_of
+from chassis.bus.pending import PendingCall, reason_of
 from contracts.errors import ApiError
 from contracts.services import SERVICES
 from ctl.session import Session, pass_session
@@ -30,7 +28,7 @@ def list_(session: Session, ctx: click.Context) -> None:
         ctx.exit(1)
 
 
-def _row(name: str, ping: Any) -> dict[str, Any]:
+def _row(name: str, ping: PendingCall) -> dict[str, object]:
     try:
         ping.result()
     except ApiError as error:

@@ -17,6 +17,7 @@ from accounts.store.verification_mails import DueMail, VerificationMailStore
 from accounts.users import smtp
 from accounts.users.verification import UNVERIFIED_DAYS
 from chassis.db.database import Database
+from chassis.runtime.loops import Waker
 
 log = structlog.get_logger()
 
@@ -24,6 +25,8 @@ log = structlog.get_logger()
 ATTEMPT_SECONDS = 45.0
 #: Between the first attempt and the second; longer than one attempt.
 _FIRST_WAIT_SECONDS = 60.0
+#: Wakes the loop that runs `send_next`.
+DUE = Waker()
 
 _TEXT = """\
 Somebody, probably you, signed up for an account at {host} with this e-mail address.

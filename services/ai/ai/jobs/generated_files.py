@@ -11,6 +11,7 @@ from ai.records import Job
 from ai.rules.file_types import EXTENSIONS
 from ai.storage import StorageError
 from ai.store.jobs import Jobs
+from chassis.bus.clients import remote
 from contracts.caller import Caller
 from contracts.errors import QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, ApiError
 from contracts.media import BeginUpload, CommitUpload, Media, MediaId, UploadId
@@ -80,9 +81,10 @@ def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Me
     Raises CommitOutcomeUnknown, ApiError.
     """
     request = CommitUpload(upload_id=upload_id, size_bytes=size_bytes)
+    commit_upload = remote(context.media.commit_upload)
     for _ in range(_COMMIT_TRIES):
         try:
-            kept = context.media.commit_upload(job.caller(), request, timeout_seconds=_COMMIT_SECONDS)
+            kept = commit_upload(job.caller(), request, timeout_seconds=_COMMIT_SECONDS)
         except ApiError as error:
             if error.row is not SERVICE_UNAVAILABLE:
                 raise

@@ -10,6 +10,7 @@ from ai.context import AppContext
 from ai.providers.base import Picture
 from ai.rules.file_types import REFERENCE_TYPES, detect_mime_type
 from ai.storage import StorageError
+from chassis.bus.clients import remote
 from chassis.http.addresses import UnsafeAddress
 from chassis.http.guarded_client import FetchFailed, Stream, stream
 from chassis.service import spawn_all
@@ -125,16 +126,14 @@ def _files(context: AppContext, caller: Caller, media_ids: Sequence[str]) -> Seq
 
 def _get_files(context: AppContext, caller: Caller, request: GetFiles) -> Sequence[MediaFile]:
     try:
-        files: Sequence[MediaFile] = context.media.get_files(
-            caller, request, timeout_seconds=context.settings.reference_seconds
-        ).files
+        get_files = remote(context.media.get_files)
+        return get_files(caller, request, timeout_seconds=context.settings.reference_seconds).files
     except ApiError as error:
         if error.row in (NOT_FOUND, BRAND_NOT_AUTHORIZED, INVALID_FILE_CONTENT):
             raise ApiError(
                 INVALID_REFERENCE_MEDIA, "A media id is not an image you own.", **error.extras
             ) from error
         raise
-    return files
 
 
 def _read_stored(context: AppContext, file: MediaFile, deadline: float) -> Picture:

@@ -7,9 +7,12 @@ from ai.jobs import generated_files, lifecycle, references, views
 from ai.jobs.images import single_reference, with_guidelines
 from ai.providers.base import VIDEOS
 from ai.rules.prices import VIDEO
-from chassis.runtime.loops import wake
+from chassis.runtime.loops import Waker
 from contracts import ai as api
 from contracts.caller import Caller
+
+#: Wakes the loop that claims steps of videos.
+VIDEOS_DUE = Waker()
 
 
 def generate(context: AppContext, caller: Caller, request: api.GenerateVideo) -> api.AiResult:
@@ -45,5 +48,5 @@ def _generate(context: AppContext, caller: Caller, request: api.GenerateVideo) -
         source_media_id=request.media_id,
         provider=provider.name,
     )
-    wake("make_videos")
+    VIDEOS_DUE.wake()
     return api.AiResult(job=job.view(), media=None, credits=charged)

@@ -32,7 +32,7 @@ def current_media(context: AppContext, caller: Caller, job: Job) -> Media | None
     if job.media is None:
         return None
     try:
-        media: Media = context.media.get_media(caller, MediaId(id=job.media.media_id))
+        media = context.media.get_media(caller, MediaId(id=job.media.media_id))
     except ApiError as error:
         if error.row is NOT_FOUND:
             return None

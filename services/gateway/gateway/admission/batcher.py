@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
+from chassis.bus.clients import Pending, remote
 from chassis.bus.pending import unavailable
 from chassis.telemetry import tracing
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.quota import Admitted, Arrival, Arrivals, Verdicts
-from gateway.remote import Pending, remote
 
 #: Requests in one batch; it keeps the message small. Our choice.
 MAX_BATCH = 128

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import structlog
 
+from chassis.bus.clients import remote
 from contracts.caller import Caller
 from contracts.errors import ApiError
 from contracts.quota import QuotaApi, Refund
-from gateway.remote import remote
 
 log = structlog.get_logger()
 

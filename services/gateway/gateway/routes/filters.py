@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
+from chassis.bus.clients import remote
 from contracts.accounts import GetBrand
 from contracts.errors import ApiError, invalid
 from contracts.platforms import PLATFORMS, parse_platform
 from gateway.exchange import Exchange
-from gateway.remote import remote
 
 
 def platform_code(value: str | None) -> str | None:

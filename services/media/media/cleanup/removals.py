@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import structlog
 
+from chassis.runtime.loops import Waker
 from contracts.errors import ApiError
 from media.context import AppContext
 from media.records import Removal
@@ -14,6 +15,8 @@ log = structlog.get_logger()
 #: Between tries: 30 s, doubled each time, at most an hour. Our choice.
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 30, 3600
 _BATCH = 50
+#: Wakes the loop that runs `remove_due`.
+REMOVALS_DUE = Waker()
 
 
 def remove_now(context: AppContext, key: str, slug: str, parts_id: str | None) -> bool:

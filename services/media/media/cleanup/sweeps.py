@@ -7,8 +7,8 @@ from datetime import timedelta
 import structlog
 
 from chassis.db import clock
-from chassis.runtime.loops import wake
 from media import names
+from media.cleanup.removals import REMOVALS_DUE
 from media.context import AppContext
 from media.store.attachments import Attachments
 from media.store.chores import Chores
@@ -41,7 +41,7 @@ def end_expired_uploads(context: AppContext) -> int:
         Removals(connection).add(expired)
     if expired:
         log.info("uploads_expired", count=len(expired))
-        wake("remove_objects")
+        REMOVALS_DUE.wake()
     return len(expired)
 
 
@@ -62,7 +62,7 @@ def remove_unused(context: AppContext) -> int:
         Removals(connection).add(unused)
     if unused:
         log.info("unused_media_removed", count=len(unused))
-        wake("remove_objects")
+        REMOVALS_DUE.wake()
     return len(unused)
 
 

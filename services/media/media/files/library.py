@@ -1,7 +1,6 @@
 """An account's media: list, show, delete, and locate by public address."""
 
 from chassis.cursor import decode_position, encode_position
-from chassis.runtime.loops import wake
 from contracts.caller import Caller
 from contracts.errors import MEDIA_IN_USE, NOT_FOUND, ApiError
 from contracts.media import (
@@ -16,6 +15,7 @@ from contracts.media import (
 )
 from contracts.plans import PLANS
 from media import names
+from media.cleanup.removals import REMOVALS_DUE
 from media.context import URL_VALID_FOR, AppContext, reachable
 from media.store.attachments import Attachments
 from media.store.files import Files
@@ -63,7 +63,7 @@ def delete(context: AppContext, caller: Caller, request: MediaId) -> MediaDelete
         if caller.operation_id is not None:
             files.note_deleted(row.account_id, row.id, caller.operation_id)
         Removals(connection).add([row])
-    wake("remove_objects")
+    REMOVALS_DUE.wake()
     return MediaDeleted(success=True, media_id=row.id)
 
 

@@ -14,13 +14,12 @@ from typing import Any
 
 import structlog
 
-from chassis.runtime.loops import wake
 from chassis.telemetry import tracing
 from contracts import publishing as api
 from contracts.errors import HOOK_REFUSED, INVALID_JSON, NOT_FOUND, PAYLOAD_TOO_LARGE, ApiError
 from contracts.record import Nothing
 from publishing.comments.received import store_comments
-from publishing.context import AppContext
+from publishing.context import COMMENT_DETAILS, AppContext
 from publishing.pages.connection import connection_to
 from publishing.pages.refusals import note_refusal
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal, RemoteComment
@@ -90,7 +89,7 @@ def finish(app: AppContext, page: PageRow, post: Post, row: WaitingComment) -> N
                 store_comments(connection, page, post, [comment])
             else:
                 Received(connection).put_off(row.id, wait_seconds)
-    wake("finish_comments")  # more may wait than could be claimed
+    COMMENT_DETAILS.wake()  # more may wait than could be claimed
 
 
 def _platform(name: str) -> str:
@@ -130,7 +129,7 @@ def _store(app: AppContext, platform: str, told: Iterable[HookComment]) -> None:
             page = pages[post.page_id]
             _take(connection, page, post, places[page.remote_account_id, post.remote_id or ""].values())
     log.info("hook_received", platform=platform, comments=sum(map(len, places.values())), posts=len(posts))
-    wake("finish_comments")
+    COMMENT_DETAILS.wake()
 
 
 def _take(connection: Connection, page: PageRow, post: Post, told: Iterable[HookComment]) -> None:

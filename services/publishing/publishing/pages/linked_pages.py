@@ -3,11 +3,10 @@
 from typing import Any
 
 from chassis.ids import new_id
-from chassis.runtime.loops import wake
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, ApiError, invalid
-from publishing.context import AppContext
+from publishing.context import RENEWALS, SUBSCRIPTIONS, AppContext
 from publishing.pages.expiry import Expired
 from publishing.pages.expiry import expire as expire_page
 from publishing.platforms.registry import PUSHED
@@ -61,8 +60,8 @@ def store_link(connection: Connection, values: dict[str, Any]) -> PageRow:
 
 def wake_linked() -> None:
     """Wakes the loops that serve newly linked pages."""
-    wake("subscribe_pages")
-    wake("renew_credentials")
+    SUBSCRIPTIONS.wake()
+    RENEWALS.wake()
 
 
 def expire(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:

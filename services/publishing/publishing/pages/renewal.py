@@ -14,12 +14,11 @@ import msgspec
 import structlog
 
 from chassis.db import clock
-from chassis.runtime.loops import wake
 from chassis.vault import UnreadableSecret
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.platforms import HOUR_SECONDS
 from contracts.record import Record
-from publishing.context import AppContext
+from publishing.context import RENEWALS, AppContext
 from publishing.credentials import Credentials
 from publishing.pages.expiry import expire, expiry_in
 from publishing.platforms.base import PlatformRefusal, Refusal
@@ -117,7 +116,7 @@ def effective_refusal(
     if hastens:
         with app.database.transaction() as connection:
             Renewals(connection).hasten(page)
-        wake("renew_credentials")
+        RENEWALS.wake()
     return PlatformRefusal(Refusal.TRANSIENT, refusal.code, refusal.message)
 
 

@@ -5,12 +5,11 @@ from functools import partial
 import msgspec
 
 from chassis.db.operations import Operations, once
-from chassis.runtime.loops import wake
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import PAGE_IN_USE, POST_IN_PROGRESS, ApiError
 from publishing import attachments, post_events
-from publishing.context import AppContext
+from publishing.context import RENEWALS, AppContext
 from publishing.records import Post
 from publishing.rules import reach
 from publishing.store import Connection
@@ -44,7 +43,7 @@ def _unlink(app: AppContext, caller: Caller, request: api.UnlinkPage) -> api.Pag
         cancelled_ids = tuple(post.id for post in cancelled)
         unlinked = api.PageUnlinked(success=True, id=page.id, cancelled_posts=cancelled_ids)
         operations.end(caller, msgspec.json.encode(unlinked).decode())
-    wake("renew_credentials")
+    RENEWALS.wake()
     for post in [post for post in cancelled if post.media_ids][:_SETTLED_AT_ONCE]:
         attachments.settle(app, post, revisions[post.id])
     return unlinked

@@ -9,13 +9,12 @@ import msgspec
 
 from chassis.db import clock
 from chassis.db.operations import Operations, once
-from chassis.runtime.loops import wake
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, PAGE_EXPIRED, SCHEDULE_OUT_OF_RANGE, ApiError
 from contracts.record import Record
 from publishing import attachments, post_events
-from publishing.context import AppContext
+from publishing.context import DUE_POSTS, AppContext
 from publishing.records import PageRow, Post, is_id
 from publishing.store.holds import Holds
 from publishing.store.pages import Pages
@@ -48,7 +47,7 @@ def release(app: AppContext, caller: Caller, request: api.ReleasePosts) -> api.P
     released = once(
         app.database, caller, partial(_release, app, caller, request), partial(_again, api.PostsReleased)
     )
-    wake("publish_due_posts")
+    DUE_POSTS.wake()
     return released
 
 

@@ -4,12 +4,12 @@ from functools import partial
 
 from chassis.db.operations import Done, Effect, once
 from chassis.ids import new_id
-from chassis.runtime.loops import wake
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN, PLATFORM_REJECTED, POST_IN_PROGRESS, ApiError
 from publishing import post_events
 from publishing.attachments import Attachment
+from publishing.context import FIRST_COMMENTS
 from publishing.pages.expiry import expiry_in
 from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.posts import guardrail_checks
@@ -125,7 +125,7 @@ def _answer(
 ) -> api.PublishResult:
     if recorded is not None and recorded.state == "published":
         if recorded.comment_state == "due":
-            wake("send_first_comments")
+            FIRST_COMMENTS.wake()
         return recorded.result_view()
     refusal = outcome.refusal
     if recorded is None or refusal is None:

@@ -4,11 +4,10 @@ from functools import partial
 
 from chassis.db import clock
 from chassis.db.operations import Operations, once
-from chassis.runtime.loops import wake
 from contracts import publishing as api
 from contracts.caller import Caller
 from publishing import attachments, post_events
-from publishing.context import AppContext
+from publishing.context import DUE_POSTS, AppContext
 from publishing.posts.checks import check_page, unchangeable
 from publishing.posts.reading import get_scheduled, shown
 from publishing.rules import reach
@@ -46,7 +45,7 @@ def _retry(app: AppContext, caller: Caller, request: api.PostId) -> api.Schedule
         if again.media_ids:
             post_events.stage_media(connection, again)
         operations.end(caller, post.id)
-    wake("publish_due_posts")
+    DUE_POSTS.wake()
     return again.scheduled_view()
 
 
@@ -69,5 +68,5 @@ def _bring_due(app: AppContext, caller: Caller, request: api.PostId) -> api.Sche
             store, request.id
         )
         operations.end(caller, post.id)
-    wake("publish_due_posts")
+    DUE_POSTS.wake()
     return post.scheduled_view()

@@ -9,7 +9,7 @@ from chassis.runtime.gauges import watch_pool
 from contracts.errors import ApiError
 from contracts.media import MediaApi
 from publishing.config import Settings
-from publishing.context import AppContext, MediaClient
+from publishing.context import AppContext
 from publishing.platforms.registry import Registry
 from publishing.sending import metrics
 from publishing.sending.outcome_writer import OutcomeWriter
@@ -21,7 +21,7 @@ class SendingContext(AppContext):
     """The context of use cases that send posts."""
 
     def __init__(
-        self, database: Database, settings: Settings, media: MediaClient, registry: Registry | None = None
+        self, database: Database, settings: Settings, media: MediaApi, registry: Registry | None = None
     ) -> None:
         super().__init__(database, settings, media, registry)
         self.outcomes = OutcomeWriter(database, settings.lease_seconds)
@@ -32,7 +32,7 @@ class SendingContext(AppContext):
 @cache
 def context_of(database: Database, bus: Bus) -> SendingContext:
     """Makes the context of this process's database, with the settings of the environment. Raises ConfigError."""
-    app = SendingContext(database, Settings.from_env(), bus.service("media", MediaApi))
+    app = SendingContext(database, Settings.from_env(), bus.service("media"))
     app.lease.keep()
     metrics.watch_backlog(database)
     with suppress(ApiError), database.reading() as connection:

@@ -11,10 +11,10 @@ import structlog
 from msgspec.structs import replace
 
 from chassis.db import clock
-from chassis.runtime.loops import wake
 from chassis.telemetry import tracing
 from contracts.errors import PAGE_EXPIRED, ApiError
 from publishing import post_events
+from publishing.context import DUE_POSTS
 from publishing.pages.expiry import expiry_in
 from publishing.records import PageRow, Post
 from publishing.rules.planning import Plan, plan_queue
@@ -154,7 +154,7 @@ def send_queue(app: SendingContext, page: PageRow, posts: Sequence[Post]) -> Non
         finally:  # also while the database is away
             if done is not None and done.rest_seconds:
                 _rest(app, page, done.rest_seconds)
-            wake("publish_due_posts")  # the page may have more due posts
+            DUE_POSTS.wake()  # the page may have more due posts
 
 
 def _rest(app: SendingContext, page: PageRow, seconds: float) -> None:

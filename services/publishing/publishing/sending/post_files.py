@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
+from chassis.bus.clients import remote
 from chassis.http.addresses import UnsafeAddress
 from chassis.http.guarded_client import FetchFailed, Stream, stream
 from contracts.errors import NOT_FOUND, ApiError
@@ -50,7 +51,7 @@ def held(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
         if ids:
             request = GetFiles(media_ids=tuple(dict.fromkeys(ids)), jpeg=jpeg)
             with _refusals():
-                answer = app.media.get_files(post.owner, request, timeout_seconds=_FILES_SECONDS)
+                answer = remote(app.media.get_files)(post.owner, request, timeout_seconds=_FILES_SECONDS)
             files |= {file.media_id: file for file in answer.files}
     return tuple(_source(files[media_id]) for media_id in post.media_ids)
 
@@ -97,7 +98,7 @@ def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
         return None
     request = LocateFile(key=found[0], filename=found[1])
     with _refusals():
-        file = app.media.locate_file(post.owner, request, timeout_seconds=_LOCATE_SECONDS)
+        file = remote(app.media.locate_file)(post.owner, request, timeout_seconds=_LOCATE_SECONDS)
     return MediaSource(
         type=_kind_of(file.mime_type),
         url=url,

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
 
 import structlog
 
+from chassis.bus.clients import remote
 from chassis.telemetry import tracing
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from contracts.quota import ChargeUnit, ChargeUnits
+from contracts.quota import ChargeUnit, ChargeUnits, QuotaApi
 from webhooks.records import DueDelivery
 
 log = structlog.get_logger()
@@ -20,7 +20,7 @@ _TIMEOUT_SECONDS = 5.0
 _WEBHOOKS = Caller(account_id="", user_id="webhooks")
 
 
-def charge(quota: Any, due: Sequence[DueDelivery]) -> dict[str, bool]:
+def charge(quota: QuotaApi, due: Sequence[DueDelivery]) -> dict[str, bool]:
     """Returns by delivery id whether it has its unit; without those that quota deferred or did not answer for.
 
     All are asked for in one call. When quota fails over one of them, each subscription is asked for by itself.
@@ -31,7 +31,7 @@ def charge(quota: Any, due: Sequence[DueDelivery]) -> dict[str, bool]:
     )
     try:
         with tracing.on_behalf(due):
-            answer = quota.charge_units(
+            answer = remote(quota.charge_units)(
                 _WEBHOOKS, ChargeUnits(units=units, may_defer=True), timeout_seconds=_TIMEOUT_SECONDS
             )
     except ApiError as error:

@@ -9,17 +9,17 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any
 
 import structlog
 
 from chassis.db.database import Database
 from chassis.http.resolver import Resolve
 from chassis.http.webhook_connection import WebhookConnection
-from chassis.runtime.loops import wake
+from chassis.runtime.loops import Waker
 from chassis.runtime.pool import Pool
 from chassis.vault import UnreadableSecret, Vault
 from contracts.errors import ApiError
+from contracts.quota import QuotaApi
 from webhooks import metrics
 from webhooks.config import Settings
 from webhooks.dispatch import attempt, charges, rules
@@ -30,6 +30,8 @@ from webhooks.store.endpoint_queues import EndpointQueues
 
 log = structlog.get_logger()
 
+#: Wake the loops that run `DeliveryDispatcher.tick`, and that end the deliveries of disabled subscriptions.
+DELIVERIES_DUE, ENDPOINTS_DISABLED = Waker(), Waker()
 #: Our choices. Events that arrive within this time are loaded together.
 _GATHER_SECONDS = 0.01
 #: Queues and deliveries loaded in one tick, at most.
@@ -58,7 +60,7 @@ class DeliveryDispatcher:
         settings: Settings,
         vault: Vault,
         outcomes: OutcomeWriter,
-        quota: Any,
+        quota: QuotaApi,
         resolve: Resolve,
     ) -> None:
         self._database = database
@@ -260,14 +262,14 @@ class DeliveryDispatcher:
                 with metrics.delivering(following):
                     self._attempt(queue, connection, following)
                 if queue.has_more and queue.wanted(self._most()) > 0:
-                    wake("deliver_events")
+                    DELIVERIES_DUE.wake()
                 with self._lock:
                     following = None if self._must_yield(queue) else self._next(queue)
         finally:
             with self._lock:
                 queue.connections.append(connection)
                 if self._must_yield(queue):
-                    wake("deliver_events")
+                    DELIVERIES_DUE.wake()
             if self.queues.get(queue.id) is not queue:
                 _close_connections(queue)
 
@@ -297,7 +299,7 @@ class DeliveryDispatcher:
         if recorded is not None and recorded.state is not None:
             metrics.note_attempt(due, outcome, recorded.state, time.monotonic() - queue.loaded_at)
             if recorded.disabled_reason is not None:
-                wake("end_deliveries")
+                ENDPOINTS_DISABLED.wake()
 
     def _postpone(self, queue: EndpointQueue, due: DueDelivery, outcome: Outcome) -> None:
         """Leaves the delivery due, as the failure says nothing about the receiver."""

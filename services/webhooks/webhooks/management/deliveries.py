@@ -3,12 +3,12 @@
 from chassis.cursor import decode_cursor, encode_cursor
 from chassis.db import clock
 from chassis.ids import new_id
-from chassis.runtime.loops import wake
 from contracts import webhooks as api
 from contracts.caller import Caller
 from contracts.errors import IDEMPOTENCY_KEY_MISMATCH, NOT_FOUND, ApiError, invalid
 from contracts.events import Event
 from webhooks.context import AppContext
+from webhooks.dispatch.dispatcher import DELIVERIES_DUE
 from webhooks.events.envelope import body_of
 from webhooks.management import access
 from webhooks.store import Connection
@@ -46,7 +46,7 @@ def send_test(app: AppContext, caller: Caller, request: api.SubscriptionId) -> a
             )
             store.add_asked(row.id, delivery_id, event, body_of(event))
         delivery = _view(connection, row.id, repeated_id or delivery_id)
-    wake("deliver_events")
+    DELIVERIES_DUE.wake()
     return delivery
 
 
@@ -63,7 +63,7 @@ def replay(app: AppContext, caller: Caller, request: api.ReplayDelivery) -> api.
         if repeated_id is None and not store.replay(row.id, request.delivery_id):
             raise ApiError(NOT_FOUND)
         delivery = _view(connection, row.id, request.delivery_id)
-    wake("deliver_events")
+    DELIVERIES_DUE.wake()
     return delivery
 
 

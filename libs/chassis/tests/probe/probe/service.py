@@ -5,6 +5,7 @@ import time
 from sqlalchemy import text
 
 from chassis.bus import outbox
+from chassis.runtime.loops import Waker
 from chassis.service import BusProvider, DatabaseProvider, loop, on_event, on_events, rpc
 from contracts.errors import NOT_FOUND, ApiError
 from contracts.events import AccountChanged
@@ -12,6 +13,7 @@ from contracts.record import Nothing
 from probe.api import Count, ProbeApi, Words
 
 HANGS: list[float] = []
+NAP_OVER = Waker()
 
 
 class ProbeService:
@@ -99,6 +101,17 @@ class ProbeService:
         with self.database.transaction() as connection:
             note_once(connection, "tick")
         return 0
+
+    @loop(interval_seconds=3600, woken_by=NAP_OVER)
+    def nap(self):
+        with self.database.transaction() as connection:
+            note(connection, "napped")
+        return 0
+
+    @rpc
+    def end_nap(self, caller, request):
+        NAP_OVER.wake()
+        return Nothing()
 
     @loop(interval_seconds=0.1, until_the_end=True)
     def renew(self):
