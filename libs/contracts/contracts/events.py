@@ -157,6 +157,18 @@ class PostsHeld(Record, rename="camel"):
     post_ids: tuple[str, ...]
 
 
+class HoldEnded(Record):
+    """Somebody released or cancelled held posts of one brand and one maker. For the brand's audit log."""
+
+    brand_id: str
+    #: released or cancelled
+    outcome: str
+    by: Maker
+    #: Who made the posts before they were held.
+    made_by: Maker
+    post_ids: tuple[str, ...]
+
+
 class DisabledWebhook(Record):
     id: str
     name: str
@@ -225,6 +237,7 @@ EVENTS: dict[str, Route] = {
     "account.changed": Route(sender="accounts", receivers=("webhooks",)),
     "access.revoked": Route(sender="accounts", receivers=("publishing", "webhooks")),
     "posts.held": Route(sender="publishing", receivers=("webhooks", "accounts")),
+    "posts.hold.ended": Route(sender="publishing", receivers=("accounts",)),
     "webhooks.disabled": Route(sender="webhooks", receivers=("webhooks", "accounts")),
     "caller.changed": Route(sender="accounts", broadcast=True),
 }

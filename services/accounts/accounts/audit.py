@@ -8,7 +8,7 @@ from accounts.store.audit import AuditStore
 from accounts.store.brands import BrandStore
 from contracts.accounts import AuditEntry, AuditLog, ListAudit, RecordAudit
 from contracts.caller import Caller
-from contracts.events import Event, PostsHeld, WebhooksDisabled
+from contracts.events import Event, HoldEnded, PostsHeld, WebhooksDisabled
 from contracts.maker import Maker
 
 #: Entries shown, newest first. Our choice.
@@ -50,6 +50,26 @@ def note_posts_held(connection: Connection, event: Event) -> None:
     _note(connection, event.account_id, (held.brand_id,), "posts.held", held.made_by, details)
 
 
+def note_hold_ended(connection: Connection, event: Event) -> None:
+    """Records who released or cancelled held posts of a brand."""
+    ended = msgspec.convert(event.data, HoldEnded)
+    details: dict[str, object] = {
+        "by_token_id": ended.by.token_id,
+        "count": len(ended.post_ids),
+        "post_ids": list(ended.post_ids),
+    }
+    action = f"posts.{ended.outcome}"
+    _note(
+        connection,
+        event.account_id,
+        (ended.brand_id,),
+        action,
+        ended.made_by,
+        details,
+        actor_id=ended.by.user_id,
+    )
+
+
 def note_webhooks_disabled(connection: Connection, event: Event) -> None:
     """Records that webhooks disabled subscriptions because their maker lost access.
 
@@ -70,12 +90,13 @@ def _note(
     action: str,
     maker: Maker,
     details: dict[str, object],
+    actor_id: str = SYSTEM,
 ) -> None:
     """Adds an entry to each of these brands of the account; None means all of its brands."""
     for brand_id in BrandStore(connection).ids_of(account_id, brand_ids):
         AuditStore(connection).add(
             brand_id=brand_id,
-            actor_id=SYSTEM,
+            actor_id=actor_id,
             action=action,
             subject_id=maker.user_id,
             details=details | {"token_id": maker.token_id},

@@ -183,6 +183,10 @@ class AccountsService:
     def on_posts_held(self, connection: Connection, event: Event) -> None:
         audit.note_posts_held(connection, event)
 
+    @on_event("posts.hold.ended")
+    def on_posts_hold_ended(self, connection: Any, event: Event) -> None:
+        audit.note_hold_ended(connection, event)
+
     @on_event("webhooks.disabled")
     def on_webhooks_disabled(self, connection: Connection, event: Event) -> None:
         audit.note_webhooks_disabled(connection, event)

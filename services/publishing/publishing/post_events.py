@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from chassis.bus.outbox import Staging, stage_all
-from contracts.events import PostFailed, PostMedia, PostPublished, PostsHeld
+from contracts.caller import Caller
+from contracts.events import HoldEnded, PostFailed, PostMedia, PostPublished, PostsHeld
+from contracts.maker import Maker
 from publishing.records import PENDING, UNENDED, Post
 from publishing.store import Connection
 from publishing.store.posts import Posts
@@ -27,6 +29,30 @@ def stage_held(connection: Connection, posts: Iterable[Post]) -> None:
     """Stages one posts.held for each brand, reason and maker of these posts, which are held from now on."""
     ordered = sorted(posts, key=_held_with)
     stage_all(connection, [_held_event(list(group)) for _, group in groupby(ordered, _held_with)])
+
+
+def stage_hold_ended(connection: Connection, posts: Iterable[Post], caller: Caller, outcome: str) -> None:
+    """Stages who released or cancelled these posts, for each brand and maker. `posts`: as they were while held."""
+    by = Maker(user_id=caller.user_id, token_id=caller.token_id)
+    groups = [list(group) for _, group in groupby(sorted(posts, key=_held_with), _held_with)]
+    stage_all(
+        connection,
+        [
+            Staging(
+                "posts.hold.ended",
+                HoldEnded(
+                    brand_id=first.brand_id,
+                    outcome=outcome,
+                    by=by,
+                    made_by=first.made_by,
+                    post_ids=tuple(post.id for post in (first, *others)),
+                ),
+                first.account_id,
+                first.brand_id,
+            )
+            for first, *others in groups
+        ],
+    )
 
 
 def stage_media(connection: Connection, post: Post) -> int:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from accounts import audit, collaborators
 from contracts.accounts import RemoveCollaborator
 from contracts.caller import operator
-from contracts.events import DisabledWebhook, Event, PostsHeld, WebhooksDisabled
+from contracts.events import DisabledWebhook, Event, HoldEnded, PostsHeld, WebhooksDisabled
 from contracts.maker import Maker
 
 
@@ -116,6 +116,27 @@ def test_held_posts_are_in_the_audit_log_of_their_brand(scene: Any) -> None:
         "post_ids": ["pst_1", "pst_2"],
     }
     assert "posts.held" not in scene.actions(scene.second)
+
+
+def test_whoever_ends_a_hold_is_in_the_audit_log_of_the_brand(scene: Any) -> None:
+    ended = HoldEnded(
+        brand_id=scene.first.id,
+        outcome="released",
+        by=Maker(user_id=scene.owner.id, token_id="tok_owner"),
+        made_by=Maker(user_id=scene.helper.id, token_id="tok_1"),
+        post_ids=("pst_1", "pst_2"),
+    )
+    scene.call(audit.note_hold_ended, happened(scene, ended))
+    scene.call(audit.note_hold_ended, happened(scene, replace(ended, outcome="cancelled")))
+    newest, before = scene.audit_log(scene.first)[:2]
+    assert (newest.action, before.action) == ("posts.cancelled", "posts.released")
+    assert (before.actor_id, before.subject_id) == (scene.owner.id, scene.helper.id)
+    assert before.details == {
+        "by_token_id": "tok_owner",
+        "token_id": "tok_1",
+        "count": 2,
+        "post_ids": ["pst_1", "pst_2"],
+    }
 
 
 def test_posts_of_a_brand_that_is_not_the_accounts_are_noted_nowhere(scene: Any) -> None:

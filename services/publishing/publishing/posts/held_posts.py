@@ -66,8 +66,10 @@ def _release(app: AppContext, caller: Caller, request: api.ReleasePosts) -> api.
             for post in meant.posts
             if (error := _refusal(post, pages[post.page_id], now, is_late_fine=is_late_fine))
         }
-        able = [post.id for post in meant.posts if post.id not in refused]
+        released = [post for post in meant.posts if post.id not in refused]
+        able = [post.id for post in released]
         holds.release(able, caller)
+        post_events.stage_hold_ended(connection, released, caller, "released")
         answer = api.PostsReleased(
             released=tuple(able),
             refused=_refused(refused, request.post_ids, able),
@@ -92,6 +94,7 @@ def _cancel(app: AppContext, caller: Caller, request: api.HeldPosts) -> api.Held
         meant = holds.lock(caller, request, is_late_fine=False, limit=MAX_POSTS)
         cancelled = holds.cancel([post.id for post in meant.posts])
         revisions = post_events.stage_ended(connection, cancelled)
+        post_events.stage_hold_ended(connection, meant.posts, caller, "cancelled")
         ids = [post.id for post in meant.posts]
         answer = api.HeldPostsCancelled(
             cancelled=tuple(ids),

@@ -79,8 +79,8 @@ class Scene:
         request = api.HeldPosts(**(fields or {"made_by": "anybody"}))
         return held_posts.cancel(self.world.app, caller or self.owner(), request)
 
-    def told(self) -> list[dict[str, Any]]:
-        rows = self.world.ask("SELECT body FROM outbox WHERE event = 'posts.held' ORDER BY position")
+    def told(self, event: str = "posts.held") -> list[dict[str, Any]]:
+        rows = self.world.ask("SELECT body FROM outbox WHERE event = :event ORDER BY position", event=event)
         return [msgspec.json.decode(bytes(row.body), type=Event).data for row in rows]
 
 
@@ -312,6 +312,34 @@ def test_a_released_post_is_whose_who_released_it(scene: Scene) -> None:
     hold = scene.shown(post).hold
     assert hold is not None
     assert (hold.reason, hold.made_by.token_id) == ("token_revoked", "tok_owner")
+
+
+@pytest.mark.parametrize(("call", "outcome"), [("release", "released"), ("cancel", "cancelled")])
+def test_who_ended_the_hold_is_told_once_for_each_maker(scene: Scene, call: str, outcome: str) -> None:
+    made = [scene.queue(), scene.queue(scene.guest("tok_guest_before"), 40)]
+    kept = scene.queue(minutes=50)
+    scene.lose_access()
+    act, owner = getattr(scene, call), scene.owner(operation_id=new_id("op"))
+    for _ in range(2):
+        act(owner, post_ids=tuple(post.id for post in made))
+    common = {
+        "brand_id": scene.page.brand_id,
+        "outcome": outcome,
+        "by": {"user_id": owner.user_id, "token_id": "tok_owner"},
+    }
+    assert scene.told("posts.hold.ended") == [
+        common | {"made_by": {"user_id": "usr_guest", "token_id": token_id}, "post_ids": [post.id]}
+        for token_id, post in zip(("tok_guest", "tok_guest_before"), made, strict=True)
+    ]
+    assert scene.state(kept) == "held"
+
+
+def test_a_release_that_releases_nothing_tells_nobody(scene: Scene) -> None:
+    scene.queue(minutes=11)
+    scene.lose_access()
+    scene.world.shift(700)
+    assert scene.release().released == ()
+    assert scene.told("posts.hold.ended") == []
 
 
 def test_who_is_added_again_gets_nothing_released_and_queues_new_posts(scene: Scene) -> None:
