@@ -158,7 +158,7 @@ def test_a_file_that_is_no_good_fails(creator, client, data, reason):
 
 
 def test_photos_are_fetched_and_jpegs(creator, client, media_url, clock):
-    made = creator.photos(media_url + "photo-500x500.jpg", media_url + "photo-500x500.webp").get_json()[
+    made = creator.photos(media_url + "photo-500x500.jpg", media_url + "photo-1080x1920.webp").get_json()[
         "data"
     ]
     assert creator.status(made["publish_id"])["status"] == "PROCESSING_DOWNLOAD"
@@ -166,7 +166,8 @@ def test_photos_are_fetched_and_jpegs(creator, client, media_url, clock):
     assert creator.status(made["publish_id"])["status"] == "PUBLISH_COMPLETE"
     assert [item["type"] for item in held(client)[0]["media"]] == ["photo", "photo"]
     for name, reason in (("photo-500x500.png", "file_format_check_failed"), ("404.jpg", "photo_pull_failed"),
-                         ("huge.jpg", "picture_size_check_failed"), ("redirect", "photo_pull_failed")):  # fmt: skip
+                         ("huge.jpg", "picture_size_check_failed"), ("redirect", "photo_pull_failed"),
+                         ("photo-1086x1448.jpg", "picture_size_check_failed")):  # fmt: skip
         failed = creator.photos(media_url + name).get_json()["data"]["publish_id"]
         clock.pass_time(60)
         assert creator.status(failed)["fail_reason"] == reason

@@ -27,9 +27,10 @@ class FileLimits(Record):
     converted: tuple[str, ...] = ()
     size_bytes: tuple[int, int | None] = (1, None)
     seconds: tuple[float, float] | None = None
-    #: Pixels.
-    width: tuple[int, int] | None = None
+    #: Pixels: the least and the most of the shorter side, the most of the longer side, and of the whole picture.
     shortest_side: int | None = None
+    shortest_side_max: int | None = None
+    longest_side_max: int | None = None
     pixels: int | None = None
     #: Width to height.
     aspect: tuple[float, float] | None = None
@@ -49,6 +50,8 @@ class Platform(Record):
     message_limit: int
     #: By kind: photo, video, gif. A GIF counts as a photo where it has no limits of its own.
     files: dict[str, FileLimits]
+    #: Longest message of a post with photos; None: as `message_limit`.
+    photo_message_limit: int | None = None
     length_unit: str = "characters"
     text_only: bool = True
     photos: int = 10
@@ -79,7 +82,7 @@ PLATFORMS: dict[str, Platform] = {
             files={
                 # "Less than 4 MB".
                 "photo": FileLimits(types=(JPEG, PNG, GIF), converted=(WEBP,), size_bytes=(1, 4 * MIB - 1)),
-                "video": FileLimits(types=(MP4, MOV), size_bytes=(1, 1024 * MIB), seconds=(0, 20 * 60)),
+                "video": FileLimits(types=(MP4, MOV), size_bytes=(1, 10 * 1024 * MIB), seconds=(0, 4 * 3_600)),
             },
         ),
         Platform(
@@ -87,11 +90,11 @@ PLATFORMS: dict[str, Platform] = {
             text_only=False, photos=10, videos=10, mixed_media=True, first_comment=True, comments=True,
             engagement=True, comment_limit=2_200,
             files={
+                # No bounds in pixels: Instagram scales to a width of 320 to 1,440.
                 "photo": FileLimits(
-                    types=(JPEG,), converted=(PNG, WEBP), size_bytes=(1, 8 * MIB), width=(320, 1440),
-                    aspect=(4 / 5, 1.91),
+                    types=(JPEG,), converted=(PNG, WEBP), size_bytes=(1, 8 * MIB), aspect=(3 / 4, 1.91)
                 ),
-                "video": FileLimits(types=(MP4, MOV), size_bytes=(1, 300 * MIB), seconds=(3, 15 * 60)),
+                "video": FileLimits(types=(MP4, MOV), size_bytes=(1, 1024 * MIB), seconds=(3, 15 * 60)),
             },
         ),
         Platform(
@@ -106,11 +109,14 @@ PLATFORMS: dict[str, Platform] = {
         ),
         Platform(
             code="TT", name="tiktok", title="TikTok", per_hour=10, per_24h=50, message_limit=2_200,
-            length_unit="UTF-16 units", text_only=False, photos=35,
+            photo_message_limit=4_000, length_unit="UTF-16 units", text_only=False, photos=35,
             files={
-                "photo": FileLimits(types=(JPEG, WEBP), converted=(PNG,), size_bytes=(1, 20 * MIB)),
+                "photo": FileLimits(
+                    types=(JPEG, WEBP), converted=(PNG,), size_bytes=(1, 20 * MIB), shortest_side_max=1_080
+                ),
                 "video": FileLimits(
-                    types=(MP4, MOV, WEBM), size_bytes=(1, 4096 * MIB), seconds=(0, 10 * 60), shortest_side=360
+                    types=(MP4, MOV, WEBM), size_bytes=(1, 4096 * MIB), seconds=(0, 10 * 60),
+                    shortest_side=360, longest_side_max=4_096,
                 ),
             },
         ),

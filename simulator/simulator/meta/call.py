@@ -18,6 +18,8 @@ class Call:
 
     sim: Simulation
     caller: Account
+    #: What the token allows; None: everything, for tokens of the control API.
+    scopes: frozenset[str] | None
     #: Query, form and JSON body together.
     params: Mapping[str, Any]
     #: The query alone, as given.
@@ -27,6 +29,10 @@ class Call:
     url: str
     #: The simulator's own base URL, without a trailing slash.
     base_url: str
+
+    def allows(self, scope: str) -> bool:
+        """Whether the token has a permission."""
+        return self.scopes is None or scope in self.scopes
 
     def text(self, name: str) -> str:
         """Returns a parameter as text, or an empty string."""

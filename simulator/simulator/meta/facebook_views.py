@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from simulator.accounts import Account
 from simulator.meta import callers, paging
 from simulator.meta.call import Call, Node
 from simulator.meta.fields import ABSENT, Field, View, project
@@ -89,6 +90,12 @@ def post_permalink(thing: Post) -> str:
     if thing.media and thing.media[0].type == "video":
         return f"https://www.facebook.com/reel/{thing.media[0].medium_id}"
     return f"https://www.facebook.com/{thing.account_id}/posts/{thing.post_id.rsplit('_', 1)[-1]}"
+
+
+def page_token(call: Call, page: Account) -> str:
+    """The page's token, with the permissions of the token that asks for it."""
+    facts: dict[str, Any] = {} if call.scopes is None else {"scopes": sorted(call.scopes)}
+    return call.sim.accounts.token(page, **facts)
 
 
 def picture_url(call: Call) -> str:
@@ -193,7 +200,7 @@ PAGE: View = {
     "picture": lambda t, f, c: {
         "data": {"height": 200, "width": 200, "is_silhouette": False, "url": picture_url(c)}
     },
-    "access_token": lambda t, f, c: c.sim.accounts.token(t),
+    "access_token": lambda t, f, c: page_token(c, t),
     "tasks": lambda t, f, c: ["ANALYZE", "ADVERTISE", "MESSAGING", "MODERATE", "CREATE_CONTENT", "MANAGE"],
     "instagram_business_account": lambda t, f, c: {
         "id": callers.linked_instagram_id(t.account_id), "username": t.username, "name": t.name,

@@ -77,7 +77,7 @@ def publish(call: Call, user: Node) -> dict[str, Any]:
 
 def fail_container(call: Call, node: Node) -> dict[str, Any]:
     """Rejects a container: its status stays ERROR."""
-    node.thing.error = GraphError(-1, "Media upload has failed", 2207082)
+    node.thing.error = GraphError(-1, "Media upload has failed", 2207085)
     return instagram_views.container(call, node)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Blueprint, Response, g, request
 
-from simulator.meta import callers, control, errors, facebook, hooks, instagram, tokens
+from simulator.meta import callers, control, errors, facebook, hooks, instagram, permissions, tokens
 from simulator.meta.call import Call, Edges, Node
 from simulator.meta.errors import GraphError
 from simulator.simulation import Simulation
@@ -104,7 +104,11 @@ def _run(sim: Simulation, node_id: str, edge: str) -> dict[str, Any]:
         raise GraphError(200, "(#200) This endpoint requires a page access token")
     g.node = node
     base_url = request.host_url.rstrip("/")
-    call = Call(sim, caller, params, request.args.to_dict(), request.files, base_url + request.path, base_url)
+    scopes = sim.accounts.facts(token).get("scopes")
+    url = base_url + request.path
+    allowed = None if scopes is None else frozenset(scopes)
+    call = Call(sim, caller, allowed, params, request.args.to_dict(), request.files, url, base_url)
+    permissions.check(call, request.method, node.kind, edge)
     operation = row.operation(call) if callable(row.operation) else row.operation
     handler, on_reject = row.handler, row.on_reject
     instead = (lambda: on_reject(call, node)) if on_reject else None

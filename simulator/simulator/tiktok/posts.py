@@ -27,10 +27,16 @@ VIDEO_BYTES = 4 * 10**9
 UPLOAD_SECONDS = 3_600
 CAPTION_UNITS, PHOTO_TITLE_UNITS, DESCRIPTION_UNITS = 2_200, 90, 4_000
 PHOTOS, PHOTO_BYTES, PHOTO_FORMATS = 35, 20 * 2**20, ("JPEG", "WEBP")
+#: "Maximum 1080p" of TikTok's guide, as production saw it: the shorter side (docs/platforms/tiktok.md).
+PHOTO_SHORTER_SIDE = 1_080
 PRIVACIES = ("PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY")
 _READ_BYTES = 256 * 1024
 _WEBM = b"\x1a\x45\xdf\xa3"
 _SPAN = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+
+
+class PictureTooLarge(Exception):
+    """A photo has more pixels than TikTok takes."""
 
 
 @dataclass(slots=True)
@@ -241,7 +247,7 @@ def _finish_photos(sim: Simulation, made: Publication, photos: "Future[list[Medi
         sim.world.add_post(made.post)
     else:
         made.failure = "photo_pull_failed" if isinstance(problem, FetchFailed) else "file_format_check_failed"
-        if isinstance(problem, FetchTooBig):
+        if isinstance(problem, FetchTooBig | PictureTooLarge):
             made.failure = "picture_size_check_failed"
 
 
@@ -249,6 +255,8 @@ def _photo(sim: Simulation, url: Any) -> Medium:
     photo = inspection.photo(sim.fetcher.get(str(url), PHOTO_BYTES, follow_redirects=False).data)
     if photo.format not in PHOTO_FORMATS:
         raise NotMedia(photo.format)
+    if min(photo.width, photo.height) > PHOTO_SHORTER_SIDE:
+        raise PictureTooLarge
     return Medium("photo", photo.bytes, str(url))
 
 

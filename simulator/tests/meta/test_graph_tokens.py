@@ -80,7 +80,7 @@ def log_in(client, settings, **more):
     """Logs a person in and returns the token response."""
     target = "https://x.test/connect/facebook/callback"
     asked = {"client_id": settings.meta_app_id, "redirect_uri": target, "state": "s", "response_type": "code"}
-    scope = "pages_show_list,pages_manage_posts"
+    scope = "pages_show_list,pages_manage_posts,pages_read_engagement,pages_read_user_content,instagram_basic"
     went = client.get("/v26.0/dialog/oauth", query_string={**asked, "scope": scope, **more})
     back = dict(parse_qsl(urlsplit(went.headers["Location"]).query))
     assert back["state"] == "s"
@@ -178,7 +178,7 @@ def test_json_bodies_are_read_like_forms(page):
 
 
 def test_a_call_reads_yes_and_no_and_refuses_words_for_numbers(sim):
-    call = Call(sim, None, {"a": "false", "b": "1", "n": "x"}, {}, {}, "", "")
+    call = Call(sim, None, None, {"a": "false", "b": "1", "n": "x"}, {}, {}, "", "")
     assert (call.flag("a", True), call.flag("b", False), call.flag("c", True)) == (False, True, True)
     with pytest.raises(GraphError):
         call.whole("n", 1)

@@ -33,7 +33,7 @@ def for_people() -> str:
 def _row(platform: Platform) -> tuple[str, ...]:
     return (
         f"{platform.code} ({platform.name})",
-        f"{platform.message_limit:,} {platform.length_unit}",
+        _message(platform),
         _yes(platform.text_only),
         str(platform.photos),
         str(platform.videos),
@@ -42,6 +42,11 @@ def _row(platform: Platform) -> tuple[str, ...]:
         f"{platform.comment_limit:,}" if platform.comments else "no",
         _yes(platform.engagement),
     )
+
+
+def _message(platform: Platform) -> str:
+    with_photos = f" ({platform.photo_message_limit:,} with photos)" if platform.photo_message_limit else ""
+    return f"{platform.message_limit:,} {platform.length_unit}{with_photos}"
 
 
 def _yes(value: bool) -> str:

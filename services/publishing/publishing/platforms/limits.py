@@ -39,9 +39,12 @@ def check_content(
     """
     platform, plugin, own = PLATFORMS[platform_code], PLUGINS[platform_code], settings or {}
     message_length = length(platform_code, message)
+    message_limit = platform.message_limit
+    if "photo" in media_types and platform.photo_message_limit is not None:
+        message_limit = platform.photo_message_limit
     first_length = comment_length(platform_code, first_comment or "")
     return [
-        *_text(platform, "message", message_length, platform.message_limit, platform.length_unit),
+        *_text(platform, "message", message_length, message_limit, platform.length_unit),
         *_text(platform, "first_comment", first_length, platform.comment_limit, "characters"),
         *plugin.check_text(message, own),
         *_media(platform, media_types, media_field),

@@ -54,12 +54,13 @@ def _problems(kind: str, limits: FileLimits, file: MediaSource, before_conversio
     found = [
         _out_of(kind, "bytes", size, limits.size_bytes),
         _out_of(kind, "seconds", file.duration_seconds, limits.seconds),
-        _out_of(kind, "pixels of width", file.width, limits.width),
     ]
     if file.width and file.height:
         found.append(_out_of(kind, "pixels", file.width * file.height, (1, limits.pixels)))
-        found.append(_out_of(kind, "pixels on their shorter side", min(file.width, file.height),
-                             (limits.shortest_side or 1, None)))  # fmt: skip
+        shorter, longer = sorted((file.width, file.height))
+        found.append(_out_of(kind, "pixels on their shorter side", shorter,
+                             (limits.shortest_side or 1, limits.shortest_side_max)))  # fmt: skip
+        found.append(_out_of(kind, "pixels on their longer side", longer, (1, limits.longest_side_max)))
         found.append(_bad_shape(kind, limits, file.width, file.height))
     return [text for text in found if text]
 

@@ -96,7 +96,7 @@ def test_media_that_fail_in_processing_are_rejected_and_staged_anew(content: Con
     user.fault("status", "reject")
     with pytest.raises(PlatformRefusal) as refusal:
         user.publish(content)
-    assert (refusal.value.kind, refusal.value.code) == (Refusal.REJECTED, "2207082")
+    assert (refusal.value.kind, refusal.value.code) == (Refusal.REJECTED, "2207085")
     user.publish(content)
     assert len(user.posts) == 1
 

@@ -143,6 +143,21 @@ def test_pages_of_a_business_portfolio_are_found_if_the_person_lets_us(
     assert len(found) == (1 if withheld else 3)
 
 
+def test_facebooks_login_asks_for_no_permission_of_instagram_and_for_none_of_its_fields(
+    person: Callable[..., Person], simulator: Simulator
+) -> None:
+    somebody = person("FB")
+    tokens = somebody.allow()
+    assert not [scope for scope in tokens.scopes or () if scope.startswith("instagram")]
+    refused = requests.get(
+        f"{simulator.url}/v26.0/me/accounts",
+        params={"fields": "id,instagram_business_account{id}", "access_token": tokens.access_token},
+        timeout=10,
+    )
+    assert refused.json()["error"]["code"] == 10
+    assert somebody.login.accounts(tokens)
+
+
 @pytest.mark.parametrize("platform", ["FB", "LN", "TT", "TW", "YT"])
 def test_what_a_person_withholds_is_known(
     person: Callable[..., Person], at: dict[str, Login], platform: str

@@ -30,7 +30,7 @@ from publishing.platforms.meta.graph import is_within
 from publishing.platforms.post_matching import fingerprint, same_text, window_start
 
 _POST_FIELDS = "id,permalink,timestamp"
-#: Subcode in a failed container's status text: "Error: Media upload has failed with error code 2207082".
+#: Subcode in a failed container's status text: "Error: Media upload has failed with error code 2207085".
 _SUBCODE = re.compile(r"\b(22\d{5})\b")
 #: Codes of a container that Instagram does not know, or no longer.
 _UNKNOWN_CONTAINER = (MISSING, "24/2207008")

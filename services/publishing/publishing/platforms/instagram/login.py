@@ -12,6 +12,13 @@ class InstagramLogin(MetaLogin):
         "pages_show_list", "pages_read_engagement", "pages_manage_metadata", "business_management",
     )  # fmt: skip
 
+    page_fields = ",".join(
+        (
+            MetaLogin.page_fields,
+            "instagram_business_account{id,username,name,profile_picture_url,followers_count}",
+        )
+    )
+
     def found(self, page: Answer) -> tuple[str, Profile] | None:
         account = page.get("instagram_business_account")
         if not isinstance(account, dict) or not account.get("id"):

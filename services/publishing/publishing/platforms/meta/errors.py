@@ -9,7 +9,8 @@ from publishing.platforms.base import DAYS_LIMIT_SECONDS, PlatformRefusal, Refus
 from publishing.platforms.http_client import retry_after
 
 _CODES = {
-    **dict.fromkeys((102, 190), Refusal.EXPIRED),
+    # 490: the person must first log in to Facebook and pass a check.
+    **dict.fromkeys((102, 190, 490), Refusal.EXPIRED),
     **dict.fromkeys((4, 9, 17, 32, 341, 613, 80001, 80002, 1390008), Refusal.RATE_LIMITED),
     **dict.fromkeys((3, 10, *range(200, 300)), Refusal.PERMISSION),
     **dict.fromkeys((-2, -1, 1, 2, 24), Refusal.TRANSIENT),
@@ -18,16 +19,21 @@ _CODES = {
 #: A listed subcode takes precedence over the code.
 _SUBCODES = {
     **dict.fromkeys((1390008, 2207042), Refusal.RATE_LIMITED),
-    # 2207050: the account is restricted.
-    **dict.fromkeys((2207050,), Refusal.PERMISSION),
-    # 2207051: held for spam, although code 4 is a rate limit. 2207082, 2207085: the video cannot be processed.
-    **dict.fromkeys((2207051, 2207082, 2207085), Refusal.REJECTED),
-    # 2207020: expired container; 2207052: the file could not be fetched, also because of a failure of Meta's own.
+    490: Refusal.EXPIRED,
+    # 2207050: the account is restricted. 4854002: the person must confirm their identity to publish as the page.
+    **dict.fromkeys((2207050, 4854002), Refusal.PERMISSION),
+    # 2207051: held for spam, although code 4 is a rate limit. 2207085: the video cannot be processed. 1609008: a link
+    # to Facebook itself.
+    **dict.fromkeys((2207051, 2207085, 1609008), Refusal.REJECTED),
+    # 2207020: expired container; 2207052, 2207077: the file could not be fetched, also because of a failure of Meta's
+    # own; 2207082: the upload failed. Nothing of a container is published, so another attempt makes a new one.
     **dict.fromkeys(
-        (1363047, 1609010, 2207001, 2207003, 2207008, 2207020, 2207027, 2207032, 2207052, 2207053),
+        (
+            1363047, 1609010, 2207001, 2207003, 2207008, 2207020, 2207027, 2207032, 2207052, 2207053, 2207077, 2207082,
+        ),
         Refusal.TRANSIENT,
     ),
-}
+}  # fmt: skip
 
 #: How long to wait for a limit that does not say: calls are counted over an hour (platforms.md 1), the posts of an
 #: account (2207042) over 24 hours.

@@ -17,12 +17,12 @@ from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.oauth import forms
 from publishing.platforms.oauth.base import Found, Login, Tokens
 
-_PAGE = "id,name,username,access_token,followers_count,picture.type(large)"
-_INSTAGRAM = "instagram_business_account{id,username,name,profile_picture_url,followers_count}"
-
 
 class MetaLogin(Login):
     """The common part: each platform defines its scopes, and which account of a page is linked."""
+
+    #: The fields of a page that the person's permissions cover. One field too many may fail the whole call.
+    page_fields = "id,name,username,access_token,followers_count,picture.type(large)"
 
     def __init__(self, settings: MetaSettings) -> None:
         self._app = settings.app
@@ -59,7 +59,7 @@ class MetaLogin(Login):
 
     def _rows(self, tokens: Tokens) -> Iterator[dict[str, Any]]:
         """Yields the pages on which the person has a role, then those that a business portfolio gives access to."""
-        person, fields = _person(tokens), f"{_PAGE},{_INSTAGRAM}"
+        person, fields = _person(tokens), self.page_fields
         yield from self._graph.rows(person, "me", "accounts", fields=fields)
         if "business_management" in (tokens.scopes or ()):
             for business in list(self._graph.rows(person, "me", "businesses", fields="id")):

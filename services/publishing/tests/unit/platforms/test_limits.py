@@ -20,6 +20,7 @@ def test_each_platform_counts_in_its_own_unit(platform: str, text: str, count: i
         ("IG", "a", 2_200, ["photo"]),
         ("LN", "a", 3_000, []),
         ("TT", "👍", 1_100, ["video"]),
+        ("TT", "👍", 2_000, ["photo"]),
         ("TW", "日", 140, []),
         ("YT", "é", 2_500, ["video"]),
     ],

@@ -10,6 +10,8 @@ from publishing.platforms.meta.errors import refusal_from, wait_in
     ("code", "subcode", "kind"),
     [
         (190, None, "expired"), (190, 460, "expired"), (102, None, "expired"),
+        (490, None, "expired"), (100, 490, "expired"), (200, 4854002, "permission"), (100, 4854002, "permission"),
+        (2, 1609008, "rejected"), (-1, 2207082, "transient"), (-1, 2207077, "transient"), (352, 2207077, "transient"),
         (4, None, "rate_limited"), (17, None, "rate_limited"), (32, None, "rate_limited"),
         (341, None, "rate_limited"), (613, None, "rate_limited"), (80001, None, "rate_limited"),
         (80002, None, "rate_limited"), (9, 2207042, "rate_limited"), (368, 1390008, "rate_limited"),
@@ -19,7 +21,7 @@ from publishing.platforms.meta.errors import refusal_from, wait_in
         (-2, 2207003, "transient"), (-1, 2207001, "transient"), (24, 2207008, "transient"),
         (9007, 2207027, "transient"), (-2, 2207020, "transient"), (9004, 2207052, "transient"),
         (368, None, "rejected"), (506, None, "rejected"), (100, None, "rejected"), (324, 1366046, "rejected"),
-        (4, 2207051, "rejected"), (-1, 2207082, "rejected"), (36003, 2207009, "rejected"), (100, 1366051, "rejected"),
+        (4, 2207051, "rejected"), (-1, 2207085, "rejected"), (36003, 2207009, "rejected"), (100, 1366051, "rejected"),
         (999, None, "rejected"), (0, None, "rejected"),
     ],
 )  # fmt: skip
@@ -33,7 +35,7 @@ def test_a_code_means_what_the_tables_say(code: int, subcode: int | None, kind: 
 def test_an_error_that_calls_itself_transient_is_unless_its_subcode_is_known() -> None:
     assert refusal_from({"code": 368, "is_transient": True}, {}).kind is Refusal.TRANSIENT
     assert (
-        refusal_from({"code": -1, "error_subcode": 2207082, "is_transient": True}, {}).kind
+        refusal_from({"code": -1, "error_subcode": 2207085, "is_transient": True}, {}).kind
         is Refusal.REJECTED
     )
 

@@ -13,7 +13,7 @@ def row(platform: Platform) -> str:
     cells = (
         f"{platform.code} ({platform.name})",
         yes(platform.code in PLUGINS),
-        f"{platform.message_limit:,} {platform.length_unit}",
+        message(platform),
         yes(platform.text_only),
         platform.photos or "no",
         platform.videos,
@@ -29,10 +29,11 @@ def row(platform: Platform) -> str:
 def file_row(code: str, kind: str, limits: FileLimits) -> str:
     """The row of one kind of file."""
     pixels = [
-        limits.width and f"{limits.width[0]:,} to {limits.width[1]:,} wide",
         limits.aspect and f"{limits.aspect[0]:g}:1 to {limits.aspect[1]:g}:1",
         limits.pixels and f"at most {limits.pixels:,} in all",
         limits.shortest_side and f"at least {limits.shortest_side} on the shorter side",
+        limits.shortest_side_max and f"at most {limits.shortest_side_max:,} on the shorter side",
+        limits.longest_side_max and f"at most {limits.longest_side_max:,} on the longer side",
     ]
     cells = (
         code,
@@ -44,6 +45,11 @@ def file_row(code: str, kind: str, limits: FileLimits) -> str:
         ", ".join(text for text in pixels if text),
     )
     return f"| {' | '.join(cells)} |"
+
+
+def message(platform: Platform) -> str:
+    with_photos = f" ({platform.photo_message_limit:,} with photos)" if platform.photo_message_limit else ""
+    return f"{platform.message_limit:,} {platform.length_unit}{with_photos}"
 
 
 def span(bounds: tuple[float, float | None]) -> str:
