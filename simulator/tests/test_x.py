@@ -1,12 +1,15 @@
 """X, as platforms.md section 6 describes it."""
 
+import json
 from collections.abc import Callable
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
+import testkit
 from simulator.samples import photo, video
 from simulator.x import media
 from simulator.x.text import weight
@@ -105,6 +108,11 @@ def test_an_expired_token_is_unauthorized(x, client):
 )
 def test_length_is_weighted(text, count):
     assert weight(text) == count
+
+
+def test_every_text_has_the_length_that_twitter_text_gives_it():
+    lengths = json.loads(Path(testkit.__path__[0], "x_text_lengths.json").read_text())
+    assert {text: weight(text) for text in lengths} == lengths
 
 
 @pytest.mark.parametrize(

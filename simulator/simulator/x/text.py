@@ -6,14 +6,12 @@ import re
 import unicodedata
 from typing import Any
 
+from simulator.x import links
+
 LIMIT = 280
 _URL_WEIGHT = 23
-_URL = re.compile(
-    r"https?://[^\s<>\"]+|(?<![\w@.-])(?:[a-z0-9-]+\.)+(?:com|net|org|info|biz|io|co|tv|app|dev|ai|me)\b(?:/[^\s<>\"]*)?",
-    re.IGNORECASE,
-)
 _PICTURE = "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
-_COLOURED = f"{_PICTURE}[\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*"
+_COLOURED = f"{_PICTURE}[\ufe0f\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]*"
 _EMOJI = re.compile(
     f"[\U0001f1e6-\U0001f1ff]{{2}}|[0-9#*]\ufe0f?\u20e3|{_COLOURED}(?:\u200d{_COLOURED})+|{_COLOURED}"
 )
@@ -22,12 +20,20 @@ _SINGLE_RANGES = ((0, 4351), (8192, 8205), (8208, 8223), (8242, 8247))
 
 def weight(text: str) -> int:
     """The weighted length of a text, of which 280 are allowed."""
-    plain, urls = _URL.subn("", unicodedata.normalize("NFC", text))
-    count = urls * _URL_WEIGHT
-    for found in _EMOJI.findall(plain):
-        # A lone sign like © that is no picture yet counts as the letter it is.
-        count += 1 if len(found) == 1 and _is_single(found) else 2
-    return count + sum(1 if _is_single(letter) else 2 for letter in _EMOJI.sub("", plain))
+    text = unicodedata.normalize("NFC", text)
+    count, at = 0, 0
+    for link in links.find(text):
+        if link.start >= at:
+            count += _weight_of_words(text[at : link.start]) + _URL_WEIGHT
+            at = link.start + link.length
+    return count + _weight_of_words(text[at:])
+
+
+def _weight_of_words(text: str) -> int:
+    found = _EMOJI.findall(text)
+    # A lone sign like © that is no picture yet counts as the letter it is.
+    pictures = sum(1 if len(one) == 1 and _is_single(one) else 2 for one in found)
+    return pictures + sum(1 if _is_single(letter) else 2 for letter in _EMOJI.sub("", text))
 
 
 def _is_single(letter: str) -> bool:
@@ -37,11 +43,13 @@ def _is_single(letter: str) -> bool:
 def shown(text: str, permalink: str, media_keys: list[str]) -> tuple[str, list[dict[str, Any]]]:
     """(text, entities.urls) as the API gives them; media have a link at the end."""
     parts, urls, at = [], [], 0
-    for match in _URL.finditer(text):
-        parts.append(html.escape(text[at : match.start()], quote=False))
-        expanded = match.group() if "://" in match.group() else f"http://{match.group()}"
-        urls.append(_link(parts, expanded))
-        at = match.end()
+    for link in links.find(text):
+        if link.start < at:
+            continue
+        parts.append(html.escape(text[at : link.start], quote=False))
+        at = link.start + link.length
+        address = text[link.start : at]
+        urls.append(_link(parts, address if "://" in address else f"http://{address}"))
     parts.append(html.escape(text[at:], quote=False))
     if media_keys:
         parts.append(" " if text else "")

@@ -1,12 +1,15 @@
 """X's counting and texts, and what its answers, broken ones included, say about the outcome."""
 
+import json
 import unicodedata
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import testkit
 from publishing.platforms.base import OutcomeUnknown, PlatformRefusal, Refusal
 from publishing.platforms.http_client import Response
 from publishing.platforms.limits import check_content
@@ -39,15 +42,41 @@ RESTRICTED = "You can only reply to or quote posts where you are mentioned or ar
         ("©", 1),
         ("©️ ‼️ ™️", 8),
         ("🏴󠁧󠁢󠁳󠁣󠁴󠁿", 2),
-        ("see https://example.com/a/very/long/path?with=query", 27),
-        ("http://a.b", 23),
-        ("example.com", 23),
-        ("https://example.com/ and https://example.org/", 51),
-        ("me@example", 10),
-        ("end of one.Start of next", 24),
+        ("😀🏽", 2),
+        ("🧑‍🚀", 2),
     ],
 )
 def test_x_counts_weights(text: str, weight: int) -> None:
+    assert weighted_length(text) == weight
+
+
+#: What twitter-text gives for them: texts of its conformance suite, and others.
+LENGTHS = json.loads(Path(testkit.__path__[0], "x_text_lengths.json").read_text())
+
+
+def test_every_text_has_the_length_that_twitter_text_gives_it() -> None:
+    assert len(LENGTHS) > 700
+    assert {text: weighted_length(text) for text in LENGTHS} == LENGTHS
+
+
+@pytest.mark.parametrize(
+    ("text", "weight"),
+    [
+        ("see https://example.com.", 28),
+        ("(http://example.com)", 25),
+        ("https://example.com, then", 29),
+        ("example.de", 23),
+        ("README.md", 23),
+        ("日本example.comです", 31),
+        ("$TSLA.com", 9),
+        ("mail@example.com", 16),
+        ("main.py v2.0.1", 30),
+        ("example.com/a?b=c", 23),
+        ("example.com?b=c", 27),
+        ("http://" + "a" * 64 + ".com", 75),
+    ],
+)
+def test_a_link_counts_as_a_short_one_and_ends_where_x_ends_it(text: str, weight: int) -> None:
     assert weighted_length(text) == weight
 
 
