@@ -10,7 +10,7 @@ from simulator.accounts import Account
 from simulator.clock import rfc3339
 from simulator.faults import MODES, OPERATIONS, SIDES
 from simulator.platforms import PLATFORMS
-from simulator.simulation import Simulation
+from simulator.simulation import DOUBTFUL, Simulation
 from simulator.world import Post
 
 
@@ -41,6 +41,15 @@ def blueprint(sim: Simulation) -> Blueprint:
         """Turns on realistic latencies (`latency.py`); an empty seed turns them off."""
         sim.latencies.begin(_text(_body(), "seed") or "")
         return jsonify(seed=sim.latencies.seed)
+
+    @control.post("/differences")
+    def set_differences() -> Response:
+        """Sets what platforms tell otherwise than usual, for all their accounts; a body without names ends it."""
+        body = _body()
+        if unknown := sorted(set(body) - set(DOUBTFUL)):
+            _refuse(f"unknown: {', '.join(unknown)}; known: {', '.join(DOUBTFUL)}")
+        sim.differences = body
+        return jsonify(body)
 
     @control.post("/reset")
     def reset() -> Response:

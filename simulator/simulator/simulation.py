@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from simulator.accounts import Accounts
 from simulator.clock import Clock
@@ -14,6 +15,12 @@ from simulator.platforms import PLATFORMS
 from simulator.studio.works import Works
 from simulator.world import Comment, Post, World
 
+#: Facts that platforms change, or tell otherwise to other apps and accounts (`POST /_sim/differences`).
+DOUBTFUL = (
+    "graph_version", "instagram_quota", "tiktok_privacy_levels", "tiktok_video_seconds", "x_search",
+    "youtube_long_uploads",
+)  # fmt: skip
+
 
 @dataclass(slots=True)
 class Simulation:
@@ -25,6 +32,8 @@ class Simulation:
     works: Works = field(default_factory=Works)
     #: State of platform modules, which a reset clears.
     on_reset: list[Callable[[], None]] = field(default_factory=list)
+    #: What is told instead of the usual, by its name in `DOUBTFUL`.
+    differences: dict[str, Any] = field(default_factory=dict)
     #: Callbacks for every new comment.
     on_comment: list[Callable[[Post, Comment], None]] = field(default_factory=list)
     #: Webhook subscriptions by account; a reset keeps them, like the accounts.
@@ -48,9 +57,15 @@ class Simulation:
         """How long the platform will process a film, in seconds."""
         return self.latencies.of_film(platform) or self.settings.processing_seconds
 
+    def told(self, fact: str, usual: Any) -> Any:
+        """Returns what a platform tells: the usual value, unless a difference is set."""
+        assert fact in DOUBTFUL
+        return self.differences.get(fact, usual)
+
     def reset(self) -> None:
         """Forgets what was planned, posted, made and paid; accounts, tokens, keys and the clock stay."""
         self.faults.clear()
+        self.differences.clear()
         self.world.clear()
         self.works.clear()
         for clear in self.on_reset:

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType, defstruct, field
 from contracts.caller import Caller
 from contracts.keys import KeysRotated, RotateKeys
 from contracts.maker import Maker
+from contracts.platform_checks import CheckPlatform, PlatformReport
 from contracts.platforms import PLATFORMS
 from contracts.record import Nothing, Record
 from contracts.senders import called_by
@@ -602,7 +603,15 @@ class ReceiveHook(Record):
         "verify_hook",
         "receive_hook",
     ),
-    ctl=("list_pages", "link_page", "expire_page", "get_scheduled_post", "bring_post_due", "rotate_keys"),
+    ctl=(
+        "list_pages",
+        "link_page",
+        "expire_page",
+        "check_platform",
+        "get_scheduled_post",
+        "bring_post_due",
+        "rotate_keys",
+    ),
 )
 class PublishingApi(Protocol):
     """RPC surface of the publishing service."""
@@ -613,6 +622,7 @@ class PublishingApi(Protocol):
     def link_page(self, caller: Caller, request: LinkPage) -> Page: ...
     def expire_page(self, caller: Caller, request: GetPage) -> Page: ...
     def check_page(self, caller: Caller, request: GetPage) -> PageHealth: ...
+    def check_platform(self, caller: Caller, request: CheckPlatform) -> PlatformReport: ...
     def unlink_page(self, caller: Caller, request: UnlinkPage) -> PageUnlinked: ...
     def begin_link(self, caller: Caller, request: BeginLink) -> LinkBegun: ...
     def finish_link(self, caller: Caller, request: FinishLink) -> LinkSession: ...

@@ -17,6 +17,7 @@ from ctl.commands import (
     doctor,
     keys,
     pages,
+    platforms,
     posts,
     quarantine,
     services,
@@ -78,8 +79,8 @@ def cli(ctx: click.Context, as_json: bool, operation: str | None) -> None:
 
 
 for group in (
-    users.user, tokens.token, brands.brand, collaborators.collaborator, audit.audit, pages.page, posts.post,
-    credits_, keys.keys, webhooks.webhook, clock.clock, quarantine.quarantine,
+    users.user, tokens.token, brands.brand, collaborators.collaborator, audit.audit, pages.page,
+    platforms.platform, posts.post, credits_, keys.keys, webhooks.webhook, clock.clock, quarantine.quarantine,
     services.service, doctor.doctor,
 ):  # fmt: skip
     cli.add_command(group)

@@ -29,7 +29,7 @@ class FakeBus:
         self.closed = True
 
     def __getattr__(self, method: str) -> Callable[[Any, Any], Any]:
-        def call(caller: Any, request: Any) -> Any:
+        def call(caller: Any, request: Any, **_options: Any) -> Any:
             self.calls.append((method, caller, request))
             answer = self.answers[method]
             if isinstance(answer, Exception):

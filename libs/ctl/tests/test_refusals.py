@@ -107,6 +107,7 @@ def test_the_commands_are_exactly_these_each_with_help_for_itself_and_its_option
         "doctor",
         "keys rotate",
         "page expire link list",
+        "platform check",
         "post due",
         "quarantine list replay",
         "service list",

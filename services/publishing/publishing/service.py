@@ -10,6 +10,7 @@ from contracts import publishing as contract
 from contracts.caller import Caller
 from contracts.events import Event, UnitsUnconfirmed
 from contracts.keys import KeysRotated, RotateKeys
+from contracts.platform_checks import CheckPlatform, PlatformReport
 from contracts.record import Nothing
 from publishing.comments import comment_list, hooks, polls, replies, subscriptions
 from publishing.context import COMMENT_DETAILS, DUE_POSTS, FIRST_COMMENTS, RENEWALS, SUBSCRIPTIONS
@@ -20,6 +21,7 @@ from publishing.pages import (
     link_sessions,
     linked_pages,
     page_list,
+    platform_check,
     renewal,
     unlinking,
 )
@@ -102,6 +104,11 @@ class PublishingService:
     def check_page(self, caller: Caller, request: contract.GetPage) -> contract.PageHealth:
         with self.app.live_call(caller.account_id):
             return health.check(self.app, caller, request)
+
+    @rpc
+    def check_platform(self, caller: Caller, request: CheckPlatform) -> PlatformReport:
+        with self.app.live_call(caller.account_id):
+            return platform_check.check(self.app, caller, request)
 
     @rpc
     def unlink_page(self, caller: Caller, request: contract.UnlinkPage) -> contract.PageUnlinked:

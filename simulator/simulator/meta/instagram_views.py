@@ -86,9 +86,10 @@ def insights(call: Call, node: Node) -> dict[str, Any]:
 
 def publishing_limit(call: Call, node: Node) -> dict[str, Any]:
     """GET /{ig}/content_publishing_limit."""
+    quota = call.sim.told("instagram_quota", call.sim.settings.instagram_quota)
     values = {
         "quota_usage": published_today(call, node.account_id),
-        "config": {"quota_total": call.sim.settings.instagram_quota, "quota_duration": 86400},
+        "config": {"quota_total": quota, "quota_duration": 86400},
     }
     wanted = [field.name for field in call.fields("quota_usage")]
     if any(name not in values for name in wanted):

@@ -195,11 +195,11 @@ def _creator(sim: Simulation, account: Account) -> Answer:
         "creator_nickname": account.name,
         "creator_username": account.username,
         "creator_avatar_url": f"https://p16-sign.tiktokcdn.com/{account.account_id}.jpeg",
-        "privacy_level_options": list(posts.PRIVACIES),
+        "privacy_level_options": sim.told("tiktok_privacy_levels", list(posts.PRIVACIES)),
         "comment_disabled": False,
         "duet_disabled": False,
         "stitch_disabled": True,
-        "max_video_post_duration_sec": sim.settings.tiktok_video_seconds,
+        "max_video_post_duration_sec": sim.told("tiktok_video_seconds", sim.settings.tiktok_video_seconds),
     }
 
 

@@ -12,7 +12,7 @@ from simulator.samples import photo
 from simulator.simulation import Simulation
 from simulator.world import Post
 from simulator.x import errors, media_routes
-from simulator.x.errors import XError, invalid
+from simulator.x.errors import XError, invalid, refusal
 from simulator.x.gate import Gate
 from simulator.x.media import Uploads
 from simulator.x.posts import SEARCH_WINDOW, Posts
@@ -105,6 +105,8 @@ def _add_posts(x: Blueprint, posts: Posts, gate: Gate) -> None:
 
     @x.get("/2/tweets/search/recent")
     def search() -> Response:
+        if not sim.told("x_search", True):
+            raise refusal("reject", "comments")
         size, query = _size(10, 100), request.args.get("query", "")
         match = re.fullmatch(r"conversation_id:(\d{1,19})", query)
         if match is None:

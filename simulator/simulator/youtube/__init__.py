@@ -139,7 +139,7 @@ def _list_videos(sim: Simulation) -> Answer:
 def _list_channels(sim: Simulation) -> Answer:
     if request.args.get("mine") != "true" and request.args.get("id") != g.channel.account_id:
         raise invalid("missingRequiredParameter", "No filter selected.", "youtube.parameter")
-    shown = videos.channel(g.channel)
+    shown = videos.channel(sim, g.channel)
     parts = _parts() | {"kind", "id"}
     return _listed("channel", [{name: value for name, value in shown.items() if name in parts}])
 

@@ -147,7 +147,7 @@ def upload_row(video: Video) -> dict[str, Any]:
     return {"kind": "youtube#playlistItem", "id": f"UU{post.post_id}", "snippet": snippet}
 
 
-def channel(account: Account) -> dict[str, Any]:
+def channel(sim: Simulation, account: Account) -> dict[str, Any]:
     """The channel of a token, all parts. Its playlist of uploads has the channel's own letters."""
     picture = {"url": f"https://yt3.ggpht.com/{account.account_id}", "width": 88, "height": 88}
     return {
@@ -163,6 +163,11 @@ def channel(account: Account) -> dict[str, Any]:
             "subscriberCount": str(account.followers),
             "hiddenSubscriberCount": False,
             "videoCount": "0",
+        },
+        "status": {
+            "privacyStatus": "public",
+            "isLinked": True,
+            "longUploadsStatus": sim.told("youtube_long_uploads", "allowed"),
         },
         "contentDetails": {
             "relatedPlaylists": {"likes": "", "uploads": uploads_playlist(account.account_id)}

@@ -38,6 +38,16 @@ def test_a_page_that_is_linked_can_be_found_on_its_platform(account: Account, op
     assert operator("page", "expire", account.page_id())["expired"] is True
 
 
+@pytest.mark.parametrize("platform", ["FB", "IG", "LN", "TT", "TW", "YT"])
+def test_every_check_of_a_platform_holds_on_the_simulator(
+    shared: Account, operator: Operator, platform: str
+) -> None:
+    checks = operator("platform", "check", platform, "--page", shared.page_id(platform))
+    states = {one["check"]: one["state"] for one in checks}
+    assert set(states.values()) <= {"ok", "skipped"}
+    assert {"app", "redirect URI", "connection"} <= {name for name, state in states.items() if state == "ok"}
+
+
 def test_an_address_has_one_account(account: Account, operator: Operator) -> None:
     with pytest.raises(AssertionError, match="EMAIL_TAKEN"):
         operator("user", "create", "--email", account.email.upper(), "--tier", "free")

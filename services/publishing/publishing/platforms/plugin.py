@@ -3,12 +3,13 @@
 `registry` finds it by the platform's row in `contracts.platforms`. No other code depends on a particular platform.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from contracts.errors import ApiError
-from publishing.platforms.base import Connector
+from publishing.platforms.base import Account, Connector
+from publishing.platforms.facts import Fact
 from publishing.platforms.hooks import Hooks
 from publishing.platforms.oauth.base import App, Login
 
@@ -49,6 +50,8 @@ class PlatformPlugin:
     check_text: Callable[[str, PostSettings], list[ApiError]] = lambda message, settings: []
     #: Finds the problems of the post's settings; the second argument says whether the post has media.
     check_settings: Callable[[PostSettings, bool], list[ApiError]] = lambda settings, has_media: []
+    #: What the platform tells now about itself and a page, one after the other; only reads.
+    facts: Callable[[Any, Account], Iterator[Fact]] = lambda settings, account: iter(())
     #: How often comments are polled (`poll_times.parse_stages`); None: the default of all platforms.
     polls: str | None = None
     #: How its comment webhooks are read; None: it has none.

@@ -1,11 +1,17 @@
 """Parses the filters of lists. Pure."""
 
+from typing import overload
+
 from contracts.errors import invalid
 from contracts.platforms import parse_platform
 
 STATUSES = ("queued", "held", "published", "failed", "cancelled")
 
 
+@overload
+def platform_code(value: str) -> str: ...
+@overload
+def platform_code(value: None) -> None: ...
 def platform_code(value: str | None) -> str | None:
     """Returns the platform code of a filter value, which may be a full name in any case. Raises VALIDATION_ERROR."""
     if value is None:

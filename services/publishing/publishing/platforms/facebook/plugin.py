@@ -3,6 +3,7 @@
 from publishing.platforms.facebook.connector import FacebookConnector
 from publishing.platforms.facebook.login import FacebookLogin
 from publishing.platforms.facebook.settings import check_settings
+from publishing.platforms.meta import facts
 from publishing.platforms.meta.hooks import hooks_of
 from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.plugin import PlatformPlugin
@@ -13,4 +14,5 @@ PLUGIN = PlatformPlugin(
     login=FacebookLogin,
     check_settings=check_settings,
     hooks=hooks_of("FB", lambda at: (at.app_secret,)),
+    facts=facts.facebook,
 )

@@ -1,6 +1,7 @@
 """What the registry needs of Instagram."""
 
 from publishing.platforms.instagram.connector import InstagramConnector
+from publishing.platforms.instagram.facts import facts
 from publishing.platforms.instagram.login import InstagramLogin
 from publishing.platforms.instagram.settings import check_settings, check_text
 from publishing.platforms.meta.hooks import hooks_of
@@ -16,4 +17,5 @@ PLUGIN = PlatformPlugin(
     hooks=hooks_of("IG", lambda at: (at.app_secret, at.instagram_app_secret)),
     # Ids may be missing, or differ between the two logins.
     has_unique_names=True,
+    facts=facts,
 )

@@ -1,6 +1,7 @@
 """What the registry needs of LinkedIn."""
 
 from publishing.platforms.linkedin.connector import LinkedInConnector
+from publishing.platforms.linkedin.facts import facts
 from publishing.platforms.linkedin.login import LinkedInLogin
 from publishing.platforms.linkedin.settings import LinkedInSettings, check_settings
 from publishing.platforms.linkedin.text import little_text
@@ -16,4 +17,5 @@ PLUGIN = PlatformPlugin(
     # Every poll counts against daily limits that are not published (platforms.md 4). Our choice: rarer than elsewhere.
     polls="86400=600,259200=3600,2592000=86400",
     reply_calls=2,
+    facts=facts,
 )

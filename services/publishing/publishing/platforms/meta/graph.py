@@ -33,6 +33,14 @@ class Graph:
         """GET, repeatable."""
         return self._call("GET", account, node, edge, params=params)
 
+    def served_version(self, account: Account) -> str | None:
+        """Returns the version that answered a read of the account; None: Meta does not tell."""
+        query = urlencode(self._signed(account, {"fields": "id"}))
+        url = f"{self._base}/{quote(account.remote_account_id, safe='')}?{query}"
+        response = self._http.send("GET", url, headers=bearer(account))
+        _body(response, visible=False)
+        return response.headers.get("facebook-api-version")
+
     def rows(
         self, account: Account, node: str, edge: str, *, until: float | None = None, **params: Any
     ) -> Iterator[Answer]:
@@ -101,10 +109,7 @@ class Graph:
         visible: bool = False,
     ) -> Answer:
         url = "/".join(filter(None, (self._base, quote(node, safe=""), edge)))
-        query = _given(params or {})
-        if self._secret:
-            proof = hmac.new(self._secret, account.access_token.encode(), hashlib.sha256)
-            query["appsecret_proof"] = proof.hexdigest()
+        query = self._signed(account, _given(params or {}))
         if query:
             url = f"{url}?{urlencode(query)}"
         headers = bearer(account)
@@ -116,6 +121,13 @@ class Graph:
                 body = Multipart(fields, name, source)
             headers["Content-Type"] = "application/x-www-form-urlencoded"
         return _body(self._http.send(method, url, headers=headers, body=body, visible=visible), visible)
+
+    def _signed(self, account: Account, query: Answer) -> Answer:
+        """Adds the proof that the call comes from our app, if its secret is known."""
+        if not self._secret:
+            return query
+        proof = hmac.new(self._secret, account.access_token.encode(), hashlib.sha256)
+        return query | {"appsecret_proof": proof.hexdigest()}
 
 
 def _given(values: Answer) -> Answer:

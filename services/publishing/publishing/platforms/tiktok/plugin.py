@@ -3,6 +3,7 @@
 from publishing.platforms.plugin import PlatformPlugin
 from publishing.platforms.post_settings import setting_errors
 from publishing.platforms.tiktok.connector import TikTokConnector
+from publishing.platforms.tiktok.facts import facts
 from publishing.platforms.tiktok.login import TikTokLogin
 from publishing.platforms.tiktok.settings import TikTokPostSettings, TikTokSettings
 
@@ -13,4 +14,5 @@ PLUGIN = PlatformPlugin(
     check_settings=lambda settings, has_media: setting_errors(
         "tiktok_settings", TikTokPostSettings, settings
     ),
+    facts=facts,
 )

@@ -3,6 +3,7 @@
 from publishing.platforms.plugin import PlatformPlugin
 from publishing.platforms.post_settings import setting_errors
 from publishing.platforms.x.connector import XConnector
+from publishing.platforms.x.facts import facts
 from publishing.platforms.x.login import XLogin
 from publishing.platforms.x.settings import XPostSettings, XSettings
 from publishing.platforms.x.text import weighted_length
@@ -18,4 +19,5 @@ PLUGIN = PlatformPlugin(
     # X charges for every post read, and its search covers seven days (platforms.md 6). Our choice: rarer than
     # elsewhere.
     polls="86400=300,604800=3600",
+    facts=facts,
 )

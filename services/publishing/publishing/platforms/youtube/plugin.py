@@ -2,6 +2,7 @@
 
 from publishing.platforms.plugin import PlatformPlugin
 from publishing.platforms.youtube.connector import YouTubeConnector
+from publishing.platforms.youtube.facts import facts
 from publishing.platforms.youtube.login import YouTubeLogin
 from publishing.platforms.youtube.settings import YouTubeSettings
 from publishing.platforms.youtube.texts import problems
@@ -15,4 +16,5 @@ PLUGIN = PlatformPlugin(
     # An app has 10,000 units a day for all its channels (platforms.md 7). Our choice: rarer than elsewhere.
     polls="86400=1800,259200=7200,2592000=86400",
     reply_calls=2,
+    facts=facts,
 )

@@ -1,0 +1,29 @@
+"""What `posthaste platform check` asks of publishing."""
+
+from typing import Literal
+
+from contracts.record import Record
+
+
+class CheckPlatform(Record):
+    """`page_id`: a page whose credentials are used; without one only what needs no credentials is checked."""
+
+    platform: str
+    page_id: str | None = None
+
+
+class PlatformCheck(Record):
+    """One thing that we rely on. Holds no token."""
+
+    check: str
+    #: ok; failed: it is not so; unknown: the platform did not tell now; skipped: it could not be asked.
+    state: Literal["ok", "failed", "unknown", "skipped"]
+    expected: str
+    found: str
+    #: What to do; empty if nothing.
+    advice: str = ""
+
+
+class PlatformReport(Record):
+    platform: str
+    checks: tuple[PlatformCheck, ...]

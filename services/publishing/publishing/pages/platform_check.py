@@ -1,0 +1,192 @@
+"""Compares what a platform tells now with what Posthaste relies on, for the operator. Nothing becomes visible."""
+
+from collections.abc import Iterator
+from typing import Literal
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from contracts.caller import Caller
+from contracts.errors import NOT_FOUND, ApiError, invalid
+from contracts.platform_checks import CheckPlatform, PlatformCheck, PlatformReport
+from contracts.platforms import PLATFORMS
+from contracts.publishing import GetPage
+from publishing.context import AppContext
+from publishing.pages import health
+from publishing.pages.connection import connection_to
+from publishing.pages.link_sessions import redirect_uri
+from publishing.platforms.base import Account, CommentQuery, Connector
+from publishing.platforms.facts import Fact, ask
+from publishing.platforms.registry import PLUGINS
+from publishing.records import PageRow
+from publishing.rules.filters import platform_code
+from publishing.store.lists import Lists
+from publishing.store.pages import Pages
+
+_APP, _LOGIN, _HOOKS = "app", "redirect URI", "webhook address"
+_REGISTER = "Register it in the settings of the app at the platform, exactly so."
+_LATER = "Ask again later."
+#: Development only: a platform sends browsers there, but cannot reach it itself.
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def check(app: AppContext, caller: Caller, request: CheckPlatform) -> PlatformReport:
+    """Raises MISSING_SCOPE for others than the operator; NOT_FOUND; VALIDATION_ERROR for a page on another platform."""
+    caller.check_operator()
+    platform = platform_code(request.platform)
+    checks = [*_of_the_app(app, platform)]
+    if request.page_id is None:
+        checks.append(_skipped("page", "its connection works", "no page was named", "Add --page ID."))
+    else:
+        checks += _of_the_page(app, caller, _page(app, platform, request.page_id))
+    return PlatformReport(platform=platform, checks=tuple(checks))
+
+
+def _page(app: AppContext, platform: str, page_id: str) -> PageRow:
+    with app.database.reading() as connection:
+        page = Pages(connection).get(page_id)
+    if page is None or page.unlinked_at is not None:
+        raise ApiError(NOT_FOUND, field="page_id")
+    if page.platform != platform:
+        raise invalid("page_id", f"the page is on {PLATFORMS[page.platform].title}")
+    return page
+
+
+def _of_the_app(app: AppContext, platform: str) -> Iterator[PlatformCheck]:
+    title = PLATFORMS[platform].title
+    if platform not in app.logins:
+        yield PlatformCheck(
+            check=_APP,
+            state="failed",
+            expected=f"an app at {title}",
+            found="none",
+            advice=f"Nobody can connect a page. Set the app's id and secret: docs/platforms/{_folder(platform)}.md.",
+        )
+        return
+    yield PlatformCheck(check=_APP, state="ok", expected=f"an app at {title}", found="its id is set")
+    yield _address(_LOGIN, redirect_uri(app, platform))
+    hooks = PLUGINS[platform].hooks
+    if hooks is None:
+        return
+    if hooks.is_set_up(app.settings.platforms[platform]):
+        yield _address(_HOOKS, f"{app.settings.public_url}/hooks/{PLATFORMS[platform].name}")
+    else:
+        yield _skipped(
+            _HOOKS,
+            "webhooks of comments",
+            "not configured",
+            f"Comments are polled instead. Webhooks: docs/platforms/{_folder(platform)}.md.",
+        )
+
+
+def _address(check: str, url: str) -> PlatformCheck:
+    """Checks that a platform can reach an address of ours; only the platform knows whether it is registered."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
+        return PlatformCheck(
+            check=check,
+            state="failed",
+            expected="an https address",
+            found=url,
+            advice="Set PUBLIC_BASE_URL to an https address: platforms refuse others.",
+        )
+    return PlatformCheck(
+        check=check, state="ok", expected="registered at the platform", found=url, advice=_REGISTER
+    )
+
+
+def _of_the_page(app: AppContext, caller: Caller, page: PageRow) -> Iterator[PlatformCheck]:
+    expected = f"{page.name} answers"
+    try:
+        found = health.check(app, replace(caller, account_id=page.account_id), GetPage(id=page.id))
+    except ApiError as error:
+        yield PlatformCheck(
+            check="connection", state="unknown", expected=expected, found=error.message, advice=_LATER
+        )
+        return
+    refusal = found.error.message if found.error else "expired" if found.expired else None
+    if refusal is not None:
+        yield PlatformCheck(
+            check="connection",
+            state="failed",
+            expected=expected,
+            found=refusal,
+            advice="Connect the page again.",
+        )
+        return
+    yield PlatformCheck(check="connection", state="ok", expected=expected, found="it does")
+    yield _permissions(found.missing_permissions)
+    with app.database.reading() as connection:
+        page = Pages(connection).get(page.id) or page  # its token may have been renewed
+    connector, account = connection_to(app, page)
+    for fact in PLUGINS[page.platform].facts(app.settings.platforms[page.platform], account):
+        yield _checked(fact)
+    yield from _reading(app, page, connector, account)
+
+
+def _permissions(missing: tuple[str, ...] | None) -> PlatformCheck:
+    check, expected = "permissions", "all that the login asks for"
+    if missing is None:
+        return _skipped(check, expected, "the platform does not tell", "")
+    if not missing:
+        return PlatformCheck(check=check, state="ok", expected=expected, found="all")
+    return PlatformCheck(
+        check=check,
+        state="failed",
+        expected=expected,
+        found=f"missing: {', '.join(missing)}",
+        advice="Connect the page again and allow everything; if it stays, ask the platform for the product.",
+    )
+
+
+def _reading(
+    app: AppContext, page: PageRow, connector: Connector, account: Account
+) -> Iterator[PlatformCheck]:
+    """Reads the comments and counts of the latest post, where Posthaste offers them on this platform."""
+    row = PLATFORMS[page.platform]
+    with app.database.reading() as connection:
+        posts = Lists(connection).published(
+            page.account_id,
+            brand_ids=None,
+            page_id=page.id,
+            platform=page.platform,
+            since=None,
+            before=None,
+            limit=1,
+        )
+    remote_id = posts[0].remote_id if posts else None
+
+    def comments() -> tuple[bool, str]:
+        read = connector.list_comments(account, CommentQuery(str(remote_id), limit=1)).comments
+        return True, "read" if read else "read, there are none"
+
+    def counts() -> tuple[bool, str]:
+        return True, f"{connector.engagement(account, str(remote_id)).likes} likes"
+
+    for offered, check, question in (
+        (row.comments, "comments of the latest post", comments),
+        (row.engagement, "counts of the latest post", counts),
+    ):
+        if offered and remote_id is None:
+            yield _skipped(
+                check, "they can be read", "no post was published", "Publish a post and check again."
+            )
+        elif offered:
+            yield _checked(ask(check, "they can be read", "See the permissions above.", question))
+
+
+def _checked(fact: Fact) -> PlatformCheck:
+    state: Literal["unknown", "ok", "failed"]
+    state = "unknown" if fact.holds is None else "ok" if fact.holds else "failed"
+    advice = "" if fact.holds else fact.advice if fact.holds is False else _LATER
+    return PlatformCheck(
+        check=fact.check, state=state, expected=fact.expected, found=fact.found, advice=advice
+    )
+
+
+def _skipped(check: str, expected: str, found: str, advice: str) -> PlatformCheck:
+    return PlatformCheck(check=check, state="skipped", expected=expected, found=found, advice=advice)
+
+
+def _folder(platform: str) -> str:
+    return PLATFORMS[platform].folder

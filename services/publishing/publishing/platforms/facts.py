@@ -1,0 +1,31 @@
+"""What a platform tells about itself and about a page, compared with what we rely on (`posthaste platform check`)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from publishing.platforms.base import OutcomeUnknown, PlatformRefusal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One answer of a platform."""
+
+    check: str
+    expected: str
+    found: str
+    #: None: the platform did not tell now.
+    holds: bool | None
+    #: What to do if it does not hold.
+    advice: str = ""
+
+
+def ask(check: str, expected: str, advice: str, question: Callable[[], tuple[bool, str]]) -> Fact:
+    """Asks a platform. `question` returns whether it is as expected and what was found. A refusal is a finding too."""
+    try:
+        holds, found = question()
+        return Fact(check=check, expected=expected, found=found, holds=holds, advice=advice)
+    except PlatformRefusal as refusal:
+        found, holds_now = f"{refusal.message} ({refusal.code})", None if refusal.retryable else False
+    except OutcomeUnknown as error:
+        found, holds_now = str(error), None
+    return Fact(check=check, expected=expected, found=found, holds=holds_now, advice=advice)

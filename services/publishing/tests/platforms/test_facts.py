@@ -1,0 +1,84 @@
+"""What the platforms tell about themselves: all as expected, until one tells something else."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from publishing.platforms.base import Account
+from publishing.platforms.facts import Fact, ask
+from publishing.platforms.http_client import transient
+from publishing.platforms.registry import PLUGINS
+
+from .simulated import Page, Simulator
+
+
+@pytest.fixture
+def tell(simulator: Simulator) -> Iterator[Callable[..., None]]:
+    """Lets the platforms tell something else."""
+    yield lambda **differences: simulator.call("POST", "differences", **differences)
+    simulator.call("POST", "differences")
+
+
+def facts(page: Page, account: Account | None = None) -> dict[str, Fact]:
+    found = PLUGINS[page.platform].facts(page.settings, account or page.account)
+    return {fact.check: fact for fact in found}
+
+
+@pytest.mark.parametrize("platform", PLUGINS)
+def test_every_fact_holds_on_the_simulator(page_on: Callable[[str], Page], platform: str) -> None:
+    found = facts(page_on(platform))
+    assert found
+    assert {check: fact.found for check, fact in found.items() if not fact.holds} == {}
+
+
+@pytest.mark.parametrize(
+    ("platform", "difference", "check", "found"),
+    [
+        ("FB", {"graph_version": "v27.0"}, "version of the Graph API", "v27.0"),
+        ("IG", {"graph_version": "v27.0"}, "version of the Graph API", "v27.0"),
+        ("IG", {"instagram_quota": 25}, "posts in 24 hours", "25, of which 0 are used"),
+        ("TT", {"tiktok_privacy_levels": ["SELF_ONLY"]}, "who may see posts", "SELF_ONLY"),
+        ("TT", {"tiktok_video_seconds": 300}, "longest video", "300 s"),
+        ("TW", {"x_search": False}, "recent search, which finds comments", "When authenticating requests"),
+        ("YT", {"youtube_long_uploads": "eligible"}, "videos of more than 15 minutes", "eligible"),
+    ],
+)
+def test_a_platform_that_tells_otherwise_fails_just_that_check(
+    page_on: Callable[[str], Page],
+    tell: Callable[..., None],
+    platform: str,
+    difference: dict[str, object],
+    check: str,
+    found: str,
+) -> None:
+    tell(**difference)
+    told = facts(page_on(platform))
+    assert [one for one, fact in told.items() if not fact.holds] == [check]
+    assert told[check].found.startswith(found)
+    assert told[check].advice
+
+
+def test_linkedin_tells_that_a_version_has_ended(
+    page_on: Callable[[str], Page], simulator: Simulator
+) -> None:
+    page = page_on("LN")
+    page.change(version="202301")
+    [fact] = facts(page).values()
+    assert fact.holds is False
+    assert "LINKEDIN_VERSION" in fact.found
+
+
+def test_a_member_of_linkedin_is_checked_as_a_company_page_is(
+    page_on: Callable[[str], Page], simulator: Simulator
+) -> None:
+    made = simulator.call("POST", "linkedin/members", name="Mel")
+    [fact] = facts(page_on("LN"), Account(made["account_id"], made["access_token"])).values()
+    assert fact.holds, fact.found
+
+
+def test_a_passing_failure_leaves_the_question_open() -> None:
+    def question() -> tuple[bool, str]:
+        raise transient("UNREACHABLE", "The platform could not be reached.")
+
+    fact = ask("limit", "50", "Ask for more.", question)
+    assert (fact.holds, fact.found) == (None, "The platform could not be reached. (UNREACHABLE)")
