@@ -12,7 +12,7 @@ from ctl import output
 from ctl.commands.pages import PlatformType
 from ctl.session import Session, pass_session
 
-COLUMNS = ("check", "state", "expected", "found", "advice")
+COLUMNS = ("check", "state", "expected", "found")
 #: Some ten calls to the platform, of which each may take half a minute. Our choice.
 _SECONDS = 300.0
 
@@ -42,6 +42,10 @@ def check(
     request = CheckPlatform(platform=platform_code, page_id=page_id)
     found = remote(publishing.check_platform)(session.caller, request, timeout_seconds=_SECONDS)
     session.show_all(found.checks, COLUMNS)
+    if not session.as_json:
+        for one in found.checks:
+            if one.advice:
+                click.echo(f"\n{one.check}: {one.advice}")
     if report is not None:
         report.write(as_markdown(found, datetime.now(UTC)))
     if any(one.state in ("failed", "unknown") for one in found.checks):
