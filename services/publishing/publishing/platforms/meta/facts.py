@@ -10,7 +10,7 @@ from publishing.platforms.meta.settings import MetaSettings
 
 def version(base_url: str, settings: MetaSettings, account: Account) -> Fact:
     """Asks which version serves our calls: Meta answers calls to a version that has ended with the oldest one that is
-    left, and names it in a header (developers.facebook.com/docs/graph-api/guides/versioning, read November 2026).
+    left (developers.facebook.com/docs/apps/versions, read November 2026). A header of its answers names the version.
     """
 
     def question() -> tuple[bool, str]:
