@@ -136,7 +136,7 @@ def operations() -> list[Operation[Webhooks]]:
 def _look(world: Webhooks, number: int) -> object:
     with world.database.reading() as connection:
         EndpointQueues(connection).make_ready(_READY_AT_ONCE)
-        found = EndpointQueues(connection).look(())
+        found = EndpointQueues(connection).look({})
     assert len(found) >= _DUE
     return found
 

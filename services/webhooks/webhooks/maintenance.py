@@ -13,8 +13,11 @@ _EXTRA = timedelta(days=1)
 
 
 def end_deliveries(app: AppContext) -> int:
-    """Fails the waiting deliveries of disabled subscriptions; they can be replayed. Returns how many."""
-    with app.database.transaction() as connection:
+    """Fails the waiting deliveries of disabled subscriptions; they can be replayed. Returns how many.
+
+    Not a transaction: it would lock deliveries, then subscriptions, and a replay locks them in the other order.
+    """
+    with app.database.reading() as connection:
         return Retention(connection).fail_of_disabled(_FAILED_BATCH)
 
 

@@ -139,7 +139,7 @@ class Endpoint(NamedTuple):
     url: str
     #: How often it was enabled.
     enabled_count: int
-    #: Encrypted, newest first.
+    #: Encrypted, newest first; empty for a queue that another process has.
     secrets: tuple[str, ...]
 
 
@@ -204,3 +204,5 @@ class Recorded(NamedTuple):
     failures: int
     #: Why it was disabled just now.
     disabled_reason: str | None
+    #: Whether the subscription is active, after this.
+    is_active: bool

@@ -129,6 +129,11 @@ class Desk:
         with self.database.transaction() as connection:
             clock.set_shift(connection, clock.shift_seconds(connection) + seconds)
 
+    def is_lock_awaited(self) -> bool:
+        """Whether a statement waits for a lock."""
+        waiting = "datname = current_database() AND wait_event_type = 'Lock'"
+        return bool(self.query(f"SELECT 1 FROM pg_stat_activity WHERE {waiting}"))
+
     def query(self, sql: str, **values: Any) -> list[Any]:
         with self.database.reading() as connection:
             return list(connection.execute(text(sql), values))

@@ -1,19 +1,15 @@
-"""From an event to a receiver: who gets it, what is sent, when it is tried again, when no more."""
+"""From an event to its receivers: which subscriptions get it, what is sent, when it is retried, and when no more."""
 
 import hashlib
 import hmac
 import json
-import socket
-import threading
 from typing import Any
 
 import pytest
 
 from contracts import webhooks as api
-from contracts.errors import ApiError
-from webhooks import maintenance
 from webhooks.events import intake
-from webhooks.management import deliveries, subscriptions
+from webhooks.management import subscriptions
 
 WAITS = (30, 120, 600, 1_800, 7_200)
 
@@ -97,26 +93,6 @@ def test_an_event_that_comes_twice_is_delivered_once(desk: Any, receiver: Any) -
         intake.on_events(connection, events)
     desk.settle()
     assert len(receiver.got) == len(desk.log(made.id)) == 3
-
-
-def test_an_acknowledged_delivery_is_in_the_log_with_its_attempt(
-    desk: Any, receiver: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connect = socket.create_connection
-    monkeypatch.setattr(  # a receiver on the public internet: of others no answer is kept
-        socket, "create_connection", lambda address, timeout: connect(receiver.server_address, timeout)
-    )
-    receiver.respond = lambda handler, got: handler.send(202, b"\x00" + b"thanks " * 3_000)
-    made = desk.subscribe("http://93.184.216.34/")
-    desk.arrive()
-    desk.settle()
-    (delivery,) = desk.log(made.id)
-    (attempt,) = delivery.attempts
-    assert (delivery.status, delivery.next_attempt_at) == ("delivered", None)
-    assert (attempt.status_code, attempt.error) == (202, None)
-    assert attempt.answer.startswith("\N{REPLACEMENT CHARACTER}thanks ")
-    assert len(attempt.answer) == 1_024
-    assert desk.show(made.id).last_delivery_at is not None
 
 
 def test_retries_come_after_their_waits_never_early_and_with_the_same_event(desk: Any, receiver: Any) -> None:
@@ -207,146 +183,6 @@ def test_an_enabled_subscription_gets_events_again_and_counts_anew(desk: Any, re
     assert desk.show(made.id).consecutive_failures == 0
 
 
-def test_a_test_event_goes_out_of_a_disabled_subscription_too_and_is_not_counted(
-    desk: Any, receiver: Any
-) -> None:
-    made, caller = desk.subscribe(receiver.url), desk.caller()
-    desk.execute("UPDATE subscriptions SET status = 'disabled', disabled_reason = 'gone'")
-    request = api.SubscriptionId(id=made.id)
-    asked = deliveries.send_test(desk.app, caller, request)
-    assert (asked.event, asked.status) == ("webhook.test", "pending")
-    assert deliveries.send_test(desk.app, caller, request) == asked
-    desk.settle()
-    assert [json.loads(got.body)["event"] for got in receiver.got] == ["webhook.test"]
-    assert desk.quota.units == {}
-
-
-def test_a_replay_is_the_same_event_again_and_its_attempts_are_numbered_on(desk: Any, receiver: Any) -> None:
-    made, caller = desk.subscribe(receiver.url), desk.caller()
-    desk.arrive()
-    desk.settle()
-    request = api.ReplayDelivery(id=made.id, delivery_id=desk.log(made.id)[0].id)
-    for _ in range(2):  # the same operation
-        assert deliveries.replay(desk.app, caller, request).id == request.delivery_id
-    desk.settle()
-    assert [got.attempt for got in receiver.got] == [1, 2]
-    assert receiver.got[0].body == receiver.got[1].body
-    assert len(desk.log(made.id)[0].attempts) == 2
-    assert len(desk.quota.units) == 1
-
-
-@pytest.mark.parametrize("made_before", [0, 1, 5])
-def test_a_replay_of_what_is_on_its_way_goes_out_at_once_when_that_attempt_fails(
-    made_before: int, desk: Any, receiver: Any
-) -> None:
-    may_answer = threading.Event()
-
-    def respond(handler: Any, got: Any) -> None:
-        if got.attempt == made_before + 1:
-            may_answer.wait(30)
-        handler.send(500)
-
-    receiver.respond = respond
-    made = desk.subscribe(receiver.url)
-    desk.arrive()
-    for number, wait in enumerate(WAITS[:made_before], 1):
-        desk.work(lambda expected=number: len(desk.log(made.id)[0].attempts) == expected)
-        desk.shift(wait + 1)
-    desk.work(lambda: len(receiver.got) == made_before + 1)
-    request = api.ReplayDelivery(id=made.id, delivery_id=desk.log(made.id)[0].id)
-    deliveries.replay(desk.app, desk.caller(), request)
-    may_answer.set()
-    desk.work(lambda: len(desk.log(made.id)[0].attempts) == made_before + 2)
-    desk.settle()
-    assert [got.attempt for got in receiver.got] == list(range(1, made_before + 3))
-    (delivery,) = desk.log(made.id)
-    late = delivery.next_attempt_at.timestamp() - delivery.attempts[-1].at.timestamp()
-    assert WAITS[0] <= late < WAITS[0] * 1.5
-
-
-def test_a_replay_of_what_is_on_its_way_is_done_when_that_attempt_is_acknowledged(
-    desk: Any, receiver: Any
-) -> None:
-    may_answer = threading.Event()
-
-    def respond(handler: Any, got: Any) -> None:
-        may_answer.wait(30)
-        handler.send(200)
-
-    receiver.respond = respond
-    made = desk.subscribe(receiver.url)
-    desk.arrive()
-    desk.work(lambda: len(receiver.got) == 1)
-    request = api.ReplayDelivery(id=made.id, delivery_id=desk.log(made.id)[0].id)
-    deliveries.replay(desk.app, desk.caller(), request)
-    may_answer.set()
-    desk.settle()
-    assert (desk.log(made.id)[0].status, len(receiver.got)) == ("delivered", 1)
-
-
-def test_a_delivery_of_another_subscription_or_account_is_not_found(desk: Any, receiver: Any) -> None:
-    made, other = desk.subscribe(receiver.url), desk.subscribe(receiver.url, events=("post.published",))
-    desk.arrive()
-    desk.settle()
-    delivery_id = desk.log(made.id)[0].id
-    stranger = desk.caller(account_id="usr_b")
-    for caller, subscription_id, wanted in (
-        (desk.caller(), other.id, delivery_id),
-        (stranger, made.id, delivery_id),
-        (desk.caller(), made.id, "dlv_none"),
-        (desk.caller(), made.id, "dlv_\x00"),
-    ):
-        with pytest.raises(ApiError) as refused:
-            deliveries.replay(desk.app, caller, api.ReplayDelivery(id=subscription_id, delivery_id=wanted))
-        assert refused.value.code == "NOT_FOUND"
-
-
-def test_a_used_up_month_skips_and_a_replay_takes_its_unit_once_there_is_one(
-    desk: Any, receiver: Any
-) -> None:
-    made = desk.subscribe(receiver.url)
-    desk.quota.limit = 2
-    desk.arrive(3)
-    desk.settle()
-    statuses = [delivery.status for delivery in desk.log(made.id)]
-    assert sorted(statuses) == ["delivered", "delivered", "skipped"]
-    skipped = desk.log(made.id, status="skipped")[0]
-    assert (skipped.attempts, skipped.next_attempt_at) == ((), None)
-    desk.quota.limit = 3
-    deliveries.replay(desk.app, desk.caller(), api.ReplayDelivery(id=made.id, delivery_id=skipped.id))
-    desk.settle()
-    assert [got.attempt for got in receiver.got] == [1, 1, 1]
-    assert set(desk.quota.units) == {delivery.id for delivery in desk.log(made.id)}
-
-
-def test_a_delivery_counts_once_by_the_accounts_tier_whatever_its_attempts(desk: Any, receiver: Any) -> None:
-    receiver.respond_with(500)
-    made = desk.subscribe(receiver.url)
-    desk.arrive()
-    desk.settle()
-    desk.shift(31)
-    desk.settle()
-    assert len(receiver.got) == 2
-    assert desk.quota.units == {desk.log(made.id)[0].id: "pro"}
-
-
-def test_while_quota_is_away_deliveries_wait_and_retries_go_on(desk: Any, receiver: Any) -> None:
-    receiver.respond_with(500)
-    made = desk.subscribe(receiver.url)
-    desk.arrive()
-    desk.settle()
-    receiver.respond_with(200)
-    desk.quota.is_away = True
-    desk.arrive(3)
-    desk.shift(31)
-    desk.work(lambda: desk.log(made.id, status="delivered"))
-    assert len(desk.log(made.id, status="pending")) == 3
-    assert len(receiver.got) == 2
-    desk.quota.is_away = False
-    desk.settle()
-    assert [delivery.status for delivery in desk.log(made.id)] == ["delivered"] * 4
-
-
 def test_both_secrets_sign_for_a_day_after_a_rotation(desk: Any, receiver: Any) -> None:
     made = desk.subscribe(receiver.url)
     rotated = subscriptions.rotate_secret(desk.app, desk.caller(), api.SubscriptionId(id=made.id))
@@ -370,56 +206,3 @@ def test_both_secrets_sign_for_a_day_after_a_rotation(desk: Any, receiver: Any) 
         both = (signed(rotated.secret, got.body), signed(made.secret, got.body))
         assert got.headers["X-Svc-Signature"] == ",".join(both)
     assert receiver.got[2].headers["X-Svc-Signature"] == signed(rotated.secret, receiver.got[2].body)
-
-
-def test_the_log_is_listed_newest_first_by_status_and_page(desk: Any, receiver: Any) -> None:
-    made = desk.subscribe(receiver.url)
-    for _ in range(5):
-        desk.arrive()
-    desk.settle()
-    desk.execute(
-        "UPDATE deliveries SET state = 'failed' WHERE id IN (SELECT id FROM deliveries ORDER BY id LIMIT 2)"
-    )
-    everything = [delivery.id for delivery in desk.log(made.id)]
-    assert everything == sorted(everything, reverse=True)
-    assert [delivery.id for delivery in desk.log(made.id, status="failed")] == everything[3:]
-    request = api.ListDeliveries(id=made.id, limit=2)
-    first = deliveries.show_list(desk.app, desk.caller(), request)
-    request = api.ListDeliveries(id=made.id, limit=3, cursor=first.next_cursor)
-    second = deliveries.show_list(desk.app, desk.caller(), request)
-    assert [one.id for page in (first, second) for one in page.deliveries] == everything
-    assert second.next_cursor is None
-
-
-def test_the_log_is_kept_thirty_days_and_goes_in_batches(desk: Any, receiver: Any) -> None:
-    made = desk.subscribe(receiver.url)
-    desk.arrive(3)
-    desk.settle()
-    desk.shift(29 * 86_400)
-    desk.arrive(1)
-    desk.settle()
-    assert maintenance.remove_old(desk.app) == 0
-    desk.shift(1.5 * 86_400)
-    assert maintenance.remove_old(desk.app) == 3
-    assert len(desk.log(made.id)) == 1
-    assert desk.query("SELECT count(*) FROM attempts")[0][0] == 1
-    desk.shift(86_400)
-    maintenance.remove_old(desk.app)
-    assert desk.query("SELECT count(*) FROM events")[0][0] == 1
-
-
-def test_a_deleted_subscription_takes_its_log_and_waiting_deliveries_along(desk: Any, receiver: Any) -> None:
-    made = desk.subscribe(receiver.url)
-    desk.arrive(3)
-    subscriptions.delete(desk.app, desk.caller(), api.SubscriptionId(id=made.id))
-    desk.app.dispatcher.tick()
-    assert maintenance.remove_old(desk.app) == 3
-    assert receiver.got == []
-    desk.shift(32 * 86_400)
-    maintenance.remove_old(desk.app)
-    assert (
-        desk.query(
-            "SELECT 1 FROM subscriptions UNION ALL SELECT 1 FROM secrets UNION ALL SELECT 1 FROM lanes"
-        )
-        == []
-    )

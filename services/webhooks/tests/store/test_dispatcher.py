@@ -16,6 +16,7 @@ from webhooks import maintenance
 from webhooks.context import AppContext
 from webhooks.management import subscriptions
 from webhooks.security.private_receivers import PrivateReceivers
+from webhooks.store.endpoint_queues import EndpointQueues
 
 
 def test_an_endpoint_has_at_most_eight_attempts_at_once(desk: Any, receiver: Any) -> None:
@@ -185,6 +186,18 @@ def test_a_secret_that_no_key_reads_is_logged_now_and_then_until_it_is_rotated(
     assert got.headers["X-Svc-Signature"] == f"sha256={signature}"
 
 
+def test_secrets_of_queues_that_another_process_has_are_not_read(desk: Any, receiver: Any) -> None:
+    receiver.hang()
+    desk.subscribe(receiver.url)
+    desk.arrive()
+    desk.work(lambda: len(receiver.got) == 1)
+    with desk.database.reading() as connection:
+        (of_another,) = EndpointQueues(connection).look({})
+        (own,) = EndpointQueues(connection).look({of_another.id: True})
+    assert (len(of_another.secrets), len(own.secrets)) == (0, 1)
+    receiver.over.set()
+
+
 def test_connections_are_kept_between_deliveries(desk: Any, receiver: Any) -> None:
     peers: set[Any] = set()
 
@@ -216,7 +229,7 @@ def test_what_is_still_being_charged_for_when_a_queue_ends_does_not_go_out_of_it
     desk.quota.may_answer.clear()
     desk.arrive(10)
     (queue,) = desk.app.dispatcher.queues.values()
-    desk.work(lambda: queue.is_loading)
+    desk.work(lambda: len(queue.loaded) > 1)
     if end == "deleted":
         subscriptions.delete(desk.app, desk.caller(), api.SubscriptionId(id=made.id))
         maintenance.remove_old(desk.app)
@@ -224,12 +237,11 @@ def test_what_is_still_being_charged_for_when_a_queue_ends_does_not_go_out_of_it
         desk.execute("UPDATE lanes SET lease_until = NULL, fence = fence + 1")
         desk.app.dispatcher.renew()
     may_answer.set()
-    desk.work(lambda: not queue.loaded)
+    desk.work(lambda: not queue.in_flight)
     if end == "gone":
         assert desk.show(made.id).disabled_reason == "gone"
     desk.app.dispatcher.tick()
     desk.quota.may_answer.set()
-    desk.work(lambda: not queue.is_loading)
     desk.settle()
     bodies = [got.body for got in receiver.got[1:]]
     assert len(bodies) == len(set(bodies)) == (11 if end == "lost" else 0)

@@ -6,16 +6,20 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
+from sqlalchemy import text
 
 from contracts import webhooks as api
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
+from webhooks.context import AppContext
 from webhooks.dispatch import outcome_writer
+from webhooks.dispatch.outcome_writer import OutcomeWriter
 from webhooks.management import subscriptions
 from webhooks.records import DueDelivery, Outcome
 from webhooks.store.endpoint_queues import EndpointQueues
 
-LEASE_SECONDS = 8.0
+LEASE_SECONDS, PATIENCE_SECONDS = 8.0, 30.0
 
 
 class Outage:
@@ -174,16 +178,92 @@ def test_a_repeated_statement_that_overlaps_its_first_run_counts_each_failure_on
     desk: Any, load: Any
 ) -> None:
     subscription_id, fence, due = load(8)
-    batch = [outcome(one, fence, 500) for one in due]
-    repeated = threading.Thread(target=record, args=(desk, batch))
-    waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    answered_at = time.monotonic() + PATIENCE_SECONDS
+    batch = [outcome(one, fence, 500)._replace(answered_at=answered_at) for one in due]
+    writer = OutcomeWriter(desk.database, LEASE_SECONDS)
+    repeated = threading.Thread(target=writer.write, args=(batch,))
     with desk.database.transaction() as connection:  # the connection is lost, the server goes on
         EndpointQueues(connection).record(batch, LEASE_SECONDS)
         repeated.start()
-        while not desk.query(waiting):
+        while not desk.is_lock_awaited():
             assert repeated.is_alive()
     repeated.join()
     assert desk.show(subscription_id).consecutive_failures == 8
+
+
+def test_an_outcome_younger_than_a_lease_is_kept_although_an_older_one_waits_with_it(
+    desk: Any, load: Any, outage: Outage
+) -> None:
+    subscription_id, fence, due = load(2)
+    old, young = (outcome(one, fence, 500) for one in due)
+    old = old._replace(answered_at=old.answered_at - 2 * LEASE_SECONDS)
+    young = young._replace(answered_at=young.answered_at + PATIENCE_SECONDS)
+    writer = OutcomeWriter(desk.database, LEASE_SECONDS)
+    writing = threading.Thread(target=writer.write, args=([old, young],))
+    writing.start()
+    desk.work(lambda: young.delivery_id in outage.refused)
+    outage.over.set()
+    writing.join()
+    assert desk.show(subscription_id).consecutive_failures == 2
+
+
+def test_a_disabling_whose_commit_seems_to_fail_ends_the_attempts(
+    desk: Any, receiver: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, failed = EndpointQueues.record, threading.Event()
+
+    def record_and_fail(store: EndpointQueues, *arguments: Any) -> Any:
+        recorded = record(store, *arguments)
+        if not failed.is_set():
+            failed.set()
+            raise ApiError(SERVICE_UNAVAILABLE)
+        return recorded
+
+    monkeypatch.setattr(EndpointQueues, "record", record_and_fail)
+    receiver.respond_with(410)
+    made = desk.subscribe(receiver.url)
+    desk.arrive(16)
+    desk.app.dispatcher.tick()
+    assert failed.wait(PATIENCE_SECONDS)
+    (queue,) = desk.app.dispatcher.queues.values()
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while queue.loaded:  # without a tick, which would read that the subscription is disabled
+        assert time.monotonic() < deadline
+    desk.settle()
+    assert desk.show(made.id).disabled_reason == "gone"
+    assert len(receiver.got) <= 8
+
+
+@pytest.mark.parametrize("table", ["lanes", "deliveries"])
+def test_a_locked_row_of_one_endpoint_does_not_delay_the_outcomes_of_others(
+    table: str, desk: Any, receiver: Any
+) -> None:
+    may_answer = threading.Event()
+
+    def respond(handler: Any, got: Any) -> None:
+        if got.path == "/locked":
+            may_answer.wait(PATIENCE_SECONDS)
+        handler.send(200)
+
+    receiver.respond = respond
+    settings = msgspec.structs.replace(desk.app.settings, lease_seconds=10 * PATIENCE_SECONDS)
+    desk.app = AppContext(desk.database, settings, desk.app.vault, desk.quota)
+    locked = desk.subscribe(f"{receiver.url}/locked")
+    other = desk.subscribe(f"{receiver.url}/other", events=("post.published",))
+    desk.arrive()
+    desk.work(lambda: len(receiver.got) == 1)
+    with desk.database.transaction() as connection:  # of a process that was stopped
+        connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
+        lock = f"SELECT 1 FROM {table} WHERE subscription_id = '{locked.id}' FOR UPDATE"
+        connection.execute(text(lock))
+        may_answer.set()
+        desk.work(desk.is_lock_awaited)
+        desk.arrive(event="post.published")
+        desk.work(lambda: desk.log(other.id, status="delivered"))
+        assert desk.app.dispatcher.queues[locked.id].in_flight
+    desk.settle()
+    assert [one.status for one in desk.log(locked.id)] == ["delivered"]
+    assert len(receiver.got) == 2
 
 
 def test_the_20th_failure_in_a_row_disables_and_the_19th_does_not(desk: Any, load: Any) -> None:

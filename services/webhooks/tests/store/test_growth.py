@@ -1,15 +1,20 @@
 """The dispatcher reads no more rows when more deliveries wait, nor maintenance when more rows are kept."""
 
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from chassis.bus import inbox
 from chassis.db.database import Compiled
+from contracts.errors import ApiError
 from webhooks import maintenance
 from webhooks.store import endpoint_queues, retention
+from webhooks.store.subscriptions import Subscriptions
 
 #: Endpoints, each with deliveries that wait for a retry, and as many that were disabled long ago.
 FEW, MANY, EACH = 4, 2_000, 10
@@ -69,7 +74,7 @@ def cost(desk: Any) -> Cost:
 
 #: What each tick asks, and what the chores do every few seconds.
 TICKS: dict[str, tuple[Compiled, dict[str, Any]]] = {
-    "look": (endpoint_queues._LOOK, {"busy": []}),
+    "look": (endpoint_queues._LOOK, {"held": [], "busy": []}),
     "make ready": (endpoint_queues._MAKE_READY, {"limit": 1_000}),
     "backlog": (Compiled(endpoint_queues._BACKLOG), {}),
 }
@@ -121,6 +126,26 @@ def test_chores_read_only_what_they_take_away(desk: Any, cost: Cost) -> None:
     read = {name: cost.of(*CHORES[name]) for name in CHORES}
     assert {name: rows for name, (_, rows) in read.items() if rows > 1} == {}
     assert {name: buffers for name, (buffers, _) in read.items() if buffers > 12} == {}
+
+
+def test_maintenance_locks_no_delivery_while_it_waits_for_a_subscription(desk: Any) -> None:
+    made = desk.subscribe("https://hooks.example.com/")
+    desk.arrive(2)
+    desk.execute("UPDATE subscriptions SET status = 'disabled', ending = true")
+
+    def end_deliveries() -> None:
+        with suppress(ApiError):  # it waits for 5 s at most
+            maintenance.end_deliveries(desk.app)
+
+    ending = threading.Thread(target=end_deliveries)
+    with desk.database.transaction() as connection:  # locks as a replay does
+        Subscriptions(connection).lock(made.id)
+        ending.start()
+        while not desk.is_lock_awaited():
+            assert ending.is_alive()
+        connection.execute(text("SELECT 1 FROM deliveries FOR UPDATE NOWAIT"))
+    ending.join()
+    assert {one.status for one in desk.log(made.id)} == {"failed"}
 
 
 def test_what_waits_for_a_retry_is_tried_when_its_time_has_come(desk: Any, receiver: Any) -> None:

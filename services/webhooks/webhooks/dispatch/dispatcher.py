@@ -7,11 +7,12 @@ any of them.
 
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 import structlog
 
+from chassis.db.batches import Batches
 from chassis.db.database import Database
 from chassis.http.resolver import Resolve
 from chassis.http.webhook_connection import WebhookConnection
@@ -23,7 +24,7 @@ from contracts.quota import QuotaApi
 from webhooks import metrics
 from webhooks.config import Settings
 from webhooks.dispatch import attempt, charges, rules
-from webhooks.dispatch.endpoint_queue import EndpointQueue, Load
+from webhooks.dispatch.endpoint_queue import EndpointQueue
 from webhooks.dispatch.outcome_writer import OutcomeWriter
 from webhooks.records import DueDelivery, Endpoint, Outcome, Recorded
 from webhooks.store.endpoint_queues import EndpointQueues
@@ -74,6 +75,8 @@ class DeliveryDispatcher:
         self._lock = threading.RLock()
         #: The queues this process holds, by subscription.
         self.queues: dict[str, EndpointQueue] = {}
+        #: Deliveries that have their unit and were dropped before their first attempt, until the database has it.
+        self._dropped: list[DueDelivery] = []
         self.is_closing = False
 
     @property
@@ -82,9 +85,10 @@ class DeliveryDispatcher:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing is loaded and nothing in flight."""
+        """Whether nothing is loaded, charged for or in flight."""
         with self._lock:
-            return not any(queue.is_busy for queue in self.queues.values())
+            is_loaded = any(queue.loaded for queue in self.queues.values())
+        return not is_loaded and self._charges.free == _CONCURRENT_CHARGES
 
     def tick(self) -> int:
         """Loads due deliveries for the queues that have room; returns how much work that was."""
@@ -93,16 +97,23 @@ class DeliveryDispatcher:
         time.sleep(_GATHER_SECONDS)
         with self._database.reading() as connection:
             store = EndpointQueues(connection)
+            self._note_dropped(store)
             became_ready = store.make_ready(_READY_A_TICK)
-            endpoints = store.look([queue.id for queue in self.queues.values() if queue.is_busy])
+            with self._lock:
+                held = {queue.id: bool(queue.loaded) for queue in self.queues.values()}
+            endpoints = store.look(held)
             late = [one.id for one in endpoints if one.has_late]
             if late:
                 store.fail_late(late)
             taken = self._take(store, endpoints)
             self._refresh(endpoints)
-            loads = self._load(store, [one.id for one in endpoints if one.is_due])
-        self._dispatch(loads)
-        return became_ready + taken + sum(len(load.due) for load in loads)
+            due = self._load(store, [one.id for one in endpoints if one.is_due])
+        with self._lock:
+            self._begin([one for one in due if not one.needs_unit])
+        uncharged = [one for one in due if one.needs_unit]
+        if uncharged:
+            self._charges.start(partial(self._charge, uncharged))
+        return became_ready + taken + len(due)
 
     def renew(self) -> None:
         """Renews the leases of the queues in use and gives back the idle ones."""
@@ -123,21 +134,25 @@ class DeliveryDispatcher:
         """Waits for the attempts in flight, then gives everything back."""
         self.is_closing = True
         self._attempts.wait_idle(_CLOSING_SECONDS)
-        queues = self._set_aside(list(self.queues.values()))
-        for queue in queues:
-            queue.clear()
-        if queues:
+        with self._lock:
+            queues = self._set_aside(list(self.queues.values()))
+            for queue in queues:
+                self._clear(queue)
+        if queues or self._dropped:
             with self._database.reading() as connection:
-                self._release(EndpointQueues(connection), queues)
+                store = EndpointQueues(connection)
+                self._note_dropped(store)
+                self._release(store, queues)
 
     def _take(self, store: EndpointQueues, endpoints: Collection[Endpoint]) -> int:
-        free = [one.id for one in endpoints if one.is_due and not one.is_held and not one.is_deleted]
-        free = [id_ for id_ in free if id_ not in self.queues][:_QUEUES_A_TICK]
+        due = [one.id for one in endpoints if one.is_due and not one.is_held and not one.is_deleted]
+        free = [id_ for id_ in due if id_ not in self.queues]
         valid_until = self._valid_until()
-        taken = store.take(free, self._settings.lease_seconds) if free else []
+        taken = store.take(free[:_QUEUES_A_TICK], self._settings.lease_seconds) if free else []
         with self._lock:
             for id_, fence, failures in taken:
-                self.queues[id_] = EndpointQueue(id_, fence, failures, valid_until)
+                outcomes = Batches(self._outcomes.write)
+                self.queues[id_] = EndpointQueue(id_, fence, failures, valid_until, outcomes)
         return len(taken)
 
     def _refresh(self, endpoints: Collection[Endpoint]) -> None:
@@ -148,7 +163,7 @@ class DeliveryDispatcher:
                 if queue is None:
                     continue
                 if endpoint.is_deleted or (queue.is_active and not endpoint.is_active):
-                    queue.clear()
+                    self._clear(queue)
                 queue.url, queue.is_active = endpoint.url, endpoint.is_active
                 queue.enabled_count = endpoint.enabled_count
                 self._read_secrets(queue, endpoint.secrets)
@@ -161,7 +176,7 @@ class DeliveryDispatcher:
         secrets = [self._decrypted(queue, secret) for secret in stored]
         queue.stored_secrets = stored
         if secrets and secrets[0] is None:
-            queue.clear()
+            self._clear(queue)
             queue.secrets, queue.paused_until = (), time.monotonic() + _KEY_PAUSE_SECONDS
         else:
             queue.secrets = tuple(secret for secret in secrets if secret is not None)
@@ -174,75 +189,80 @@ class DeliveryDispatcher:
             log.error("webhook_secret_unreadable", webhook_id=queue.id)
             return None
 
-    def _load(self, store: EndpointQueues, due_ids: Collection[str]) -> list[Load]:
+    def _load(self, store: EndpointQueues, due_ids: Collection[str]) -> list[DueDelivery]:
         with self._lock:
             queues = [self.queues[id_] for id_ in due_ids if id_ in self.queues]
             wanted = {queue: queue.wanted(self._most()) for queue in queues}
             for queue, count in wanted.items():
-                queue.has_more = queue.has_more or count == 0
+                queue.has_more = count == 0
             chosen = sorted((queue for queue in queues if wanted[queue]), key=lambda queue: queue.loaded_at)
             chosen = chosen[:_QUEUES_A_TICK]
             share = max(4, _DELIVERIES_A_TICK // max(1, len(chosen)))
             limits = {queue.id: min(wanted[queue], share) for queue in chosen}
             loaded = [delivery_id for queue in chosen for delivery_id in queue.loaded]
-            loads = {queue.id: Load(queue, queue.generation, []) for queue in chosen}
+            generations = {queue: queue.generation for queue in chosen}
             for queue in chosen:
-                queue.is_loading, queue.loaded_at = True, time.monotonic()
+                queue.loaded_at = time.monotonic()
         if not limits:
             return []
-        try:
-            for one in store.load(limits, loaded):
-                loads[one.subscription_id].due.append(one)
-        finally:
-            with self._lock:
-                for load in loads.values():
-                    load.queue.is_loading = False
-                    load.queue.has_more = len(load.due) >= limits[load.queue.id]
-        return list(loads.values())
-
-    def _dispatch(self, loads: Sequence[Load]) -> None:
-        """Begins the deliveries that have their unit; the others get one first, all in one call."""
+        found = store.load(limits, loaded)
+        kept: list[DueDelivery] = []
         with self._lock:
-            self._begin(loads, lambda one: not one.needs_unit)
-            uncharged = [
-                load._replace(due=[one for one in load.due if one.needs_unit])
-                for load in loads
-                if any(one.needs_unit for one in load.due)
-            ]
-            for load in uncharged:
-                load.queue.is_loading = True
-        if uncharged:
-            self._charges.start(partial(self._charge, uncharged))
+            for queue, generation in generations.items():
+                due = [one for one in found if one.subscription_id == queue.id]
+                queue.has_more = len(due) >= limits[queue.id]
+                if queue.generation == generation:
+                    queue.loaded.update((one.id, one) for one in due)
+                    kept += due
+        return kept
 
-    def _charge(self, loads: Sequence[Load]) -> None:
+    def _charge(self, due: Sequence[DueDelivery]) -> None:
         """Takes units from quota. Deliveries that it did not answer for stay due."""
         has_unit: dict[str, bool] = {}
-        due = [one for load in loads for one in load.due]
         try:
-            answered = charges.charge(self._quota, due)
-            if answered:
+            has_unit = charges.charge(self._quota, due)
+            refused = [one for one in due if has_unit.get(one.id) is False]
+            if refused:
                 with self._database.reading() as connection:
-                    EndpointQueues(connection).note_charges(
-                        [(one, answered[one.id]) for one in due if one.id in answered]
-                    )
-            has_unit = answered
+                    EndpointQueues(connection).skip(refused)
         finally:
             with self._lock:
-                for load in loads:
-                    load.queue.is_loading = False
-                    if any(one.id not in has_unit for one in load.due):
-                        load.queue.paused_until = time.monotonic() + _QUOTA_PAUSE_SECONDS
-                self._begin(loads, lambda one: has_unit.get(one.id, False))
+                for one in due:
+                    queue = self.queues.get(one.subscription_id)
+                    if queue is not None and not has_unit.get(one.id):
+                        queue.forget(one)
+                        if one.id not in has_unit:
+                            queue.paused_until = time.monotonic() + _QUOTA_PAUSE_SECONDS
+                self._begin([one for one in due if has_unit.get(one.id)])
 
-    def _begin(self, loads: Collection[Load], wanted: Callable[[DueDelivery], bool]) -> None:
-        """Adds these deliveries to their queues, and begins what there are slots for; least recently used first."""
-        for load in loads:
-            if load.is_current:
-                load.queue.add([one for one in load.due if wanted(one)])
+    def _begin(self, due: Collection[DueDelivery]) -> None:
+        """Makes these deliveries ready, and begins what there are slots for; least recently used queues first."""
+        for one in due:
+            queue = self.queues.get(one.subscription_id)
+            if queue is None or not queue.make_ready(one):
+                self._drop([one])
         waiting = [queue for queue in self.queues.values() if queue.ready]
         for queue in sorted(waiting, key=lambda queue: queue.used_at):
-            while self._attempts.free > 0 and (due := self._next(queue)) is not None:
-                self._attempts.start(partial(self._deliver, queue, due))
+            while self._attempts.free > 0 and (following := self._next(queue)) is not None:
+                self._attempts.start(partial(self._deliver, queue, following))
+
+    def _clear(self, queue: EndpointQueue) -> None:
+        self._drop(queue.clear())
+
+    def _drop(self, due: Collection[DueDelivery]) -> None:
+        """Remembers which of these deliveries have a unit that their rows do not show yet."""
+        self._dropped += [one for one in due if one.needs_unit]
+
+    def _note_dropped(self, store: EndpointQueues) -> None:
+        with self._lock:
+            dropped, self._dropped = self._dropped, []
+        try:
+            if dropped:
+                store.note_charges(dropped)
+        except ApiError:
+            with self._lock:
+                self._dropped += dropped
+            raise
 
     def _most(self) -> int:
         """Returns how many deliveries one queue may have loaded; fewer with many queues, for the sake of memory."""
@@ -286,16 +306,17 @@ class DeliveryDispatcher:
             return
         recorded: Recorded | None = None
         try:
-            recorded = self._outcomes.write(outcome)
+            recorded = queue.outcomes.submit(outcome)
         except ApiError as error:
             log.warning("attempt_not_written", delivery_id=due.id, reason=error.message)
         finally:
             with self._lock:
                 queue.end(due)
                 if recorded is None:
+                    self._drop([due])
                     self._lose(queue)
                 else:
-                    queue.note(outcome, recorded)
+                    self._drop(queue.note(outcome, recorded))
         if recorded is not None and recorded.state is not None:
             metrics.note_attempt(due, outcome, recorded.state, time.monotonic() - queue.loaded_at)
             if recorded.disabled_reason is not None:
@@ -307,7 +328,7 @@ class DeliveryDispatcher:
         with self._lock:
             if queue.paused_until < queue.unreachable_since:
                 log.warning("attempts_put_off", webhook_id=queue.id, reason=outcome.error)
-            queue.postpone()
+            self._drop([due, *queue.postpone()])
             queue.end(due)
 
     def _must_yield(self, queue: EndpointQueue) -> bool:
@@ -329,7 +350,7 @@ class DeliveryDispatcher:
     def _lose(self, queue: EndpointQueue) -> None:
         """Forgets a queue that another process has, or may have soon."""
         with self._lock:
-            queue.clear()
+            self._clear(queue)
             queue.valid_until = 0.0
             if self.queues.get(queue.id) is queue:
                 del self.queues[queue.id]

@@ -8,9 +8,8 @@ nothing to repair.
 import math
 import time
 from collections import deque
-from collections.abc import Collection
-from typing import NamedTuple
 
+from chassis.db.batches import Batches
 from chassis.http.webhook_connection import WebhookConnection
 from webhooks.dispatch import rules
 from webhooks.records import DueDelivery, Outcome, Recorded
@@ -19,7 +18,14 @@ from webhooks.records import DueDelivery, Outcome, Recorded
 class EndpointQueue:
     """The queue of one subscription. Callers hold the dispatcher's lock."""
 
-    def __init__(self, subscription_id: str, fence: int, failures: int, valid_until: float) -> None:
+    def __init__(
+        self,
+        subscription_id: str,
+        fence: int,
+        failures: int,
+        valid_until: float,
+        outcomes: Batches[Outcome, Recorded | None],
+    ) -> None:
         self.id = subscription_id
         #: Fencing number: outcomes are recorded only while the database has the same.
         self.fence = fence
@@ -27,6 +33,8 @@ class EndpointQueue:
         self.failures = failures
         #: Until then (monotonic) no other process can take the queue.
         self.valid_until = valid_until
+        #: Writes outcomes in the order of the answers.
+        self.outcomes = outcomes
         self.url = ""
         self.is_active = True
         self.enabled_count = 0
@@ -37,14 +45,12 @@ class EndpointQueue:
         self.answer_seconds = math.inf
         #: Deliveries acknowledged since the queue was taken.
         self.acknowledged = 0
-        #: Loaded deliveries whose attempt has not begun.
+        #: Loaded deliveries by id: those that wait for their unit, ready ones, and those in flight.
+        self.loaded: dict[str, DueDelivery] = {}
+        #: Loaded deliveries that have their unit, and whose attempt has not begun.
         self.ready: deque[DueDelivery] = deque()
-        #: Ids of loaded deliveries, in flight ones included.
-        self.loaded: set[str] = set()
-        #: Attempts that have begun and are not recorded.
-        self.in_flight = 0
-        #: Deliveries are being loaded or charged for.
-        self.is_loading = False
+        #: Ids of deliveries whose attempt has begun and is not recorded.
+        self.in_flight: set[str] = set()
         #: Grows with each `clear`: what was being loaded then is dropped.
         self.generation = 0
         #: Nothing is loaded before then (monotonic).
@@ -65,21 +71,30 @@ class EndpointQueue:
         """
         limit = rules.prefetch(self.failures, self.acknowledged, most)
         has_enough = len(self.loaded) > limit // 2
-        if has_enough or self.is_loading or self.paused_until > time.monotonic() or not self.secrets:
+        if has_enough or self.paused_until > time.monotonic() or not self.secrets:
             return 0
         return limit - len(self.loaded)
 
-    def add(self, due: Collection[DueDelivery]) -> None:
-        self.ready.extend(due)
-        self.loaded.update(one.id for one in due)
+    def make_ready(self, due: DueDelivery) -> bool:
+        """Returns False for a delivery that was dropped since it was loaded."""
+        is_loaded = self.loaded.get(due.id) is due
+        if is_loaded:
+            self.ready.append(due)
+        return is_loaded
+
+    def forget(self, due: DueDelivery) -> None:
+        """Drops a delivery that has no unit."""
+        if self.loaded.get(due.id) is due:
+            del self.loaded[due.id]
 
     def begin(self, free_slots: int) -> DueDelivery | None:
         """Takes the next delivery to attempt; None when there is none, or the endpoint has its share in flight."""
         limit = rules.concurrency(self.failures, self.answer_seconds, free_slots)
-        if not self.ready or self.in_flight >= limit or time.monotonic() >= self.valid_until:
+        if not self.ready or len(self.in_flight) >= limit or time.monotonic() >= self.valid_until:
             return None
-        self.in_flight += 1
-        return self.ready.popleft()
+        due = self.ready.popleft()
+        self.in_flight.add(due.id)
+        return due
 
     def assess(self, outcome: Outcome) -> Outcome:
         """Decides whether a failure that may be local is, by what other endpoints answered."""
@@ -91,51 +106,38 @@ class EndpointQueue:
             is_local=not rules.is_receivers_fault(self.unreachable_since, outcome.others_at)
         )
 
-    def postpone(self) -> None:
-        """Pauses the endpoint and drops what has not begun: all of it stays due."""
+    def postpone(self) -> list[DueDelivery]:
+        """Pauses the endpoint and drops what has not begun, which stays due; returns as `clear`."""
         now = time.monotonic()
         self.paused_until = now + rules.pause_seconds(now - self.unreachable_since)
-        self.clear()
+        return self.clear()
 
-    def note(self, outcome: Outcome, recorded: Recorded) -> None:
-        """Learns from a recorded outcome."""
+    def note(self, outcome: Outcome, recorded: Recorded) -> list[DueDelivery]:
+        """Learns from a recorded outcome. Drops what has not begun once the subscription is disabled, as `clear`."""
         self.failures = recorded.failures
         self.acknowledged += recorded.state == "delivered"
         seconds = outcome.duration_ms / 1000
         is_first = math.isinf(self.answer_seconds)
         self.answer_seconds = seconds if is_first else 0.8 * self.answer_seconds + 0.2 * seconds
-        if recorded.disabled_reason is not None:
-            self.is_active = False
-            self.clear()
+        was_active, self.is_active = self.is_active, recorded.is_active
+        return self.clear() if was_active and not recorded.is_active else []
 
     def end(self, due: DueDelivery) -> None:
         """Frees the slot of an attempt."""
-        self.in_flight -= 1
-        self.loaded.discard(due.id)
+        self.in_flight.discard(due.id)
+        self.loaded.pop(due.id, None)
         self.used_at = time.monotonic()
 
-    def clear(self) -> None:
-        """Drops what has not begun: the subscription has changed, or another process may have the queue."""
-        self.generation += 1
-        self.loaded.difference_update(one.id for one in self.ready)
-        self.ready.clear()
+    def clear(self) -> list[DueDelivery]:
+        """Drops what has not begun: the subscription has changed, or another process may have the queue.
 
-    @property
-    def is_busy(self) -> bool:
-        return bool(self.loaded) or self.is_loading
+        Returns the deliveries that were ready.
+        """
+        self.generation += 1
+        dropped = list(self.ready)
+        self.ready.clear()
+        self.loaded = {id_: due for id_, due in self.loaded.items() if id_ in self.in_flight}
+        return dropped
 
     def is_idle(self, seconds: float) -> bool:
-        return not self.is_busy and self.used_at + seconds < time.monotonic()
-
-
-class Load(NamedTuple):
-    """Deliveries loaded for a queue, and the queue's generation when loading began."""
-
-    queue: EndpointQueue
-    generation: int
-    due: list[DueDelivery]
-
-    @property
-    def is_current(self) -> bool:
-        """Whether the queue has not been cleared since."""
-        return self.generation == self.queue.generation
+        return not self.loaded and self.used_at + seconds < time.monotonic()

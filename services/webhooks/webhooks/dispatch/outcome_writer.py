@@ -1,24 +1,27 @@
 """Records the outcomes of many attempts in one statement.
 
-While one statement runs, the next outcomes gather: a lone one is written at once, hundreds share a commit. They are
-written in the order of the answers, also after an outage of the database: that is the order in which failures in a row
-are counted.
+While one statement runs, the next outcomes gather: a lone one is written at once, hundreds share a commit. The outcomes
+of one endpoint are written in the order of the answers, also after an outage of the database: that is the order in
+which failures in a row are counted.
 """
 
 import time
+from collections.abc import Sequence
+from itertools import chain
 
 import structlog
 
 from chassis.db.batches import Batches
-from chassis.db.database import Database
+from chassis.db.database import Database, LockTimeout
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from webhooks.records import Outcome, Recorded
 from webhooks.store.endpoint_queues import EndpointQueues
 
 log = structlog.get_logger()
 
-#: Between two tries while the database is away. Our choice.
-_PAUSE_SECONDS = 0.5
+#: Between two tries while the database is away, or a row is locked. Our choice.
+_PAUSE_SECONDS = 0.2
+_Results = list[Recorded | None]
 
 
 class OutcomeWriter:
@@ -27,31 +30,34 @@ class OutcomeWriter:
     def __init__(self, database: Database, lease_seconds: float) -> None:
         self._database = database
         self._lease_seconds = lease_seconds
-        self._batches: Batches[Outcome, Recorded | None] = Batches(self._commit)
+        self._endpoints: Batches[Sequence[Outcome], _Results] = Batches(self._record)
 
-    def write(self, outcome: Outcome) -> Recorded | None:
-        """Returns None when another process has the queue: nothing was written then.
+    def write(self, outcomes: Sequence[Outcome]) -> _Results:
+        """Writes outcomes of one endpoint, in this order. None: another process has the queue, nothing was written.
 
-        Waits for an absent database as long as a lease lasts after the newest answer of those written together.
-        Then it raises ApiError SERVICE_UNAVAILABLE, and the process that has the queue next repeats the attempt. The
-        fence makes a late write harmless.
+        Waits for an absent database, or for a row that another transaction has locked, as long as a lease lasts after
+        the newest answer. Then it raises ApiError SERVICE_UNAVAILABLE, and the process that has the queue next repeats
+        the attempts. The fence makes a late write harmless. Endpoints share a statement until one meets a lock: then
+        each of them goes on alone, so that the locked one does not delay the others again.
         """
-        return self._batches.submit(outcome)
-
-    def _commit(self, outcomes: list[Outcome]) -> list[Recorded | None]:
         give_up_at = max(one.answered_at for one in outcomes) + self._lease_seconds
+        is_alone = False
         while True:
             try:
-                with self._database.reading() as connection:
-                    recorded = EndpointQueues(connection).record(outcomes, self._lease_seconds)
-                break
+                return self._record([outcomes])[0] if is_alone else self._endpoints.submit(outcomes)
             except ApiError as error:
                 if error.row is not SERVICE_UNAVAILABLE or time.monotonic() > give_up_at:
                     raise
+                is_alone = isinstance(error, LockTimeout)
                 time.sleep(_PAUSE_SECONDS)
-        disabled = {
-            one.subscription_id: one.disabled_reason for one in recorded.values() if one.disabled_reason
-        }
+
+    def _record(self, endpoints: Sequence[Sequence[Outcome]]) -> list[_Results]:
+        with self._database.reading() as connection:
+            recorded = EndpointQueues(connection).record(
+                list(chain.from_iterable(endpoints)), self._lease_seconds
+            )
+        disabled = {one.subscription_id: one.disabled_reason for one in recorded.values()}
         for subscription_id, reason in disabled.items():
-            log.info("webhook_disabled", webhook_id=subscription_id, reason=reason)
-        return [recorded.get(one.delivery_id) for one in outcomes]
+            if reason is not None:
+                log.info("webhook_disabled", webhook_id=subscription_id, reason=reason)
+        return [[recorded.get(one.delivery_id) for one in outcomes] for outcomes in endpoints]

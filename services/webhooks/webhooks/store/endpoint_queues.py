@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, text
 
-from chassis.db.database import Compiled
+from chassis.db.database import Compiled, fetch
 from webhooks.records import MAX_CONSECUTIVE_FAILURES, DueDelivery, Endpoint, Outcome, Recorded
 
 #: Valid secrets that sign at most, however often they are rotated within a day. Our choice.
@@ -50,9 +50,10 @@ _LOOK = Compiled(
             s.deleted_at IS NOT NULL AS is_deleted, s.status = 'active' AS is_active,
             s.status = 'disabled' AND NOT s.ending AND wanted.asked IS FALSE AS has_late,
             s.url, l.enabled_count,
-            ARRAY(SELECT secret FROM secrets x WHERE x.subscription_id = s.id
-                AND (x.expires_at IS NULL OR x.expires_at > (SELECT clock_now()))
-                ORDER BY x.id DESC LIMIT {_SIGNATURES}) AS secrets
+            CASE WHEN lease_until > clock_timestamp() AND s.id <> ALL(:held) THEN '{{}}' ELSE
+                ARRAY(SELECT secret FROM secrets x WHERE x.subscription_id = s.id
+                    AND (x.expires_at IS NULL OR x.expires_at > (SELECT clock_now()))
+                    ORDER BY x.id DESC LIMIT {_SIGNATURES}) END AS secrets
         FROM wanted,
             LATERAL (SELECT * FROM subscriptions WHERE id = wanted.subscription_id OFFSET 0) AS s,
             LATERAL (SELECT * FROM lanes WHERE subscription_id = wanted.subscription_id OFFSET 0) AS l
@@ -117,6 +118,10 @@ _LOAD = Compiled(
         """
     )
 )
+#: Gives way to another transaction that has locked one of the rows for longer, so that a process that was stopped in
+#: a transaction does not hold up all endpoints, and a transaction that locks in another order does not end in a
+#: deadlock (which PostgreSQL looks for after 1 s). Our choice.
+_LOCK_TIMEOUT = "200ms"
 #: One round trip, and no wait for the disk: outcomes that are not written when a process is killed are repeated, so it
 #: must be quick; a commit that a crash of the database loses is only an attempt that is made twice.
 #: `fresh` leaves out what was recorded before, by a commit that seemed to fail: failures are counted once. It locks the
@@ -125,9 +130,10 @@ _LOAD = Compiled(
 #: Failures of attempts that began before the subscription was enabled are logged and not counted.
 _RECORD = f"""
     WITH clock AS MATERIALIZED (
-        SELECT clock_now() AS now, set_config('synchronous_commit', 'off', true)
+        SELECT clock_now() AS now, set_config('synchronous_commit', 'off', true),
+            set_config('lock_timeout', '{_LOCK_TIMEOUT}', true)
     ), outcomes AS MATERIALIZED (
-        SELECT * FROM jsonb_to_recordset(%(outcomes)s::jsonb) AS v (position integer, subscription_id text,
+        SELECT v.* FROM clock, jsonb_to_recordset(%(outcomes)s::jsonb) AS v (position integer, subscription_id text,
             fence bigint, enabled_count integer, id text, number integer, due_at timestamptz, is_delivered boolean,
             is_counted boolean, is_gone boolean, wait float8, ago float8, duration_ms integer, status_code integer,
             error text, answer text)
@@ -179,7 +185,7 @@ _RECORD = f"""
             v.status_code, v.error, v.answer
         FROM fresh v JOIN settled USING (id), clock ON CONFLICT DO NOTHING
     )
-    SELECT v.id, v.subscription_id, settled.state, failures, reason
+    SELECT v.id, v.subscription_id, settled.state, failures, reason, judged.is_active AND reason IS NULL
     FROM outcomes v JOIN held USING (subscription_id, fence) JOIN judged USING (subscription_id)
     LEFT JOIN settled USING (id)
 """
@@ -190,20 +196,12 @@ _BACKLOG = text(
         SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.status = 'active'))
     """
 )
-#: Needs no wait for the disk either: quota remembers units for days, the mark is for replays weeks later.
-_NOTE_CHARGES = Compiled(
-    text(
-        """
-        WITH clock AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
-        UPDATE deliveries d SET charged = CASE WHEN has_unit THEN true ELSE d.charged END,
-            state = CASE WHEN has_unit THEN d.state ELSE 'skipped' END
-        FROM unnest(CAST(:subscription_ids AS text[]), CAST(:ids AS text[]), CAST(:has_unit AS boolean[]))
-            AS v (subscription_id, id, has_unit), clock
-        WHERE d.subscription_id = v.subscription_id AND d.id = v.id AND d.attempts = 0
-            AND (has_unit OR d.state = 'pending')
-        """
-    )
-)
+_UNTRIED = """
+    FROM unnest(CAST(:subscription_ids AS text[]), CAST(:ids AS text[])) AS v (subscription_id, id)
+    WHERE d.subscription_id = v.subscription_id AND d.id = v.id AND d.attempts = 0
+"""
+_NOTE_CHARGES = Compiled(text(f"UPDATE deliveries d SET charged = true {_UNTRIED}"))
+_SKIP = Compiled(text(f"UPDATE deliveries d SET state = 'skipped' {_UNTRIED} AND d.state = 'pending'"))
 
 
 class EndpointQueues:
@@ -216,9 +214,14 @@ class EndpointQueues:
         """Marks waiting deliveries whose time has come, the longest due first; returns how many."""
         return _MAKE_READY.run(self._connection, {"limit": limit}).rowcount
 
-    def look(self, busy: Collection[str]) -> list[Endpoint]:
-        """Returns the endpoints with something due, the longest waiting first, then the rest of `busy`."""
-        rows = _LOOK.run(self._connection, {"busy": list(busy)})
+    def look(self, held: dict[str, bool]) -> list[Endpoint]:
+        """Returns the endpoints with something due, the longest waiting first, then busy ones with nothing due.
+
+        `held`: the queues that this process has, and whether they are busy. Secrets of a queue that another process has
+        are left out.
+        """
+        busy = [id_ for id_, is_busy in held.items() if is_busy]
+        rows = _LOOK.run(self._connection, {"held": list(held), "busy": busy})
         return [Endpoint._make(row)._replace(secrets=tuple(row.secrets)) for row in rows]
 
     def fail_late(self, subscription_ids: Collection[str]) -> None:
@@ -254,18 +257,20 @@ class EndpointQueues:
         """Writes outcomes in their order, counts failures, disables subscriptions, and renews the queues.
 
         Returns the result by delivery id, without those whose queue another process has taken: of them nothing is
-        written. Needs no transaction.
+        written. Needs no transaction. Raises LockTimeout when another transaction has locked one of the rows.
         """
         rows = msgspec.json.encode([one.row(position) for position, one in enumerate(outcomes)]).decode()
         parameters = {"outcomes": rows, "lease": lease_seconds}
-        found = self._connection.exec_driver_sql(_RECORD, parameters)
-        return {id_: Recorded(*rest) for id_, *rest in found}
+        return {id_: Recorded(*rest) for id_, *rest in fetch(self._connection, _RECORD, parameters)}
 
-    def note_charges(self, charged: Sequence[tuple[DueDelivery, bool]]) -> None:
-        """Marks deliveries that have their unit, and skips those that found the month used up."""
-        parameters: dict[str, Any] = {
-            "subscription_ids": [one.subscription_id for one, _ in charged],
-            "ids": [one.id for one, _ in charged],
-            "has_unit": [has_unit for _, has_unit in charged],
-        }
-        _NOTE_CHARGES.run(self._connection, parameters)
+    def note_charges(self, due: Sequence[DueDelivery]) -> None:
+        """Notes that these deliveries have their unit: quota forgets that after days, a replay may come weeks later."""
+        _NOTE_CHARGES.run(self._connection, _named(due))
+
+    def skip(self, due: Sequence[DueDelivery]) -> None:
+        """Skips deliveries that found the month used up."""
+        _SKIP.run(self._connection, _named(due))
+
+
+def _named(due: Sequence[DueDelivery]) -> dict[str, Any]:
+    return {"subscription_ids": [one.subscription_id for one in due], "ids": [one.id for one in due]}
