@@ -103,7 +103,7 @@ class Publishing(Opened):
 
     def wait_side(self) -> None:
         """Waits until no reconciliation runs."""
-        assert self.app.side.wait_free(self.app.side.size, 30)
+        assert self.app.side.wait_idle(30)
 
     def end_sending(self) -> None:
         """Marks all claimed posts as published."""
@@ -131,12 +131,9 @@ class Publishing(Opened):
                 if not due_posts.publish_due_posts(app):
                     time.sleep(0.005)
             sent, seconds = count - max(until - self.platform.count, 0), time.perf_counter() - began
-            app.page_queues.wait_free(
-                app.page_queues.size, _PATIENCE_SECONDS
-            )  # claimed posts are sent and not released
+            app.page_queues.wait_idle(_PATIENCE_SECONDS)  # claimed posts are sent and not released
         finally:
             app.finish()
-            app.page_queues.close()
         return sent / seconds
 
     def row_versions(self) -> int:

@@ -1,11 +1,10 @@
 """What the use cases share, created once per process: settings, clients, limits and the claims this process holds."""
 
 import math
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 
 from ai.config import Settings
 from ai.memory_budget import MemoryBudget
@@ -16,12 +15,14 @@ from ai.records import Claim
 from ai.storage import Storage
 from ai.store.jobs import Jobs
 from chassis.db.database import Database
+from chassis.runtime.limiter import Limiter
 from chassis.runtime.pool import Pool
-from contracts.errors import AI_NOT_CONFIGURED, SERVICE_UNAVAILABLE, ApiError
+from contracts.errors import AI_NOT_CONFIGURED, ApiError
 from contracts.media import MediaApi
 
 #: A call that waits longer than this for one of the `live_calls` is refused. Our choice.
 _ADMISSION_SECONDS = 2.0
+_TOO_MANY = "Too many images are being generated at the moment."
 
 
 class AppContext:
@@ -42,8 +43,13 @@ class AppContext:
         self.reference_memory = MemoryBudget(
             settings.reference_memory_bytes, wait_seconds=settings.reference_seconds / 2
         )
-        self._live_calls = threading.BoundedSemaphore(settings.live_calls)
-        self._provider_slots = threading.BoundedSemaphore(settings.provider_calls)
+        #: Limits the calls that spend credits while a client waits, so that a slow provider does not take all workers.
+        #: It refuses before anything is charged.
+        self.live_call = Limiter(settings.live_calls, wait_seconds=_ADMISSION_SECONDS).slot
+        #: Limits the calls to the provider. Raises GenerationFailed.
+        self.provider_slot = Limiter(
+            settings.provider_calls, refusal=partial(GenerationFailed, _TOO_MANY)
+        ).slot
         #: Claim -> deadline of its renewal, of `time.monotonic`.
         self._held_claims: dict[Claim, float] = {}
 
@@ -57,29 +63,6 @@ class AppContext:
         if found is None:
             raise ApiError(AI_NOT_CONFIGURED)
         return found
-
-    @contextmanager
-    def live_call(self) -> Iterator[None]:
-        """Limits the calls that spend credits while a client waits, so that a slow provider does not take all workers.
-
-        Raises SERVICE_UNAVAILABLE when too many are running; nothing has been charged then.
-        """
-        if not self._live_calls.acquire(timeout=_ADMISSION_SECONDS):
-            raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5)
-        try:
-            yield
-        finally:
-            self._live_calls.release()
-
-    @contextmanager
-    def provider_slot(self, deadline: float) -> Iterator[None]:
-        """Limits the calls to the provider. Raises GenerationFailed when no slot is free by the deadline."""
-        if not self._provider_slots.acquire(timeout=max(deadline - time.monotonic(), 0)):
-            raise GenerationFailed("Too many images are being generated at the moment.")
-        try:
-            yield
-        finally:
-            self._provider_slots.release()
 
     @contextmanager
     def hold_claim(self, claim: Claim, deadline: float) -> Iterator[None]:

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -10,9 +11,10 @@ import structlog
 from chassis.bus import rpc
 from chassis.db.clock import refuse_shifted
 from chassis.db.database import Database
+from chassis.runtime.limiter import Limiter
 from contracts.accounts import Authenticate, Authenticated, RecordUse
 from contracts.caller import Caller
-from contracts.errors import ApiError
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.events import CallerChanged, Event
 from contracts.media import LocatedFile, LocateFile
 from gateway.admission.batcher import AdmissionBatcher
@@ -26,7 +28,6 @@ from gateway.health import Readiness
 from gateway.http.slow_clients import RECEIVING, SENDING
 from gateway.idempotency.keys import IdempotencyKeys
 from gateway.periodic import PeriodicTask
-from gateway.transfers.fair_limiter import FairLimiter
 from gateway.transfers.file_locations import FileLocations
 from gateway.transfers.spool_budget import SpoolBudget
 from gateway.transfers.storage import Storage
@@ -39,6 +40,8 @@ GATEWAY = Caller(account_id="", user_id="gateway")
 _GATHER_SECONDS = 0.02
 #: How long an upload and a download wait for a slot. On a slow disk each upload before it may take 20 s. Our choice.
 UPLOAD_WAIT_SECONDS, DOWNLOAD_WAIT_SECONDS = 30.0, 2.0
+#: Transfers that may wait for each slot. Our choice.
+_WAITING_PER_SLOT = 4
 
 
 class Services:
@@ -55,14 +58,9 @@ class Services:
         self.ai = self.bus.service("ai")
         self.webhooks = self.bus.service("webhooks")
         self.storage = Storage(config.uploads_at_once + config.downloads_at_once)
-        self.upload_slots = FairLimiter(
-            "uploads", config.uploads_at_once, wait_seconds=UPLOAD_WAIT_SECONDS, max_share=Fraction(2, 3)
-        )
-        self.download_slots = FairLimiter(
-            "downloads",
-            config.downloads_at_once,
-            wait_seconds=DOWNLOAD_WAIT_SECONDS,
-            max_share=Fraction(1, 2),
+        self.upload_slots = _limiter("uploads", config.uploads_at_once, UPLOAD_WAIT_SECONDS, Fraction(2, 3))
+        self.download_slots = _limiter(
+            "downloads", config.downloads_at_once, DOWNLOAD_WAIT_SECONDS, Fraction(1, 2)
         )
         self.spool_budget = SpoolBudget(config.upload_spool_bytes)
         self.locations = FileLocations(self._locate)
@@ -133,3 +131,15 @@ class Services:
     def _measure_clock(self) -> None:
         with suppress(ApiError):  # the database is away: the last difference stays in use
             self.clock.measure()
+
+
+def _limiter(transfers: str, count: int, wait_seconds: float, max_share: Fraction) -> Limiter:
+    retry = int(wait_seconds)
+    message = f"Too many {transfers} are running; try again in {retry} s."
+    return Limiter(
+        count,
+        wait_seconds=wait_seconds,
+        max_share=max_share,
+        waiting_per_slot=_WAITING_PER_SLOT,
+        refusal=partial(ApiError, SERVICE_UNAVAILABLE, message, retry_after_seconds=retry),
+    )

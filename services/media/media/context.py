@@ -1,15 +1,13 @@
 """What the use cases share, created once per process: settings, the bucket and the sandboxed processes."""
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
 
 from chassis.db.database import Database
+from chassis.runtime.limiter import Limiter
 from chassis.sandbox.pool import Limits, SandboxPool
 from contracts.caller import Caller
-from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
+from contracts.errors import NOT_FOUND, ApiError
 from contracts.media import Media, Storage
 from contracts.plans import PLANS
 from media.config import Settings
@@ -31,21 +29,9 @@ class AppContext:
         self.database = database
         self.settings = settings
         self.bucket = Bucket(settings)
-        self._inspection_slots = threading.BoundedSemaphore(_INSPECTIONS)
+        #: Limits the calls that read whole files, so that workers stay free for everything else.
+        self.inspection_slot = Limiter(_INSPECTIONS, wait_seconds=_INSPECTION_WAIT_SECONDS).slot
         self.sandbox_pool = SandboxPool("media.decoder.functions", _LIMITS, at_once=settings.confined_at_once)
-
-    @contextmanager
-    def inspection_slot(self) -> Iterator[None]:
-        """Limits the calls that read whole files, so that workers stay free for everything else.
-
-        Raises SERVICE_UNAVAILABLE when no slot becomes free.
-        """
-        if not self._inspection_slots.acquire(timeout=_INSPECTION_WAIT_SECONDS):
-            raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5)
-        try:
-            yield
-        finally:
-            self._inspection_slots.release()
 
     def storage(self, connection: Connection, caller: Caller) -> Storage:
         used = Uploads(connection).used_bytes(caller.account_id)

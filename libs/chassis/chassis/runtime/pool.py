@@ -1,44 +1,77 @@
-"""A bounded number of concurrent tasks, so that a slow task does not delay the loop that starts it."""
+"""A bounded number of concurrent tasks, so that a slow task does not delay the loop that starts it.
+
+Rows are claimed only for free places: a claimed row that waits for a place would be kept from other processes.
+"""
 
 import _thread
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import structlog
 
 log = structlog.get_logger()
+
+Task = Callable[[], None]
 
 
 class Pool:
     """At most `size` concurrent tasks, in green threads of a service or real threads of tests."""
 
     def __init__(self, size: int) -> None:
-        self._size = size
-        self._running = 0
+        self.size = size
+        self._places = threading.BoundedSemaphore(size)
         self._changed = threading.Condition()
+        self._filling = threading.Lock()
+        #: Started tasks by kind of work, for every kind there has been.
+        self._running: dict[str, int] = {}
 
     @property
     def free(self) -> int:
-        return self._size - self._running
+        return self.size - sum(self._running.values())
 
-    def start(self, task: Callable[[], None]) -> None:
-        """Starts the task now; check `free` first. Its errors are logged."""
+    def start(self, task: Task, kind: str = "") -> None:
+        """Starts the task now; check `free` first, as `fill` does, or it waits for a place. Its errors are logged."""
         with self._changed:
-            self._running += 1
+            self._running[kind] = self._running.get(kind, 0) + 1
         # Not an executor, which would wait at the end of the process for a server without an answer.
-        _thread.start_new_thread(self._run, (task,))
+        _thread.start_new_thread(self._run, (task, kind))
+
+    def fill(self, kind: str, claim: Callable[[int], Sequence[Task]], most: int | None = None) -> int:
+        """Starts the tasks that `claim` returns for the free places, at most `most` of them; returns how many.
+
+        Kinds that share a pool claim one after the other, so that no place is promised twice.
+        """
+        with self._filling:
+            places = self._free_for(kind)
+            places = places if most is None else min(places, most)
+            tasks = claim(places) if places > 0 else ()
+            for task in tasks:
+                self.start(task, kind)
+        return len(tasks)
+
+    def wait_free(self, count: int, timeout_seconds: float) -> bool:
+        """Waits until `count` places are free; returns False when they are not in time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.free >= count, timeout_seconds)
 
     def wait_idle(self, timeout_seconds: float) -> bool:
         """Waits for all tasks, and returns whether they have ended."""
-        with self._changed:
-            return self._changed.wait_for(lambda: not self._running, timeout_seconds)
+        return self.wait_free(self.size, timeout_seconds)
 
-    def _run(self, task: Callable[[], None]) -> None:
+    def _free_for(self, kind: str) -> int:
+        """Returns the free places but one for each other kind that has nothing running: no kind takes all places."""
+        with self._changed:
+            own = self._running.setdefault(kind, 0)
+            idle = sum(not running for running in self._running.values()) - (not own)
+            return min(self.free, max(self.free - idle, 0 if own else 1))
+
+    def _run(self, task: Task, kind: str) -> None:
         try:
-            task()
+            with self._places:
+                task()
         except Exception:
             log.exception("task_failed")
         finally:
             with self._changed:
-                self._running -= 1
+                self._running[kind] -= 1
                 self._changed.notify_all()

@@ -1,22 +1,21 @@
 """Hashes passwords with argon2id in real threads, two at a time."""
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from argon2 import PasswordHasher
 from argon2.exceptions import VerifyMismatchError
 
+from chassis.runtime.limiter import Limiter
 from chassis.service import offload
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
 #: 19 MiB, 2 passes, 1 lane: the OWASP Password Storage Cheat Sheet's parameters for argon2id.
 _HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 
-#: Two hashes at once bound the memory of a burst of sign-ups to 38 MiB.
-_SLOTS = threading.BoundedSemaphore(2)
-#: How long a call waits for a slot before it is told to retry; half of a request's deadline of 10 s.
-_PATIENCE_SECONDS = 5.0
+#: Two hashes at once bound the memory of a burst of sign-ups to 38 MiB. A call waits for half of a request's deadline
+#: of 10 s before it is told to retry.
+_LIMITER = Limiter(2, wait_seconds=5.0, refusal=lambda: ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2))
 
 
 def hash_password(password: str) -> str:
@@ -33,9 +32,5 @@ def matches(password_hash: str, password: str) -> bool:
 
 
 def _in_turn(function: Callable[..., Any], *args: Any) -> Any:
-    if not _SLOTS.acquire(timeout=_PATIENCE_SECONDS):
-        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2)
-    try:
+    with _LIMITER.slot():
         return offload(function, *args)
-    finally:
-        _SLOTS.release()

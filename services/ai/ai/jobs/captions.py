@@ -45,7 +45,7 @@ def _write(context: AppContext, caller: Caller, request: api.WriteCaption, deadl
     )
     with context.hold_claim(job.claim, deadline):
         try:
-            with context.provider_slot(deadline):
+            with context.provider_slot(wait_seconds=deadline - time.monotonic()):
                 text = compose(provider, brief, request, deadline)
         except GenerationFailed as error:
             raise lifecycle.fail_with_error(context, job, error.reason) from error

@@ -114,7 +114,7 @@ def _make(
     provider_deadline = deadline - _SAVE_SECONDS
     with context.hold_claim(job.claim, deadline):
         try:
-            with context.provider_slot(provider_deadline):
+            with context.provider_slot(wait_seconds=provider_deadline - time.monotonic()):
                 picture = provider.image(
                     job.brief,
                     aspect_ratio=job.provider_aspect_ratio,

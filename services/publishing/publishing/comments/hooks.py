@@ -14,6 +14,7 @@ from typing import Any
 
 import structlog
 
+from chassis.runtime.pool import Task
 from chassis.telemetry import tracing
 from contracts import publishing as api
 from contracts.errors import HOOK_REFUSED, INVALID_JSON, NOT_FOUND, PAYLOAD_TOO_LARGE, ApiError
@@ -30,7 +31,6 @@ from publishing.store import Connection
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 from publishing.store.received import Received, WaitingComment
-from publishing.task_pool import Task
 
 log = structlog.get_logger()
 

@@ -10,6 +10,7 @@ from functools import partial
 import structlog
 from msgspec.structs import replace
 
+from chassis.runtime.pool import Task
 from contracts.platforms import DAY_SECONDS
 from publishing.comments.received import store_comments
 from publishing.config import LONGEST_CALL_SECONDS
@@ -24,7 +25,6 @@ from publishing.store import Connection
 from publishing.store.pages import Pages
 from publishing.store.polls import Polls
 from publishing.store.posts import Posts
-from publishing.task_pool import Task
 
 log = structlog.get_logger()
 

@@ -8,6 +8,7 @@ import structlog
 from chassis.bus import outbox
 from chassis.db.leases import local_deadline
 from chassis.db.operations import Done, Operations, once
+from chassis.runtime.pool import Task
 from chassis.telemetry import tracing
 from contracts import publishing as api
 from contracts.caller import Caller
@@ -42,7 +43,6 @@ from publishing.store import Connection
 from publishing.store.comments import CommentRow, Comments, ReplyRow
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
-from publishing.task_pool import Task
 
 log = structlog.get_logger()
 

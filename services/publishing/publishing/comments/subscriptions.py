@@ -7,13 +7,13 @@ from functools import partial
 
 import structlog
 
+from chassis.runtime.pool import Task
 from contracts.platforms import DAY_SECONDS, HOUR_SECONDS
 from publishing.context import AppContext
 from publishing.pages.connection import connection_to
 from publishing.pages.refusals import note_refusal
 from publishing.platforms.base import NotConnected, PlatformRefusal, Refusal
 from publishing.store.pages import Pages, Subscription
-from publishing.task_pool import Task
 
 log = structlog.get_logger()
 

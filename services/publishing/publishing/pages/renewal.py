@@ -14,6 +14,7 @@ import msgspec
 import structlog
 
 from chassis.db import clock
+from chassis.runtime.pool import Task
 from chassis.vault import UnreadableSecret
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.platforms import HOUR_SECONDS
@@ -27,7 +28,6 @@ from publishing.records import PageRow
 from publishing.store import Connection
 from publishing.store.pages import Pages
 from publishing.store.renewals import Renewal, Renewals
-from publishing.task_pool import Task
 
 log = structlog.get_logger()
 

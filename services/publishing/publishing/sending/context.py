@@ -1,11 +1,15 @@
 """What the sending of posts shares within a process, besides `AppContext`; and how a process makes it."""
 
+import time
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
+from typing import TypeVar
 
 from chassis.bus.rpc import Bus
 from chassis.db.database import Database
 from chassis.runtime.gauges import watch_pool
+from chassis.runtime.pool import Pool
 from contracts.errors import ApiError
 from contracts.media import MediaApi
 from publishing.config import Settings
@@ -14,7 +18,32 @@ from publishing.platforms.registry import Registry
 from publishing.sending import metrics
 from publishing.sending.outcome_writer import OutcomeWriter
 from publishing.store.standbys import warn_of_asynchronous
-from publishing.task_pool import InTurn, Pool
+
+T = TypeVar("T")
+
+
+class InTurn:
+    """Lets one task at a time work on each name, and the name that has waited longest first."""
+
+    def __init__(self) -> None:
+        self._busy: set[str] = set()
+        self._begun_at: dict[str, float] = {}
+
+    def in_turn(self, waiting: Mapping[str, T]) -> list[tuple[str, T]]:
+        """Sorts the waiting names, the one that was begun longest ago first. Forgets names that no longer wait."""
+        self._begun_at = {name: at for name, at in self._begun_at.items() if name in waiting}
+        return sorted(waiting.items(), key=lambda item: self._begun_at.get(item[0], 0.0))
+
+    def begin(self, name: str) -> bool:
+        """Returns False when a task works on the name already."""
+        if name in self._busy:
+            return False
+        self._busy.add(name)
+        self._begun_at[name] = time.monotonic()
+        return True
+
+    def end(self, name: str) -> None:
+        self._busy.discard(name)
 
 
 class SendingContext(AppContext):

@@ -8,6 +8,7 @@ from functools import partial
 
 import structlog
 
+from chassis.runtime.pool import Task
 from chassis.telemetry import tracing
 from contracts.platforms import DAY_SECONDS
 from publishing.config import LONGEST_CALL_SECONDS
@@ -17,7 +18,6 @@ from publishing.platforms.base import NotConnected, PlatformRefusal
 from publishing.records import PageRow
 from publishing.store.final_ids import AwaitedId, FinalIds
 from publishing.store.pages import Pages
-from publishing.task_pool import Task
 
 log = structlog.get_logger()
 

@@ -9,6 +9,7 @@ from functools import partial
 import structlog
 
 from chassis.db.leases import local_deadline
+from chassis.runtime.pool import Task
 from chassis.telemetry import tracing
 from contracts.platforms import DAY_SECONDS
 from publishing.config import LONGEST_CALL_SECONDS
@@ -22,7 +23,6 @@ from publishing.rules.retries import wait_before_next
 from publishing.sending.reconciliation_waits import wait_after_failure, wait_before_next_look_up
 from publishing.store.comments import Comments, FirstComment
 from publishing.store.pages import Pages
-from publishing.task_pool import Task
 
 log = structlog.get_logger()
 

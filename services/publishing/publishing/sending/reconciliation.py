@@ -5,6 +5,7 @@ from functools import partial
 
 import structlog
 
+from chassis.runtime.pool import Task
 from chassis.telemetry import tracing
 from contracts.errors import PLATFORM_OUTCOME_UNKNOWN
 from contracts.platforms import DAY_SECONDS
@@ -29,7 +30,6 @@ from publishing.sending.reconciliation_waits import wait_after_failure, wait_bef
 from publishing.store.pages import Pages
 from publishing.store.reconciliation import Reconciliation, UnknownOutcome
 from publishing.store.sending import AttemptOutcome, Claim, Sending
-from publishing.task_pool import Task
 
 log = structlog.get_logger()
 

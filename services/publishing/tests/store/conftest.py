@@ -243,8 +243,7 @@ def make_app(
     yield make
     for app in made:
         for pool in (app.brands, app.page_queues, app.side, app.polling):
-            assert pool.wait_free(pool.size, 10)
-            pool.close()
+            assert pool.wait_idle(10)
         app.lease.end()
 
 
@@ -329,7 +328,7 @@ class World:
         """Runs the due worker until it has nothing to do."""
         app = app or self.app
         while due_posts.publish_due_posts(app):
-            assert app.page_queues.wait_free(app.page_queues.size, 10)
+            assert app.page_queues.wait_idle(10)
 
     def lapse(self) -> None:
         """The leases of all workers have passed, and all look-up times have come."""
@@ -350,7 +349,7 @@ class World:
             s=after_seconds,
         )
         reconciliation.look_up_posts(self.app)
-        assert self.app.side.wait_free(self.app.side.size, 5)
+        assert self.app.side.wait_idle(5)
 
     def now(self) -> datetime:
         with self.database.reading() as connection:
@@ -397,7 +396,7 @@ class World:
     def poll_due(self, app: SendingContext | None = None) -> None:
         app = app or self.app
         polls.poll_comments(app)
-        assert app.polling.wait_free(app.polling.size, 10)
+        assert app.polling.wait_idle(10)
 
     def words(self) -> list[PostMedia]:
         """What media has been told, or will be, in order."""

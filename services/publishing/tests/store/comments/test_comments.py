@@ -43,7 +43,7 @@ def tick(world: Any, after_seconds: float = 0) -> None:
     )
     first_comments.send_first_comments(world.app)
     replies.look_up_replies(world.app)
-    assert world.app.side.wait_free(world.app.side.size, 5)
+    assert world.app.side.wait_idle(5)
 
 
 def claimed_first(world: Any) -> list[FirstComment]:

@@ -50,7 +50,7 @@ def get(world: Any, post: api.PublishResult, **fields: Any) -> api.CommentList:
 def finish(world: Any) -> None:
     world.run("UPDATE comments SET wake_at = clock_timestamp() WHERE wake_at IS NOT NULL")
     hooks.finish_comments(world.app)
-    assert world.app.polling.wait_free(world.app.polling.size, 10)
+    assert world.app.polling.wait_idle(10)
 
 
 def hook_of(platform: str, account_id: str, post_id: str, *made: RemoteComment) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def test_all_ways_at_once_tell_of_each_comment_once(
         thread.start()
     for thread in threads:
         thread.join()
-    assert app.polling.wait_free(app.polling.size, 10)
+    assert app.polling.wait_idle(10)
     assert problems == []
     assert sorted(texts(world), key=int) == [f"{number}" for number in range(60)]
     assert len({event.comment.id for event in world.told()}) == 60

@@ -36,7 +36,7 @@ def asked(platform: Any) -> list[Any]:
 def tick(world: Any, app: SendingContext | None = None) -> None:
     app = app or world.app
     subscriptions.subscribe_pages(app)
-    assert app.side.wait_free(app.side.size, 5)
+    assert app.side.wait_idle(5)
 
 
 def row(world: Any) -> Any:

@@ -99,7 +99,7 @@ class Renewals:
 
     def tick(self) -> int:
         claimed = renewal.renew_credentials(self.world.app)
-        assert self.world.app.side.wait_free(self.world.app.side.size, 10)
+        assert self.world.app.side.wait_idle(10)
         return claimed
 
     def claim(self) -> Renewal:

@@ -50,7 +50,7 @@ def go_on(world: Any) -> None:
 
 def comment(world: Any) -> None:
     first_comments.send_first_comments(world.app)
-    assert world.app.side.wait_free(world.app.side.size, 5)
+    assert world.app.side.wait_idle(5)
 
 
 def states(world: Any) -> list[str]:

@@ -65,7 +65,7 @@ def test_a_first_comment(world: Any, recording: Collector) -> None:
         publish_now.publish(world.app, world.caller(), asked)
     due(world)
     first_comments.send_first_comments(world.app)
-    assert world.app.side.wait_free(world.app.side.size, 5)
+    assert world.app.side.wait_idle(5)
     assert step_of(recording, "first comment").attributes["posthaste.platform"] == "FB"
 
 
@@ -85,7 +85,7 @@ def test_a_look_for_a_reply_and_the_event_that_comes_of_it(
         replies.reply(world.app, world.caller(), asked)
     due(world)
     replies.look_up_replies(world.app)
-    assert world.app.side.wait_free(world.app.side.size, 5)
+    assert world.app.side.wait_idle(5)
     look = step_of(recording, "look up reply")
     assert world.events() == ["comment.replied"]
     assert told_by(world) == [f"00-{TRACE}-{look.span_id}-01"]
@@ -98,7 +98,7 @@ def test_a_comment_that_its_platform_told_of_in_part(world: Any, wall: Any, reco
         Received(connection).wait(post.post_id, [told])
     due(world)
     hooks.finish_comments(world.app)
-    assert world.app.polling.wait_free(world.app.polling.size, 5)
+    assert world.app.polling.wait_idle(5)
     finish = step_of(recording, "finish comment")
     assert world.events() == ["comment.received"]
     assert told_by(world) == [f"00-{TRACE}-{finish.span_id}-01"]

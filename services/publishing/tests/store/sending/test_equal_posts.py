@@ -98,7 +98,7 @@ def test_one_that_was_given_up_may_still_own_what_is_found(world: Any, platform:
         id=first,
     )
     reconciliation.look_up_posts(world.app)
-    assert world.app.side.wait_free(world.app.side.size, 5)
+    assert world.app.side.wait_idle(5)
     assert states(world) == ["failed", "unknown"]
     world.look(after_seconds=120)
     assert states(world) == ["failed", "unknown"]
@@ -220,5 +220,5 @@ def test_a_candidate_that_gets_its_owner_during_the_look_is_not_counted(
 
     monkeypatch.setattr(platform, "look_up", overtaken)
     reconciliation.look_up_posts(world.app)
-    assert world.app.side.wait_free(world.app.side.size, 5)
+    assert world.app.side.wait_idle(5)
     assert (world.state(ours).state, world.state(second).state) == ("unknown", "unknown")

@@ -41,7 +41,7 @@ def look(world: Any, age_seconds: float = 0.0) -> None:
         age=age_seconds,
     )
     final_ids.name_posts(world.app)
-    assert world.app.side.wait_free(world.app.side.size, 10)
+    assert world.app.side.wait_idle(10)
 
 
 def waiting(world: Any) -> list[str]:

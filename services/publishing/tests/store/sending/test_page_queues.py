@@ -46,7 +46,7 @@ def locked(database: Database, brand: str) -> Iterator[None]:
 
 
 def lanes_are_free(app: SendingContext) -> bool:
-    return app.page_queues.wait_free(app.page_queues.size, 10)
+    return app.page_queues.wait_idle(10)
 
 
 def test_a_locked_brand_with_a_thousand_due_pages_in_front_delays_nobody(
@@ -60,7 +60,7 @@ def test_a_locked_brand_with_a_thousand_due_pages_in_front_delays_nobody(
         assert due_posts.publish_due_posts(app) == 1
         assert lanes_are_free(app)
         assert platform.messages == ["of brand b"]
-        assert app.brands.wait_free(app.brands.size, 5)  # waits for the lock no longer than that
+        assert app.brands.wait_idle(5)  # waits for the lock no longer than that
     assert world.ask("SELECT id FROM posts WHERE brand_id = 'brd_agency' AND state <> 'queued'") == []
 
 
@@ -76,8 +76,8 @@ def test_a_brand_whose_lock_is_free_again_is_claimed_by_itself(
             "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = current_database()"
         )
         while not world.ask(waiting):
-            assert not app.brands.wait_free(app.brands.size, 0)
-    assert app.brands.wait_free(app.brands.size, 5)
+            assert not app.brands.wait_idle(0)
+    assert app.brands.wait_idle(5)
     assert lanes_are_free(app)
     assert platform.messages == ["late"]
 
@@ -92,7 +92,7 @@ def test_a_locked_brand_is_not_claimed_while_all_places_are_taken(world: Any, ap
         for _ in range(app.page_queues.size):
             app.page_queues.start(lambda: go_on.wait(20) and None)
     try:
-        assert app.brands.wait_free(app.brands.size, 5)
+        assert app.brands.wait_idle(5)
         assert due_posts.publish_due_posts(app) == 1  # it waited for a place
         assert world.state(post.id).state == "queued"
     finally:

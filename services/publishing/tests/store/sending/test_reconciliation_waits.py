@@ -111,7 +111,7 @@ def test_a_first_comment_is_looked_for_as_the_platform_says(
     world.published(first_comment="first!")
     for _ in range(2):
         first_comments.send_first_comments(world.app)
-        assert world.app.side.wait_free(world.app.side.size, 5)
+        assert world.app.side.wait_idle(5)
         left = wait(world, "posts", "comment_wake_at")
         world.run("UPDATE posts SET comment_wake_at = clock_timestamp()")
     assert left == pytest.approx(900, abs=5)
@@ -132,5 +132,5 @@ def test_a_reply_is_looked_for_as_the_platform_says(
         replies.reply(world.app, world.caller(), request)
     world.run("UPDATE replies SET lease_until = clock_timestamp()")
     replies.look_up_replies(world.app)
-    assert world.app.side.wait_free(world.app.side.size, 5)
+    assert world.app.side.wait_idle(5)
     assert wait(world, "replies") == pytest.approx(900, abs=5)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from publishing.task_pool import Pool
+from chassis.runtime.pool import Pool
 
 Task = Callable[[], None]
 
@@ -27,9 +27,9 @@ class Work:
 
 @pytest.fixture
 def pool() -> Iterator[Pool]:
-    pool = Pool("test", 6)
+    pool = Pool(6)
     yield pool
-    pool.close()
+    assert pool.wait_idle(30)
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_work_without_end_leaves_a_place_for_every_other_kind(pool: Pool, work: 
 
 
 def test_with_fewer_places_than_kinds_each_gets_the_one_that_is_free(work: Work) -> None:
-    pool = Pool("small", 2)
+    pool = Pool(2)
     for kind in ("a", "b", "c", "d"):
         pool.fill(kind, lambda places: [])
     assert [pool.fill(kind, work.claim) for kind in ("a", "a", "b", "c")] == [1, 0, 1, 0]
@@ -103,4 +103,3 @@ def test_with_fewer_places_than_kinds_each_gets_the_one_that_is_free(work: Work)
     work.goes_on.set()
     assert pool.wait_free(2, 10)
     assert pool.fill("d", work.claim) == 1
-    pool.close()

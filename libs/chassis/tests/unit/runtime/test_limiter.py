@@ -6,24 +6,24 @@ from fractions import Fraction
 
 import pytest
 
+from chassis.runtime.limiter import Limiter
 from contracts.errors import ApiError
-from gateway.transfers.fair_limiter import FairLimiter
 
 HALF, TWO_THIRDS = Fraction(1, 2), Fraction(2, 3)
 
 
-def limiter_of(count: int, wait_seconds: float = 0, max_share: Fraction = HALF) -> FairLimiter:
-    return FairLimiter("uploads", count, wait_seconds=wait_seconds, max_share=max_share)
+def limiter_of(count: int, wait_seconds: float = 0, max_share: Fraction = HALF) -> Limiter:
+    return Limiter(count, wait_seconds=wait_seconds, max_share=max_share, waiting_per_slot=4)
 
 
-def taken_by(limiter: FairLimiter, holder: str, stack: ExitStack) -> int:
+def taken_by(limiter: Limiter, holder: str, stack: ExitStack) -> int:
     """Takes all slots that `holder` gets, until the end of the stack; returns how many."""
     taken = 0
     while True:
         try:
             stack.enter_context(limiter.slot(holder))
         except ApiError as error:
-            assert (error.code, error.extras) == ("SERVICE_UNAVAILABLE", {"retry_after_seconds": 1})
+            assert (error.code, error.extras) == ("SERVICE_UNAVAILABLE", {"retry_after_seconds": 5})
             return taken
         taken += 1
 
