@@ -1,6 +1,7 @@
 """Everything that a `service.py` imports: entrypoints, database, bus, and work outside the event loop."""
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import eventlet
@@ -18,16 +19,19 @@ from chassis.db.database import Database
 from chassis.runtime import gauges
 from chassis.runtime.loops import end_all, finish, loop
 from chassis.signatures import Signatures
+from contracts.caller import Caller
 from contracts.errors import ApiError
 
 __all__ = [
     "BusProvider",
     "DatabaseProvider",
+    "call",
     "finish",
     "loop",
     "offload",
     "on_event",
     "on_events",
+    "repeat",
     "rpc",
     "spawn_all",
 ]
@@ -132,6 +136,25 @@ class BusProvider(DependencyProvider):
     def stop(self) -> None:
         if self.bus is not None:
             self.bus.close()
+
+
+def call(use_case: Callable[[Any, Caller, Any], Any]) -> Callable[..., Any]:
+    """The entrypoint of a call that is answered by `use_case(self.app, caller, request)`."""
+
+    @wraps(use_case)
+    def method(self: Any, caller: Caller, request: Any) -> Any:
+        return use_case(self.app, caller, request)
+
+    return rpc(method)
+
+
+def repeat(use_case: Callable[[Any], int], interval_seconds: float, **options: Any) -> Callable[..., int]:
+    """The worker loop that runs `use_case(self.app)`; options as in `loop`."""
+
+    def method(self: Any) -> int:
+        return use_case(self.app)
+
+    return loop(interval_seconds, **options)(method)
 
 
 def spawn_all(functions: Sequence[Callable[[], Any]], size: int = 32) -> list[Any]:

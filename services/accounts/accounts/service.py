@@ -1,5 +1,8 @@
 """The RPC methods, loops and event handlers of the accounts service: each opens a transaction and delegates."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import wraps
 from typing import Any
 
 from nameko.extensions import DependencyProvider
@@ -9,6 +12,7 @@ from accounts.config import AccountsConfig
 from accounts.store import Connection
 from accounts.tokens import authentication, tokens
 from accounts.users import invites, sign_up, users, verification, verification_mails
+from chassis.db.database import Database
 from chassis.service import DatabaseProvider, loop, on_event, rpc
 from contracts import accounts as contract
 from contracts.accounts import AccountsApi
@@ -25,6 +29,29 @@ class Settings(DependencyProvider):
 
     def get_dependency(self, _context: Any) -> AccountsConfig:
         return self.config
+
+
+UseCase = Callable[[Connection, Caller, Any], Any]
+Entrypoint = Callable[..., Any]
+
+
+def _within(
+    begin: Callable[[Database], AbstractContextManager[Connection]],
+) -> Callable[[UseCase], Entrypoint]:
+    """Makes entrypoints of calls that are answered by `use_case(connection, caller, request)`."""
+
+    def entrypoint(use_case: UseCase) -> Entrypoint:
+        @wraps(use_case)
+        def method(self: "AccountsService", caller: Caller, request: Any) -> Any:
+            with begin(self.database) as connection:
+                return use_case(connection, caller, request)
+
+        return rpc(method)
+
+    return entrypoint
+
+
+writing, reading = _within(Database.transaction), _within(Database.reading)
 
 
 class AccountsService:
@@ -61,10 +88,7 @@ class AccountsService:
     def create_user(self, caller: Caller, request: contract.CreateUser) -> contract.CreatedUser:
         return users.create_user(self.database, self.config, caller, request)
 
-    @rpc
-    def verify_user(self, caller: Caller, request: contract.UserId) -> contract.User:
-        with self.database.transaction() as connection:
-            return verification.verify_user(connection, caller, request)
+    verify_user = writing(verification.verify_user)
 
     @rpc
     def list_unverified(self, caller: Caller, request: Nothing) -> contract.UserList:
@@ -76,15 +100,8 @@ class AccountsService:
         with self.database.transaction() as connection:
             return invites.invite_user(connection, self.config, caller, request)
 
-    @rpc
-    def get_user(self, caller: Caller, request: contract.GetUser) -> contract.User:
-        with self.database.reading() as connection:
-            return users.get_user(connection, caller, request)
-
-    @rpc
-    def change_tier(self, caller: Caller, request: contract.ChangeTier) -> contract.User:
-        with self.database.transaction() as connection:
-            return users.change_tier(connection, caller, request)
+    get_user = reading(users.get_user)
+    change_tier = writing(users.change_tier)
 
     @rpc
     def authenticate(self, caller: Caller, request: contract.Authenticate) -> contract.Authenticated:
@@ -101,70 +118,24 @@ class AccountsService:
         with self.database.transaction() as connection:
             return tokens.create_token(connection, self.config, caller, request)
 
-    @rpc
-    def revoke_token(self, caller: Caller, request: contract.RevokeToken) -> contract.Token:
-        with self.database.transaction() as connection:
-            return tokens.revoke_token(connection, caller, request)
+    revoke_token = writing(tokens.revoke_token)
 
     @rpc
     def rotate_token(self, caller: Caller, request: contract.TokenId) -> contract.CreatedToken:
         with self.database.transaction() as connection:
             return tokens.rotate_token(connection, self.config, caller, request)
 
-    @rpc
-    def get_token(self, caller: Caller, request: contract.TokenId) -> contract.Token:
-        with self.database.reading() as connection:
-            return tokens.get_token(connection, caller, request)
-
-    @rpc
-    def list_tokens(self, caller: Caller, request: contract.ListTokens) -> contract.TokenList:
-        with self.database.reading() as connection:
-            return tokens.list_tokens(connection, caller, request)
-
-    @rpc
-    def set_token_use(self, caller: Caller, request: contract.SetTokenUse) -> contract.Token:
-        with self.database.transaction() as connection:
-            return tokens.set_token_use(connection, caller, request)
-
-    @rpc
-    def create_brand(self, caller: Caller, request: contract.CreateBrand) -> contract.Brand:
-        with self.database.transaction() as connection:
-            return brands.create_brand(connection, caller, request)
-
-    @rpc
-    def list_brands(self, caller: Caller, request: contract.ListBrands) -> contract.BrandList:
-        with self.database.reading() as connection:
-            return brands.list_brands(connection, caller, request)
-
-    @rpc
-    def get_brand(self, caller: Caller, request: contract.GetBrand) -> contract.Brand:
-        with self.database.reading() as connection:
-            return brands.get_brand(connection, caller, request)
-
-    @rpc
-    def get_brand_owner(self, caller: Caller, request: contract.GetBrand) -> contract.BrandOwner:
-        with self.database.reading() as connection:
-            return brands.get_brand_owner(connection, caller, request)
-
-    @rpc
-    def set_collaborator(self, caller: Caller, request: contract.SetCollaborator) -> contract.Collaborator:
-        with self.database.transaction() as connection:
-            return collaborators.set_collaborator(connection, caller, request)
-
-    @rpc
-    def remove_collaborator(self, caller: Caller, request: contract.RemoveCollaborator) -> Nothing:
-        with self.database.transaction() as connection:
-            return collaborators.remove_collaborator(connection, caller, request)
-
-    @rpc
-    def list_audit(self, caller: Caller, request: contract.ListAudit) -> contract.AuditLog:
-        with self.database.reading() as connection:
-            return audit.list_audit(connection, caller, request)
-
-    @rpc
-    def record_audit(self, caller: Caller, request: contract.RecordAudit) -> contract.AuditEntry:
-        with self.database.transaction() as connection:
-            return audit.record_audit(connection, caller, request)
+    get_token = reading(tokens.get_token)
+    list_tokens = reading(tokens.list_tokens)
+    set_token_use = writing(tokens.set_token_use)
+    create_brand = writing(brands.create_brand)
+    list_brands = reading(brands.list_brands)
+    get_brand = reading(brands.get_brand)
+    get_brand_owner = reading(brands.get_brand_owner)
+    set_collaborator = writing(collaborators.set_collaborator)
+    remove_collaborator = writing(collaborators.remove_collaborator)
+    list_audit = reading(audit.list_audit)
+    record_audit = writing(audit.record_audit)
 
     @loop(
         interval_seconds=5.0,

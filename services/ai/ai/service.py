@@ -12,7 +12,7 @@ from chassis.bus.rpc import Bus
 from chassis.db.database import Database
 from chassis.db.operations import forget_old
 from chassis.runtime.loops import FINISH_SECONDS
-from chassis.service import BusProvider, DatabaseProvider, finish, loop, rpc
+from chassis.service import BusProvider, DatabaseProvider, call, finish, loop, repeat, rpc
 from contracts import ai as contract
 from contracts.caller import Caller
 from contracts.record import Nothing
@@ -35,70 +35,53 @@ class AiService:
     bus = BusProvider()
 
     @property
-    def context(self) -> AppContext:
+    def app(self) -> AppContext:
         return _context(self.database, self.bus)
 
     @rpc
     def generate_image(self, caller: Caller, request: contract.GenerateImage) -> contract.AiResult:
-        with self.context.live_call():
-            return images.generate(self.context, caller, request)
+        with self.app.live_call():
+            return images.generate(self.app, caller, request)
 
     @rpc
     def edit_image(self, caller: Caller, request: contract.EditImage) -> contract.AiResult:
-        with self.context.live_call():
-            return images.edit(self.context, caller, request)
+        with self.app.live_call():
+            return images.edit(self.app, caller, request)
 
     @rpc
     def generate_video(self, caller: Caller, request: contract.GenerateVideo) -> contract.AiResult:
-        with self.context.live_call():
-            return videos.generate(self.context, caller, request)
+        with self.app.live_call():
+            return videos.generate(self.app, caller, request)
 
-    @rpc
-    def list_jobs(self, caller: Caller, request: contract.ListJobs) -> contract.JobList:
-        return views.show_list(self.context, caller, request)
-
-    @rpc
-    def get_job(self, caller: Caller, request: contract.JobId) -> contract.AiResult:
-        return views.show(self.context, caller, request)
+    list_jobs = call(views.show_list)
+    get_job = call(views.show)
 
     @rpc
     def write_caption(self, caller: Caller, request: contract.WriteCaption) -> contract.Caption:
-        with self.context.live_call():
-            return captions.write(self.context, caller, request)
+        with self.app.live_call():
+            return captions.write(self.app, caller, request)
 
     @rpc
     def get_credits(self, caller: Caller, request: Nothing) -> contract.CreditsBalance:
-        return billing.balance(self.context, caller)
+        return billing.balance(self.app, caller)
 
-    @rpc
-    def grant_credits(self, caller: Caller, request: contract.GrantCredits) -> contract.CreditsBalance:
-        return billing.grant(self.context, caller, request)
-
-    @rpc
-    def set_auto_refill(self, caller: Caller, request: contract.SetAutoRefill) -> contract.CreditsBalance:
-        return billing.set_auto_refill(self.context, caller, request)
+    grant_credits = call(billing.grant)
+    set_auto_refill = call(billing.set_auto_refill)
 
     @rpc
     def payment_hook(self, caller: Caller, request: contract.PaymentHook) -> Nothing:
         payment_notifications.receive(self.database, _SETTINGS.credits, _PAYMENTS, request)
         return Nothing()
 
-    @loop(interval_seconds=1.0, woken_by=videos.VIDEOS_DUE)
-    def make_videos(self) -> int:
-        return video_steps.make_videos(self.context)
+    make_videos = repeat(video_steps.make_videos, 1.0, woken_by=videos.VIDEOS_DUE)
 
     @loop(interval_seconds=2.0, until_the_end=True)
     def renew_claims(self) -> int:
-        self.context.renew_claims()
+        self.app.renew_claims()
         return 0
 
-    @loop(interval_seconds=2.0)
-    def fail_lost_jobs(self) -> int:
-        return lost_jobs.fail_lost(self.context)
-
-    @loop(interval_seconds=3600.0)
-    def forget_captions(self) -> int:
-        return lost_jobs.forget_captions(self.context)
+    fail_lost_jobs = repeat(lost_jobs.fail_lost, 2.0)
+    forget_captions = repeat(lost_jobs.forget_captions, 3600.0)
 
     @loop(interval_seconds=60.0)
     def forget_operations(self) -> int:
@@ -114,4 +97,4 @@ class AiService:
 
     @finish
     def finish_steps(self) -> None:
-        self.context.video_steps_pool.wait_idle(FINISH_SECONDS)
+        self.app.video_steps_pool.wait_idle(FINISH_SECONDS)

@@ -5,11 +5,10 @@ from functools import partial
 import msgspec
 
 from chassis.db.operations import forget_old
-from chassis.service import BusProvider, DatabaseProvider, finish, loop, on_event, rpc
+from chassis.service import BusProvider, DatabaseProvider, call, finish, loop, on_event, repeat, rpc
 from contracts import publishing as contract
 from contracts.caller import Caller
 from contracts.events import Event, UnitsUnconfirmed
-from contracts.keys import KeysRotated, RotateKeys
 from contracts.platform_checks import CheckPlatform, PlatformReport
 from contracts.record import Nothing
 from publishing.comments import comment_list, hooks, polls, replies, subscriptions
@@ -56,29 +55,12 @@ class PublishingService:
     def app(self) -> SendingContext:
         return context_of(self.database, self.bus)
 
-    @rpc
-    def list_pages(self, caller: Caller, request: contract.ListPages) -> contract.PageList:
-        return page_list.show_list(self.app, caller, request)
-
-    @rpc
-    def get_page(self, caller: Caller, request: contract.GetPage) -> contract.Page:
-        return page_list.show(self.app, caller, request)
-
-    @rpc
-    def count_pages(self, caller: Caller, request: contract.CountPages) -> contract.PageCounts:
-        return page_list.count(self.app, caller, request)
-
-    @rpc
-    def link_page(self, caller: Caller, request: contract.LinkPage) -> contract.Page:
-        return linked_pages.link(self.app, caller, request)
-
-    @rpc
-    def expire_page(self, caller: Caller, request: contract.GetPage) -> contract.Page:
-        return linked_pages.expire(self.app, caller, request)
-
-    @rpc
-    def begin_link(self, caller: Caller, request: contract.BeginLink) -> contract.LinkBegun:
-        return link_sessions.begin(self.app, caller, request)
+    list_pages = call(page_list.show_list)
+    get_page = call(page_list.show)
+    count_pages = call(page_list.count)
+    link_page = call(linked_pages.link)
+    expire_page = call(linked_pages.expire)
+    begin_link = call(link_sessions.begin)
 
     @rpc
     def finish_link(self, caller: Caller, request: contract.FinishLink) -> contract.LinkSession:
@@ -92,13 +74,8 @@ class PublishingService:
     def decide_link(self, caller: Caller, request: contract.DecideLink) -> contract.LinkPageView:
         return link_consent.decide(self.app, request)
 
-    @rpc
-    def get_link(self, caller: Caller, request: contract.GetLink) -> contract.LinkSession:
-        return link_sessions.show(self.app, caller, request)
-
-    @rpc
-    def choose_accounts(self, caller: Caller, request: contract.ChooseAccounts) -> contract.PagesLinked:
-        return link_sessions.choose(self.app, caller, request)
+    get_link = call(link_sessions.show)
+    choose_accounts = call(link_sessions.choose)
 
     @rpc
     def check_page(self, caller: Caller, request: contract.GetPage) -> contract.PageHealth:
@@ -110,69 +87,25 @@ class PublishingService:
         with self.app.live_call(caller.account_id):
             return platform_check.check(self.app, caller, request)
 
-    @rpc
-    def unlink_page(self, caller: Caller, request: contract.UnlinkPage) -> contract.PageUnlinked:
-        return unlinking.unlink(self.app, caller, request)
-
-    @rpc
-    def schedule_post(self, caller: Caller, request: contract.SchedulePost) -> contract.ScheduledPost:
-        return schedule.schedule(self.app, caller, request)
+    unlink_page = call(unlinking.unlink)
+    schedule_post = call(schedule.schedule)
 
     @rpc
     def publish_post(self, caller: Caller, request: contract.PublishPost) -> contract.PublishResult:
         return answers.at_platform(self.app, caller, partial(publish_now.publish, self.app, caller, request))
 
-    @rpc
-    def schedule_posts(self, caller: Caller, request: contract.SchedulePosts) -> contract.PageResults:
-        return several_pages.schedule_on_pages(self.app, caller, request)
-
-    @rpc
-    def publish_posts(self, caller: Caller, request: contract.PublishPosts) -> contract.PageResults:
-        return several_pages.publish_on_pages(self.app, caller, request)
-
-    @rpc
-    def validate_post(self, caller: Caller, request: contract.ValidatePost) -> contract.Validation:
-        return validation.validate(self.app, caller, request)
-
-    @rpc
-    def list_scheduled_posts(
-        self, caller: Caller, request: contract.ListScheduledPosts
-    ) -> contract.ScheduledPostList:
-        return post_lists.scheduled(self.app, caller, request)
-
-    @rpc
-    def get_scheduled_post(self, caller: Caller, request: contract.PostId) -> contract.ScheduledPost:
-        return reading.show(self.app, caller, request)
-
-    @rpc
-    def edit_post(self, caller: Caller, request: contract.EditPost) -> contract.ScheduledPost:
-        return edits.edit(self.app, caller, request)
-
-    @rpc
-    def cancel_post(self, caller: Caller, request: contract.PostId) -> contract.Cancelled:
-        return cancellation.cancel(self.app, caller, request)
-
-    @rpc
-    def retry_post(self, caller: Caller, request: contract.PostId) -> contract.ScheduledPost:
-        return retry.retry(self.app, caller, request)
-
-    @rpc
-    def release_held_posts(self, caller: Caller, request: contract.ReleasePosts) -> contract.PostsReleased:
-        return held_posts.release(self.app, caller, request)
-
-    @rpc
-    def cancel_held_posts(self, caller: Caller, request: contract.HeldPosts) -> contract.HeldPostsCancelled:
-        return held_posts.cancel(self.app, caller, request)
-
-    @rpc
-    def bring_post_due(self, caller: Caller, request: contract.PostId) -> contract.ScheduledPost:
-        return retry.bring_due(self.app, caller, request)
-
-    @rpc
-    def list_published_posts(
-        self, caller: Caller, request: contract.ListPublishedPosts
-    ) -> contract.PublishedPostList:
-        return post_lists.published(self.app, caller, request)
+    schedule_posts = call(several_pages.schedule_on_pages)
+    publish_posts = call(several_pages.publish_on_pages)
+    validate_post = call(validation.validate)
+    list_scheduled_posts = call(post_lists.scheduled)
+    get_scheduled_post = call(reading.show)
+    edit_post = call(edits.edit)
+    cancel_post = call(cancellation.cancel)
+    retry_post = call(retry.retry)
+    release_held_posts = call(held_posts.release)
+    cancel_held_posts = call(held_posts.cancel)
+    bring_post_due = call(retry.bring_due)
+    list_published_posts = call(post_lists.published)
 
     @rpc
     def get_engagement(self, caller: Caller, request: contract.PostId) -> contract.Engagement:
@@ -196,54 +129,20 @@ class PublishingService:
     def receive_hook(self, caller: Caller, request: contract.ReceiveHook) -> Nothing:
         return hooks.receive(self.app, request)
 
-    @rpc
-    def rotate_keys(self, caller: Caller, request: RotateKeys) -> KeysRotated:
-        return key_rotation.rotate_keys(self.app, caller, request)
+    rotate_keys = call(key_rotation.rotate_keys)
 
     # With 1 s a hundredth of the posts was more than a second late.
-    @loop(interval_seconds=0.5, woken_by=DUE_POSTS)
-    def publish_due_posts(self) -> int:
-        return due_posts.publish_due_posts(self.app)
-
-    @loop(interval_seconds=1.0)
-    def recover_claims(self) -> int:
-        return claim_recovery.recover_claims(self.app)
-
-    @loop(interval_seconds=10.0)
-    def recover_lost_claims(self) -> int:
-        return claim_recovery.recover_lost_claims(self.app)
-
-    @loop(interval_seconds=1.0)
-    def look_up_posts(self) -> int:
-        return reconciliation.look_up_posts(self.app)
-
-    @loop(interval_seconds=5.0)
-    def name_posts(self) -> int:
-        return final_ids.name_posts(self.app)
-
-    @loop(interval_seconds=1.0)
-    def look_up_replies(self) -> int:
-        return replies.look_up_replies(self.app)
-
-    @loop(interval_seconds=1.0, woken_by=FIRST_COMMENTS)
-    def send_first_comments(self) -> int:
-        return first_comments.send_first_comments(self.app)
-
-    @loop(interval_seconds=polls.TICK_SECONDS)
-    def poll_comments(self) -> int:
-        return polls.poll_comments(self.app)
-
-    @loop(interval_seconds=1.0, woken_by=COMMENT_DETAILS)
-    def finish_comments(self) -> int:
-        return hooks.finish_comments(self.app)
-
-    @loop(interval_seconds=1.0, woken_by=SUBSCRIPTIONS)
-    def subscribe_pages(self) -> int:
-        return subscriptions.subscribe_pages(self.app)
-
-    @loop(interval_seconds=1.0, woken_by=RENEWALS)
-    def renew_credentials(self) -> int:
-        return renewal.renew_credentials(self.app)
+    publish_due_posts = repeat(due_posts.publish_due_posts, 0.5, woken_by=DUE_POSTS)
+    recover_claims = repeat(claim_recovery.recover_claims, 1.0)
+    recover_lost_claims = repeat(claim_recovery.recover_lost_claims, 10.0)
+    look_up_posts = repeat(reconciliation.look_up_posts, 1.0)
+    name_posts = repeat(final_ids.name_posts, 5.0)
+    look_up_replies = repeat(replies.look_up_replies, 1.0)
+    send_first_comments = repeat(first_comments.send_first_comments, 1.0, woken_by=FIRST_COMMENTS)
+    poll_comments = repeat(polls.poll_comments, polls.TICK_SECONDS)
+    finish_comments = repeat(hooks.finish_comments, 1.0, woken_by=COMMENT_DETAILS)
+    subscribe_pages = repeat(subscriptions.subscribe_pages, 1.0, woken_by=SUBSCRIPTIONS)
+    renew_credentials = repeat(renewal.renew_credentials, 1.0, woken_by=RENEWALS)
 
     @on_event("units.unconfirmed")
     def on_units_unconfirmed(self, connection: Connection, event: Event) -> None:
@@ -253,13 +152,8 @@ class PublishingService:
     def on_access_revoked(self, connection: Connection, event: Event) -> None:
         access_loss.on_access_revoked(connection, event)
 
-    @loop(interval_seconds=1.0)
-    def hold_posts(self) -> int:
-        return access_loss.hold_posts(self.app)
-
-    @loop(interval_seconds=60.0)
-    def forget_links(self) -> int:
-        return link_sessions.forget_links(self.app)
+    hold_posts = repeat(access_loss.hold_posts, 1.0)
+    forget_links = repeat(link_sessions.forget_links, 60.0)
 
     @loop(interval_seconds=60.0)
     def forget_operations(self) -> int:

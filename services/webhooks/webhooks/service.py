@@ -7,12 +7,10 @@ from nameko.extensions import DependencyProvider
 from chassis.bus.rpc import Bus
 from chassis.db.database import Database
 from chassis.db.operations import forget_old
-from chassis.service import BusProvider, DatabaseProvider, loop, on_event, on_events, rpc
+from chassis.service import BusProvider, DatabaseProvider, call, loop, on_event, on_events, repeat
 from chassis.vault import Vault
 from contracts import webhooks as contract
-from contracts.caller import Caller
 from contracts.events import Event
-from contracts.keys import KeysRotated, RotateKeys
 from webhooks import maintenance
 from webhooks.config import Settings
 from webhooks.context import AppContext
@@ -57,55 +55,17 @@ class WebhooksService:
     def app(self) -> AppContext:
         return self.provider.app(self.database, self.bus)
 
-    @rpc
-    def create_subscription(
-        self, caller: Caller, request: contract.CreateSubscription
-    ) -> contract.CreatedSubscription:
-        return subscriptions.create(self.app, caller, request)
-
-    @rpc
-    def list_subscriptions(
-        self, caller: Caller, request: contract.ListSubscriptions
-    ) -> contract.SubscriptionList:
-        return subscriptions.show_list(self.app, caller, request)
-
-    @rpc
-    def get_subscription(self, caller: Caller, request: contract.SubscriptionId) -> contract.Subscription:
-        return subscriptions.show(self.app, caller, request)
-
-    @rpc
-    def edit_subscription(self, caller: Caller, request: contract.EditSubscription) -> contract.Subscription:
-        return subscriptions.edit(self.app, caller, request)
-
-    @rpc
-    def delete_subscription(
-        self, caller: Caller, request: contract.SubscriptionId
-    ) -> contract.SubscriptionDeleted:
-        return subscriptions.delete(self.app, caller, request)
-
-    @rpc
-    def enable_subscription(self, caller: Caller, request: contract.SubscriptionId) -> contract.Subscription:
-        return subscriptions.enable(self.app, caller, request)
-
-    @rpc
-    def rotate_secret(self, caller: Caller, request: contract.SubscriptionId) -> contract.RotatedSecret:
-        return subscriptions.rotate_secret(self.app, caller, request)
-
-    @rpc
-    def send_test(self, caller: Caller, request: contract.SubscriptionId) -> contract.Delivery:
-        return deliveries.send_test(self.app, caller, request)
-
-    @rpc
-    def list_deliveries(self, caller: Caller, request: contract.ListDeliveries) -> contract.DeliveryList:
-        return deliveries.show_list(self.app, caller, request)
-
-    @rpc
-    def replay_delivery(self, caller: Caller, request: contract.ReplayDelivery) -> contract.Delivery:
-        return deliveries.replay(self.app, caller, request)
-
-    @rpc
-    def rotate_keys(self, caller: Caller, request: RotateKeys) -> KeysRotated:
-        return key_rotation.rotate_keys(self.app, caller, request)
+    create_subscription = call(subscriptions.create)
+    list_subscriptions = call(subscriptions.show_list)
+    get_subscription = call(subscriptions.show)
+    edit_subscription = call(subscriptions.edit)
+    delete_subscription = call(subscriptions.delete)
+    enable_subscription = call(subscriptions.enable)
+    rotate_secret = call(subscriptions.rotate_secret)
+    send_test = call(deliveries.send_test)
+    list_deliveries = call(deliveries.show_list)
+    replay_delivery = call(deliveries.replay)
+    rotate_keys = call(key_rotation.rotate_keys)
 
     @on_events(*get_args(contract.EventName))
     def on_events(self, connection: Connection, events: list[Event]) -> None:
@@ -128,14 +88,10 @@ class WebhooksService:
         self.app.dispatcher.renew()
         return 0
 
-    @loop(interval_seconds=5.0, woken_by=ENDPOINTS_DISABLED)
-    def end_deliveries(self) -> int:
-        return maintenance.end_deliveries(self.app)
+    end_deliveries = repeat(maintenance.end_deliveries, 5.0, woken_by=ENDPOINTS_DISABLED)
 
     @loop(interval_seconds=60.0)
     def forget_operations(self) -> int:
         return forget_old(self.database)
 
-    @loop(interval_seconds=30.0)
-    def remove_old(self) -> int:
-        return maintenance.remove_old(self.app)
+    remove_old = repeat(maintenance.remove_old, 30.0)

@@ -13,7 +13,8 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial, wraps
-from typing import Any, TypeVar
+from inspect import unwrap
+from typing import Any, TypeVar, get_type_hints
 
 import eventlet
 import msgspec
@@ -143,6 +144,7 @@ class RpcServer(SharedExtension, ProviderCollector):
         surface = methods_of(self.container.service_cls.api)
         if provider.method_name not in surface:
             raise TypeError(f"{provider.method_name} is not in the Protocol of {self.container.service_name}")
+        check_types(getattr(self.container.service_cls, provider.method_name), surface[provider.method_name])
         self.methods[provider.method_name] = (provider, surface[provider.method_name])
 
     def setup(self) -> None:
@@ -342,6 +344,14 @@ class RpcServer(SharedExtension, ProviderCollector):
             self.service_link.link.call_soon(self._flush)
 
 
+def check_types(function: Callable[..., Any], method: Method) -> None:
+    """Raises TypeError when the annotations of a call, or of its use case, differ from the Protocol's."""
+    hints = get_type_hints(unwrap(function))
+    types = (hints.get("request", method.request), hints.get("return", method.result))
+    if types != (method.request, method.result):
+        raise TypeError(f"{method.name} has other types than in its Protocol: {types}")
+
+
 def _ack(channel: Channel, tag: int) -> None:
     if channel.is_open:
         channel.basic_ack(tag)
@@ -368,7 +378,7 @@ class Rpc(Entrypoint):
         on_result: Callable[..., tuple[Any, None]],
     ) -> None:
         """Runs a call, once a worker is free."""
-        arguments = (caller, request, traceparent, give_up_at)
+        arguments = (caller, request, self.method_name, traceparent, give_up_at)
         self.container.spawn_worker(self, arguments, {}, handle_result=on_result)
 
 
@@ -380,12 +390,17 @@ def rpc(function: F) -> F:
 
     @wraps(function)
     def call(
-        self: Any, caller: Caller, request: Any, traceparent: str = "", give_up_at: float = math.inf
+        self: Any,
+        caller: Caller,
+        request: Any,
+        name: str = "",
+        traceparent: str = "",
+        give_up_at: float = math.inf,
     ) -> Any:
         if time.monotonic() > give_up_at:  # its caller gave up while the call waited for a worker
             raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
         structlog.contextvars.bind_contextvars(request_id=caller.request_id)
-        with tracing.serving(self.name, function.__name__, caller, traceparent):
+        with tracing.serving(self.name, name, caller, traceparent):
             return function(self, caller, request)
 
     register_entrypoint(call, Rpc())
