@@ -18,7 +18,10 @@ GOOGLE = "https://www.googleapis.com/auth/youtube.upload"
 
 #: platform: name, dialog, token address, scope, challenge, field of the client's id
 LOGINS = {
-    "LN": ("linkedin", "/oauth/v2/authorization", "/oauth/v2/accessToken", "openid w_member_social", None, "client_id"),
+    "LN": (
+        "linkedin", "/oauth/v2/authorization", "/oauth/v2/accessToken",
+        "r_basicprofile w_member_social rw_organization_admin w_organization_social", None, "client_id",
+    ),
     "TT": (
         "tiktok", "/v2/auth/authorize/", "/v2/oauth/token/", "user.info.basic,video.publish", DIGEST.hexdigest(),
         "client_key",
@@ -73,7 +76,7 @@ class Browser:
     def me(self, token):
         """A read with the token: its status."""
         path = {
-            "LN": "/v2/userinfo", "TT": "/v2/user/info/?fields=open_id", "TW": "/2/users/me",
+            "LN": "/v2/me", "TT": "/v2/user/info/?fields=open_id", "TW": "/2/users/me",
             "YT": "/youtube/v3/channels?part=id&mine=true",
         }[self.platform]  # fmt: skip
         return self.client.get(path, headers={"Authorization": f"Bearer {token}"}).status_code
@@ -145,7 +148,35 @@ def test_an_unknown_app_is_told_on_the_spot(browser):
 
 
 def test_scopes_the_app_may_not_ask_for_are_refused(browser):
-    assert browser.visit(scope="everything")["error"] == "invalid_scope"
+    words = {"LN": "unauthorized_scope_error"}
+    assert browser.visit(scope="everything")["error"] == words.get(browser.platform, "invalid_scope")
+
+
+def test_linkedin_refuses_a_whole_login_for_a_scope_of_a_product_beside_community_management(at):
+    back = at("LN").visit(scope="openid profile w_organization_social")
+    assert back["error"] == "unauthorized_scope_error"
+    assert back["error_description"] == 'Scope "openid" is not authorized for your application'
+
+
+@pytest.mark.parametrize(
+    ("scopes", "path", "status"),
+    [
+        (["openid"], "/v2/userinfo", 200),
+        (["openid"], "/v2/me", 403),
+        (["r_basicprofile"], "/v2/me", 200),
+        (["r_basicprofile"], "/v2/userinfo", 403),
+        (["r_basicprofile"], "/rest/organizationAcls?q=roleAssignee", 403),
+        (["rw_organization_admin"], "/rest/organizationAcls?q=roleAssignee", 200),
+    ],
+)
+def test_linkedin_checks_the_scope_of_each_call(client, scopes, path, status):
+    made = client.post("/_sim/linkedin/members", json={"scopes": scopes}).get_json()
+    headers = {
+        "Authorization": f"Bearer {made['access_token']}", "LinkedIn-Version": "202607",
+        "X-Restli-Protocol-Version": "2.0.0",
+    }  # fmt: skip
+    assert client.get(path, headers=headers).status_code == status
+    assert client.get("/rest/posts", headers=headers | {"LinkedIn-Version": "202612"}).status_code == 426
 
 
 def test_a_code_works_once_where_it_was_given_and_in_time(browser, clock):

@@ -102,7 +102,7 @@ PLATFORMS: dict[str, Platform] = {
             length_unit="escaped characters", photos=20, first_comment=True, comments=True, comment_limit=1_250,
             files={
                 "photo": FileLimits(
-                    types=(JPEG, PNG, GIF), converted=(WEBP,), size_bytes=(1, 8 * MIB), pixels=36_150_000
+                    types=(JPEG, PNG, GIF), converted=(WEBP,), size_bytes=(1, 8 * MIB), pixels=36_152_320
                 ),
                 "video": FileLimits(types=(MP4,), size_bytes=(75 * 1024, 500 * MIB), seconds=(3, 30 * 60)),
             },

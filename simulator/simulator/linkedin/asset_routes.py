@@ -55,7 +55,7 @@ def _add_kind(files: Blueprint, kind: str, assets: Assets, gate: Gate) -> None:
                 "value": _begun(assets.begin(kind, account.account_id, int(asked.get("fileSizeBytes") or 0)))
             }
 
-        return gate.run("upload", act)
+        return gate.run("upload", act, member="w_member_social", page="w_organization_social")
 
     @files.get(f"/rest/{kind}s/<urn>", endpoint=f"show_{kind}")
     def show(urn: str) -> Response:

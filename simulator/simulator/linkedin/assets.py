@@ -15,8 +15,8 @@ from simulator.world import Medium
 _MIB = 1 << 20
 PART_BYTES = 4 * _MIB
 PHOTO_BYTES = 8 * _MIB
-#: "Less than 36.15 megapixels".
-PHOTO_PIXELS = 36_150_000
+#: Images API, read November 2026.
+PHOTO_PIXELS = 36_152_320
 VIDEO_BYTES = (75 << 10, 500 * _MIB)
 VIDEO_SECONDS = (3.0, 30 * 60.0)
 ADDRESS_SECONDS = 3_600

@@ -14,7 +14,7 @@ from simulator.simulation import Simulation
 Answer = dict[str, Any]
 Act = Callable[[Account], Answer]
 #: The oldest supported version, as of November 2026. The control API can change it.
-OLDEST_VERSION = 202511
+OLDEST_VERSION, NEWEST_VERSION = 202511, 202611
 _UNENCODED = frozenset(":(),")
 
 
@@ -25,23 +25,34 @@ class Gate:
         self._sim = sim
         self._owner_in = owner_in
         self.oldest_version = OLDEST_VERSION
+        #: Company page → the role of its member; without a row ADMINISTRATOR.
+        self.roles: dict[str, str] = {}
         #: Account → monotonic time until which its token is reported as revoked, as happens to new tokens.
         self._young: dict[str, float] = {}
 
     def reset(self) -> None:
         self.oldest_version = OLDEST_VERSION
         self._young.clear()
+        self.roles.clear()
 
     def make_young(self, account_id: str, seconds: float) -> None:
         """Reports the account's token as revoked for this long."""
         self._young[account_id] = self._sim.clock.ticks() + seconds
 
     def run(
-        self, operation: str | None, act: Act, on_reject: Act | None = None, status: int = 200
+        self,
+        operation: str | None,
+        act: Act,
+        on_reject: Act | None = None,
+        status: int = 200,
+        *,
+        member: str | None = None,
+        page: str | None = None,
     ) -> Response:
-        """Answers a call. Raises LinkedInError."""
+        """Answers a call for which a member or a company page needs these scopes. Raises LinkedInError."""
         self._check_headers()
         account = self.caller()
+        self._check_scope(page if account.account_id.startswith("urn:li:organization:") else member)
         mode = self._sim.faults.take("LN", operation, account.account_id) if operation else None
         if mode == "reject" and on_reject:
             return jsonify(on_reject(account))
@@ -65,6 +76,13 @@ class Gate:
             raise errors.unauthorized("REVOKED_ACCESS_TOKEN")
         return account
 
+    def _check_scope(self, scope: str | None) -> None:
+        """A token that the control API made has no list of scopes: it may do everything."""
+        token = request.headers.get("Authorization", "").partition(" ")[2]
+        granted = self._sim.accounts.facts(token).get("scopes")
+        if scope is not None and granted is not None and scope not in granted:
+            raise errors.denied(f"{request.endpoint} without {scope}")
+
     def _acting(self, member: Account, organizations: Sequence[Sequence[str]]) -> Account:
         """The account for which a member acts: the company page that the call names or asks about."""
         asked = unquote(f"{request.full_path} {request.get_data(as_text=True) if request.is_json else ''}")
@@ -82,7 +100,7 @@ class Gate:
         version = request.headers.get("LinkedIn-Version", "")
         if not version:
             raise LinkedInError(400, "VERSION_MISSING", "A version must be present. Please specify a version")
-        if not version.isdigit() or int(version) < self.oldest_version:
+        if not version.isdigit() or not self.oldest_version <= int(version) <= NEWEST_VERSION:
             raise errors.inactive(version)
         if request.headers.get("X-Restli-Protocol-Version") != "2.0.0":
             raise LinkedInError(400, "ILLEGAL_ARGUMENT", "X-Restli-Protocol-Version 2.0.0 is needed")

@@ -7,8 +7,17 @@ from simulator.oauth import dialog, routes, tokens
 from simulator.oauth.tokens import Answer, Rules
 from simulator.simulation import Simulation
 
+#: The products Share on LinkedIn and OpenID Connect; Community Management, beside which an app has no other product.
 _MEMBER = ("openid", "profile", "email", "w_member_social")
-_PAGES = ("rw_organization_admin", "w_organization_social", "r_organization_social")
+_COMMUNITY = (
+    "r_basicprofile", "w_member_social", "rw_organization_admin", "w_organization_social", "r_organization_social",
+    "w_member_social_feed", "w_organization_social_feed", "r_organization_social_feed",
+)  # fmt: skip
+
+
+def _unauthorized(scope: str) -> Answer:
+    description = f'Scope "{scope}" is not authorized for your application'
+    return {"error": "unauthorized_scope_error", "error_description": description}
 
 
 def blueprint(sim: Simulation) -> Blueprint:
@@ -28,12 +37,14 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @logins.get("/oauth/v2/authorization")
     def linkedin_dialog() -> Response:
-        known = _MEMBER + (_PAGES if settings.linkedin_pages else ())
+        known = _COMMUNITY if settings.linkedin_pages else _MEMBER
         words = {
             "error": "user_cancelled_authorize",
             "error_description": "The user cancelled LinkedIn authorization",
         }
-        return dialog.answer(sim, "LN", client_id=client_id, known_scopes=known, denial=words)
+        return dialog.answer(
+            sim, "LN", client_id=client_id, known_scopes=known, denial=words, bad_scope=_unauthorized
+        )
 
     @logins.post("/oauth/v2/accessToken")
     def linkedin_token() -> Response:

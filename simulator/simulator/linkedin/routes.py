@@ -53,7 +53,7 @@ def _add_posts(linkedin: Blueprint, social: Social, gate: Gate) -> None:
             made.append(social.create(account, body).post_id)
             return {}
 
-        gate.run("publish", act)
+        gate.run("publish", act, member="w_member_social", page="w_organization_social")
         # The body is empty; the id is in a header.
         return Response(status=201, headers={"x-restli-id": made[0], "x-linkedin-id": made[0]})
 
@@ -70,7 +70,7 @@ def _add_posts(linkedin: Blueprint, social: Social, gate: Gate) -> None:
             posts = social.sim.world.posts_of(author, "LN")[::-1]
             return page_view([post_view(post) for post in posts], start, count)
 
-        return gate.run("status", act)
+        return gate.run("status", act, page="r_organization_social")
 
     @linkedin.get("/rest/posts/<urn>")
     def show(urn: str) -> Response:
@@ -80,7 +80,7 @@ def _add_posts(linkedin: Blueprint, social: Social, gate: Gate) -> None:
                 raise denied("posts.GET")
             return post_view(post)
 
-        return gate.run("status", act)
+        return gate.run("status", act, page="r_organization_social")
 
     @linkedin.get("/rest/socialMetadata/<urn>")
     def metadata(urn: str) -> Response:
@@ -96,7 +96,7 @@ def _add_posts(linkedin: Blueprint, social: Social, gate: Gate) -> None:
                 "commentsState": "OPEN",
             }
 
-        return gate.run("engagement", act)
+        return gate.run("engagement", act, page="r_organization_social_feed")
 
 
 def _add_comments(linkedin: Blueprint, social: Social, gate: Gate) -> None:
@@ -107,7 +107,13 @@ def _add_comments(linkedin: Blueprint, social: Social, gate: Gate) -> None:
         def act(account: Account) -> Answer:
             return comment_view(social, *social.say(account, urn, body))
 
-        response = gate.run("reply" if urn.startswith("urn:li:comment:") else "comment", act, status=201)
+        response = gate.run(
+            "reply" if urn.startswith("urn:li:comment:") else "comment",
+            act,
+            status=201,
+            member="w_member_social_feed",
+            page="w_organization_social_feed",
+        )
         response.headers["x-restli-id"] = str(response.get_json()["id"])
         return response
 
@@ -121,7 +127,7 @@ def _add_comments(linkedin: Blueprint, social: Social, gate: Gate) -> None:
                 raise denied("socialActions.comments.GET")
             return page_view([comment_view(social, post, comment) for comment in found], start, count)
 
-        return gate.run("comments", act)
+        return gate.run("comments", act, page="r_organization_social_feed")
 
     @linkedin.get("/rest/socialActions/<urn>/comments/<number>")
     def comment(urn: str, number: str) -> Response:
@@ -130,7 +136,7 @@ def _add_comments(linkedin: Blueprint, social: Social, gate: Gate) -> None:
             assert found is not None
             return comment_view(social, post, found)
 
-        return gate.run("comments", act)
+        return gate.run("comments", act, page="r_organization_social_feed")
 
 
 def _add_pages(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
@@ -167,7 +173,22 @@ def _add_pages(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
             picture = f"{request.host_url}media/photo-200x200.jpg"
             return {"sub": account.account_id.rpartition(":")[2], "name": account.name, "picture": picture}
 
-        return gate.run("profile", act)
+        return gate.run("profile", act, member="openid", page="openid")
+
+    @linkedin.get("/v2/me")
+    def basic_profile() -> Response:
+        def act(account: Account) -> Answer:
+            first, _, last = account.name.partition(" ")
+            address = {"identifier": f"{request.host_url}media/photo-200x200.jpg"}
+            return {
+                "id": account.account_id.rpartition(":")[2],
+                "localizedFirstName": first,
+                "localizedLastName": last,
+                "vanityName": account.username,
+                "profilePicture": {"displayImage~": {"elements": [{"identifiers": [address]}]}},
+            }
+
+        return gate.run("profile", act, member="r_basicprofile", page="r_basicprofile")
 
 
 def _add_roles(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
@@ -182,22 +203,34 @@ def _add_roles(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
             if request.args.get("q") != "roleAssignee":
                 raise invalid("q", "only the finder roleAssignee is supported here")
             mine = pages or [account.account_id]
-            rows = [{"organization": urn, "role": "ADMINISTRATOR", "state": "APPROVED"} for urn in mine]
+            rows = [
+                {"organization": urn, "role": gate.roles.get(urn, "ADMINISTRATOR"), "state": "APPROVED"}
+                for urn in mine
+            ]
             return page_view(rows, start, count)
 
-        return gate.run("profile", act)
+        return gate.run("profile", act, member="rw_organization_admin", page="rw_organization_admin")
 
 
 def _add_control(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
     @linkedin.post("/_sim/linkedin/members")
     def add_member() -> tuple[Response, int]:
-        """{name}: adds a person with w_member_social only, who may post but hardly read."""
-        name = str((request.get_json(force=True, silent=True) or {}).get("name") or "Mel Member")
+        """{name, scopes?}: adds a person with w_member_social only, who may post but hardly read."""
+        body = request.get_json(force=True, silent=True) or {}
+        name = str(body.get("name") or "Mel Member")
+        facts = {"scopes": body["scopes"]} if "scopes" in body else {}
         account = Account("LN", f"urn:li:person:{secrets.token_urlsafe(8)}", name, "melmember")
-        token = sim.accounts.token(account)
+        token = sim.accounts.token(account, **facts)
         return jsonify(
             platform="LN", account_id=account.account_id, access_token=token, username="melmember"
         ), 201
+
+    @linkedin.post("/_sim/linkedin/roles")
+    def set_role() -> Response:
+        """{account_id, role}: the role that the members of a company page have there."""
+        body = request.get_json(force=True)
+        gate.roles[str(body["account_id"])] = str(body["role"])
+        return jsonify(body)
 
     @linkedin.post("/_sim/linkedin/young")
     def make_young() -> Response:

@@ -18,6 +18,7 @@ from simulator.simulation import Simulation
 #: Lifetime of a code in seconds; X's is shorter.
 _CODE_SECONDS = 600.0
 _CALLBACK = re.compile(r"/connect/[a-z]+/callback")
+_BAD_SCOPE = {"error": "invalid_scope", "error_description": "The app may not ask for these scopes"}
 _ANSWERS = {"sim_allow", "sim_deny"}
 _CONSENT = """\
 <!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Log in to {platform} (simulated)</title>
@@ -41,6 +42,7 @@ def answer(
     denial: dict[str, str] | None = None,
     code_seconds: float = _CODE_SECONDS,
     is_offline: Callable[[Person], bool] = lambda person: True,
+    bad_scope: Callable[[str], dict[str, str]] = lambda scope: _BAD_SCOPE,
 ) -> Response:
     """Answers one visit. An invalid app is reported here and not by a redirect (RFC 6749 4.1.2.1)."""
     asked, target = request.args, request.args.get("redirect_uri", "")
@@ -56,8 +58,9 @@ def answer(
     if asked.get("response_type") != "code" or not state:
         return back(error="invalid_request", error_description="response_type and state are needed")
     scopes = tuple(filter(None, asked.get("scope", "").split(separator)))
-    if not scopes or not set(scopes) <= set(known_scopes):
-        return back(error="invalid_scope", error_description="The app may not ask for these scopes")
+    unknown = [scope for scope in scopes if scope not in known_scopes]
+    if not scopes or unknown:
+        return back(**bad_scope("".join(unknown[:1])))
     proof = asked.get("code_challenge", "")
     if proof or is_pkce_needed:
         fits = challenge is not None and challenge.fullmatch(proof)

@@ -118,7 +118,9 @@ def _tokens(
     with_refresh: bool,
 ) -> Answer:
     given: Answer = {
-        "access_token": sim.grants.access_token(account, grant, rules.access_seconds, **facts),
+        "access_token": sim.grants.access_token(
+            account, grant, rules.access_seconds, scopes=list(scopes), **facts
+        ),
         "expires_in": rules.access_seconds,
         "token_type": "bearer",
         "scope": rules.separator.join(scopes),

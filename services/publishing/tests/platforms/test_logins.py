@@ -9,11 +9,12 @@ import pytest
 import requests
 
 from contracts.platforms import PLATFORMS
-from publishing.platforms.base import PlatformRefusal, Refusal
+from publishing.platforms.base import Account, Checkpoint, Content, PlatformRefusal, Refusal
+from publishing.platforms.linkedin.connector import LinkedInConnector
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.meta.settings import MetaSettings
 from publishing.platforms.oauth.base import App, Login, Tokens
-from publishing.platforms.registry import logins
+from publishing.platforms.registry import default_settings, logins
 from publishing.platforms.tiktok.settings import TikTokSettings
 from publishing.platforms.x.settings import XSettings
 from publishing.platforms.youtube.settings import YouTubeSettings
@@ -204,6 +205,58 @@ def test_tokens_are_renewed(person: Callable[..., Person], platform: str) -> Non
     if platform != "YT":
         assert after.refresh_token not in (None, before.refresh_token)
         assert refusal_of(somebody.login.refresh, before.refresh_token).kind is Refusal.EXPIRED
+
+
+def linkedin(simulator: Simulator, **settings: Any) -> Login:
+    app = App("local-linkedin", "local-linkedin-secret")
+    return logins(
+        default_settings(
+            LN=LinkedInSettings(api_url=simulator.url, oauth_url=simulator.url, app=app, **settings)
+        )
+    )["LN"]
+
+
+def test_linkedins_app_for_company_pages_asks_for_no_scope_of_another_product(simulator: Simulator) -> None:
+    assert set(linkedin(simulator).scopes) == {"openid", "profile", "w_member_social"}
+    community = set(linkedin(simulator, has_pages=True).scopes)
+    assert community & {"openid", "profile", "email"} == set()
+    assert {"r_basicprofile", "rw_organization_admin", "w_organization_social_feed"} <= community
+    old = linkedin(simulator, has_pages=True, has_feed_scopes=False).scopes
+    assert set(old) == {scope for scope in community if not scope.endswith("_feed")}
+
+
+def test_a_company_page_is_offered_only_to_those_who_may_post_for_it(
+    person: Callable[..., Person], simulator: Simulator
+) -> None:
+    somebody = person("LN", accounts=3)
+    member, first, second, third = (account["account_id"] for account in somebody.known["accounts"])
+    for urn, role in (
+        (first, "ANALYST"),
+        (second, "DIRECT_SPONSORED_CONTENT_POSTER"),
+        (third, "LEAD_GEN_FORMS_MANAGER"),
+    ):
+        simulator.call("POST", "linkedin/roles", account_id=urn, role=role)
+    assert [found.account_id for found in somebody.login.accounts(somebody.allow())] == [member, second]
+
+
+def test_a_member_is_read_by_the_address_that_the_tokens_product_has(simulator: Simulator) -> None:
+    for scopes in (["openid"], ["r_basicprofile"]):
+        made = simulator.call("POST", "linkedin/members", name="Mel Member", scopes=scopes)
+        for has_pages in (False, True):
+            settings = LinkedInSettings(api_url=simulator.url, has_pages=has_pages)
+            profile = LinkedInConnector(settings).profile(Account(made["account_id"], made["access_token"]))
+            assert profile.name == "Mel Member"
+            assert str(profile.picture).startswith(simulator.url)
+
+
+def test_a_members_comment_without_its_scope_says_what_the_app_lacks(simulator: Simulator) -> None:
+    made = simulator.call("POST", "linkedin/members", scopes=["w_member_social"])
+    account = Account(made["account_id"], made["access_token"])
+    connector = LinkedInConnector(LinkedInSettings(api_url=simulator.url))
+    post = connector.publish(account, Content("a post to comment on"), Checkpoint())
+    refusal = refusal_of(connector.comment, account, post.remote_id, "first")
+    assert refusal.kind is Refusal.PERMISSION
+    assert "Community Management" in refusal.message
 
 
 def test_linkedin_gives_nothing_to_renew_with(person: Callable[..., Person]) -> None:

@@ -2,16 +2,19 @@
 
 from dataclasses import replace
 
-from publishing.platforms.answers import required
 from publishing.platforms.base import Account
 from publishing.platforms.linkedin.connector import LinkedInConnector
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.oauth.base import Found, Tokens
 from publishing.platforms.oauth.code_login import CodeLogin
 
+#: Of an app with the products Share on LinkedIn and OpenID Connect.
 _MEMBER = ("openid", "profile", "w_member_social")
-#: LinkedIn gives these only to apps with the Community Management product, and refuses the login of others.
+#: Of an app with Community Management, which can have no other product: LinkedIn refuses the whole login for one scope
+#: that the app lacks.
 _PAGES = ("rw_organization_admin", "w_organization_social", "r_organization_social")
+_COMMUNITY = ("r_basicprofile", "w_member_social", *_PAGES)
+_FEED = ("w_member_social_feed", "w_organization_social_feed", "r_organization_social_feed")
 
 
 class LinkedInLogin(CodeLogin):
@@ -21,24 +24,19 @@ class LinkedInLogin(CodeLogin):
         base = f"{settings.oauth_url.rstrip('/')}/oauth/v2"
         super().__init__(settings.app, f"{base}/authorization", f"{base}/accessToken", f"{base}/revoke")
         self._has_pages = settings.has_pages
-        self.scopes = _MEMBER + (_PAGES if settings.has_pages else ())
+        feed = _FEED if settings.has_feed_scopes else ()
+        self.scopes = (*_COMMUNITY, *feed) if settings.has_pages else _MEMBER
         self._connector = LinkedInConnector(settings)
 
     def accounts(self, tokens: Tokens) -> list[Found]:
         person = Account("", tokens.access_token)
-        sub = required(self._connector.member(person), "sub")
-        urns = [f"urn:li:person:{sub}"]
+        member_id, profile = self._connector.member(person)
+        urns = []
         if self._has_pages and set(_PAGES) <= set(tokens.scopes or self.scopes):
             urns += self._connector.administered_pages(person)
-        return [
-            Found(
-                urn,
-                self._connector.profile(replace(person, remote_account_id=urn)),
-                tokens,
-                f"linkedin:{sub}",
-            )
-            for urn in urns
-        ]
+        pages = ((urn, self._connector.profile(replace(person, remote_account_id=urn))) for urn in urns)
+        found = [(f"urn:li:person:{member_id}", profile), *pages]
+        return [Found(urn, shown, tokens, f"linkedin:{member_id}") for urn, shown in found]
 
     def revoked_token(self, tokens: Tokens) -> str:
         return tokens.access_token

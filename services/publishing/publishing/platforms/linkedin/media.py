@@ -8,6 +8,7 @@ from publishing.platforms.base import Account, Checkpoint, Content, MediaSource,
 from publishing.platforms.http_client import poll, transient
 from publishing.platforms.linkedin.calls import Calls, in_path
 from publishing.platforms.linkedin.errors import LAPSED
+from publishing.platforms.linkedin.reading import ORGANIZATION
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.pieces import Piece, Pieces
 from publishing.platforms.staged_files import KEPT_SECONDS, StagedFiles, Upload, save_upload, uploads_in
@@ -103,12 +104,12 @@ class Uploads(StagedFiles):
         try:
             file = self._calls.read(account, path)
         except PlatformRefusal as refusal:
+            if refusal.kind is Refusal.PERMISSION:
+                # A member's token may never read it (platforms.md 4); a company page's is refused until the file is
+                # ready. For both LinkedIn refuses the post until then, and that call is repeated.
+                return None if account.remote_account_id.startswith(ORGANIZATION) else {}
             if refusal.kind is Refusal.TRANSIENT:
                 return None
-            if refusal.kind is Refusal.PERMISSION:
-                # A member's token may not read it (platforms.md 4). LinkedIn refuses the post until the file is ready,
-                # and the call is repeated.
-                return {}
             raise
         return file if file.get("status") in ("AVAILABLE", "PROCESSING_FAILED") else None
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from contracts.platforms import PLATFORMS
-from publishing.platforms.answers import Answer, epoch_time, objects
+from publishing.platforms.answers import Answer, epoch_time, objects, required
 from publishing.platforms.base import (
     Account,
     CommentPage,
@@ -25,9 +25,22 @@ from publishing.platforms.linkedin.calls import Calls, in_path
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.post_matching import own_comment
 
-_ORGANIZATION = "urn:li:organization:"
+ORGANIZATION = "urn:li:organization:"
 #: A comment's URN: the post or comment that it belongs to, and its number there.
 _COMMENT = re.compile(r"urn:li:comment:\((urn:li:\w+:\d+),(\d+)\)")
+#: Roles that may post for a company page (Comments API, read 23 November 2026); the content administrator's name is a
+#: guess: one of these two spellings.
+_POSTING_ROLES = (
+    "ADMINISTRATOR", "CONTENT_ADMINISTRATOR", "CONTENT_ADMIN", "DIRECT_SPONSORED_CONTENT_POSTER", "RECRUITING_POSTER",
+)  # fmt: skip
+#: The member's own fields, and the addresses of the picture.
+_MEMBER_FIELDS = (
+    "(id,localizedFirstName,localizedLastName,vanityName,profilePicture(displayImage~:playableStreams))"
+)
+_NO_COMMENTS = (
+    "LinkedIn lets this page write no comments: the app needs LinkedIn's approval for Community Management, and the "
+    "page must be connected again after it."
+)
 #: The name of authors whom LinkedIn does not name: members' names need a permission of their own.
 _UNNAMED = "LinkedIn member"
 _ROWS = 100
@@ -107,15 +120,36 @@ class LinkedInReading(Connector):
             shares=None,
         )
 
-    def member(self, account: Account) -> Answer:
-        """Reads the person to whom the token belongs."""
-        return self._calls.read(account, "v2/userinfo")
+    def member(self, account: Account) -> tuple[str, Profile]:
+        """Reads the id and profile of the person to whom the token belongs.
+
+        Each product of LinkedIn has an address of its own. A page may have been linked by an app with the other one.
+        """
+        asks = [self._open_id_member, self._community_member]
+        first, second = reversed(asks) if self._settings.has_pages else asks
+        try:
+            return first(account)
+        except PlatformRefusal as refusal:
+            if refusal.kind is not Refusal.PERMISSION:
+                raise
+            with suppress(PlatformRefusal):
+                return second(account)
+            raise
+
+    def _open_id_member(self, account: Account) -> tuple[str, Profile]:
+        row = self._calls.read(account, "v2/userinfo")
+        return required(row, "sub"), Profile(str(row.get("name") or ""), None, 0, row.get("picture"))
+
+    def _community_member(self, account: Account) -> tuple[str, Profile]:
+        row = self._calls.read(account, "v2/me", projection=_MEMBER_FIELDS)
+        names = (row.get("localizedFirstName"), row.get("localizedLastName"))
+        name = " ".join(str(part) for part in names if part)
+        return required(row, "id"), Profile(name, row.get("vanityName"), 0, _picture(row))
 
     def profile(self, account: Account) -> Profile:
-        if not account.remote_account_id.startswith(_ORGANIZATION):
-            member = self.member(account)
-            return Profile(str(member.get("name") or ""), None, 0, member.get("picture"))
-        number = account.remote_account_id.removeprefix(_ORGANIZATION)
+        if not account.remote_account_id.startswith(ORGANIZATION):
+            return self.member(account)[1]
+        number = account.remote_account_id.removeprefix(ORGANIZATION)
         page = self._calls.read(account, f"organizations/{number}")
         followers: Answer = {}
         with suppress(PlatformRefusal):
@@ -130,10 +164,14 @@ class LinkedInReading(Connector):
         )
 
     def administered_pages(self, account: Account) -> list[str]:
-        """Reads the URNs of the company pages that the person administers."""
+        """Reads the URNs of the company pages for which the person may post."""
         rows = self._calls.rows(account, "organizationAcls", q="roleAssignee", state="APPROVED")
         return list(
-            dict.fromkeys(str(row.get("organization") or row.get("organizationTarget")) for row in rows)
+            dict.fromkeys(
+                str(row.get("organization") or row.get("organizationTarget"))
+                for row in rows
+                if row.get("role") in _POSTING_ROLES
+            )
         )
 
     def _own_posts(self, account: Account, start: datetime) -> Iterator[Answer]:
@@ -154,7 +192,13 @@ class LinkedInReading(Connector):
             message = f"LinkedIn takes at most {limit} characters, these are {len(text)}."
             raise PlatformRefusal(Refusal.REJECTED, "TOO_LONG", message)
         data = {"actor": account.remote_account_id, **place, "message": {"text": text}}
-        made_id, made = self._calls.create(account, _comments_path(urn), data)
+        try:
+            made_id, made = self._calls.create(account, _comments_path(urn), data)
+        except PlatformRefusal as refusal:
+            if refusal.kind is Refusal.PERMISSION and refusal.code == "ACCESS_DENIED":
+                message = f"{_NO_COMMENTS} ({refusal.message})"
+                raise PlatformRefusal(refusal.kind, refusal.code, message) from refusal
+            raise
         return str(made.get("commentUrn") or f"urn:li:comment:({place['object']},{made_id})")
 
     def _thread_of(self, account: Account, comment_id: str) -> str:
@@ -167,7 +211,7 @@ class LinkedInReading(Connector):
 
     def _names(self, account: Account, actors: set[str]) -> dict[str, str]:
         """Returns the names of organizations; those that cannot be read are missing."""
-        numbers = sorted(urn.removeprefix(_ORGANIZATION) for urn in actors if urn.startswith(_ORGANIZATION))
+        numbers = sorted(urn.removeprefix(ORGANIZATION) for urn in actors if urn.startswith(ORGANIZATION))
         if not numbers:
             return {}
         try:
@@ -177,8 +221,16 @@ class LinkedInReading(Connector):
             return {}
         results = answer.get("results") or {}
         return {
-            f"{_ORGANIZATION}{number}": str(row.get("localizedName") or "") for number, row in results.items()
+            f"{ORGANIZATION}{number}": str(row.get("localizedName") or "") for number, row in results.items()
         }
+
+
+def _picture(member: Answer) -> str | None:
+    """Returns the address of the largest picture of a member, the last one in LinkedIn's list."""
+    sizes = ((member.get("profilePicture") or {}).get("displayImage~") or {}).get("elements") or [{}]
+    addresses = sizes[-1].get("identifiers") or [{}]
+    address: str | None = addresses[0].get("identifier")
+    return address
 
 
 def _comments_path(urn: str) -> str:

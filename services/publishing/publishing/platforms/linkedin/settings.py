@@ -20,8 +20,10 @@ class LinkedInSettings:
     api_url: str = "https://api.linkedin.com"
     app: App = field(default_factory=App)
     oauth_url: str = "https://www.linkedin.com"
-    #: Whether the app may ask for company pages.
+    #: Whether the app has the Community Management product, for company pages. It can then have no other product.
     has_pages: bool = False
+    #: Whether that app may ask for the `_feed` scopes, which comments need. Guess: apps approved long ago lack them.
+    has_feed_scopes: bool = True
     #: YYYYMM. Each is served for about a year; then every call answers 426 until this is updated.
     version: str = "202607"
     #: Hosts of upload addresses besides `api_url`; tokens and files are sent nowhere else.
@@ -44,6 +46,7 @@ class LinkedInSettings:
             app=App.from_env("LINKEDIN_CLIENT"),
             oauth_url=config.text("LINKEDIN_OAUTH_URL", default.oauth_url),
             has_pages=config.flag("LINKEDIN_COMPANY_PAGES", default.has_pages),
+            has_feed_scopes=config.flag("LINKEDIN_FEED_SCOPES", default.has_feed_scopes),
             version=config.text("LINKEDIN_VERSION", default.version),
             upload_hosts=config.items("LINKEDIN_UPLOAD_HOSTS", ",".join(default.upload_hosts)),
             read_timeout_seconds=config.number("PLATFORM_TIMEOUT_SECONDS", default.read_timeout_seconds),

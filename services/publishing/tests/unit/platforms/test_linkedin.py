@@ -1,20 +1,28 @@
 """LinkedIn's little text, and what its answers, broken ones included, say about the outcome."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from publishing.platforms.base import Account, CommentQuery, OutcomeUnknown, PlatformRefusal, Refusal
+from publishing.platforms.base import (
+    Account,
+    Checkpoint,
+    CommentQuery,
+    OutcomeUnknown,
+    PlatformRefusal,
+    Refusal,
+)
 from publishing.platforms.comment_threads import Place
 from publishing.platforms.http_client import Response
 from publishing.platforms.limits import check_content, length
 from publishing.platforms.linkedin.calls import Calls
 from publishing.platforms.linkedin.errors import duplicate_of, refusal_from, wait_in
+from publishing.platforms.linkedin.media import Uploads
 from publishing.platforms.linkedin.reading import with_current_cursor
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.linkedin.text import little_text, shown_text
@@ -218,3 +226,24 @@ def test_a_list_goes_on_from_a_cursor_of_the_previous_release(cursor: str, place
 def test_a_cursor_of_this_release_is_left_alone() -> None:
     query = CommentQuery("urn:li:share:7", cursor=Place("100", 50).cursor)
     assert with_current_cursor(query) is query
+
+
+class Forbidding:
+    """Calls to a LinkedIn that lets nobody read the state of files."""
+
+    def read(self, account: Account, path: str) -> Any:
+        raise PlatformRefusal(Refusal.PERMISSION, "ACCESS_DENIED", "Not enough permissions")
+
+
+@pytest.mark.parametrize(
+    ("owner", "state"), [("urn:li:organization:1", "processing"), ("urn:li:person:1", "ready")]
+)
+def test_a_refused_look_at_a_file_is_not_yet_ready_for_those_who_may_look_at_files(
+    owner: str, state: str
+) -> None:
+    settings = LinkedInSettings(poll_seconds=0.0, poll_limit_seconds=0.0)
+    checkpoint = Checkpoint({"media": [{"urn": "urn:li:image:1", "state": "processing"}]})
+    uploads = Uploads(cast(Calls, Forbidding()), settings)
+    with suppress(PlatformRefusal):
+        uploads._wait(Account(owner, "token-1"), checkpoint, 0)
+    assert checkpoint.get("media")[0]["state"] == state
