@@ -1,0 +1,54 @@
+"""Fixtures for tests of WebhookConnection."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from chassis.http import webhook_connection
+from chassis.http.webhook_connection import WebhookConnection
+
+from .posts import PUBLIC, Server
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield running
+        running.over.set()
+        running.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def dialled(server: Server, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """The addresses that were connected to; each connection goes to the local server."""
+    calls: list[tuple[str, int]] = []
+    real = socket.create_connection
+
+    def dial(address: tuple[str, int], timeout: float) -> socket.socket:
+        calls.append(address)
+        return real(server.server_address[:2], timeout)
+
+    monkeypatch.setattr(webhook_connection.socket, "create_connection", dial)
+    return calls
+
+
+@pytest.fixture
+def connect() -> Iterator[Callable[..., WebhookConnection]]:
+    made: list[WebhookConnection] = []
+
+    def make(*answers: Sequence[str], **options: Any) -> WebhookConnection:
+        """Makes a connection whose resolver gives these answers in turn, then the last one again."""
+        left = list(answers or [[PUBLIC]])
+        options = {"resolve": lambda host, port: left.pop(0) if len(left) > 1 else left[0]} | options
+        made.append(WebhookConnection(**options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
