@@ -1,4 +1,4 @@
-"""A collector for tests and benchmarks: accepts OTLP over HTTP, and remembers all spans and metrics."""
+"""A collector for tests and benchmarks: receives OTLP over HTTP, and keeps all spans and metrics."""
 
 import threading
 import time
@@ -33,16 +33,16 @@ class Seen:
 
 @dataclass(frozen=True)
 class Point:
-    """The newest of a metric with these attributes; `value` is a histogram's count."""
+    """The newest value of a metric with these attributes. A histogram's value is its count."""
 
     value: float
     attributes: dict[str, Any]
 
 
 class Collector:
-    """An OTLP server that keeps the spans and metrics it receives. A context manager; `close` ends it.
+    """An OTLP server that keeps the spans and metrics it receives. A context manager.
 
-    `status`: the HTTP status of its next answers.
+    `status`: the HTTP status of its next answers. It ignores requests that it answers with another one than 200.
     """
 
     def __init__(self) -> None:
@@ -69,32 +69,32 @@ class Collector:
         self._thread.join()
 
     def spans(self, **fields: Any) -> list[Seen]:
-        """Those with these fields, in the order they came."""
+        """Returns the spans with these fields, in the order of their arrival."""
         with self._lock:
             return [
                 s for s in self._spans if all(getattr(s, name) == value for name, value in fields.items())
             ]
 
     def points(self, name: str) -> list[Point]:
-        """A metric's newest values, by its name in OTLP."""
+        """Returns the newest values of a metric, given its name in OTLP."""
         with self._lock:
             return list(self._points.get(name, {}).values())
 
     def metrics(self) -> dict[str, tuple[str, str]]:
-        """Every metric that came: name → kind (gauge, sum, histogram) and unit."""
+        """Returns kind (gauge, sum, histogram) and unit of every received metric, by name."""
         with self._lock:
             return dict(self._units)
 
-    def wait_for(self, look: Callable[[], Any], seconds: float = 20.0) -> Any:
-        """The first true result of `look`. Raises AssertionError with the spans that came."""
+    def wait_for(self, look: Callable[[], Any], seconds: float = 30.0) -> Any:
+        """Returns the first true result of `look`. Raises AssertionError with the received spans."""
         end = time.monotonic() + seconds
         while not (found := look()):
             if time.monotonic() > end:
-                came = "\n".join(
+                received = "\n".join(
                     f"{s.service}: {s.name} {s.trace_id[:6]} {s.span_id} < {s.parent_id}"
                     for s in self.spans()
                 )
-                raise AssertionError(f"not within {seconds} s; came:\n{came}")
+                raise AssertionError(f"not within {seconds} s; received:\n{received}")
             time.sleep(0.05)
         return found
 
@@ -167,4 +167,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: Any) -> None:
-        """Nothing."""
+        """Logs nothing."""

@@ -1,4 +1,4 @@
-"""A TCP proxy whose connections can be cut, refused, or frozen, so that it accepts bytes and forwards none."""
+"""A TCP proxy whose connections can be cut, refused or frozen. A frozen one accepts bytes and forwards none."""
 
 import socket
 import threading
@@ -6,10 +6,10 @@ from contextlib import suppress
 
 
 class FaultyLink:
-    """Listens on `port` and passes bytes on to `target`, until told otherwise."""
+    """Listens on `port` and forwards bytes to `target`."""
 
     def __init__(self, target: tuple[str, int] | str) -> None:
-        """A host and a port, or the path of a Unix socket."""
+        """`target`: a host and a port, or the path of a Unix socket."""
         self._target = target
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
@@ -21,25 +21,25 @@ class FaultyLink:
         self._accepting.start()
 
     def cut(self) -> None:
-        """Breaks all links there are; new ones work."""
+        """Breaks all open connections. New ones work."""
         for pair in tuple(self._pairs):
             for end in pair:
                 _shut(end)
 
     def lead_to(self, target: tuple[str, int] | str) -> None:
-        """New links go to another server."""
+        """Connects new connections to another server."""
         self._target = target
 
     def refuse(self, refusing: bool) -> None:
-        """Whether new links are closed at once, as by a server that is away."""
+        """Sets whether new connections are closed at once, as if the server were away."""
         self._refusing = refusing
 
     def freeze(self) -> None:
-        """No byte gets through any more, and nobody is told."""
+        """Forwards no bytes from now on, and keeps the connections open."""
         self._flows.clear()
 
     def freeze_what_is_open(self) -> None:
-        """The same for the links there are; new ones flow."""
+        """Does the same to the open connections only. New ones work."""
         self._frozen.append(self._flows)
         self._flows.clear()
         self._flows = _flowing()
@@ -72,7 +72,7 @@ class FaultyLink:
             threading.Thread(target=self._join, args=(near, far, self._flows), daemon=True).start()
 
     def _join(self, near: socket.socket, far: socket.socket, flows: threading.Event) -> None:
-        """Until both directions have ended."""
+        """Forwards bytes until both directions have ended."""
         pair = near, far
         self._pairs.add(pair)
         back = threading.Thread(target=self._pass_on, args=(far, near, flows), daemon=True)

@@ -1,8 +1,8 @@
 """A pytest plugin: databases cloned from migrated templates, and services as real processes.
 
 Needs TEST_DATABASE_URL (an administrator's), TEST_AMQP_URL and, for buckets, TEST_S3_URL with its keys, which
-`./dev test` sets; without them the tests that ask for these fixtures are skipped. Each test process works in a
-virtual host of its own.
+`./dev test` sets. Without them the tests that use these fixtures are skipped. Each test process has its own virtual
+host.
 """
 
 import hashlib
@@ -42,9 +42,11 @@ if TYPE_CHECKING:
     from testkit.collector import Collector
 
 START_SECONDS = 30.0
+#: A process that has not ended this long after SIGTERM is killed.
+_STOP_SECONDS = 60.0
 #: The local stack's RabbitMQ has the virtual hosts tests-0, tests-1 …
 VIRTUAL_HOSTS = 16
-#: Of the services that tests run or name: they sign as in earnest.
+#: The secrets of the services that tests run or name. Their messages are really signed.
 SECRETS = {
     name: hashlib.sha256(f"tests only: {name}".encode()).hexdigest()
     for name in (*SERVICES, "probe", "nobody")
@@ -52,17 +54,17 @@ SECRETS = {
 
 
 def keys_for_tests(*names: str) -> str:
-    """MESSAGE_KEYS of a process of these services, or of gateway or ctl: with keys for every service of the tests."""
+    """Returns MESSAGE_KEYS of a process of these services, of gateway or of ctl, with keys for every service."""
     return ",".join(message_keys(name, SECRETS, SECRETS) for name in names)
 
 
 def signed_by(sender: str) -> Signatures:
-    """What a sender signs by in tests, for every service."""
+    """Returns the keys that a sender signs with in tests, for every service."""
     return Signatures.read(sender, keys_for_tests(sender))
 
 
 def signed_event(event: Event) -> tuple[bytes, dict[str, str]]:
-    """Body and headers of an event as its sender's relay sends it."""
+    """Returns body and headers of an event as its sender's relay sends it."""
     body, route = msgspec.json.encode(event), EVENTS[event.event]
     return body, signed_by(route.sender).event_headers(route.receivers, body)
 
@@ -91,7 +93,7 @@ def admin(admin_url: str) -> Iterator[Engine]:
 
 
 def _template(admin: Engine, service: str) -> str:
-    """A migrated database of this service, made once per state of its migrations."""
+    """Returns the name of a migrated database of this service, made once per state of its migrations."""
     files = sorted(migrations_of(service).glob("*.py"))
     state = hashlib.sha256(
         b"".join(path.read_bytes() for path in [*files, Path(schema.__file__)])
@@ -120,7 +122,7 @@ def _named(admin: Engine, database: str) -> str:
 
 @contextmanager
 def cloned_databases(admin: Engine) -> Iterator[Callable[[str], str]]:
-    """Gives a function that makes a fresh, migrated database of a service; all are dropped at the end."""
+    """Yields a function that makes a fresh, migrated database of a service. All are dropped at the end."""
     made: list[str] = []
 
     def make(service: str) -> str:
@@ -160,7 +162,7 @@ def open_database(database_for: Callable[[str], str]) -> Iterator[Callable[[str]
 
 @contextmanager
 def own_virtual_host(admin: Engine, amqp_url: str) -> Iterator[str]:
-    """The AMQP URL of an empty virtual host that nobody else uses meanwhile (an advisory lock holds it)."""
+    """Yields the AMQP URL of an empty virtual host. An advisory lock keeps other test processes out of it."""
     with admin.connect() as connection:
         for number in range(VIRTUAL_HOSTS):
             if connection.execute(text("SELECT pg_try_advisory_lock(4711, :n)"), {"n": number}).scalar():
@@ -188,13 +190,13 @@ def _empty(url: str) -> None:
 
 @pytest.fixture
 def virtual_host(admin: Engine, amqp_url: str) -> Iterator[str]:
-    """The AMQP URL of an empty virtual host of this test's own."""
+    """The AMQP URL of an empty virtual host, which only this test uses."""
     with own_virtual_host(admin, amqp_url) as url:
         yield url
 
 
 class RunningService:
-    """A service as a real process, others beside it if asked; `bus` calls as any sender over the same broker."""
+    """A service as a real process. `together_with`: services in the same process. `bus` calls as any sender."""
 
     def __init__(
         self,
@@ -218,7 +220,7 @@ class RunningService:
         return subprocess.Popen(self._argv, env=self.env)
 
     def wait_ready(self) -> None:
-        """Returns when every service of the process answers; fails the test when it has died or takes too long."""
+        """Waits until every service of the process answers. Fails the test when the process dies or takes too long."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
@@ -241,10 +243,10 @@ class RunningService:
         self.wait_ready()
 
     def terminate(self) -> int:
-        """SIGTERM; the exit code."""
+        """Sends SIGTERM. Returns the exit code."""
         self.process.terminate()
         try:
-            return self.process.wait(15)
+            return self.process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             return self.process.wait()
@@ -262,7 +264,7 @@ def _running(admin: Engine, virtual_host: str) -> Iterator[Callable[..., Running
             "AMQP_URL": virtual_host,
             "MESSAGE_KEYS": keys_for_tests(name),
             "CLOCK_SHIFT_ALLOWED": "true",
-            # What a service hears that is not in contracts is signed for others, or by nobody.
+            # Messages to a service outside contracts are signed for others, or not at all.
             "UNSIGNED_MESSAGES_ALLOWED": "false" if api is None else "true",
             "HEALTH_PORT": "0",
             "PYTHONPATH": os.pathsep.join(sys.path),
@@ -282,21 +284,21 @@ def _running(admin: Engine, virtual_host: str) -> Iterator[Callable[..., Running
 
 @pytest.fixture
 def running_service(admin: Engine, virtual_host: str) -> Iterator[Callable[..., RunningService]]:
-    """`running_service("quota", env={…})` → the service on a fresh database; stopped after the test."""
+    """`running_service("quota", env={…})` → the service on a fresh database. It is stopped after the test."""
     with _running(admin, virtual_host) as start:
         yield start
 
 
 @pytest.fixture(scope="module")
 def shared_service(admin: Engine, amqp_url: str) -> Iterator[Callable[..., RunningService]]:
-    """The same for a whole module: for tests that leave the service as it is. Call it in a module fixture."""
+    """The same for a whole module, for tests that leave the service unchanged. Call it in a module fixture."""
     with own_virtual_host(admin, amqp_url) as virtual_host, _running(admin, virtual_host) as start:
         yield start
 
 
 @pytest.fixture
 def recording() -> "Iterator[Collector]":
-    """Tracing is on in the test's own process, and records what its causes say; `telemetry.stop()` sends what waits."""
+    """Traces work of the test's own process whose cause is traced. `telemetry.stop()` sends the waiting spans."""
     from testkit.collector import Collector
 
     with Collector() as collector:
@@ -307,7 +309,7 @@ def recording() -> "Iterator[Collector]":
 
 @pytest.fixture
 def seeds() -> range:
-    """Seeds for `testkit.interleaving`: 100, with FULL_SIZE=1 2,000; with INTERLEAVING_SEED=7, or 7:12, these."""
+    """Seeds for `testkit.interleaving`: 100, or 2,000 with FULL_SIZE=1, or those of INTERLEAVING_SEED (7, or 7:12)."""
     only = os.environ.get("INTERLEAVING_SEED")
     if only:
         first, _, end = only.partition(":")
@@ -317,7 +319,7 @@ def seeds() -> range:
 
 @pytest.fixture
 def free_port() -> int:
-    """A port of the loopback that nobody listens on."""
+    """A port of the loopback on which nothing listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -325,7 +327,7 @@ def free_port() -> int:
 
 @pytest.fixture
 def bucket() -> Iterator[dict[str, str]]:
-    """An empty bucket of this test's own, as the settings of a service that keeps objects."""
+    """The settings of a service that stores objects, with an empty bucket that only this test uses."""
     with own_bucket() as settings:
         yield settings
 
@@ -339,11 +341,11 @@ def shared_bucket() -> Iterator[dict[str, str]]:
 
 @contextmanager
 def own_bucket() -> Iterator[dict[str, str]]:
-    """S3_URL, S3_BUCKET and so on of a bucket that is gone afterwards."""
+    """Yields S3_URL, S3_BUCKET and the other settings of a new bucket, which is removed afterwards."""
     url = os.environ.get("TEST_S3_URL")
     if not url:
         pytest.skip("TEST_S3_URL is not set: run ./dev test")
-    from minio import Minio  # only services that keep objects have it
+    from minio import Minio  # only services that store objects have it
 
     keys = {name: os.environ[f"TEST_{name}"] for name in ("S3_ACCESS_KEY", "S3_SECRET_KEY")}
     name = f"tests-{new_id('b')[-20:]}"
@@ -358,13 +360,13 @@ def own_bucket() -> Iterator[dict[str, str]]:
     yield {"S3_URL": url, "S3_BUCKET": name, "S3_REGION": "us-east-1", **keys}
     for found in client.list_objects(name, recursive=True):
         client.remove_object(name, str(found.object_name))
-    with suppress(Exception):  # an upload in parts that a test left half done keeps the bucket
+    with suppress(Exception):  # a multipart upload that a test left open prevents this
         client.remove_bucket(name)
 
 
 @pytest.fixture
 def certificate_for(tmp_path: Path) -> Callable[[str], Path]:
-    """`certificate_for("localhost")` → a key and a certificate that is its own authority, in one file."""
+    """`certificate_for("localhost")` → one file with a key and a self-signed certificate."""
     return lambda name: _certificate_of(tmp_path, name)
 
 

@@ -114,9 +114,9 @@ def accounts(open_database: Callable[[str], Database]) -> Accounts:
 
 
 class MailServer(socketserver.ThreadingTCPServer):
-    """A mail server on the loopback as far as smtplib speaks to one; `mails` are those that it has taken.
+    """A mail server on the loopback, with the commands that smtplib sends. `mails` are the accepted ones.
 
-    `behaviour`: take, silent (it never says a word), refuse or defer (each recipient). With a certificate it offers
+    `behaviour`: take, silent (it never answers), refuse or defer (each recipient). With a certificate it offers
     STARTTLS, or speaks TLS from the beginning (`implicit`).
     """
 
@@ -165,7 +165,7 @@ class _MailHandler(socketserver.StreamRequestHandler):
 
     def finish(self) -> None:
         super().finish()
-        self.request.close()  # the one over TLS is none that the server knows of
+        self.request.close()  # the server does not know the socket over TLS
 
     def on_ehlo(self, _: str) -> None:
         can_secure = self.server.tls and not isinstance(self.request, ssl.SSLSocket)

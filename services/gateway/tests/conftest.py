@@ -1,4 +1,4 @@
-"""A gateway whose services are played by functions: what it asks them is recorded, what they answer is the test's."""
+"""A gateway over a fake bus: its calls to services are recorded, and the test sets their answers."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -67,7 +67,7 @@ RESULT = publishing.PublishResult(
 
 
 def identity(**changes: Any) -> accounts.Authenticated:
-    """What accounts says of the token; `changes` are fields of the token or the caller."""
+    """Returns accounts' answer about the token; `changes` replace fields of the token or the caller."""
     token = accounts.Token(id="tok_1", name="t", prefix="svc_live_abc", scopes=("*",))
     caller = Caller(account_id="usr_1", user_id="usr_1", token_id="tok_1", tier="pro")
     for name, value in changes.items():
@@ -90,7 +90,7 @@ class FakeBus:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, Caller, Any]] = []
-        #: How long each method was given when it was last asked.
+        #: The timeout of each method's last call.
         self.timeouts: dict[str, float] = {}
         self.answers: dict[str, Any] = {
             "authenticate": identity(),
@@ -105,7 +105,7 @@ class FakeBus:
             "publish_post": RESULT,
             "cancel_post": publishing.Cancelled(success=True, id="pst_1"),
         }
-        #: Services that were pinged; those of `silent` never answer, those of `away` fail with this reason.
+        #: The pinged services. Those in `silent` never answer; those in `away` fail with the given reason.
         self.pings: list[str] = []
         self.silent: set[str] = set()
         self.away: dict[str, str] = {}
@@ -202,7 +202,7 @@ def kit() -> Any:
 
 @pytest.fixture
 def make_gateway(bus: FakeBus) -> Iterator[Callable[..., FlaskClient]]:
-    """`make_gateway(database, setting=…)` → a client that sends the token. Without a database there is none."""
+    """`make_gateway(database, setting=…)` → a client that sends the token. Without `database` its database is away."""
     all_services: list[Services] = []
     tasks: list[PeriodicTask] = []
 

@@ -1,12 +1,12 @@
-"""What a process that reads strangers' bytes can no longer do: see files, write, connect, start or signal processes.
+"""Confines a process that reads untrusted bytes: it cannot see files, write, connect, or start or signal processes.
 
-- **Landlock** refuses every file but Python's and the system's libraries; from ABI 4 on TCP, from ABI 6 on signals and
-  abstract unix sockets. Without it the process can read the files that the service's user can read.
+- **Landlock** refuses all files but Python's and the system's libraries; from ABI 4 on also TCP, from ABI 6 on also
+  signals and abstract unix sockets. Without it the process can read the files that the service's user can read.
 - **seccomp** refuses sockets, writing files, starting processes and threads, signals, ptrace, io_uring and every other
   call that a decoder does not need. Without it UDP and unix sockets can be opened and processes started.
-- **A network namespace** takes every address of the host away. It needs root or user namespaces, and most containers
-  give neither.
-- **No capabilities and no_new_privs**: root's powers and setuid programs are gone on every kernel.
+- **A network namespace** hides all addresses of the host. It needs root or user namespaces, and most containers give
+  neither.
+- **No capabilities and no_new_privs** remove root's powers and setuid programs, on every kernel.
 
 The sandbox is complete with Landlock (any ABI) and seccomp. A network namespace may be missing, as seccomp refuses
 sockets.
@@ -23,10 +23,10 @@ from collections.abc import Sequence
 from chassis.sandbox import landlock, seccomp
 from contracts.record import Record
 
-#: The dynamic linker starts every program: glibc's and musl's.
+#: The dynamic linkers of glibc and musl, which start every program.
 _LINKERS = ("/lib64/ld-linux-*", "/lib/ld-linux-*", "/lib/ld-musl-*")
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache")
-#: Harmless, and asked for by libraries: ffprobe ends at once without random numbers.
+#: Harmless devices that libraries open: ffprobe ends at once without random numbers.
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 #: prctl's PR_SET_NO_NEW_PRIVS; capset's version 3; unshare's CLONE_NEWNET and CLONE_NEWUSER.
 _NO_NEW_PRIVS, _CAPABILITIES_3, _NEW_NETWORK, _NEW_USER = 38, 0x20080522, 0x40000000, 0x10000000
@@ -34,7 +34,7 @@ _system = ctypes.CDLL(None, use_errno=True)
 
 
 class Confinement(Record):
-    """What holds on this machine."""
+    """What the kernel of this machine enforces."""
 
     #: 0: no Landlock.
     landlock_abi: int = 0
@@ -43,22 +43,22 @@ class Confinement(Record):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What a complete sandbox has and this one has not."""
+        """The parts of a complete sandbox that this one lacks."""
         held = {"landlock": self.landlock_abi > 0, "seccomp": self.seccomp}
         return tuple(name for name, holds in held.items() if not holds)
 
 
 class Sandbox:
-    """Prepared once in the process that forks; each fork enters it."""
+    """The rules of the sandbox, prepared once in the process that forks. Each fork enters it."""
 
     def __init__(self) -> None:
-        """Leaves the network at once, where that is allowed."""
+        """Prepares the rules, and leaves the network at once where that is allowed."""
         on_linux = sys.platform == "linux"
         landlock_abi, has_seccomp = landlock.abi() if on_linux else 0, seccomp.is_available()
         modules = (os.path.join(sys.base_prefix, "lib"), *sys.path)
         self._readable = [*_LIBRARIES, *_DEVICES, *(path for path in modules if os.path.isabs(path))]
         self._ruleset = landlock.make_ruleset(self._readable) if landlock_abi else None
-        #: For functions, and for programs.
+        #: The filter for functions, then the one for programs.
         self._filters = [
             seccomp.decoder_filter(platform.machine(), may_execute=it) for it in (False, True) if has_seccomp
         ]
@@ -69,9 +69,10 @@ class Sandbox:
         )
 
     def enter(self, keep: Sequence[int], program: str | None = None) -> None:
-        """Confines this process, for good. Raises OSError when any part of the confinement fails.
+        """Confines this process permanently. Raises OSError when any part of the confinement fails.
 
-        `keep`: the descriptors that stay open, besides 0, 1 and 2. `program`: its path, if execve follows.
+        `keep`: the descriptors that stay open, besides 0, 1 and 2. `program`: the path of the program, if execve
+        follows.
         """
         if sys.platform == "linux":
             _give_up_privileges()
@@ -87,18 +88,18 @@ class Sandbox:
 
 
 def _interpreter(program: str) -> list[str]:
-    """Of a script: the path its first line names."""
+    """Returns the interpreter that the first line of a script names; nothing for other programs."""
     try:
         with open(program, "rb") as file:
             first = file.readline(256)
     except OSError:
-        return []  # execve will tell
+        return []  # execve will fail too, and report it
     words = first[2:].split() if first.startswith(b"#!") else []
     return [os.fsdecode(word) for word in words[:1]]
 
 
 def _leave_network() -> bool:
-    """Enters a network namespace of its own, without a device that is up. Whether that was allowed."""
+    """Enters a new network namespace, in which no device is up. Returns whether that was allowed."""
     return any(_system.unshare(flags) == 0 for flags in (_NEW_NETWORK, _NEW_NETWORK | _NEW_USER))
 
 

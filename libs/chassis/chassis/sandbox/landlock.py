@@ -1,8 +1,8 @@
-"""Landlock: takes away this process's rights to files, to TCP and to signals, for good and for its children too.
+"""Landlock: permanently takes the rights to files, TCP and signals from this process and its children.
 
-Linux 5.13 has the first ABI. Which ABI brought which right, and the numbers: Linux, `include/uapi/linux/landlock.h` and
-`Documentation/userspace-api/landlock.rst`. Whether a container may use it: the default seccomp profiles of Docker
-(moby pull request 43199) and containerd (pull request 6494) allow the three calls, older ones do not.
+Linux 5.13 has the first ABI. The numbers, and the ABI that added each right: Linux, `include/uapi/linux/landlock.h` and
+`Documentation/userspace-api/landlock.rst`. Containers may use it where the default seccomp profile allows the three
+calls: Docker's since moby pull request 43199, containerd's since pull request 6494.
 """
 
 import ctypes
@@ -16,17 +16,17 @@ from contextlib import suppress
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _ASK_VERSION, _PATH_BENEATH = 1, 1
 _EXECUTE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 2, 1 << 3
-#: ABI → how many rights to files it knows; they are the lowest bits. From ABI 5 on the number stays as it is here: what
-#: later ones add (ABI 9: connecting to a socket by its path) is seccomp's to refuse.
+#: The number of rights to files by ABI; they are the lowest bits. Later ABIs are used like ABI 5: seccomp refuses what
+#: they add (ABI 9: connecting to a socket by its path).
 _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-#: ABI 4: binding and connecting. ABI 6: abstract unix sockets and signals, both outwards.
+#: ABI 4: binding and connecting. ABI 6: abstract unix sockets of processes outside, and signals to them.
 _TCP, _TCP_ABI = 0b11, 4
 _SCOPES, _SCOPES_ABI = 0b11, 6
 _system = ctypes.CDLL(None, use_errno=True)
 
 
 def abi() -> int:
-    """The kernel's Landlock ABI; 0 where there is none or the container forbids the call."""
+    """Returns the kernel's Landlock ABI; 0 without Landlock, or where the container forbids the call."""
     try:
         return _call(_CREATE_RULESET, None, 0, _ASK_VERSION)
     except OSError:
@@ -34,10 +34,10 @@ def abi() -> int:
 
 
 def make_ruleset(readable: Iterable[str], executable: Iterable[str] = ()) -> int:
-    """A descriptor of rules: read what lies under `readable`, execute the files `executable`, and nothing else.
+    """Returns a descriptor of rules that permit reading under `readable` and executing the files `executable`.
 
-    Nothing may be written, no TCP connection opened. Paths that do not exist, or that this process cannot reach without
-    Landlock either, are left out. Raises OSError.
+    Writing and TCP connections are refused. Paths that do not exist, or that this process cannot reach anyway, are left
+    out. Raises OSError.
     """
     version = abi()
     files = (1 << _FILE_RIGHTS[max(1, min(version, max(_FILE_RIGHTS)))]) - 1
@@ -57,7 +57,7 @@ def make_ruleset(readable: Iterable[str], executable: Iterable[str] = ()) -> int
 
 
 def enter(ruleset: int) -> None:
-    """Put this process under the rules. It needs PR_SET_NO_NEW_PRIVS. Raises OSError."""
+    """Puts this process under the rules. It must have set PR_SET_NO_NEW_PRIVS. Raises OSError."""
     _call(_RESTRICT_SELF, ruleset, 0)
 
 
@@ -73,7 +73,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 
 
 def _call(number: int, *arguments: int | bytes | None) -> int:
-    """A system call's result. Raises OSError."""
+    """Returns a system call's result. Raises OSError."""
     passed = [ctypes.c_long(it) if isinstance(it, int) else it for it in arguments]
     result: int = _system.syscall(ctypes.c_long(number), *passed)
     if result < 0:

@@ -271,7 +271,7 @@ def _answer_to(order: _Order, module: str, descriptors: list[int], sandbox: Sand
         return _Answer(result=getattr(sys.modules[module], order.function)(order.argument, descriptors[1:]))
     except MemoryError:
         return _Answer(problem="out of memory", exhausted=True)
-    except Exception as error:  # noqa: BLE001 - the caller is told
+    except Exception as error:  # noqa: BLE001 - the caller gets it as WorkFailed
         return _Answer(problem=f"{type(error).__name__}: {error}"[:1000])
 
 

@@ -1,10 +1,11 @@
-"""seccomp: a list of the system calls this process and its children may make; the kernel refuses all others, for good.
+"""seccomp: lists the system calls that this process and its children may make. The kernel refuses all others
+permanently.
 
-The list is what a decoder needs: memory, files already open, reading files (Landlock says which), time. There is no
-socket, no connection, no fork, no signal, no ptrace, no io_uring and no opening for writing in it.
+The list has what a decoder needs: memory, files already open, reading files (Landlock restricts which), time. It
+permits no new socket or connection, no fork, signal, ptrace or io_uring, and no opening of files for writing.
 
-A refused call fails with ENOSYS, as on a kernel that does not have it: libc then falls back to an older call. A call of
-another architecture (32 bits on a 64-bit kernel) kills the process, as the numbers mean other calls there.
+A refused call fails with ENOSYS, as on a kernel without it, so libc falls back to an older call. A call of another
+architecture (32 bits on a 64-bit kernel) kills the process, because the same number means another call there.
 
 Numbers: Linux, `arch/x86/entry/syscalls/syscall_64.tbl` and `include/uapi/asm-generic/unistd.h`.
 """
@@ -17,10 +18,10 @@ import struct
 import sys
 from collections.abc import Sequence
 
-#: Machine → AUDIT_ARCH_… (`include/uapi/linux/audit.h`), and which column of the tables it has.
+#: By machine: AUDIT_ARCH_… (`include/uapi/linux/audit.h`), and its column in the tables below.
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 
-#: Name, number on x86_64, number on aarch64 (the second kind lacks some older calls).
+#: Name, number on x86_64, number on aarch64 (which lacks some older calls).
 _ALLOWED = """
 read 0 63             write 1 64            readv 19 65           writev 20 66
 pread64 17 67         pwrite64 18 68        lseek 8 62            close 3 57
@@ -54,7 +55,7 @@ _FCNTLS = (0, 1, 2, 3, 4, 1030)
 
 _LOAD, _IF_EQUAL, _IF_BITS, _RETURN = 0x20, 0x15, 0x45, 0x06
 _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000 | errno.ENOSYS, 0x80000000
-#: Of `struct seccomp_data`: both architectures put the low half of an argument first.
+#: Offsets in `struct seccomp_data`. On both architectures the low half of an argument comes first.
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 _SET_SECCOMP, _FILTER = 22, 2
 _system = ctypes.CDLL(None, use_errno=True)
@@ -63,15 +64,15 @@ _Instruction = tuple[int, int, int, int]
 
 
 def is_available() -> bool:
-    """Whether this kernel and this machine have what `enter` needs."""
+    """Tells whether this kernel and this machine support `enter`."""
     if sys.platform != "linux" or platform.machine() not in _MACHINES:
         return False
-    # Without a filter the kernel answers EFAULT where it would take one.
+    # A kernel that takes filters answers EFAULT to a call without one.
     return _system.prctl(_SET_SECCOMP, _FILTER, None, 0, 0) < 0 and ctypes.get_errno() == errno.EFAULT
 
 
 def decoder_filter(machine: str, *, may_execute: bool = False) -> bytes:
-    """The filter's instructions for a machine ("x86_64", "aarch64"). `may_execute`: execve is allowed."""
+    """Returns the filter's instructions for a machine ("x86_64", "aarch64"). `may_execute`: execve is allowed."""
     architecture, column = _MACHINES[machine]
     program = [
         _load(_ARCHITECTURE),
@@ -88,14 +89,14 @@ def decoder_filter(machine: str, *, may_execute: bool = False) -> bytes:
     program += _when(_FCNTL[column], _one_of(1, _FCNTLS))
     program += _when(_OPENAT[column], _no_bits(2, _WRITING))
     program += _when(_OPEN[column], _no_bits(1, _WRITING))
-    program += _when(_PRLIMIT[column], _null(0) + _null(2))  # its own limits, and reading them alone
+    program += _when(_PRLIMIT[column], _null(0) + _null(2))  # only reading, and only its own limits
     if may_execute:
         program += _when(_EXECVE[column], [])
     return b"".join(struct.pack("=HBBI", *it) for it in [*program, _answer(_REFUSE)])
 
 
 def enter(program: bytes) -> None:
-    """Put this process under the filter. It needs PR_SET_NO_NEW_PRIVS. Raises OSError."""
+    """Puts this process under the filter. It must have set PR_SET_NO_NEW_PRIVS. Raises OSError."""
     held = ctypes.create_string_buffer(program, len(program))
     described = struct.pack("@HP", len(program) // 8, ctypes.addressof(held))
     if _system.prctl(_SET_SECCOMP, _FILTER, described, 0, 0) < 0:
@@ -103,14 +104,14 @@ def enter(program: bytes) -> None:
 
 
 def _when(number: int | None, checks: Sequence[_Instruction]) -> list[_Instruction]:
-    """Ends with "allowed" for that call, unless one of the checks ended otherwise; skipped for all other calls."""
+    """Returns instructions that allow this call unless one of the checks refuses it. Other calls skip them."""
     if number is None:
         return []
     return [(_IF_EQUAL, 0, len(checks) + 1, number), *checks, _answer(_ALLOW)]
 
 
 def _one_of(argument: int, values: Sequence[int]) -> list[_Instruction]:
-    """Goes on when the argument, of 32 bits, is one of the values; else the call is refused."""
+    """Returns a check that refuses the call unless its argument, of 32 bits, is one of the values."""
     last = len(values) - 1
     tests = [(_IF_EQUAL, last - place + 1, 0, value) for place, value in enumerate(values)]
     return [_load(_ARGUMENTS + 8 * argument), *tests, _answer(_REFUSE)]

@@ -181,7 +181,7 @@ class CutAt:
         def chosen(_scheduler: object, thread: object) -> Cut | None:
             return cut if getattr(thread, "stop", "").startswith(stop) else None
 
-        self._monkeypatch.setattr("testkit.interleaving._Scheduler._choose_cut", chosen)
+        self._monkeypatch.setattr("testkit.interleaving.scheduler.RunScheduler._choose_cut", chosen)
         return self.interleaver.run(0, Try("only", self.process, work))
 
 

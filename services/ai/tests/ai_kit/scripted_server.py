@@ -30,7 +30,7 @@ class ScriptedServer:
             do_POST = do_PUT = do_GET
 
             def log_message(self, *_: Any) -> None:
-                """Nothing."""
+                """Logs nothing."""
 
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True

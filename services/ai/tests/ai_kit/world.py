@@ -48,7 +48,7 @@ SETTINGS = Settings(
 
 @dataclass
 class World:
-    """What outlives any process."""
+    """The parts that outlive each process."""
 
     database: Database
     provider: FakeProvider = field(default_factory=FakeProvider)

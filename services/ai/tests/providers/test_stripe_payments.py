@@ -57,7 +57,7 @@ def calls(simulator: Simulator) -> Iterator["queue.Queue[tuple[bytes, str]]"]:
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
-            """Nothing."""
+            """Logs nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

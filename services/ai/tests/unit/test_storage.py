@@ -50,7 +50,7 @@ def taking(bytes_per_second: float, answer_after_seconds: float = 0.0) -> Callab
 
 
 def put(url: str, *, silence_seconds: float = 0.6, lasts_seconds: float = 60) -> float:
-    """Returns how long it took."""
+    """Returns how long it took, in seconds."""
     began = time.monotonic()
     quick = Limits(connect_seconds=0.2, silence_seconds=silence_seconds)
     chunks = [bytes(100_000)] * 3

@@ -57,7 +57,7 @@ def _rest_of(client: socket.socket) -> bytes:
 
 @pytest.fixture(scope="module")
 def services(shared_service: Callable[..., Any]) -> Any:
-    """accounts, with quota beside it."""
+    """accounts; quota runs beside it."""
     shared_service("quota")
     return shared_service("accounts", env={"TOKEN_SECRET": "s" * 40})
 
@@ -91,7 +91,7 @@ def gateway(admin: Engine, services: Any) -> Iterator[Gateway]:
 
 @pytest.fixture(scope="module")
 def running(admin: Engine, services: Any) -> Callable[[], AbstractContextManager[Gateway]]:
-    """`running()` → a gateway of one's own."""
+    """`running()` → a gateway for this test alone."""
     return lambda: _running(admin, services)
 
 
@@ -103,5 +103,5 @@ def rest_of() -> Callable[[socket.socket], bytes]:
 
 @pytest.fixture
 def read_seconds() -> float:
-    """What the gateway was told as READ_SECONDS."""
+    """The gateway's READ_SECONDS."""
     return READ_SECONDS

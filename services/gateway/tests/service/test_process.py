@@ -74,7 +74,7 @@ def test_a_revoked_token_is_refused_by_every_process_within_a_second(
     headers = {"Authorization": f"Bearer {token.api_token}"}
 
     def statuses() -> set[int]:
-        """Each on a connection of its own, so that both processes are met."""
+        """Sends each request on its own connection, so that both processes get some."""
         return {
             requests.get(f"{gateway.url}/api/v1/me", headers=headers, timeout=5).status_code
             for _ in range(10)

@@ -1,4 +1,4 @@
-"""Uploads against the gateway as it runs: bodies that are refused, that stall, that are slow but steady."""
+"""Uploads to a running gateway: bodies that are refused, that stall, and that are slow but steady."""
 
 import socket
 import threading
@@ -73,7 +73,7 @@ def test_an_upload_that_stalls_is_ended(gateway: Any, token: str, read_seconds: 
 def test_a_slow_line_may_take_longer_than_other_requests_as_long_as_it_moves(
     gateway: Any, token: str, read_seconds: float, rest_of: Callable[[socket.socket], bytes]
 ) -> None:
-    """Values of 2 KiB each, ten a second; no file among them."""
+    """The body has ten values of 2 KiB per second, and no file."""
     value = b'--bnd\r\nContent-Disposition: form-data; name="v"\r\n\r\n' + b"x" * 2048 + b"\r\n"
     pieces = [value] * int(3 * read_seconds / PIECE_SECONDS) + [b"--bnd--\r\n"]
     paced = threading.Event()

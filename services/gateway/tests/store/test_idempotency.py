@@ -58,7 +58,7 @@ def count(database: Database) -> int:
 
 
 def run_out_locks(database: Database) -> None:
-    """What time does to the key of a gateway that was killed."""
+    """Lets the locks of keys end, as time does after a gateway was killed."""
     with database.transaction() as connection:
         connection.execute(
             text("UPDATE idempotency_keys SET locked_until = clock_timestamp() - interval '1 s'")
@@ -323,7 +323,7 @@ class TestKilledGateway:
         answered = keys.claim("tok_1", "k", b"f", 60.0)
         assert answered is not None
         keys.keep(answered, Answer(201, b"{}", {}))
-        run_out_locks(database)  # killed before the answer was written down
+        run_out_locks(database)  # killed before the answer was stored
         again = keys.claim("tok_1", "k", b"f", 60.0)
         assert again is not None
         assert (again.verdict, again.operation_id) == (Verdict.CLAIMED, answered.operation_id)

@@ -12,7 +12,7 @@ from gateway.admission.batcher import DEFER_SECONDS, MAX_BATCH, AdmissionBatcher
 
 
 class Quota:
-    """Keeps the batches on their way until the test has them answered."""
+    """Keeps batches unanswered until the test answers them."""
 
     def __init__(self) -> None:
         self.batches: list[tuple[list[str], object]] = []

@@ -28,7 +28,7 @@ def parse(body: bytes, piece: int = 2**18) -> list[tuple[Part, bytes]]:
     return found
 
 
-#: What looks like a boundary when it is put together.
+#: Pieces that look like boundaries when they are joined.
 LOOKALIKES = st.sampled_from([b"\r\n", b"--", b"bnd", b"bn", b"\r", b"\n", b"-", b"x", b"\0"])
 
 

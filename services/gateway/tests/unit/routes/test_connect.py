@@ -73,7 +73,7 @@ class Seen(HTMLParser):
 
 
 def press(person: Any, bus: Any, **form: str) -> Any:
-    """The form of the page that asks for consent, as a browser sends it; `form` replaces fields."""
+    """Sends the form of the consent page as a browser does; `form` replaces fields."""
     bus.answers["view_link"] = view("confirm")
     fields = Seen(person.get(PAGE)).fields
     return person.post(PAGE, data=fields | {"decision": "give"} | form)

@@ -1,4 +1,4 @@
-"""What endpoints ask of services, where they do more than pass the request on."""
+"""The calls to services of endpoints that do more than pass the request on."""
 
 from typing import Any
 
@@ -110,7 +110,7 @@ def test_pages_of_an_unknown_brand_are_a_404(client, bus) -> None:
 
 @pytest.fixture
 def account(bus, usage, balance) -> None:
-    """What the services say of an account."""
+    """Sets the services' answers about an account."""
     storage = media.Storage(used_bytes=1, limit_bytes=3, remaining_bytes=2)
     view = media.StorageView(quota=storage, max_file_bytes=9)
     bus.answers |= {"get_usage": usage, "get_credits": balance, "get_storage": view}

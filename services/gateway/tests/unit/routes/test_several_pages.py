@@ -19,7 +19,7 @@ UNKNOWN = {"error": "?", "code": "PLATFORM_OUTCOME_UNKNOWN", "post_id": "pst_9"}
 
 @pytest.fixture
 def outcomes(bus: Any, kit: Any) -> dict[str, dict[str, Any]]:
-    """Errors of pages, to be filled in; all others go."""
+    """Errors by page id, which the test fills in. All other pages succeed."""
     errors: dict[str, dict[str, Any]] = {}
 
     def publish(caller: Any, request: PublishPosts) -> PageResults:

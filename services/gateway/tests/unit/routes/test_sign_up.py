@@ -24,7 +24,7 @@ def answers(bus: Any, kit: Any) -> None:
 
 @pytest.fixture
 def person(client: Any) -> Any:
-    """Somebody without a token."""
+    """A client without a token."""
     del client.environ_base["HTTP_AUTHORIZATION"]
     return client
 

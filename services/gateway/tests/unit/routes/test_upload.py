@@ -26,7 +26,7 @@ QUOTA = media.Storage(used_bytes=1, limit_bytes=2, remaining_bytes=1)
 
 
 class FakeStorage:
-    """Keeps what is put whole, as storage does."""
+    """Stores complete objects only, as storage does."""
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
@@ -49,7 +49,7 @@ def storage(monkeypatch) -> FakeStorage:
 
 @pytest.fixture(autouse=True)
 def service(bus, kit) -> None:
-    """media, as far as the gateway sees it."""
+    """Sets media's answers to the gateway."""
     ticket = media.UploadTicket(upload_id="upl_1", url="http://s3/1", headers={"X": "1"}, expires_at=kit.NOW)
     uploaded = media.UploadedMedia(
         media_id="med_1", filename="a.jpg", mime_type="image/jpeg", size_bytes=1, type="photo", url="http://x/1",
@@ -105,7 +105,7 @@ class Telling(io.BytesIO):
 
 @pytest.fixture
 def spooled(monkeypatch) -> list[int]:
-    """Of all temporary files there are together, after every write: bytes."""
+    """The total size of all temporary files after each write, in bytes."""
     files: list[Any] = []
     sizes: list[int] = []
 
@@ -261,7 +261,7 @@ def test_all_temporary_files_together_stay_within_their_budget(
     body, answers = part("file", LONG, "a.jpg") + b"--bnd--\r\n", []
 
     def upload(number: int) -> None:
-        """The next one begins where this one ends."""
+        """Begins the next upload before the end of this one."""
         following = (lambda: upload(number + 1)) if number < 3 else (lambda: None)
         client = app.application.test_client()
         client.environ_base |= app.environ_base
@@ -355,7 +355,7 @@ def test_one_account_alone_does_not_get_every_slot(make_gateway, bus, kit, stora
     body, statuses = part("file", LONG, "a.jpg") + b"--bnd--\r\n", []
 
     def upload(then: Callable[[], None]) -> None:
-        """`then` happens in the middle."""
+        """Calls `then` before the end of the upload."""
         client = app.application.test_client()
         client.environ_base |= app.environ_base
         statuses.append(send(client, Telling(body, then)).status_code)

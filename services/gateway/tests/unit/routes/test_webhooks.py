@@ -50,7 +50,7 @@ def service(bus, kit) -> None:
 
 
 def brand(kit: Any, brand_id: str) -> accounts.Brand:
-    """brd_1 to brd_3 are the account's."""
+    """The account has brd_1 to brd_3."""
     if brand_id not in ("brd_1", "brd_2", "brd_3"):
         raise ApiError(NOT_FOUND, field="brand_ids")
     return accounts.Brand(

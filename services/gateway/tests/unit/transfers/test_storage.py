@@ -13,7 +13,7 @@ FILE = bytes(range(256)) * 4096
 
 
 class Server(ThreadingHTTPServer):
-    """Keeps what is put whole; `status` is what it answers with instead of doing as asked."""
+    """Stores complete objects. If `status` is set, it answers that instead and stores nothing."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)

@@ -1,0 +1,220 @@
+"""The processes under test: their threads stop before and after every statement and every call to the outside.
+
+Statements are seen by a cursor class of psycopg2, so the code under test needs no hook.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import psycopg2
+from psycopg2 import errorcodes
+from psycopg2.extensions import TRANSACTION_STATUS_IDLE, cursor
+from sqlalchemy import event
+
+from chassis.db.database import Database
+from testkit.interleaving.runs import Cut, Killed, Run
+
+Result = TypeVar("Result")
+
+_LOCK_ERRORS = frozenset(
+    {errorcodes.DEADLOCK_DETECTED, errorcodes.LOCK_NOT_AVAILABLE, errorcodes.QUERY_CANCELED}
+)
+_SHOWN_CHARACTERS = 90
+
+
+class Thread:
+    """A thread of a process: a try's own, or a helper that the process has started."""
+
+    def __init__(self, name: str, process: "Process", cuts: tuple[Cut, ...], ident: int = 0) -> None:
+        self.name, self.process, self.cuts = name, process, cuts
+        self.ident, self.native_id = ident, threading.get_native_id()
+        self.gate = threading.Semaphore(0)
+        #: The stop at which it waits; None while it runs.
+        self.stop: str | None = None
+        self.may_be_cut = False
+        self.cut: Cut | None = None
+        self.has_ended = False
+        #: The backend that runs its statement.
+        self.pid: int | None = None
+        #: Whether it waits for the network rather than for another thread.
+        self.is_connecting = False
+        #: Its CPU time in seconds when it was last seen asleep.
+        self.slept_at: float | None = None
+
+    @property
+    def runs(self) -> bool:
+        return self.stop is None and not self.has_ended
+
+    def is_asleep(self) -> bool:
+        """Tells whether it was asleep at the last call too and has used no CPU since: it waits for another thread."""
+        if self.is_connecting:
+            return False
+        stat = Path(f"/proc/self/task/{self.native_id}/stat")
+        try:
+            sleeps = stat.read_text().rpartition(")")[2].split()[0] == "S"
+            used = time.clock_gettime(time.pthread_getcpuclockid(self.ident))
+        except OSError:
+            return True  # it has ended
+        before, self.slept_at = self.slept_at, used if sleeps else None
+        return sleeps and before == used
+
+
+class Scheduler(Protocol):
+    """What a process needs of the scheduler of its run."""
+
+    run: Run
+
+    def thread_of(self, process: "Process") -> Thread:
+        """Returns the calling thread, as a thread of this process."""
+
+    def wait_at(self, thread: Thread, stop: str) -> Cut | None:
+        """Waits at a stop until the thread may continue. Returns how it was cut there."""
+
+
+class Process:
+    """A process of the system under test, with its own connections and calls to the outside. Killed as a whole."""
+
+    def __init__(self, name: str, url: str) -> None:
+        self.name = name
+        self.is_dead = False
+        self.scheduler: Scheduler | None = None
+        self.database = Database(url)
+        self.statements: dict[str, str] = {}
+        self._connections: list[Any] = []
+        event.listen(self.database.engine, "do_connect", self._note_connecting)
+        event.listen(self.database.engine, "connect", self._watch)
+
+    def outside(self, call: Callable[..., Result], *, lost: Callable[[], Exception]) -> Callable[..., Result]:
+        """Returns the call with a stop before and after it. Its caller gets `lost()` when the connection breaks."""
+
+        @wraps(call)
+        def stopping(*arguments: Any, **named: Any) -> Result:
+            return self.between_stops(call.__name__, lambda: call(*arguments, **named), lost=lost)
+
+        return stopping
+
+    def between_stops(
+        self,
+        what: str,
+        action: Callable[[], Result],
+        *,
+        lost: Callable[[], Exception],
+        connection: Any = None,
+    ) -> Result:
+        """Runs the action between two stops; outside a run without stops. Raises Killed or the error of `lost`."""
+        scheduler = self.scheduler
+        if scheduler is None:
+            return action()
+        thread = scheduler.thread_of(self)
+
+        def stop(where: str) -> None:
+            cut = scheduler.wait_at(thread, f"{where} {what}")
+            if cut is Cut.LOSE:
+                raise lost()
+            if cut is Cut.KILL or self.is_dead:
+                if connection is not None:
+                    end_transaction(connection)
+                raise Killed(self.name)
+
+        stop("before")
+        try:
+            thread.pid = None if connection is None else connection.info.backend_pid
+            return action()
+        except psycopg2.Error as error:
+            if error.pgcode in _LOCK_ERRORS and not self.is_dead:
+                scheduler.run.lock_errors.append(f"{thread.name}: {what}: {error}".strip())
+            raise
+        finally:
+            thread.pid = None
+            stop("after")
+
+    def revive(self, scheduler: Scheduler | None) -> None:
+        """Starts the process anew over the same pool. Nothing of its former life is left in it."""
+        self.is_dead, self.scheduler = False, scheduler
+        self._connections = [connection for connection in self._connections if not connection.closed]
+        for connection in self._connections:
+            end_transaction(connection)
+
+    def cancel(self) -> None:
+        """Cancels the statements of its backends."""
+        for connection in self._connections:
+            if not connection.closed:
+                connection.cancel()
+
+    def close(self) -> None:
+        self.database.close()
+
+    def _note_connecting(self, *_: Any) -> None:
+        if self.scheduler is not None:
+            self.scheduler.thread_of(self).is_connecting = True
+
+    def _watch(self, connection: Any, _record: Any) -> None:
+        if self.scheduler is not None:
+            self.scheduler.thread_of(self).is_connecting = False
+        self._connections.append(connection)
+
+        def make(of: Any, name: str | None = None, **options: Any) -> _Cursor:
+            made = _Cursor(of, name, **options)
+            made.process = self
+            return made
+
+        connection.cursor_factory = make
+
+
+class _Cursor(cursor):
+    process: Process
+
+    def execute(self, query: Any, *values: Any) -> None:
+        self._between_stops(query, lambda: super(_Cursor, self).execute(query, *values))
+
+    def executemany(self, query: Any, rows: Any) -> None:
+        self._between_stops(query, lambda: super(_Cursor, self).executemany(query, rows))
+
+    def _between_stops(self, query: Any, action: Callable[[], None]) -> None:
+        words = query.decode() if isinstance(query, bytes) else str(query)
+        first = words.removeprefix("BEGIN; ")
+        if first.startswith("PREPARE "):  # has no effect that another process can see
+            name, _, prepared = first.removeprefix("PREPARE ").partition(" AS ")
+            self.process.statements[name] = prepared
+            return action()
+        connection = self.connection
+
+        def lost() -> Exception:
+            end_transaction(connection)
+            connection.close()
+            return psycopg2.OperationalError("server closed the connection unexpectedly")
+
+        shown = _in_short(words, self.process.statements)
+        return self.process.between_stops(shown, action, lost=lost, connection=connection)
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """The work of one thread. Several tries of one process die together."""
+
+    name: str
+    process: Process
+    work: Callable[[], Any]
+    #: The cuts that may hit it. `()` for a try that lets time pass or plays a client.
+    cuts: tuple[Cut, ...] = (Cut.KILL, Cut.LOSE)
+
+
+def end_transaction(connection: Any) -> None:
+    """Rolls back the open transaction of a connection, as PostgreSQL does when its client is gone."""
+    with suppress(psycopg2.Error):  # a helper thread may be closing it
+        if not connection.closed and connection.info.transaction_status != TRANSACTION_STATUS_IDLE:
+            cursor(connection).execute("ROLLBACK")
+
+
+def _in_short(words: str, prepared: dict[str, str]) -> str:
+    """Returns the beginning of a statement on one line. Names of prepared statements are replaced by their text."""
+    for name, statement in prepared.items():
+        words = words.replace(f"EXECUTE {name}", statement)
+    line = " ".join(words.split())
+    return line if len(line) <= _SHOWN_CHARACTERS else f"{line[:_SHOWN_CHARACTERS]} …"

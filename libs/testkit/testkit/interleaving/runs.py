@@ -1,0 +1,51 @@
+"""A run under one seed: how its tries ended, and what happened in which order."""
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class Killed(BaseException):
+    """The process of this thread was killed. Nothing may catch this and continue."""
+
+
+class Stuck(AssertionError):
+    """No try continued for 20 s, although PostgreSQL would have ended any wait for a lock."""
+
+
+class Cut(enum.Enum):
+    KILL = "KILLED"
+    LOSE = "CONNECTION LOST"
+
+
+@dataclass(slots=True)
+class Ended:
+    """How a try ended: with a value, with an error, or killed."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+    @property
+    def was_killed(self) -> bool:
+        return isinstance(self.error, Killed)
+
+
+@dataclass
+class Run:
+    """What happened under one seed."""
+
+    seed: int
+    ended: dict[str, Ended] = field(default_factory=dict)
+    #: A line for each time that a thread was resumed, and for each cut.
+    trace: list[str] = field(default_factory=list)
+    turns: int = 0
+    cuts: int = 0
+    #: Deadlocks and lock timeouts that PostgreSQL ended.
+    lock_errors: list[str] = field(default_factory=list)
+
+    def __getitem__(self, name: str) -> Ended:
+        return self.ended[name]
+
+    def __str__(self) -> str:
+        ends = [f"{name} ended: {end.error or end.value!r}" for name, end in self.ended.items()]
+        return "\n".join([f"seed {self.seed}:", *self.trace, *ends])
