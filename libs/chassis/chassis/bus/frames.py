@@ -41,6 +41,10 @@ class RequestFrame(msgspec.Struct):
     calls: list[Call]
     #: The sender's monotonic clock.
     steady: float | None = None
+    #: The sender's connection, a random name, and a number that rises with each of its frames to this service
+    #: (`frame_order.py`). "" from a release before them.
+    connection: str = ""
+    number: int = 0
 
 
 class Failure(msgspec.Struct):

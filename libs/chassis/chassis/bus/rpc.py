@@ -89,6 +89,8 @@ class Bus(Clients):
         self._queues: dict[str, _SendQueue] = {}
         self._on_event: Callable[[Event], None] | None = None
         self._on_reset: Callable[[], None] = lambda: None
+        #: A new name for each connection, because the broker keeps the order of frames only within one.
+        self.connection_name = ""
         #: Whether replies can be received. Until then nothing may be sent, or the broker closes the channel.
         self.ready = False
         #: Since when there has been no connection (monotonic). The first connection may take until the calls'
@@ -152,6 +154,7 @@ class Bus(Clients):
         channel.basic_consume(_REPLY_TO, self._on_replies, auto_ack=True)
         channel.add_on_return_callback(self._on_return)
         self._consume_broadcasts()
+        self.connection_name = secrets.token_hex(8)
         self.ready = True
         for queue in list(self._queues.values()):
             queue.reset()
@@ -355,7 +358,14 @@ class _SendQueue:
         self._last_frame_id = frame_id
         self._unanswered[frame_id] = now
         sent_at = time.time()
-        body = encode(RequestFrame(sent_at=sent_at, calls=calls, steady=now))
+        frame = RequestFrame(
+            sent_at=sent_at,
+            calls=calls,
+            steady=now,
+            connection=self._bus.connection_name,
+            number=frame_id,
+        )
+        body = encode(frame)
         properties = pika.BasicProperties(
             content_type="application/json",
             reply_to=_REPLY_TO,

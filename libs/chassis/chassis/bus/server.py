@@ -27,6 +27,7 @@ from nameko.extensions import Entrypoint, ProviderCollector, SharedExtension, re
 from pika.channel import Channel
 
 from chassis.bus import quarantine, topology
+from chassis.bus.frame_order import FrameOrder
 from chassis.bus.frames import (
     PING,
     UNREADABLE,
@@ -67,6 +68,7 @@ LEFTOVER_SECONDS = 5.0
 #: Reasons to refuse a call with a valid signature.
 NOT_ITS_METHOD = "not its method"
 NOT_THE_OPERATOR = "not the operator"
+REPLAYED = "replayed"
 
 
 class ServiceLink(SharedExtension):
@@ -129,6 +131,7 @@ class RpcServer(SharedExtension, ProviderCollector):
         self.methods: dict[str, tuple[Any, Method]] = {}
         self._frames: LightQueue = LightQueue()
         self._lateness = Lateness()
+        self._order = FrameOrder()
         self._ready: dict[Peer, list[Reply]] = defaultdict(list)
         #: Frames still to come that waited without a consumer, and when this process began to consume (monotonic).
         self._leftovers, self._attached_at = 0, 0.0
@@ -199,7 +202,7 @@ class RpcServer(SharedExtension, ProviderCollector):
             self._leftovers = 0  # counted frames that did not come have expired
         is_leftover = self._leftovers > 0
         self._leftovers -= is_leftover
-        self._frames.put((channel, method.delivery_tag, properties, body, is_leftover))
+        self._frames.put((channel, method, properties, body, is_leftover))
 
     def _flush(self) -> None:
         ready, self._ready = self._ready, defaultdict(list)
@@ -221,9 +224,9 @@ class RpcServer(SharedExtension, ProviderCollector):
         """Begins the calls of each frame. Blocks while all workers are busy, so that frames wait at the broker."""
         link = self.service_link.link
         while (frame := self._frames.get()) is not None:
-            channel, tag, properties, body, is_leftover = frame
+            channel, method, properties, body, is_leftover = frame
             try:
-                self._begin_calls(properties, body, is_leftover)
+                self._begin_calls(properties, body, is_leftover, is_redelivered=method.redelivered)
             except Exception as error:  # noqa: BLE001 - no message may stop the service
                 quarantine.put(
                     link,
@@ -232,10 +235,12 @@ class RpcServer(SharedExtension, ProviderCollector):
                     body,
                     logs.summary_of(error),
                 )
-            link.call_soon(partial(_ack, channel, tag))
+            link.call_soon(partial(_ack, channel, method.delivery_tag))
         self._all_begun.set()
 
-    def _begin_calls(self, properties: Any, body: bytes, is_leftover: bool) -> None:
+    def _begin_calls(
+        self, properties: Any, body: bytes, is_leftover: bool, *, is_redelivered: bool = False
+    ) -> None:
         if not properties.reply_to:
             raise ValueError("a call without reply_to")
         frame = decode_requests(body)
@@ -244,6 +249,10 @@ class RpcServer(SharedExtension, ProviderCollector):
         except Refused as error:
             self._refuse_frame(Peer(properties.reply_to), frame, error)
             return
+        is_old = frame.connection and self._order.is_replay(peer.name, frame.connection, frame.number)
+        if is_old and not is_redelivered:  # redelivered: it was not acknowledged
+            self._drop_replay(peer, frame)
+            return
         if is_leftover:
             unavailable = failure_of(ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1))
             for call in frame.calls:
@@ -251,7 +260,8 @@ class RpcServer(SharedExtension, ProviderCollector):
             return
         sent_at = frame.sent_at if frame.steady is None else frame.steady
         now = time.monotonic()
-        waited = self._lateness.of(properties.reply_to, sent_at, now)
+        sender = f"{peer.name} {frame.connection}" if frame.connection else properties.reply_to
+        waited = self._lateness.of(sender, sent_at, now)
         for call in frame.calls:
             if waited < call.ttl:  # otherwise its caller has given up
                 self._begin_call(peer, call, now + call.ttl - waited)
@@ -262,6 +272,11 @@ class RpcServer(SharedExtension, ProviderCollector):
         note_refused("call", error.reason, error.sender, methods=methods)
         for call in frame.calls:
             self.answer(peer, Reply(id=call.id, error=refusal_of(error.reason)))
+
+    def _drop_replay(self, peer: Peer, frame: RequestFrame) -> None:
+        """Does not answer: the caller would take a refusal for the outcome of the first frame."""
+        methods = sorted({call.method for call in frame.calls if call.method in self.methods})
+        note_refused("call", REPLAYED, peer.name, methods=methods)
 
     def _refuse_call(self, peer: Peer, call: Call, reason: str) -> None:
         note_refused("call", reason, peer.name, method=call.method)

@@ -58,6 +58,29 @@ def test_with_the_broker_s_address_alone_nothing_can_be_called(probe, broker):
     assert probe.count(CALLER, Words(text="forged")).count == 0
 
 
+def test_a_recorded_frame_that_is_sent_again_writes_nothing(probe, broker, monkeypatch):
+    bus = probe.bus.bus_of("gateway")
+    recorded = []
+    sign = bus.signatures.call
+
+    def record(receiver, body, until):
+        recorded.append((body, sign(receiver, body, until)))
+        return recorded[-1][1]
+
+    monkeypatch.setattr(bus.signatures, "call", record)
+    gateway = bus.service("probe", ProbeApi)
+    gateway.write(CALLER, Words(text="once"))
+    broker.confirm_delivery()
+    mailbox = broker.queue_declare("", exclusive=True).method.queue
+    for _ in range(3):
+        for body, signature in recorded:
+            properties = pika.BasicProperties(reply_to=mailbox, app_id=signature)
+            broker.basic_publish("", topology.rpc_queue("probe"), body, properties)
+        gateway.write(CALLER, Words(text="another"))
+    assert [probe.count(CALLER, Words(text=text)).count for text in ("once", "another")] == [1, 3]
+    assert broker.basic_get(mailbox) == (None, None, None)
+
+
 def test_a_sender_that_may_not_call_a_method_learns_it_as_an_outage_with_the_reason_for_the_log(probe):
     quota = probe.bus.bus_of("quota").service("probe", ProbeApi)
     with pytest.raises(ApiError) as caught:

@@ -47,6 +47,7 @@ class Bus:
     def __init__(self):
         self.link = Link()
         self.ready = True
+        self.connection_name = "c1"
         self.signatures = signed_by("gateway")
 
 

@@ -9,7 +9,7 @@ import structlog
 from msgspec import Raw
 from structlog.testing import capture_logs
 
-from chassis.bus.frames import PING, Call, Method, RequestFrame, encode, methods_of
+from chassis.bus.frames import PING, Call, Method, Reply, RequestFrame, encode, methods_of
 from chassis.bus.server import RpcServer
 from chassis.signatures import CLOCK_SECONDS
 from chassis.telemetry import metrics
@@ -49,12 +49,19 @@ class Served:
             any_request = Method(name=name, request=dict, result=dict, callers=method.callers)
             self.server.methods[name] = (Provider(self.ran, name), any_request)
 
-    def take(self, body: bytes, signature: str | None) -> str | None:
-        """Why it was refused; None when it ran."""
+    def begin(
+        self, body: bytes, signature: str | None, *, reply_to: str = "here", is_redelivered: bool = False
+    ) -> list[Reply]:
+        """Returns what was answered at once."""
         self.ran.clear()
         self.server._ready.clear()
-        self.server._begin_calls(SimpleNamespace(reply_to="here", app_id=signature), body, False)
-        answers = [reply for replies in self.server._ready.values() for reply in replies]
+        properties = SimpleNamespace(reply_to=reply_to, app_id=signature)
+        self.server._begin_calls(properties, body, False, is_redelivered=is_redelivered)
+        return [reply for replies in self.server._ready.values() for reply in replies]
+
+    def take(self, body: bytes, signature: str | None) -> str | None:
+        """Why it was refused; None when it ran."""
+        answers = self.begin(body, signature)
         if self.ran:
             assert not answers
             return None
@@ -68,9 +75,19 @@ class Served:
         return self.take(body, signed_by(sender).call(self.service, body, time.time() + 10))
 
 
-def frame(method: str, caller: Caller) -> bytes:
+def frame(
+    method: str, caller: Caller, *, connection: str = "", number: int = 0, sent_ago: float = 0.0
+) -> bytes:
     call = Call(id=1, method=method, ttl=10.0, caller=Raw(encode(caller)), request=Raw(b"{}"))
-    return encode(RequestFrame(sent_at=time.time(), calls=[call], steady=time.monotonic()))
+    return encode(
+        RequestFrame(
+            sent_at=time.time() - sent_ago,
+            calls=[call],
+            steady=time.monotonic() - sent_ago,
+            connection=connection,
+            number=number,
+        )
+    )
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +144,52 @@ def test_nobody_but_the_command_line_calls_as_the_operator(
     assert served[service].call(sender, method, forged) == f"{method} by {sender}: not the operator"
 
 
+@pytest.mark.parametrize(
+    ("service", "method"), [(name, method) for name, api in SERVICES.items() for method in methods_of(api)]
+)
+def test_a_replayed_frame_runs_nothing_and_is_not_answered(
+    counted: dict[Any, float], service: str, method: str
+) -> None:
+    for sender in sorted(methods_of(SERVICES[service])[method].callers):
+        served, caller = Served(service), caller_of(sender)
+        signed = signed_by(sender)
+        frames = [
+            (body, signed.call(service, body, time.time() + 10))
+            for body in (frame(method, caller, connection="c1", number=number) for number in (4, 5))
+        ]
+        for body, signature in frames:
+            served.begin(body, signature)
+            assert served.ran == [method]
+        for body, signature in frames:
+            # An answer to the first caller would take the place of the real one.
+            for reply_to in ("here", "with the attacker"):
+                assert served.begin(body, signature, reply_to=reply_to) == []
+                assert served.ran == []
+        assert counted[(("kind", "call"), ("sender", sender), ("reason", "replayed"))] == 4
+
+
+def test_a_frame_that_the_broker_delivers_again_runs() -> None:
+    """It was not acknowledged: another process received it and died, or the connection was lost."""
+    served, signed = Served("quota"), signed_by("gateway")
+    for number in (1, 2):
+        body = frame("get_usage", PERSON, connection="c1", number=number)
+        signature = signed.call("quota", body, time.time() + 10)
+        served.begin(body, signature)
+    served.begin(body, signature, is_redelivered=True)
+    assert served.ran == ["get_usage"]
+
+
+def test_a_frame_that_was_held_back_past_its_deadline_runs_nothing_wherever_its_reply_goes() -> None:
+    served, signed = Served("quota"), signed_by("gateway")
+    for number, sent_ago, reply_to, ran in (
+        (1, 0.0, "here", ["get_usage"]),
+        (2, 11.0, "with the attacker", []),
+    ):
+        body = frame("get_usage", PERSON, connection="c1", number=number, sent_ago=sent_ago)
+        served.begin(body, signed.call("quota", body, time.time() + 10), reply_to=reply_to)
+        assert served.ran == ran
+
+
 @pytest.mark.parametrize("sender", SENDERS)
 def test_who_may_ask_whether_a_service_answers(served: dict[str, Served], sender: str) -> None:
     why = served["quota"].call(sender, PING, PERSON)
@@ -172,12 +235,9 @@ def test_a_bad_call_is_refused_alone_in_its_frame(served: dict[str, Served]) -> 
         for number, method in enumerate(("get_usage", "set_sandbox_use", "refund"), 1)
     ]
     body = encode(RequestFrame(sent_at=time.time(), calls=calls, steady=time.monotonic()))
-    quota.ran.clear()
-    quota.server._ready.clear()
-    signature = signed_by("gateway").call("quota", body, time.time() + 10)
-    quota.server._begin_calls(SimpleNamespace(reply_to="here", app_id=signature), body, False)
+    answers = quota.begin(body, signed_by("gateway").call("quota", body, time.time() + 10))
     assert quota.ran == ["get_usage", "refund"]
-    assert [reply.id for replies in quota.server._ready.values() for reply in replies] == [2]
+    assert [reply.id for reply in answers] == [2]
 
 
 def test_a_refusal_is_logged_without_the_words_of_a_stranger(served: dict[str, Served]) -> None:
