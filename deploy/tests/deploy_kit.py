@@ -144,7 +144,7 @@ def make_rabbitmqctl(folder: Path) -> str:
     return str(program)
 
 
-def wait_until(holds: Callable[[], object], what: str, seconds: float = 10.0) -> None:
+def wait_until(holds: Callable[[], object], what: str, seconds: float = 30.0) -> None:
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, what

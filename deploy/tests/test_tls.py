@@ -1,39 +1,58 @@
 """TLS to real PostgreSQL and RabbitMQ: only valid certificates are accepted, and nothing is sent in plain text.
 
-PostgreSQL is Debian's here: the local stack's is built without TLS. RabbitMQ runs with the settings of compose.
+The servers run with the settings of compose, and every process has its own role and broker user.
 """
 
 import os
-import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pika
 import psycopg2
 import pytest
-from deploy_kit import free_port, wait_until
+from deploy_kit import wait_until
+from encrypted_servers import (
+    ANOTHER_NAME_OF_IT,
+    HOST,
+    PASSWORD,
+    EncryptedPostgres,
+    answer_to,
+    is_allowed,
+    make_databases,
+    postgres_with_tls,
+    rabbitmq_with_tls,
+    user_url,
+)
+from msgspec import Raw
+from pika.adapters.blocking_connection import BlockingChannel
 from probe.api import ProbeApi, Words
+from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 
 from chassis import config
-from chassis.bus import amqp
+from chassis.broker_access import UNITS
+from chassis.bus import amqp, topology
+from chassis.bus.frames import Call, RequestFrame, encode
 from chassis.bus.link import Link
 from chassis.db.database import Database
 from contracts.caller import Caller
 from contracts.errors import ApiError
-from local.paths import ROOT
-from local.processes.table import NotReady, start_supervisor, stop_supervisor, wait_ready, write_table
-from local.servers import certificates, packages, ports, postgres, rabbitmq
+from contracts.events import EVENTS
+from contracts.record import Nothing
+from contracts.services import SERVICES
+from local.servers import certificates
+from testkit.any_sender import AnySender
 from testkit.faulty_link import FaultyLink
+from testkit.fixtures import SECRETS, RunningService, keys_for_tests, signed_by
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
-#: The servers' certificates are valid for this name and for no other, an address included.
-HOST, ANOTHER_NAME_OF_IT = "localhost", "127.0.0.1"
-COMPOSE = ROOT / "deploy" / "compose"
+#: The processes with a database.
+OWNERS = ("gateway", *SERVICES)
 
 
 @pytest.fixture(scope="module")
@@ -48,139 +67,33 @@ def another_authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return certificates.make(tmp_path_factory.mktemp("another"), "unused")
 
 
-def programs() -> Path | None:
-    """The folder of the system's newest PostgreSQL programs."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    return found[-1].parent if found else None
-
-
-@dataclass
-class EncryptedPostgres:
-    """A PostgreSQL server that accepts passwords only over TLS."""
-
-    socket: Path
-    port: int
-
-    def url(self, user: str, database: str, host: str = HOST) -> str:
-        return f"postgresql://{user}:secret@{host}:{self.port}/{database}"
-
-    def admin(self, statement: str, database: str = "postgres") -> list[Any]:
-        """Runs a statement through the socket, so also while TLS is off."""
-        with closing(
-            psycopg2.connect(host=str(self.socket), port=self.port, user=postgres.USER, dbname=database)
-        ) as connection:
-            connection.autocommit = True
-            with connection.cursor() as cursor:
-                cursor.execute(statement)
-                return cursor.fetchall() if cursor.description else []
-
-    def switch_tls(self, state: str) -> None:
-        self.admin(f"ALTER SYSTEM SET ssl = {state}")
-        self.admin("SELECT pg_reload_conf()")
-        wait_until(lambda: self.admin("SHOW ssl") == [(state,)], f"TLS is {state}")
-
-    def encrypted(self, database: str) -> list[bool]:
-        """Returns for each network connection whether it is encrypted."""
-        rows = self.admin(
-            "SELECT s.ssl FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid)"
-            f" WHERE a.datname = '{database}' AND a.client_addr IS NOT NULL"
-        )
-        return [row[0] for row in rows]
-
-
 @pytest.fixture(scope="module")
 def server(authority: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EncryptedPostgres]:
-    try:
-        packages.install(("postgresql",), programs, "the package postgresql is needed for these tests", print)
-    except NotReady as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(error))
-    found = programs()
-    assert found is not None
-    data, port = tmp_path_factory.mktemp("pg") / "data", free_port()
-    postgres.own(data)
-    command = [str(found / "initdb"), "--pgdata", str(data), "--username", postgres.USER, "--auth", "trust"]
-    subprocess.run(
-        postgres.as_owner(*command, "--locale", "C.UTF-8", "--no-sync"),
-        check=True, capture_output=True, cwd="/", timeout=60,
-    )  # fmt: skip
-    for kind in ("crt", "key"):
-        copy = data / f"server.{kind}"
-        copy.write_bytes((authority / f"postgres.{kind}").read_bytes())
-        copy.chmod(0o600)
-        os.chown(copy, data.stat().st_uid, -1)
-    rules = (COMPOSE / "pg_hba_tls.conf").read_text().splitlines(keepends=True)
-    (data / "pg_hba.conf").write_text("".join(line for line in rules if "127.0.0.1" not in line))
-    settings = {
-        "ssl": "on",
-        "ssl_cert_file": "server.crt",
-        "ssl_key_file": "server.key",
-        "listen_addresses": "127.0.0.1",
-        "port": str(port),
-        "unix_socket_directories": str(data),
-        "fsync": "off",
-        "shared_buffers": "16MB",
-        "max_connections": "40",
-    }
-    with (data / "postgresql.conf").open("a") as file:
-        file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
-    process = subprocess.Popen(postgres.as_owner(str(found / "postgres"), "-D", str(data)), cwd="/")
-    server = EncryptedPostgres(data, port)
-
-    def answers() -> bool:
-        try:
-            return bool(server.admin("SELECT true"))
-        except psycopg2.OperationalError:
-            return False
-
-    try:
-        wait_until(answers, "PostgreSQL answers", seconds=30)
-        server.admin(f"ALTER ROLE {postgres.USER} PASSWORD 'secret'")
-        yield server
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(30)
+    with postgres_with_tls(authority, tmp_path_factory.mktemp("pg") / "data") as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
 def database(server: EncryptedPostgres, authority: Path) -> str:
     """The URL of the probe's database, which was created over TLS."""
-    url = server.url("posthaste_probe", "probe")
-    env = {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": os.pathsep.join(sys.path),
-        "ADMIN_DATABASE_URL": server.url(postgres.USER, "postgres"),
-        "DATABASE_URL_PROBE": url,
-        "DATABASE_URL": url,
-        "DATABASE_TLS_CA": str(authority / "ca.crt"),
-    }
-    for command in ("database_roles", "migrate"):
-        argv = [sys.executable, "-m", f"chassis.{command}", "probe"]
-        done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stderr
-    return url
+    urls = {"probe": server.url("posthaste_probe", "probe")}
+    make_databases(server, authority, urls, migrated="probe")
+    return urls["probe"]
+
+
+@pytest.fixture(scope="module")
+def databases(server: EncryptedPostgres, authority: Path) -> dict[str, str]:
+    """Process → the URL of its database, all created over TLS as in a deployment. Only quota's has tables."""
+    urls = {name: server.url(f"posthaste_{name}", name) for name in OWNERS}
+    make_databases(server, authority, urls, migrated="quota")
+    return urls
 
 
 @pytest.fixture(scope="module")
 def broker(authority: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The TLS port of a RabbitMQ without a plain listener."""
-    run = tmp_path_factory.mktemp("broker")
-    rabbitmq.install(print)
-    port = ports.choose(run, dict.fromkeys(("amqp", "amqp_node", "amqp_names")))
-    rabbitmq.prepare(run, port=port["amqp"], test_vhosts=False)
-    settings = (COMPOSE / "rabbitmq-tls.conf").read_text().replace("/run/tls/server", f"{authority}/rabbitmq")
-    settings = settings.replace("= 5671\n", f"= 127.0.0.1:{port['amqp']}\n")
-    path = run / "rabbitmq" / "rabbitmq.conf"
-    ours = [line for line in path.read_text().splitlines(keepends=True) if "listeners.tcp" not in line]
-    path.write_text("".join(ours) + settings)
-    write_table(run, rabbitmq.processes(run, port))
-    start_supervisor(run, owner_pid=os.getpid())
-    try:
-        wait_ready(run, seconds=60, tell=print)
-        yield port["amqp"]
-    finally:
-        stop_supervisor(run)
+    with rabbitmq_with_tls(authority, tmp_path_factory.mktemp("broker")) as port:
+        yield port
 
 
 def amqps(port: int, authority: Path, host: str = HOST) -> str:
@@ -364,3 +277,97 @@ def test_a_link_that_is_lost_is_never_made_again_in_plain_text(
         to_broker.lead_to(("127.0.0.1", broker))
         wait_until(lambda: link.is_open, "it is back")
         link.stop()
+
+
+# --- each process with its own role and user ---
+
+
+@pytest.mark.parametrize("owner", OWNERS)
+def test_each_role_reaches_its_own_database_alone_and_over_tls_alone(
+    owner: str,
+    server: EncryptedPostgres,
+    databases: dict[str, str],
+    authority: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", databases[owner])
+    monkeypatch.setenv("DATABASE_TLS_CA", str(authority / "ca.crt"))
+    url = config.service_database_url()
+    assert make_url(url).query["sslmode"] == "verify-full"
+    opened = Database(url, pool_size=1)
+    opened.ping()
+    assert set(server.encrypted(owner)) == {True}
+    opened.close()
+
+    with pytest.raises(psycopg2.OperationalError, match="no encryption"):
+        psycopg2.connect(databases[owner], sslmode="disable")
+    for other in {*OWNERS, "postgres"} - {owner}:
+        with pytest.raises(psycopg2.OperationalError, match="permission denied for database"):
+            psycopg2.connect(server.url(f"posthaste_{owner}", other), sslmode="require")
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_each_broker_user_has_its_own_permissions_over_tls(unit: str, broker: int, authority: Path) -> None:
+    own = set(SERVICES) if unit == "services" else {unit} & set(SERVICES)
+    with pika.BlockingConnection(amqp.parameters(user_url(broker, authority, unit))) as connection:
+        readable = {
+            service
+            for service in SERVICES
+            if is_allowed(connection, partial(BlockingChannel.basic_get, queue=topology.rpc_queue(service)))
+        }
+        written = {
+            name
+            for name, route in EVENTS.items()
+            if not route.broadcast
+            and is_allowed(
+                connection,
+                partial(BlockingChannel.basic_publish, exchange="events", routing_key=name, body=b"{}"),
+            )
+        }
+        declared = is_allowed(connection, lambda channel: channel.queue_declare("rpc.new", durable=True))
+    assert readable == own
+    assert written == {
+        name for name, route in EVENTS.items() if route.sender in own | {unit} and route.receivers
+    }
+    assert not declared
+
+
+def test_a_plain_connection_to_the_broker_is_refused(broker: int) -> None:
+    plain = pika.ConnectionParameters(
+        HOST, broker, "/", pika.PlainCredentials("gateway", PASSWORD), blocked_connection_timeout=30
+    )
+    with pytest.raises(pika.exceptions.AMQPConnectionError):
+        pika.BlockingConnection(plain)
+
+
+def test_allowed_calls_work_and_forged_ones_are_refused_with_each_process_s_own_user(
+    server: EncryptedPostgres, databases: dict[str, str], broker: int, authority: Path
+) -> None:
+    calls = AnySender(user_url(broker, authority, "gateway"), SECRETS)
+    env = {
+        **os.environ,
+        "AMQP_URL": f"amqps://quota:{PASSWORD}@{HOST}:{broker}/%2F",
+        "AMQP_TLS_CA": str(authority / "ca.crt"),
+        "DATABASE_URL": databases["quota"],
+        "DATABASE_TLS_CA": str(authority / "ca.crt"),
+        "MESSAGE_KEYS": keys_for_tests("quota"),
+        "CLOCK_SHIFT_ALLOWED": "true",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    quota = RunningService("quota", env, calls, None)
+    try:
+        quota.wait_ready()
+        caller = Caller(account_id="usr_1", user_id="usr_1", tier="elite")
+        assert quota.get_usage(caller, Nothing(), timeout_seconds=30.0).publishes.used == 0
+        assert set(server.encrypted("quota")) == {True}
+
+        call = Call(id=1, method="get_usage", ttl=60.0, caller=Raw(encode(caller)), request=Raw(b"{}"))
+        body = encode(RequestFrame(sent_at=time.time(), calls=[call], steady=time.monotonic()))
+        own = signed_by("ai").call("quota", body, time.time() + 60)
+        attacker = user_url(broker, authority, "ai")
+        assert answer_to(attacker, body, None) == "unsigned"
+        assert answer_to(attacker, body, own.replace("ai", "gateway", 1)) == "wrong signature"
+        assert answer_to(attacker, body, own) == "get_usage by ai: not its method"
+    finally:
+        quota.terminate()
+        calls.close()
